@@ -1,0 +1,68 @@
+"""Gradscope: a debugger for gradients, and the autograd runtime it looks into.
+
+``import gradscope as gs`` gives PyTorch's names: tensors and operators here, modules in ``gs.nn``, optimizers in
+``gs.optim``, the autograd interface in ``gs.autograd``. The instruments live in :mod:`gradscope.inspect`,
+:mod:`gradscope.check` and :mod:`gradscope.testing`, and load when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .runtime import device as _device
+from .runtime.creation import *  # noqa: F403
+from .runtime.creation import broadcast_shapes
+from .runtime.device import device
+from .runtime.dtype import (
+    complex64,
+    complex128,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+)
+from .runtime.dtype import bool_ as bool  # noqa: A004 - PyTorch's name
+from .runtime.errors import SavedTensorFreedError, SavedTensorModifiedError
+from .runtime.formatting import set_printoptions
+from .runtime.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .runtime.ops.catalogue import PUBLIC as _PUBLIC
+from .runtime.tensor import Size, Tensor
+
+__version__ = "0.1.0"
+
+half, float, double = float16, float32, float64  # noqa: A001 - PyTorch's names
+short, int, long = int16, int32, int64  # noqa: A001 - PyTorch's names
+cfloat, cdouble = complex64, complex128
+
+globals().update(_PUBLIC)
+
+_LAZY = ("autograd", "check", "cuda", "inspect", "nn", "optim", "testing", "utils")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"gradscope.{name}")
+    raise AttributeError(f"module 'gradscope' has no attribute {name!r}")
+
+
+def is_tensor(value: Any) -> bool:  # type: ignore[valid-type]
+    """Return whether `value` is a Tensor."""
+    return isinstance(value, Tensor)

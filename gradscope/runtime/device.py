@@ -1,0 +1,238 @@
+"""Where an array lives: the one place that knows array modules, and the one that imports CuPy.
+
+Operators take the array module as their first argument (``xp``); it comes from here, found by the type of the array.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+__all__ = ["array_module", "copy_to", "device", "device_of", "register_backend", "to_device", "to_host"]
+
+ndarray = numpy.ndarray
+
+
+class device:  # noqa: N801 - PyTorch's name
+    """A device: ``gs.device("cpu")``, ``gs.device("cuda")``, ``gs.device("cuda", 1)``.
+
+    Parameters
+    ----------
+    type : str or device
+        ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+    index : int, optional
+
+    Raises
+    ------
+    RuntimeError
+        If the string names no known device type.
+    """
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: str | device, index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        kind, _, number = type.partition(":")
+        if kind not in _backends or (number and not number.isdigit()):
+            known = ", ".join(sorted(_backends))
+            raise RuntimeError(f"Expected one of {known} device type at start of device string: {type}")
+        self.type = kind
+        self.index = int(number) if number else index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index or 0) == (other.type, other.index or 0)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index or 0))
+
+    def __repr__(self) -> str:
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type={self.type!r}{index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+class Backend:
+    """What the runtime asks of an array module beyond NumPy's function names."""
+
+    def __init__(self, type_name: str, module: Any) -> None:
+        self.type_name = type_name
+        self.module = module
+
+    def index_of(self, array: Any) -> int | None:
+        """Return the ordinal of the device that holds `array`."""
+        return None
+
+    def from_host(self, array: numpy.ndarray, index: int | None) -> Any:
+        """Copy a host array to this device."""
+        return array.copy()
+
+    def to_host(self, array: Any) -> numpy.ndarray:
+        """Copy (or return) `array` as a host array."""
+        return array
+
+    def address(self, array: Any) -> int:
+        """Return the address of the first element."""
+        return array.__array_interface__["data"][0]
+
+
+class CudaBackend(Backend):
+    """CuPy, imported the first time somebody asks for CUDA."""
+
+    def __init__(self) -> None:
+        super().__init__("cuda", None)
+
+    def load(self) -> CudaBackend:
+        """Import CuPy and look for a device.
+
+        Raises
+        ------
+        RuntimeError
+            If CuPy is not installed or finds no device.
+        """
+        if self.module is not None:
+            return self
+        try:
+            import cupy
+        except ImportError:
+            raise RuntimeError(
+                "CUDA is not available: gradscope needs CuPy for device='cuda'.\n"
+                "Install it with: pip install 'gradscope-debugger[cuda12]' (or [cuda13], after your driver)."
+            ) from None
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise RuntimeError(
+                f"CUDA is not available: CuPy found no device ({error}).\n"
+                "Check the driver with nvidia-smi, or use device='cpu'."
+            ) from None
+        if count == 0:
+            raise RuntimeError("CUDA is not available: CuPy found no device.\nUse device='cpu'.")
+        self.module = cupy
+        _by_type[cupy.ndarray] = self
+        _modules[cupy.ndarray] = cupy
+        return self
+
+    def index_of(self, array: Any) -> int:
+        return array.device.id
+
+    def from_host(self, array: numpy.ndarray, index: int | None) -> Any:
+        with self.module.cuda.Device(index or 0):
+            return self.module.asarray(array)
+
+    def to_host(self, array: Any) -> numpy.ndarray:
+        return self.module.asnumpy(array)
+
+    def address(self, array: Any) -> int:
+        return array.data.ptr
+
+
+_cpu = Backend("cpu", numpy)
+_cuda = CudaBackend()
+_backends: dict[str, Backend] = {"cpu": _cpu, "cuda": _cuda}
+_by_type: dict[type, Backend] = {ndarray: _cpu}
+_modules: dict[type, Any] = {ndarray: numpy}
+CPU = device("cpu")
+
+
+def register_backend(backend: Backend, array_type: type) -> None:
+    """Make another array module known, under ``device(backend.type_name)``.
+
+    The tests use this for a strict stand-in that refuses host copies.
+    """
+    _backends[backend.type_name] = backend
+    _by_type[array_type] = backend
+    _modules[array_type] = backend.module
+
+
+def array_module(array: Any) -> Any:
+    """Return the module whose functions work on `array` (``numpy``, ``cupy``)."""
+    try:
+        return _modules[type(array)]
+    except KeyError:
+        return numpy
+
+
+def is_array(value: Any) -> bool:
+    """Whether `value` is an array of a known module."""
+    return type(value) in _modules
+
+
+def backend_of(array: Any) -> Backend:
+    """Return the backend that holds `array`."""
+    return _by_type.get(type(array), _cpu)
+
+
+def device_of(array: Any) -> device:
+    """Return the :class:`device` that holds `array`."""
+    if type(array) is ndarray:
+        return CPU
+    backend = backend_of(array)
+    return device(backend.type_name, backend.index_of(array))
+
+
+def resolve(where: str | device | int | None) -> tuple[Backend, int | None]:
+    """Return the loaded backend and ordinal of a device given in any of PyTorch's forms."""
+    if where is None:
+        return _cpu, None
+    target = device("cuda", where) if isinstance(where, int) else device(where)
+    backend = _backends[target.type]
+    if isinstance(backend, CudaBackend):
+        backend.load()
+    return backend, target.index
+
+
+def module_for(where: str | device | int | None) -> Any:
+    """Return the array module of a device.
+
+    Raises
+    ------
+    RuntimeError
+        If the device is not there.
+    """
+    return resolve(where)[0].module
+
+
+def to_host(array: Any) -> numpy.ndarray:
+    """Return `array` as a NumPy array (itself when it is one)."""
+    return backend_of(array).to_host(array)
+
+
+def to_device(array: Any, where: str | device | int | None) -> Any:
+    """Return `array` on a device: itself when it is there already, else a copy."""
+    backend, index = resolve(where)
+    source = backend_of(array)
+    if source is backend and (index is None or source.index_of(array) in (None, index)):
+        return array
+    return backend.from_host(source.to_host(array), index)
+
+
+def copy_to(target: Any, source: Any) -> None:
+    """Write `source` (broadcast, any dtype, any device) into the array `target`."""
+    if type(source) is not type(target) and is_array(source):
+        source = backend_of(target).from_host(to_host(source), backend_of(target).index_of(target))
+    if getattr(source, "dtype", None) is not None and source.dtype.kind == "c" and target.dtype.kind != "c":
+        source = source.real
+    target[...] = source
+
+
+def address(array: Any) -> int:
+    """Return the address of the first element of `array`."""
+    return backend_of(array).address(array)
+
+
+def cuda_is_available() -> bool:
+    """Whether CuPy is installed and finds a device."""
+    try:
+        _cuda.load()
+    except RuntimeError:
+        return False
+    return True
+
+
+def cuda_device_count() -> int:
+    """Return how many CUDA devices CuPy finds (0 without CuPy)."""
+    return _cuda.load().module.cuda.runtime.getDeviceCount() if cuda_is_available() else 0

@@ -1,0 +1,227 @@
+"""Element types under PyTorch's names, and PyTorch's type promotion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "bool_",
+    "complex64",
+    "complex128",
+    "default_dtype",
+    "dtype",
+    "finfo",
+    "float16",
+    "float32",
+    "float64",
+    "get_default_dtype",
+    "iinfo",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "promote_types",
+    "set_default_dtype",
+    "to_dtype",
+    "uint8",
+]
+
+
+class dtype:  # noqa: N801 - PyTorch's name
+    """An element type, e.g. ``gs.float32``.
+
+    Each is a singleton, compared by identity, and wraps the NumPy dtype in :attr:`numpy`.
+
+    Attributes
+    ----------
+    name : str
+    numpy : numpy.dtype
+    is_floating_point, is_complex, is_signed : bool
+    itemsize : int
+        Bytes an element.
+    """
+
+    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "legacy_name", "name", "numpy")
+
+    def __init__(self, name: str, numpy_dtype: np.dtype, legacy_name: str) -> None:
+        self.name = name
+        self.numpy = numpy_dtype
+        self.legacy_name = legacy_name
+        self.itemsize = numpy_dtype.itemsize
+        self.is_floating_point = numpy_dtype.kind == "f"
+        self.is_complex = numpy_dtype.kind == "c"
+        self.is_signed = numpy_dtype.kind in "ifc"
+        self.category = CATEGORY[numpy_dtype.kind]
+
+    def __repr__(self) -> str:
+        return f"gradscope.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _by_name, (self.name,)
+
+    def __copy__(self) -> dtype:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> dtype:
+        return self
+
+
+# PyTorch's promotion works by category first: bool < integral < floating < complex.
+CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+float16 = dtype("float16", np.dtype(np.float16), "HalfTensor")
+float32 = dtype("float32", np.dtype(np.float32), "FloatTensor")
+float64 = dtype("float64", np.dtype(np.float64), "DoubleTensor")
+complex64 = dtype("complex64", np.dtype(np.complex64), "ComplexFloatTensor")
+complex128 = dtype("complex128", np.dtype(np.complex128), "ComplexDoubleTensor")
+uint8 = dtype("uint8", np.dtype(np.uint8), "ByteTensor")
+int8 = dtype("int8", np.dtype(np.int8), "CharTensor")
+int16 = dtype("int16", np.dtype(np.int16), "ShortTensor")
+int32 = dtype("int32", np.dtype(np.int32), "IntTensor")
+int64 = dtype("int64", np.dtype(np.int64), "LongTensor")
+bool_ = dtype("bool", np.dtype(np.bool_), "BoolTensor")
+
+ALL_DTYPES = (float16, float32, float64, complex64, complex128, uint8, int8, int16, int32, int64, bool_)
+BY_NUMPY = {d.numpy: d for d in ALL_DTYPES}
+_PYTHON_TYPES = {float: None, int: int64, bool: bool_, complex: None}
+
+
+def _by_name(name: str) -> dtype:
+    return next(d for d in ALL_DTYPES if d.name == name)
+
+
+class _Defaults:
+    """The default floating dtype, as a dtype and as NumPy's."""
+
+    floating = float32
+    numpy = float32.numpy
+    numpy_complex = complex64.numpy
+
+
+default_dtype = _Defaults
+
+
+def get_default_dtype() -> dtype:
+    """Return the dtype that factories give to Python floats (``gs.float32`` unless changed)."""
+    return _Defaults.floating
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the dtype that factories give to Python floats.
+
+    Raises
+    ------
+    TypeError
+        If `d` is not a floating-point dtype.
+    """
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
+    _Defaults.floating = d
+    _Defaults.numpy = d.numpy
+    _Defaults.numpy_complex = complex128.numpy if d is float64 else complex64.numpy
+
+
+def to_dtype(value: Any) -> dtype:
+    """Return the :class:`dtype` named by a dtype, a NumPy dtype or a Python type.
+
+    Raises
+    ------
+    TypeError
+        If there is no such element type.
+    """
+    if isinstance(value, dtype):
+        return value
+    if value is float:
+        return _Defaults.floating
+    if value is complex:
+        return BY_NUMPY[_Defaults.numpy_complex]
+    if value in (int, bool):
+        return int64 if value is int else bool_
+    try:
+        return BY_NUMPY[np.dtype(value)]
+    except (KeyError, TypeError):
+        names = ", ".join(d.name for d in ALL_DTYPES)
+        raise TypeError(f"unsupported dtype {value!r}\nUse one of: {names}.") from None
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """Return the smallest dtype that both promote to, by PyTorch's table.
+
+    Examples
+    --------
+    >>> promote_types(int64, float16)
+    gradscope.float16
+    """
+    return BY_NUMPY[promote_numpy(a.numpy, b.numpy)]
+
+
+def promote_numpy(a: np.dtype, b: np.dtype) -> np.dtype:
+    """Promote two NumPy dtypes as PyTorch does: an integer never widens a float."""
+    if a is b:
+        return a
+    ka, kb = CATEGORY[a.kind], CATEGORY[b.kind]
+    if ka == kb or 3 in (ka, kb):
+        if ka != kb and min(ka, kb) < 2:
+            return a if ka > kb else b
+        return np.promote_types(a, b)
+    return a if ka > kb else b
+
+
+def result_numpy(operands: list[Any]) -> np.dtype:
+    """Return the dtype of an operation on arrays and Python numbers, by PyTorch's rules.
+
+    Arrays with dimensions outrank 0-d arrays, which outrank Python numbers; a lower rank changes the dtype only when
+    its category (bool, integral, floating, complex) is higher.
+    """
+    ranks: list[np.dtype | None] = [None, None, None]
+    for operand in operands:
+        if hasattr(operand, "ndim"):
+            rank, kind = (0 if operand.ndim else 1), operand.dtype
+        else:
+            rank, kind = 2, scalar_dtype(operand)
+        ranks[rank] = kind if ranks[rank] is None else promote_numpy(ranks[rank], kind)
+    result: np.dtype | None = None
+    for kind in ranks:
+        result = kind if result is None else _outranked(result, kind)
+    assert result is not None
+    return result
+
+
+def _outranked(high: np.dtype, low: np.dtype | None) -> np.dtype:
+    if low is None or CATEGORY[low.kind] <= CATEGORY[high.kind]:
+        return high
+    return promote_numpy(high, low)
+
+
+def scalar_dtype(number: Any) -> np.dtype:
+    """Return the NumPy dtype PyTorch gives a Python number."""
+    if isinstance(number, bool | np.bool_):
+        return bool_.numpy
+    if isinstance(number, int | np.integer):
+        return int64.numpy
+    if isinstance(number, float | np.floating):
+        return _Defaults.numpy
+    return _Defaults.numpy_complex
+
+
+class finfo:  # noqa: N801 - PyTorch's name
+    """Limits of a floating-point dtype (``eps``, ``max``, ``min``, ``tiny``, ``smallest_normal``, ``bits``)."""
+
+    def __init__(self, type: dtype | None = None) -> None:
+        info = np.finfo((type or get_default_dtype()).numpy)
+        self.bits = info.bits
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.tiny)
+        self.resolution = float(info.resolution)
+        self.dtype = str(info.dtype)
+
+
+class iinfo:  # noqa: N801 - PyTorch's name
+    """Limits of an integer dtype (``max``, ``min``, ``bits``)."""
+
+    def __init__(self, type: dtype) -> None:
+        info = np.iinfo(type.numpy)
+        self.bits, self.max, self.min = info.bits, int(info.max), int(info.min)
+        self.dtype = str(info.dtype)

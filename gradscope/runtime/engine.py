@@ -1,0 +1,857 @@
+"""The backward engine: dependencies, a ready queue, and one resumable step.
+
+A :class:`GraphTask` is one backward() or grad(). It counts how many gradients every node waits for, keeps the ready
+nodes in a heap (highest sequence number first, AccumulateGrad before all), and :meth:`GraphTask.step` runs one node:
+hooks, derivative, hooks, and the results into the buffers of the next nodes. backward() is that step in a loop; a
+debugger pauses the same loop. Gradients travel as bare arrays, or as tensors under ``create_graph``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from . import device, events, state
+from .dtype import BY_NUMPY
+from .graph import AccumulateGrad, Edge, GradientEdge, Node
+from .hooks import hook_name
+from .ops.arrays import expandable, sum_to
+from .views import edge_of
+
+__all__ = ["GraphTask", "backward", "grad", "queue_callback"]
+
+_tie = itertools.count().__next__
+_task_ids = itertools.count(1).__next__
+
+# Nested backwards beyond this depth continue on a fresh thread, which has a fresh stack.
+MAX_DEPTH = 40
+
+
+class GraphTask:
+    """One run of the engine.
+
+    Parameters
+    ----------
+    roots : sequence of (Node, int)
+        Where the gradients enter.
+    grads : sequence of Tensor
+        The gradients that enter, one per root.
+    keep_graph, create_graph : bool
+    captures : sequence of (Node, int), optional
+        Take the gradients that arrive here instead of accumulating.
+    only : set of Node, optional
+        AccumulateGrad nodes to run when not all are wanted.
+
+    Attributes
+    ----------
+    id : int
+        Counts up in the process.
+    nodes_run, total : int
+    captured : list
+        Gradients taken, one per capture.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Edge],
+        grads: Sequence[Any],
+        *,
+        keep_graph: bool = False,
+        create_graph: bool = False,
+        captures: Sequence[Edge] | None = None,
+        only: set[Node] | None = None,
+    ) -> None:
+        self.id = _task_ids()
+        self.roots = tuple(roots)
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.thread_id = threading.get_ident()
+        self.nodes_run = 0
+        self.callbacks: list[Callable[[], None]] = []
+        self.captured: list[Any] = [None] * len(captures or ())
+        self.ready: list[tuple[int, int, Node]] = []
+        self._buffers: dict[Node, Any] = {}
+        self._owned: set[Node] = set()
+        self._captures: dict[Node, list[tuple[int, int]]] = {}
+        for index, (node, nr) in enumerate(captures or ()):
+            self._captures.setdefault(node, []).append((nr, index))
+        self._dependencies = self._count_dependencies()
+        targets = set(self._captures) | (only or set())
+        self._restricted = captures is not None or only is not None
+        self._needed = self._nodes_leading_to(targets) if self._restricted else None
+        self._only = only
+        self.total = self._count_runs()
+        for edge, grad in zip(self.roots, grads, strict=True):
+            self._receive(edge[0], edge[1], grad if create_graph else grad._array)
+        for node in dict.fromkeys(edge[0] for edge in self.roots):
+            if not self._dependencies[node]:
+                self._make_ready(node)
+
+    # --- planning ---
+
+    def _count_dependencies(self) -> dict[Node, int]:
+        stack = list(dict.fromkeys(edge[0] for edge in self.roots))
+        counts = dict.fromkeys(stack, 0)
+        while stack:
+            for edge in stack.pop().edges:
+                if edge is None:
+                    continue
+                child = edge[0]
+                if child in counts:
+                    counts[child] += 1
+                else:
+                    counts[child] = 1
+                    stack.append(child)
+        return counts
+
+    def _nodes_leading_to(self, targets: set[Node]) -> set[Node]:
+        """Return the nodes that must run for a gradient to arrive at a target."""
+        parents: dict[Node, list[Node]] = {}
+        for node in self._dependencies:
+            for edge in node.edges:
+                if edge is not None:
+                    parents.setdefault(edge[0], []).append(node)
+        needed: set[Node] = set()
+        stack = list(targets)
+        while stack:
+            for parent in parents.get(stack.pop(), ()):
+                if parent not in needed:
+                    needed.add(parent)
+                    stack.append(parent)
+        return needed | {t for t in targets if t not in self._captures}
+
+    def _count_runs(self) -> int:
+        return len(self._dependencies) if self._needed is None else len(self._needed & self._dependencies.keys())
+
+    def _runs(self, node: Node) -> bool:
+        return self._needed is None or node in self._needed
+
+    # --- gradients on their way ---
+
+    def _make_ready(self, node: Node) -> None:
+        heappush(self.ready, (-node.seq, _tie(), node))
+        if state.special and events.wanted(events.NodeReady):
+            events.emit(events.NodeReady(self, node))
+
+    def _receive(self, node: Node, nr: int, grad: Any) -> None:
+        """Add a gradient to what waits at input `nr` of `node`."""
+        buffers = self._buffers
+        if node.multi:
+            waiting = buffers.get(node)
+            if waiting is None:
+                waiting = buffers[node] = [None] * len(node.output_specs())
+            waiting[nr] = grad if waiting[nr] is None else waiting[nr] + grad
+            return
+        waiting = buffers.get(node)
+        if waiting is None:
+            buffers[node] = grad
+        elif node in self._owned and waiting.dtype == grad.dtype:
+            waiting += grad
+        else:
+            buffers[node] = waiting + grad
+            if not self.create_graph and waiting.ndim:
+                self._owned.add(node)
+
+    def _distribute(self, node: Node, results: Any) -> None:
+        dependencies = self._dependencies
+        edges = node.edges
+        if len(results) != len(edges):
+            results = check_count(node, results)
+        for index, edge in enumerate(edges):
+            if edge is None:
+                continue
+            child, nr = edge
+            grad = results[index]
+            if grad is not None and self._wanted(child):
+                shape, kind = (child.shape, child.dtype) if not child.multi else child.output_specs()[nr]
+                if self.create_graph:
+                    grad = validate_tensor(node, index, grad, shape, kind)
+                elif grad.shape != shape or grad.dtype is not kind:
+                    grad = validate_array(node, index, grad, shape, kind)
+                if child not in self._buffers and not child.multi:
+                    self._buffers[child] = grad
+                else:
+                    self._receive(child, nr, grad)
+            waiting = dependencies[child] - 1
+            dependencies[child] = waiting
+            if not waiting and self._wanted(child):
+                self._make_ready(child)
+
+    def _wanted(self, node: Node) -> bool:
+        return self._needed is None or node in self._needed or node in self._captures
+
+    # --- running ---
+
+    def step(self) -> Node | None:
+        """Run the next ready node; return it, or None when there is nothing left to run."""
+        if state.local.current_task is not self:
+            return self._step_alone()
+        if not self.ready:
+            return None
+        node = heappop(self.ready)[2]
+        grad = self._buffers.pop(node, None)
+        self._owned.discard(node)
+        self.nodes_run += 1
+        if node.extra is not None or state.special or self._restricted:
+            self._run_attended(node, grad)
+        elif type(node) is AccumulateGrad:
+            if grad is not None:
+                self._accumulate(node, grad)
+        else:
+            try:
+                results = node.apply_graph(grad) if self.create_graph else node.apply(grad)
+            except Exception as error:
+                name_node(error, node)
+                raise
+            if not self.keep_graph:
+                node.release()
+            del grad
+            self._distribute(node, results)
+        return node
+
+    def _step_alone(self) -> Node | None:
+        saved = self._enter()
+        try:
+            return self.step()
+        finally:
+            self._leave(saved)
+
+    def run(self) -> None:
+        """Run to the end; on failure drop what was on its way and leave the runtime usable."""
+        saved = self._enter()
+        try:
+            if state.special:
+                events.emit(events.GraphTaskStarted(self))
+            step = self.step
+            while self.ready:
+                step()
+            for callback in self.callbacks:
+                callback()
+            if state.special:
+                events.emit(events.GraphTaskFinished(self))
+        except BaseException as error:
+            self.ready.clear()
+            self._buffers.clear()
+            if state.special:
+                events.emit(events.GraphTaskFailed(self, error))
+            raise
+        finally:
+            self._leave(saved)
+
+    def _enter(self) -> tuple[Any, ...]:
+        modes = state.local
+        saved = (modes.grad_enabled, modes.current_task, modes.depth)
+        modes.grad_enabled, modes.current_task, modes.depth = self.create_graph, self, modes.depth + 1
+        return saved
+
+    def _leave(self, saved: tuple[Any, ...]) -> None:
+        modes = state.local
+        modes.grad_enabled, modes.current_task, modes.depth = saved
+
+    # --- one node with hooks, captures or listeners ---
+
+    def _run_attended(self, node: Node, grad: Any) -> None:
+        outer = state.local.current_node
+        state.local.current_node = node
+        try:
+            grads = self._as_tensors(grad if node.multi else [grad])
+            grads = self._tensor_hooks(node, grads)
+            self._capture(node, grads)
+            if not self._runs(node):
+                return
+            grads = self._prehooks(node, grads)
+            grads, skip = self._announce_entry(node, grads)
+            self._execute(node, grads, skip)
+        except Exception as error:
+            name_node(error, node)
+            raise
+        finally:
+            state.local.current_node = outer
+
+    def _as_tensors(self, grads: list[Any]) -> list[Any]:
+        if grads is None:
+            return []
+        return grads if self.create_graph else [None if g is None else _wrap(g) for g in grads]
+
+    def _as_carried(self, node: Node, grads: Sequence[Any]) -> Any:
+        carried = [g if g is None or self.create_graph else _bare(g) for g in grads]
+        return carried if node.multi else (carried[0] if carried else None)
+
+    def _execute(self, node: Node, grads: list[Any], skip: bool) -> None:
+        if type(node) is AccumulateGrad:
+            if grads and grads[0] is not None and not skip:
+                carried = self._as_carried(node, grads)
+                listening = state.special or (node.extra is not None and node.extra.posthooks)
+                if not listening:
+                    grads.clear()
+                self._accumulate(node, carried)
+            self._posthooks(node, (), grads)
+            self._announce_exit(node, grads, [])
+            return
+        carried = self._as_carried(node, grads)
+        if skip:
+            results: Any = (None,) * len(node.edges)
+        else:
+            if state.special and events.wanted(events.TensorUnpacked):
+                announce_unpacked(node)
+            results = node.apply_graph(carried) if self.create_graph else node.apply(carried)
+        if not self.keep_graph:
+            release_announced(node)
+        if len(results) != len(node.edges):
+            results = check_count(node, results)
+        if state.anomaly:
+            check_anomaly(node, results)
+        results = self._results_seen(node, results, grads)
+        self._distribute(node, results)
+
+    def _results_seen(self, node: Node, results: Any, grads: list[Any]) -> Any:
+        """Show the produced gradients to post-hooks and listeners; return them as they carry on."""
+        hooked = node.extra is not None and node.extra.posthooks
+        if not hooked and not (state.special and events.wanted(events.NodeExited)):
+            return results
+        tensors = self._as_tensors(list(results))
+        tensors = self._posthooks(node, tensors, grads)
+        tensors = self._announce_exit(node, grads, list(tensors))
+        return [g if g is None or self.create_graph else _bare(g) for g in tensors]
+
+    def _tensor_hooks(self, node: Node, grads: list[Any]) -> list[Any]:
+        extra = node.extra
+        if type(node) is AccumulateGrad:
+            meta = node.variable._meta
+            if meta is not None and meta.hooks:
+                grads = grads or [None]
+                for hook in list(meta.hooks.values()):
+                    grads[0] = self._call_tensor_hook(node, hook, grads[0])
+        if extra is None or not (extra.tensor_hooks or extra.retain):
+            return grads
+        grads = grads or [None] * len(node.output_specs())
+        for nr, table in (extra.tensor_hooks or {}).items():
+            for hook in list(table.values()):
+                grads[nr] = self._call_tensor_hook(node, hook, grads[nr])
+        for nr, reference in (extra.retain or {}).items():
+            retain(reference(), grads[nr], self.create_graph)
+        return grads
+
+    def _call_tensor_hook(self, node: Node, hook: Callable[..., Any], grad: Any) -> Any:
+        result = hook(grad)
+        if state.special and events.wanted(events.HookCalled):
+            events.emit(events.HookCalled(self, node, "tensor", hook))
+        if result is None:
+            return grad
+        check_hook_result(hook, result, grad)
+        return result
+
+    def _capture(self, node: Node, grads: list[Any]) -> None:
+        for nr, index in self._captures.get(node, ()):
+            grad = grads[nr] if grads else None
+            self.captured[index] = grad
+            if state.special and events.wanted(events.GradientCaptured):
+                events.emit(events.GradientCaptured(self, node, index, grad))
+
+    def _prehooks(self, node: Node, grads: list[Any]) -> list[Any]:
+        if node.extra is None or not node.extra.prehooks:
+            return grads
+        for hook in list(node.extra.prehooks.values()):
+            result = hook(tuple(grads))
+            if state.special and events.wanted(events.HookCalled):
+                events.emit(events.HookCalled(self, node, "pre", hook))
+            if result is not None:
+                grads = replaced(hook, result, grads)
+        return grads
+
+    def _posthooks(self, node: Node, results: Sequence[Any], grads: list[Any]) -> Sequence[Any]:
+        if node.extra is None or not node.extra.posthooks:
+            return results
+        for hook in list(node.extra.posthooks.values()):
+            result = hook(tuple(results), tuple(grads))
+            if state.special and events.wanted(events.HookCalled):
+                events.emit(events.HookCalled(self, node, "post", hook))
+            if result is not None and results:
+                results = replaced(hook, result, results)
+        return results
+
+    def _announce_entry(self, node: Node, grads: list[Any]) -> tuple[list[Any], bool]:
+        if not (state.special and events.wanted(events.NodeEntered)):
+            return grads, False
+        event = events.NodeEntered(self, node, list(grads))
+        events.emit(event)
+        return event.grad_outputs, event.skip
+
+    def _announce_exit(self, node: Node, grads: list[Any], results: list[Any]) -> list[Any]:
+        if not (state.special and events.wanted(events.NodeExited)):
+            return results
+        event = events.NodeExited(self, node, list(grads), results)
+        events.emit(event)
+        return event.grad_inputs
+
+    def _accumulate(self, node: AccumulateGrad, grad: Any) -> None:
+        variable = node.variable
+        meta = variable._meta
+        if meta is not None and meta.hooks and node.extra is None and not (state.special or self._restricted):
+            tensor = grad if self.create_graph else _wrap(grad)
+            for hook in list(meta.hooks.values()):
+                tensor = self._call_tensor_hook(node, hook, tensor)
+            grad = tensor if self.create_graph else _bare(tensor)
+            del tensor
+        if self.create_graph:
+            node.accumulate_graph(grad)
+        else:
+            node.accumulate(grad)
+        if state.special and events.wanted(events.GradientAccumulated):
+            events.emit(events.GradientAccumulated(self, variable, grad if self.create_graph else _wrap(grad)))
+        if meta is not None and meta.post_accumulate:
+            for hook in list(meta.post_accumulate.values()):
+                hook(variable)
+                if state.special and events.wanted(events.HookCalled):
+                    events.emit(events.HookCalled(self, node, "post_accumulate", hook))
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _wrap(array: Any) -> Any:
+    from .tensor import Tensor
+
+    return Tensor._wrap(array if device.is_array(array) else device.numpy.asarray(array))
+
+
+def _bare(tensor: Any) -> Any:
+    return tensor._array
+
+
+def name_node(error: BaseException, node: Node) -> None:
+    """Note on an exception which node it left, once."""
+    if getattr(error, "_gradscope_noted", False):
+        return
+    site = node.call_site
+    frame = site.user_frame() if site is not None else None
+    where = f", recorded at {frame.filename}:{frame.lineno}" if frame else ""
+    error.add_note(f"while running {node.name()} in backward{where}")
+    try:
+        error._gradscope_noted = True  # type: ignore[attr-defined]
+    except AttributeError:
+        pass
+
+
+def check_count(node: Node, results: Any) -> Any:
+    """Return `results` cut to the number of edges; only extra Nones may be cut."""
+    expected = len(node.edges)
+    if len(results) > expected and all(r is None for r in results[expected:]):
+        return results[:expected]
+    raise RuntimeError(
+        f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(results)})\n"
+        "backward() must return one gradient (or None) per argument of forward()."
+    )
+
+
+def _invalid(node: Node, index: int, problem: str) -> RuntimeError:
+    return RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - {problem}")
+
+
+def validate_array(node: Node, index: int, grad: Any, shape: tuple[int, ...], kind: Any) -> Any:
+    """Return a gradient with the shape and dtype its receiver expects; raise if it cannot have them."""
+    if grad.shape != shape:
+        if not expandable(shape, grad.shape):
+            raise _invalid(node, index, f"got {list(grad.shape)} but expected shape compatible with {list(shape)}")
+        grad = sum_to(grad, shape)
+    if grad.dtype != kind:
+        if grad.dtype.kind == "c" and kind.kind != "c":
+            grad = grad.real
+        grad = grad.astype(kind)
+    return grad
+
+
+def validate_tensor(node: Node, index: int, grad: Any, shape: tuple[int, ...], kind: Any) -> Any:
+    """The same for tensors, recorded."""
+    from .ops.arrays import TENSOR_OPERATORS
+
+    array = grad._array
+    if array.shape != shape:
+        if not expandable(shape, array.shape):
+            raise _invalid(node, index, f"got {list(array.shape)} but expected shape compatible with {list(shape)}")
+        grad = TENSOR_OPERATORS.sum_to_size(grad, shape)
+    if array.dtype != kind:
+        if array.dtype.kind == "c" and kind.kind != "c":
+            grad = TENSOR_OPERATORS.real(grad)
+        grad = grad.to(BY_NUMPY[kind])
+    return grad
+
+
+def check_hook_result(hook: Callable[..., Any], result: Any, grad: Any) -> None:
+    """Raise when a hook returned something that cannot stand for the gradient it was given."""
+    name = hook_name(hook)
+    if not hasattr(result, "_array"):
+        raise TypeError(f"hook '{name}' has changed the type of value (was Tensor got {type(result).__name__})")
+    if grad is None:
+        return
+    if result._array.shape != grad._array.shape:
+        raise RuntimeError(
+            f"hook '{name}' has changed the size of value (was {list(grad.shape)} got {list(result.shape)})"
+        )
+    if result._array.dtype != grad._array.dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {grad.dtype} got {result.dtype})")
+    if result.device != grad.device:
+        raise RuntimeError(f"hook '{name}' has changed the device of value (was {grad.device} got {result.device})")
+
+
+def replaced(hook: Callable[..., Any], result: Any, old: Sequence[Any]) -> list[Any]:
+    """Return the gradients a node hook put in place of `old`, checked."""
+    new = list(result) if isinstance(result, (tuple, list)) else [result]
+    if len(new) != len(old):
+        raise RuntimeError(
+            f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected "
+            f"{len(old)})"
+        )
+    for after, before in zip(new, old, strict=True):
+        if after is not None:
+            check_hook_result(hook, after, before)
+    return new
+
+
+def retain(tensor: Any, grad: Any, create_graph: bool) -> None:
+    """Add `grad` into the ``grad`` of a non-leaf that retains it."""
+    if tensor is None or grad is None:
+        return
+    meta = tensor._extras()
+    if meta.grad is None:
+        meta.grad = grad if create_graph else grad.clone()
+    else:
+        meta.grad = meta.grad + grad
+
+
+def check_anomaly(node: Node, results: Sequence[Any]) -> None:
+    """In anomaly mode, raise when a node produced NaN (or, by option, Inf)."""
+    for index, result in enumerate(results):
+        if result is None:
+            continue
+        array = getattr(result, "_array", result)
+        xp = device.array_module(array)
+        found = None
+        if state.anomaly_check_nan and xp.isnan(array).any():
+            found = "nan"
+        elif state.anomaly_check_inf and xp.isinf(array).any():
+            found = "inf"
+        if found is not None:
+            from .modes import report_anomaly
+
+            report_anomaly(node, index, found)
+
+
+def announce_unpacked(node: Node) -> None:
+    """Emit a TensorUnpacked for everything the node is about to unpack."""
+    for saved in node.saved_tensors_info():
+        if not saved.released:
+            events.emit(events.TensorUnpacked(node, saved.name, saved.saved_version))
+
+
+def release_announced(node: Node) -> None:
+    """Release what a node saved, telling listeners."""
+    if state.special and events.wanted(events.TensorReleased):
+        for saved in node.saved_tensors_info():
+            if not saved.released:
+                events.emit(events.TensorReleased(node, saved.name))
+    node.release()
+
+
+# --- backward() and grad() --------------------------------------------------------------------------------------------
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+    *,
+    retain_variables: bool | None = None,
+    variables: Any = None,
+) -> None:
+    """Compute the gradients of `tensors` with respect to the leaves, and add them to the leaves' ``grad``.
+
+    Parameters
+    ----------
+    tensors : Tensor, GradientEdge or sequence of them
+    grad_tensors : Tensor or sequence of Tensor or None, optional
+        The gradients of `tensors`; None stands for 1 where a tensor has one element.
+    retain_graph : bool, optional
+        Keep what nodes saved; `create_graph` unless given.
+    create_graph : bool
+        Record the backward pass.
+    inputs : Tensor, GradientEdge or sequence, optional
+        Accumulate only into these; an empty sequence is an error.
+    grad_variables, retain_variables, variables
+        The names PyTorch 0.1 had for `grad_tensors`, `retain_graph` and `tensors`.
+
+    Raises
+    ------
+    RuntimeError
+        When a tensor does not require grad, has several elements and no gradient, or the graph was freed.
+    SavedTensorModifiedError
+        When a saved tensor has been written in place.
+    """
+    tensors = as_sequence(variables if variables is not None else tensors)
+    grad_tensors = grad_variables if grad_tensors is None and grad_variables is not None else grad_tensors
+    retain_graph = retain_variables if retain_graph is None and retain_variables is not None else retain_graph
+    roots, grads = root_edges(tensors, grad_tensors, create_graph)
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    if inputs is None:
+        run_task(GraphTask(roots, grads, keep_graph=keep, create_graph=create_graph))
+        return
+    targets = as_sequence(inputs)
+    if not targets:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    leaves = [t for t in targets if is_leaf_target(t)]
+    others = [t for t in targets if not is_leaf_target(t)]
+    only = {node_of_target(t) for t in leaves}
+    captures = [target_edge(t, i) for i, t in enumerate(others)]
+    task = GraphTask(roots, grads, keep_graph=keep, create_graph=create_graph, captures=captures, only=only)
+    run_task(task)
+    for target, grad in zip(others, task.captured, strict=True):
+        if hasattr(target, "_array") and not target._extras().retains_grad:
+            retain(target, grad, create_graph)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """Return the gradients of `outputs` with respect to `inputs`, without touching any ``grad``.
+
+    Parameters
+    ----------
+    outputs, inputs : Tensor, GradientEdge or sequence of them
+    grad_outputs : Tensor or sequence of Tensor or None, optional
+    retain_graph, create_graph : bool
+        As for :func:`backward`.
+    allow_unused : bool, optional
+        Return None for an input the outputs do not depend on; an error otherwise.
+    is_grads_batched : bool
+        The first dimension of each of `grad_outputs` is a batch; so is that of the results.
+    materialize_grads : bool
+        Return zeros instead of None.
+
+    Returns
+    -------
+    tuple of Tensor or None
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.tensor(3.0, requires_grad=True)
+    >>> gs.autograd.grad(x * x, x)
+    (tensor(6.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: False.")
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    outputs, targets = as_sequence(outputs), as_sequence(inputs)
+    if is_grads_batched:
+        return _batched_grad(outputs, targets, grad_outputs, retain_graph, create_graph, allow_unused)
+    roots, grads = root_edges(outputs, grad_outputs, create_graph)
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    captures = [target_edge(t, i) for i, t in enumerate(targets)]
+    task = GraphTask(roots, grads, keep_graph=keep, create_graph=create_graph, captures=captures)
+    run_task(task)
+    return tuple(_result(g, t, i, allow_unused, materialize_grads) for i, (g, t) in enumerate(zip(task.captured, targets, strict=True)))
+
+
+def _result(grad: Any, target: Any, index: int, allow_unused: bool, materialize: bool) -> Any:
+    if grad is not None:
+        return grad
+    if not allow_unused:
+        raise RuntimeError(
+            f"The differentiated Tensor at index {index} appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior."
+        )
+    if not materialize:
+        return None
+    shape, kind = edge_spec(target)
+    return _wrap(device.numpy.zeros(shape, dtype=kind))
+
+
+def _batched_grad(
+    outputs: Any, targets: Any, grad_outputs: Any, retain_graph: Any, create_graph: bool, allow_unused: bool
+) -> tuple[Any, ...]:
+    from .ops.arrays import TENSOR_OPERATORS
+
+    batches = as_sequence(grad_outputs)
+    size = batches[0].shape[0]
+    rows = []
+    for i in range(size):
+        keep = retain_graph or create_graph or i + 1 < size
+        seeds = [b[i] for b in batches]
+        rows.append(grad(outputs, targets, seeds, keep, create_graph, allow_unused=allow_unused))
+    columns = zip(*rows, strict=True)
+    return tuple(None if c[0] is None else TENSOR_OPERATORS.stack(list(c)) for c in columns)
+
+
+def run_task(task: GraphTask) -> None:
+    """Run a task here, or on a fresh thread when backwards are nested so deep that the stack could end."""
+    if state.local.depth < MAX_DEPTH:
+        task.run()
+        return
+    modes = vars_of_modes()
+    failures: list[BaseException] = []
+
+    def continue_elsewhere() -> None:
+        for name, value in modes.items():
+            setattr(state.local, name, value)
+        state.local.depth = 0
+        try:
+            task.run()
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=continue_elsewhere, name="gradscope nested backward")
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
+def vars_of_modes() -> dict[str, Any]:
+    """Return this thread's modes, to be taken over by another thread."""
+    names = ("grad_enabled", "inference", "saved_hooks", "saved_hooks_disabled", "current_node", "current_task")
+    return {name: getattr(state.local, name) for name in names}
+
+
+def as_sequence(value: Any) -> tuple[Any, ...]:
+    """Return a tensor or edge as a tuple of one."""
+    if hasattr(value, "_array") or isinstance(value, GradientEdge):
+        return (value,)
+    return tuple(value)
+
+
+def root_edges(tensors: Sequence[Any], grads: Any, create_graph: bool) -> tuple[list[Edge], list[Any]]:
+    """Return the edges that gradients enter by, and those gradients."""
+    given = as_sequence(grads) if grads is not None else (None,) * len(tensors)
+    if len(given) != len(tensors):
+        raise RuntimeError(
+            f"Mismatch in number of tensors and gradients: got {len(tensors)} tensors and {len(given)} gradients"
+        )
+    if not tensors:
+        raise RuntimeError("grad requires non-empty inputs.")
+    roots, seeds = [], []
+    for index, (tensor, grad) in enumerate(zip(tensors, given, strict=True)):
+        edge = (tensor.node, tensor.output_nr) if isinstance(tensor, GradientEdge) else edge_of(tensor)
+        if edge is None:
+            raise RuntimeError(
+                f"element {index} of tensors does not require grad and does not have a grad_fn\n"
+                f"It has shape {list(tensor.shape)}: it was computed under no_grad, from tensors that do not require "
+                "grad, or was detached (detach(), item(), numpy(), argmax())."
+            )
+        roots.append(edge)
+        seeds.append(_seed(tensor, grad, index, create_graph))
+    return roots, seeds
+
+
+def _seed(tensor: Any, grad: Any, index: int, create_graph: bool) -> Any:
+    shape, kind = edge_spec(tensor)
+    if grad is None:
+        if isinstance(tensor, GradientEdge) and shape != () or tensor_size(shape) != 1:
+            raise RuntimeError(
+                f"grad can be implicitly created only for scalar outputs\nOutput {index} has shape {list(shape)}: "
+                "reduce it (.sum(), .mean()), or pass its gradient."
+            )
+        if kind.kind == "c":
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {BY_NUMPY[kind]}")
+        return _wrap(_ones(tensor, shape, kind))
+    if not hasattr(grad, "_array"):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
+    if grad._array.shape != shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{index}] has a shape of {list(grad.shape)} and output[{index}] has a "
+            f"shape of {list(shape)}."
+        )
+    if (grad._array.dtype.kind == "c") != (kind.kind == "c"):
+        raise RuntimeError(
+            f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{index}] has a dtype of {grad.dtype} and output[{index}] has a dtype of {BY_NUMPY[kind]}."
+        )
+    if grad._array.dtype != kind:
+        return grad.to(BY_NUMPY[kind]) if create_graph else _wrap(grad._array.astype(kind))
+    return grad
+
+
+def tensor_size(shape: tuple[int, ...]) -> int:
+    """Return the number of elements of a shape."""
+    size = 1
+    for length in shape:
+        size *= length
+    return size
+
+
+def _ones(tensor: Any, shape: tuple[int, ...], kind: Any) -> Any:
+    array = getattr(tensor, "_array", None)
+    if array is None or type(array) is device.ndarray:
+        return device.numpy.ones(shape, kind)
+    return device.array_module(array).ones(shape, dtype=kind)
+
+
+def edge_spec(target: Any) -> tuple[tuple[int, ...], Any]:
+    """Return shape and NumPy dtype of a tensor or gradient edge."""
+    if isinstance(target, GradientEdge):
+        return target.node.output_specs()[target.output_nr]
+    return target._array.shape, target._array.dtype
+
+
+def is_leaf_target(target: Any) -> bool:
+    """Whether a target of ``inputs=`` is a leaf (or the edge of one)."""
+    if isinstance(target, GradientEdge):
+        return type(target.node) is AccumulateGrad
+    return target.is_leaf
+
+
+def node_of_target(target: Any) -> Node:
+    """Return the node of a leaf target."""
+    return target_edge(target, 0)[0]
+
+
+def target_edge(target: Any, index: int) -> Edge:
+    """Return the edge of a tensor or gradient edge that gradients are wanted for."""
+    if isinstance(target, GradientEdge):
+        return (target.node, target.output_nr)
+    if not target.requires_grad:
+        raise RuntimeError(
+            "One of the differentiated Tensors does not require grad\n"
+            f"It is number {index}, of shape {list(target.shape)}: call requires_grad_() on it before the forward pass."
+        )
+    edge = edge_of(target)
+    assert edge is not None
+    return edge
+
+
+def run_node_alone(node: Node, grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Run one node on the given gradients, keeping what it saved."""
+    create_graph = state.local.grad_enabled and any(g is not None and g.requires_grad for g in grad_outputs)
+    grads = list(grad_outputs) if node.multi else grad_outputs[0]
+    if create_graph:
+        return tuple(node.apply_graph(grads))
+    bare = [None if g is None else g._array for g in grad_outputs]
+    results = node.apply(bare if node.multi else bare[0])
+    return tuple(None if r is None else _wrap(r) for r in results)
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call `callback` at the end of the backward that runs on this thread.
+
+    Raises
+    ------
+    RuntimeError
+        Outside a backward.
+    """
+    task = state.local.current_task
+    if task is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    task.callbacks.append(callback)

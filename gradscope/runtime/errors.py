@@ -1,0 +1,62 @@
+"""The runtime's own exception classes: each is also the class PyTorch raises for the same reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["SavedTensorFreedError", "SavedTensorModifiedError"]
+
+
+class SavedTensorModifiedError(RuntimeError):
+    """A tensor saved for backward has been written in place since.
+
+    Attributes
+    ----------
+    node : Node
+        The node that needs the tensor.
+    operator : str
+        The name of that node.
+    saved_name : str
+        Under which name the node saved it (``self``, ``result``, ...).
+    shape : tuple of int
+    dtype : dtype
+    producer : str or None
+        The name of the node that computed the tensor, None for a leaf.
+    saved_version, current_version : int
+    saved_at : CallSite or None
+        Where the node was recorded, when call sites were recorded.
+    writes : list of VersionBumped
+        The writes since, when they were recorded.
+    """
+
+    def __init__(self, message: str, **facts: Any) -> None:
+        super().__init__(message)
+        self.node = facts["node"]
+        self.operator: str = facts["operator"]
+        self.saved_name: str = facts["saved_name"]
+        self.shape: tuple[int, ...] = facts["shape"]
+        self.dtype = facts["dtype"]
+        self.producer: str | None = facts["producer"]
+        self.saved_version: int = facts["saved_version"]
+        self.current_version: int = facts["current_version"]
+        self.saved_at = facts["saved_at"]
+        self.writes: list[Any] = facts["writes"]
+
+
+class SavedTensorFreedError(RuntimeError):
+    """A saved tensor was asked for after its node had run and freed it.
+
+    Attributes
+    ----------
+    node : Node
+    """
+
+    def __init__(self, node: Any) -> None:
+        super().__init__(
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+            "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+            f"autograd.grad(). The node is {node.name()}.\n"
+            "Specify retain_graph=True if you need to backward through the graph a second time or if you need to "
+            "access saved tensors after calling backward."
+        )
+        self.node = node

@@ -1,0 +1,372 @@
+"""The instrumentation points: typed events that listeners subscribe to.
+
+With no listener each point costs one check of a flag. A listener runs on the thread where the event happens; it may
+block (that is how the debugger pauses), may replace gradients where an event says so, and may raise: the exception
+leaves through the call that caused the event. ``docs/events.md`` lists every event and its fields.
+
+Examples
+--------
+>>> import gradscope as gs
+>>> from gradscope.runtime import events
+>>> x = gs.ones(3, requires_grad=True)
+>>> names = []
+>>> with events.subscribe(lambda event: names.append(event.node.name()), events.NodeEntered):
+...     (x * 2).sum().backward()
+>>> names
+['SumBackward0', 'MulBackward0', 'AccumulateGrad']
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from . import state
+
+__all__ = [
+    "CallSite",
+    "Event",
+    "Frame",
+    "GradientAccumulated",
+    "GradientCaptured",
+    "GraphTaskFailed",
+    "GraphTaskFinished",
+    "GraphTaskStarted",
+    "HookCalled",
+    "ModuleBackward",
+    "ModuleBackwardPre",
+    "ModuleForward",
+    "ModuleForwardPre",
+    "NodeEntered",
+    "NodeExited",
+    "NodeReady",
+    "OperatorRecorded",
+    "Subscription",
+    "TensorReleased",
+    "TensorSaved",
+    "TensorUnpacked",
+    "VersionBumped",
+    "VersionViolation",
+    "subscribe",
+]
+
+
+class Event:
+    """Base of all events. Fields are listed in ``__slots__``, in the order of the constructor."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        names = cls.__slots__
+        body = "; ".join(f"self.{n} = {n}" for n in names if n not in cls._defaulted())
+        defaults = "; ".join(f"self.{n} = {v}" for n, v in cls._defaulted().items())
+        arguments = ", ".join(n for n in names if n not in cls._defaulted())
+        scope: dict[str, Any] = {}
+        exec(f"def __init__(self, {arguments}):\n {'; '.join(filter(None, (body, defaults)))}", scope)
+        cls.__init__ = scope["__init__"]  # type: ignore[method-assign]
+
+    @classmethod
+    def _defaulted(cls) -> dict[str, str]:
+        return {}
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{n}={getattr(self, n)!r}" for n in self.__slots__)
+        return f"{type(self).__name__}({fields})"
+
+
+class GraphTaskStarted(Event):
+    """A backward() or grad() is about to run its first node."""
+
+    __slots__ = ("task",)
+
+
+class GraphTaskFinished(Event):
+    """A backward() or grad() ran to its end."""
+
+    __slots__ = ("task",)
+
+
+class GraphTaskFailed(Event):
+    """A backward() or grad() ended by `error`."""
+
+    __slots__ = ("task", "error")
+
+
+class NodeReady(Event):
+    """All gradients a node waits for have arrived."""
+
+    __slots__ = ("task", "node")
+
+
+class NodeEntered(Event):
+    """A node is about to run, after its tensor hooks.
+
+    ``grad_outputs`` is a list of the incoming gradients (one per output of the forward operator, None if undefined);
+    assigning an entry replaces that gradient. Setting ``skip = True`` leaves the node out: its results are None.
+    """
+
+    __slots__ = ("task", "node", "grad_outputs", "skip")
+
+    @classmethod
+    def _defaulted(cls) -> dict[str, str]:
+        return {"skip": "False"}
+
+
+class NodeExited(Event):
+    """A node has run. ``grad_inputs`` (one per entry of ``next_functions``) may be assigned."""
+
+    __slots__ = ("task", "node", "grad_outputs", "grad_inputs")
+
+
+class GradientCaptured(Event):
+    """grad() took the gradient of its input number `index`."""
+
+    __slots__ = ("task", "node", "index", "grad")
+
+
+class GradientAccumulated(Event):
+    """`grad` has been added into ``variable.grad``."""
+
+    __slots__ = ("task", "variable", "grad")
+
+
+class HookCalled(Event):
+    """A hook of `kind` ("tensor", "retain_grad", "pre", "post", "post_accumulate") has run on `node`."""
+
+    __slots__ = ("task", "node", "kind", "hook")
+
+
+class TensorSaved(Event):
+    """`node` saved `tensor` under `name`, at `version`."""
+
+    __slots__ = ("node", "name", "tensor", "version")
+
+
+class TensorUnpacked(Event):
+    """`node` unpacked what it saved as `name`, which was at `version`."""
+
+    __slots__ = ("node", "name", "version")
+
+
+class TensorReleased(Event):
+    """`node` let go of what it saved as `name`."""
+
+    __slots__ = ("node", "name")
+
+
+class OperatorRecorded(Event):
+    """An operator has been recorded in the graph.
+
+    ``inputs`` are its tensor arguments, ``outputs`` its results; ``call_site`` is None unless a listener asked.
+    """
+
+    __slots__ = ("node", "name", "inputs", "outputs", "call_site")
+
+
+class VersionBumped(Event):
+    """`operator` wrote `tensor` in place; its memory is now at `version`."""
+
+    __slots__ = ("tensor", "operator", "version", "call_site")
+
+
+class VersionViolation(Event):
+    """A saved tensor has been modified; `error` is about to be raised."""
+
+    __slots__ = ("error",)
+
+
+class ModuleForwardPre(Event):
+    """`module` is about to run forward on `args`."""
+
+    __slots__ = ("module", "args")
+
+
+class ModuleForward(Event):
+    """`module` has run forward."""
+
+    __slots__ = ("module", "args", "output")
+
+
+class ModuleBackwardPre(Event):
+    """The gradients of `module`'s outputs are there."""
+
+    __slots__ = ("module", "grad_output")
+
+
+class ModuleBackward(Event):
+    """The gradients of `module`'s inputs are there."""
+
+    __slots__ = ("module", "grad_input", "grad_output")
+
+
+Listener = Callable[[Event], None]
+
+_lock = threading.RLock()
+_subscriptions: tuple[Subscription, ...] = ()
+_by_kind: dict[type[Event], tuple[Subscription, ...]] = {}
+_call_sites = 0
+
+
+class Subscription:
+    """A listener's place; ends by :meth:`unsubscribe` or with its ``with`` block."""
+
+    def __init__(self, listener: Listener, kinds: tuple[type[Event], ...], thread: int | None, sites: bool) -> None:
+        self.listener = listener
+        self.kinds = kinds
+        self.thread = thread
+        self.call_sites = sites
+
+    def unsubscribe(self) -> None:
+        """Stop listening; doing so twice is harmless."""
+        if self in _subscriptions:
+            _set(tuple(s for s in _subscriptions if s is not self))
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.unsubscribe()
+
+
+def subscribe(
+    listener: Listener, *kinds: type[Event], thread: int | None = None, call_sites: bool = False
+) -> Subscription:
+    """Call `listener` with every event of the given kinds.
+
+    Parameters
+    ----------
+    listener : callable
+        Called as ``listener(event)``.
+    *kinds : type
+        Event classes; none subscribes to nothing (the flag stays down).
+    thread : int, optional
+        Only events on the thread with this identifier (``threading.get_ident()``); all threads by default.
+    call_sites : bool
+        Record call sites while subscribed.
+
+    Returns
+    -------
+    Subscription
+    """
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, Event)):
+            raise TypeError(f"subscribe() expects event classes, got {kind!r}\nSee gradscope.runtime.events.__all__.")
+    subscription = Subscription(listener, kinds, thread, call_sites)
+    with _lock:
+        _set((*_subscriptions, subscription))
+    return subscription
+
+
+def _set(subscriptions: tuple[Subscription, ...]) -> None:
+    global _subscriptions, _by_kind, _call_sites
+    with _lock:
+        before = bool(_by_kind)
+        _subscriptions = subscriptions
+        _by_kind = {
+            kind: tuple(s for s in subscriptions if kind in s.kinds)
+            for kind in {k for s in subscriptions for k in s.kinds}
+        }
+        _call_sites = sum(s.call_sites for s in subscriptions)
+        state.add_special(bool(_by_kind) - before)
+
+
+def wanted(kind: type[Event]) -> bool:
+    """Whether anybody listens to events of `kind`."""
+    return kind in _by_kind
+
+
+def emit(event: Event) -> None:
+    """Hand `event` to its listeners, in the order they subscribed."""
+    for subscription in _by_kind.get(type(event), ()):
+        if subscription.thread is None or subscription.thread == threading.get_ident():
+            subscription.listener(event)
+
+
+# --- call sites -------------------------------------------------------------------------------------------------------
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+
+
+class Frame(NamedTuple):
+    """One frame of a call site."""
+
+    filename: str
+    lineno: int
+    function: str
+
+
+class CallSite:
+    """Where something happened: raw (code, instruction) pairs, turned into lines when somebody asks."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: list[tuple[CodeType, int]]) -> None:
+        self._raw = raw
+
+    @property
+    def frames(self) -> list[Frame]:
+        """All frames, innermost first."""
+        return [Frame(code.co_filename, _line_of(code, last), code.co_qualname) for code, last in self._raw]
+
+    def user_frames(self) -> list[Frame]:
+        """Return the frames outside gradscope and the standard library, innermost first."""
+        return [f for f in self.frames if not is_library_file(f.filename)]
+
+    def user_frame(self) -> Frame | None:
+        """Return the innermost frame outside gradscope and the standard library."""
+        return next(iter(self.user_frames()), None)
+
+    @property
+    def source_line(self) -> str:
+        """The stripped text of the user's line, or an empty string."""
+        frame = self.user_frame()
+        return linecache.getline(frame.filename, frame.lineno).strip() if frame else ""
+
+    def format(self) -> str:
+        """Return the frames as a traceback prints them, outermost first."""
+        lines = []
+        for filename, lineno, function in reversed(self.frames):
+            lines.append(f'  File "{filename}", line {lineno}, in {function}\n')
+            text = linecache.getline(filename, lineno).strip()
+            if text:
+                lines.append(f"    {text}\n")
+        return "".join(lines)
+
+    def __repr__(self) -> str:
+        frame = self.user_frame()
+        return f"<CallSite {frame.filename}:{frame.lineno} in {frame.function}>" if frame else "<CallSite>"
+
+
+def is_library_file(filename: str) -> bool:
+    """Whether a file belongs to gradscope, the standard library or no file at all."""
+    if filename.startswith(_PACKAGE) or filename.startswith("<"):
+        return True
+    return filename.startswith(_LIBRARY) and "site-packages" not in filename
+
+
+def _line_of(code: CodeType, last: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= last < end:
+            return line or code.co_firstlineno
+    return code.co_firstlineno
+
+
+def capture_call_site(skip: int = 1, limit: int = 48) -> CallSite:
+    """Return where the caller stands, `skip` frames up."""
+    raw = []
+    frame: FrameType | None = sys._getframe(skip)
+    while frame is not None and len(raw) < limit:
+        raw.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return CallSite(raw)
+
+
+def call_site_if_wanted() -> CallSite | None:
+    """Return the caller's call site when a listener asked for call sites, or in anomaly mode."""
+    return capture_call_site(2) if _call_sites or state.anomaly else None

@@ -1,0 +1,585 @@
+"""The backward graph: nodes, edges, and what nodes save.
+
+A node is made by an operator (its class comes from the operator's declaration), by a user's ``Function`` or, for a
+leaf, by :func:`accumulate_edge`. An edge is a plain tuple ``(node, output number)``, made once per tensor.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from sys import getrefcount
+from typing import Any, NamedTuple
+
+from . import device, events, state
+from .dtype import BY_NUMPY
+from .errors import SavedTensorFreedError, SavedTensorModifiedError
+from .hooks import HookTable, RemovableHandle, add_hook
+from .storage import VersionCounter
+
+__all__ = ["AccumulateGrad", "Edge", "GradientEdge", "InputMetadata", "Node", "SavedTensor"]
+
+Edge = tuple["Node", int]
+
+ACCUMULATE_SEQUENCE = 2**64 - 1
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph: gradients can be taken with respect to it, or sent into it.
+
+    Attributes
+    ----------
+    node : Node
+    output_nr : int
+    """
+
+    node: Node
+    output_nr: int
+
+
+class InputMetadata(NamedTuple):
+    """What a node expects of an incoming gradient."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    device: device.device
+
+
+class _Released:
+    """Stands in a saved slot after its node has run."""
+
+    def __repr__(self) -> str:
+        return "<released>"
+
+
+RELEASED: Any = _Released()
+
+
+class NodeExtra:
+    """What few nodes have: hooks, metadata, a call site."""
+
+    __slots__ = ("call_site", "metadata", "posthooks", "prehooks", "retain", "tensor_hooks", "topological")
+
+    def __init__(self) -> None:
+        self.tensor_hooks: dict[int, HookTable] | None = None
+        self.retain: dict[int, Any] | None = None
+        self.prehooks: HookTable | None = None
+        self.posthooks: HookTable | None = None
+        self.metadata: dict[Any, Any] | None = None
+        self.call_site: Any = None
+        self.topological: int | None = None
+
+
+class Node:
+    """A node of the backward graph (``tensor.grad_fn``).
+
+    Attributes
+    ----------
+    next_functions : tuple of (Node or None, int)
+        Where the produced gradients go.
+    metadata : dict
+        Free for the user's notes; it lives as long as the node.
+    """
+
+    __slots__ = ("__weakref__", "dtype", "edges", "extra", "kind", "seq", "shape")
+
+    # Filled in by the class that an operator's declaration makes.
+    node_name: str = "Node"
+    saved_names: tuple[str, ...] = ()
+    multi: bool = False
+
+    edges: tuple[Edge | None, ...]
+    extra: NodeExtra | None
+    seq: int
+
+    # --- what the engine calls ---
+
+    def apply(self, grad: Any) -> Any:
+        """Run the derivative on bare arrays; return one gradient (or None) per edge."""
+        raise NotImplementedError
+
+    def apply_graph(self, grad: Any) -> Any:
+        """Run the derivative on tensors, so that it is itself recorded."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of the saved tensors."""
+
+    # --- what people call ---
+
+    def name(self) -> str:
+        """Return the name, e.g. ``'MulBackward0'``."""
+        return self.node_name
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The edges to the nodes that receive this node's gradients; ``(None, 0)`` where none is wanted."""
+        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's notes."""
+        extra = self.extras()
+        if extra.metadata is None:
+            extra.metadata = {}
+        return extra.metadata
+
+    @property
+    def call_site(self) -> Any:
+        """Where the forward operator was called, or None when call sites were not recorded."""
+        return self.extra.call_site if self.extra is not None else None
+
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        place = device.device(device._by_type[self.kind].type_name)
+        return tuple(InputMetadata(s, BY_NUMPY[d], place) for s, d in self.output_specs())
+
+    def output_specs(self) -> list[tuple[tuple[int, ...], Any]]:
+        """Return (shape, NumPy dtype) of each output of the forward operator."""
+        return [(self.shape, self.dtype)]
+
+    def _sequence_nr(self) -> int:
+        return self.seq
+
+    def topological_nr(self) -> int:
+        """Return the length of the longest path from this node to a leaf (computed once, then kept)."""
+        order: list[Node] = []
+        stack: list[tuple[Node, bool]] = [(self, False)]
+        while stack:
+            node, expanded = stack.pop()
+            extra = node.extras()
+            if extra.topological is not None:
+                continue
+            if expanded:
+                below = [edge[0].extras().topological or 0 for edge in node.edges if edge is not None]
+                extra.topological = 1 + max(below) if below else 0
+                order.append(node)
+                continue
+            stack.append((node, True))
+            stack.extend((edge[0], False) for edge in node.edges if edge is not None)
+        return self.extras().topological or 0
+
+    def register_prehook(self, hook: Any) -> RemovableHandle:
+        """Call ``hook(grad_outputs)`` before the node runs; a returned tuple replaces the incoming gradients."""
+        extra = self.extras()
+        if extra.prehooks is None:
+            extra.prehooks = HookTable()
+        return add_hook(extra.prehooks, hook)
+
+    def register_hook(self, hook: Any) -> RemovableHandle:
+        """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; a returned tuple replaces its results."""
+        extra = self.extras()
+        if extra.posthooks is None:
+            extra.posthooks = HookTable()
+        return add_hook(extra.posthooks, hook)
+
+    def _register_hook_dict(self, table: HookTable) -> None:
+        self.extras().posthooks = table
+
+    def extras(self) -> NodeExtra:
+        """Return the holder of hooks and metadata, made on first use."""
+        extra = self.extra
+        if extra is None:
+            extra = self.extra = NodeExtra()
+        return extra
+
+    def saved_tensors_info(self) -> tuple[SavedTensor, ...]:
+        """Return every saved tensor of this node, by name, without unpacking any."""
+        found: list[SavedTensor] = []
+        for name in self.saved_names:
+            value = getattr(self, "s_" + name)
+            if isinstance(value, list):
+                found.extend(SavedTensor(self, name, i) for i in range(len(value)))
+            elif value is RELEASED or is_saved(value):
+                found.append(SavedTensor(self, name))
+        return tuple(found)
+
+    def __call__(self, *grad_outputs: Any) -> Any:
+        """Run this node alone on the given gradients (tensors or None); return the gradients it produces."""
+        from .engine import run_node_alone
+
+        return run_node_alone(self, grad_outputs)
+
+    def __repr__(self) -> str:
+        return f"<{self.node_name} object at {id(self):#x}>"
+
+
+# --- saved tensors ----------------------------------------------------------------------------------------------------
+
+
+class SavedResult:
+    """A saved output: the array and its counter, but not the tensor, which would be a cycle."""
+
+    __slots__ = ("array", "counter", "nr")
+
+    def __init__(self, array: Any, counter: VersionCounter, nr: int) -> None:
+        self.array = array
+        self.counter = counter
+        self.nr = nr
+
+
+class PackedTensor:
+    """What a pack hook made of a saved tensor, and the hook that undoes it."""
+
+    __slots__ = ("dtype", "is_output", "nbytes", "nr", "packed", "requires_grad", "shape", "unpack_hook")
+
+    def __init__(self, tensor: Any, hooks: tuple[Any, Any], *, is_output: bool, nr: int) -> None:
+        array = tensor._array
+        self.shape, self.dtype, self.nbytes = array.shape, array.dtype, array.nbytes
+        self.is_output, self.nr = is_output, nr
+        self.requires_grad = tensor.requires_grad
+        self.unpack_hook = hooks[1]
+        self.packed = hooks[0](tensor)
+
+
+def is_saved(value: Any) -> bool:
+    """Whether a saved slot holds a tensor (and not a number, a shape or nothing)."""
+    return isinstance(value, (SavedResult, PackedTensor, device.ndarray)) or hasattr(value, "_array") or (
+        device.is_array(value)
+    )
+
+
+class SavedTensor:
+    """A look at one saved tensor of a node; holding it keeps only the node alive.
+
+    Attributes
+    ----------
+    node : Node
+    name : str
+        Under which name the node saved it.
+    """
+
+    __slots__ = ("index", "name", "node")
+
+    def __init__(self, node: Node, name: str, index: int | None = None) -> None:
+        self.node = node
+        self.name = name
+        self.index = index
+
+    def _value(self) -> Any:
+        value = getattr(self.node, "s_" + self.name)
+        return value[self.index] if self.index is not None and isinstance(value, list) else value
+
+    @property
+    def released(self) -> bool:
+        """Whether the node has run and let go of it."""
+        return self._value() is RELEASED
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it is a result of the node's own operator."""
+        return isinstance(self._value(), SavedResult) or getattr(self._value(), "is_output", False)
+
+    def _array(self) -> Any:
+        value = self._value()
+        if isinstance(value, SavedResult):
+            return value.array
+        return getattr(value, "_array", value)
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape, or None once released."""
+        return None if self.released else tuple(self._array().shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype, or None once released."""
+        return None if self.released else BY_NUMPY[self._array().dtype]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements; 0 once released."""
+        return 0 if self.released else int(self._array().nbytes)
+
+    @property
+    def saved_version(self) -> int | None:
+        """The version at which it was saved; None where no version is kept (released, packed by a hook)."""
+        return None if self.current_version is None else saved_version(self.node, self.name, self.index)
+
+    @property
+    def current_version(self) -> int | None:
+        """The version its memory is at now; None where no version is kept."""
+        value = self._value()
+        if isinstance(value, SavedResult):
+            return value.counter.version
+        if hasattr(value, "_array") and hasattr(value, "_vc"):
+            return 0 if value._vc is None else value._vc.version
+        return None
+
+    @property
+    def data(self) -> Any:
+        """The value as a detached tensor, stale or not, without the version check.
+
+        Raises
+        ------
+        SavedTensorFreedError
+            If it has been released.
+        """
+        if self.released:
+            raise SavedTensorFreedError(self.node)
+        value = self._value()
+        if isinstance(value, PackedTensor):
+            return value.unpack_hook(value.packed)
+        return _tensor_type()._wrap(self._array())
+
+    def unpack(self) -> Any:
+        """Return the tensor as the node will see it, with the version check.
+
+        Raises
+        ------
+        SavedTensorModifiedError
+            If it has been written since it was saved.
+        SavedTensorFreedError
+            If it has been released.
+        """
+        return unpack(self.node, self.name, as_tensor=True, index=self.index)
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Replace the saved value by ``pack_hook(value)``; ``unpack_hook`` undoes it when the node runs."""
+        value = self._value()
+        if value is RELEASED:
+            raise SavedTensorFreedError(self.node)
+        if isinstance(value, PackedTensor):
+            raise RuntimeError(
+                "Setting hooks on a saved tensor that already has hooks is not allowed: "
+                f"{self.node.name()}.{self.name} is packed."
+            )
+        packed = pack_slot(self.node, self.name, value, (pack_hook, unpack_hook))
+        if self.index is None:
+            setattr(self.node, "s_" + self.name, packed)
+        else:
+            getattr(self.node, "s_" + self.name)[self.index] = packed
+
+    def __repr__(self) -> str:
+        what = "released" if self.released else f"{self.dtype} {list(self.shape or ())}"
+        return f"<SavedTensor {self.name} of {self.node.name()}: {what}>"
+
+
+def saved_version(node: Node, name: str, index: int | None) -> int:
+    """Return the version recorded when `node` saved `name`."""
+    version = getattr(node, "v_" + name)
+    return version[index] if isinstance(version, list) else version
+
+
+def unpack(node: Node, name: str, *, as_tensor: bool, index: int | None = None) -> Any:
+    """Return what `node` saved as `name`, as an array or a tensor, after the version check."""
+    value = getattr(node, "s_" + name)
+    if value is RELEASED:
+        raise SavedTensorFreedError(node)
+    if index is not None:
+        value = value[index]
+    elif isinstance(value, list):
+        return [unpack(node, name, as_tensor=as_tensor, index=i) for i in range(len(value))]
+    if state.special and events.wanted(events.TensorUnpacked) and is_saved(value):
+        events.emit(events.TensorUnpacked(node, name, SavedTensor(node, name, index).saved_version))
+    if isinstance(value, PackedTensor):
+        return _unpack_packed(node, value, as_tensor)
+    if isinstance(value, SavedResult):
+        check_version(node, name, value.counter, index, None)
+        return _result_tensor(node, value) if as_tensor else value.array
+    if hasattr(value, "_array"):
+        check_version(node, name, value._vc, index, value)
+        return value if as_tensor else value._array
+    if as_tensor and device.is_array(value):
+        return _tensor_type()._wrap(value)
+    return value
+
+
+def _unpack_packed(node: Node, value: PackedTensor, as_tensor: bool) -> Any:
+    tensor = value.unpack_hook(value.packed)
+    if not hasattr(tensor, "_array"):
+        raise TypeError(
+            f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}"
+        )
+    if not as_tensor:
+        return tensor._array
+    if value.is_output and tensor._edge is None:
+        return _attach(node, tensor._array, value.nr)
+    return tensor
+
+
+def _result_tensor(node: Node, value: SavedResult) -> Any:
+    tensor = _attach(node, value.array, value.nr)
+    tensor._vc = value.counter
+    return tensor
+
+
+def _attach(node: Node, array: Any, nr: int) -> Any:
+    tensor = _tensor_type()._wrap(array)
+    if array.dtype.kind in "fc":
+        tensor._edge = (node, nr)
+        tensor._flags = state.GRAD
+    return tensor
+
+
+def check_version(node: Node, name: str, counter: VersionCounter | None, index: int | None, tensor: Any) -> None:
+    """Raise when the memory behind a saved tensor is no longer at the version it was saved at."""
+    current = 0 if counter is None else counter.version
+    expected = saved_version(node, name, index)
+    if current == expected:
+        return
+    error = _modified_error(node, name, index, current, expected, counter, tensor)
+    if state.special and events.wanted(events.VersionViolation):
+        events.emit(events.VersionViolation(error))
+    raise error
+
+
+def _modified_error(
+    node: Node, name: str, index: int | None, current: int, expected: int, counter: Any, tensor: Any
+) -> SavedTensorModifiedError:
+    saved = SavedTensor(node, name, index)
+    producer, nr = (node, 0) if saved.is_output else (None, 0)
+    if tensor is not None and tensor.requires_grad and not tensor.is_leaf:
+        producer, nr = tensor.grad_fn, tensor.output_nr
+    kind = saved.dtype
+    origin = f", which is output {nr} of {producer.name()}," if producer is not None else ""
+    writes = [w for w in (counter.writes or ()) if w.version > expected] if counter is not None else []
+    lines = [
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[gradscope.{kind.legacy_name} {list(saved.shape or ())}]{origin} is at version {current}; expected version "
+        f"{expected} instead. {node.name()} saved it as `{name}`" + _at(node.call_site) + ".",
+    ]
+    lines.extend(f"It was written by {w.operator}{_at(w.call_site)} (version {w.version})." for w in writes)
+    if writes:
+        lines.append("Use the out-of-place form of that operation, or give it a clone().")
+    else:
+        lines.append(
+            "Hint: enable anomaly detection to see which lines saved and wrote it, with "
+            "gradscope.autograd.set_detect_anomaly(True), or run `gradscope check` on the script."
+        )
+    return SavedTensorModifiedError(
+        "\n".join(lines),
+        node=node,
+        operator=node.name(),
+        saved_name=name,
+        shape=saved.shape,
+        dtype=kind,
+        producer=producer.name() if producer is not None else None,
+        saved_version=expected,
+        current_version=current,
+        saved_at=node.call_site,
+        writes=writes,
+    )
+
+
+def _at(site: Any) -> str:
+    frame = site.user_frame() if site is not None else None
+    return f" at {frame.filename}:{frame.lineno} ({site.source_line})" if frame else ""
+
+
+def _tensor_type() -> Any:
+    from .tensor import Tensor
+
+    return Tensor
+
+
+def pack_slot(node: Node, name: str, value: Any, hooks: tuple[Any, Any]) -> Any:
+    """Return the packed form of one saved value; a pack hook may not write to it."""
+    if isinstance(value, SavedResult):
+        tensor, is_output, nr = _tensor_type()._wrap(value.array), True, value.nr
+        tensor._vc = value.counter
+    elif hasattr(value, "_array"):
+        tensor, is_output, nr = value, False, 0
+    elif device.is_array(value):
+        tensor, is_output, nr = _tensor_type()._wrap(value), False, 0
+    else:
+        return value
+    before = tensor._version
+    packed = PackedTensor(tensor, hooks, is_output=is_output, nr=nr)
+    if tensor._version != before:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
+            f"not be modified by in-place operations as this can lead to unexpected side-effects ({node.name()} was "
+            f"saving `{name}`).\nClone the tensor in the hook before you write to it."
+        )
+    return packed
+
+
+# --- leaves -----------------------------------------------------------------------------------------------------------
+
+_accumulate_lock = threading.Lock()
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds what arrives into ``variable.grad``.
+
+    A leaf holds its AccumulateGrad weakly; the graph holds it, and it holds the leaf.
+    """
+
+    __slots__ = ("variable",)
+
+    node_name = "AccumulateGrad"
+    edges = ()
+    seq = ACCUMULATE_SEQUENCE
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+        self.extra = None
+        array = variable._array
+        self.shape = array.shape
+        self.dtype = array.dtype
+        self.kind = type(array)
+
+    def accumulate(self, grad: Any) -> None:
+        """Add the bare array `grad`; take it as it is when nobody else holds it."""
+        with _accumulate_lock:
+            meta = self.variable._extras()
+            if meta.grad is None:
+                held = getrefcount(grad)
+                meta.grad = _tensor_type()._wrap(_as_gradient(grad, self.variable._array, held))
+            elif meta.grad._array.shape == grad.shape:
+                old = meta.grad
+                if old._array.dtype is grad.dtype or old._array.dtype == grad.dtype:
+                    old._array += grad
+                    old._bump("AccumulateGrad")
+                else:
+                    meta.grad = _tensor_type()._wrap(old._array + grad)
+            else:
+                meta.grad = _tensor_type()._wrap(meta.grad._array + grad)
+
+    def accumulate_graph(self, grad: Any) -> None:
+        """Add the tensor `grad`, out of place, so that the sum stays in the graph."""
+        with _accumulate_lock:
+            meta = self.variable._extras()
+            if meta.grad is None:
+                meta.grad = grad.clone() if _is_seed(grad) else grad
+            else:
+                meta.grad = meta.grad + grad
+
+
+def _is_seed(grad: Any) -> bool:
+    return grad._edge is None
+
+
+def _refcount_probe(grad: Any) -> int:
+    return getrefcount(grad)
+
+
+def _measure_unshared() -> int:
+    grad = device.numpy.zeros(1)
+    return _refcount_probe(grad)
+
+
+# How many references a gradient has when only its receiver holds it; measured, because it differs between Pythons.
+UNSHARED = _measure_unshared()
+
+
+def _as_gradient(grad: Any, variable: Any, held: int) -> Any:
+    """Return `grad` itself if it can be taken over, else a copy laid out like the leaf."""
+    if held <= UNSHARED and grad.base is None and grad.strides == variable.strides and grad.flags.writeable:
+        return grad
+    if not variable.flags.c_contiguous and variable.size:
+        copy = device.array_module(variable).empty_like(variable, dtype=grad.dtype)
+        copy[...] = grad
+        return copy
+    return grad.copy(order="C")
+
+
+def accumulate_edge(leaf: Any) -> Edge:
+    """Return the edge into a leaf's AccumulateGrad, made when nothing refers to it yet."""
+    meta = leaf._extras()
+    node = meta.accumulator() if meta.accumulator is not None else None
+    if node is None:
+        node = AccumulateGrad(leaf)
+        meta.accumulator = weakref.ref(node)
+    return (node, 0)

@@ -1,0 +1,62 @@
+"""Handles and ordered tables of hooks."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["HookTable", "RemovableHandle"]
+
+_ids = itertools.count().__next__
+
+HookTable = OrderedDict[int, Callable[..., Any]]
+
+
+class RemovableHandle:
+    """What every ``register_*`` returns: removes the hook by :meth:`remove` or at the end of a ``with`` block.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> with x.register_hook(lambda grad: grad * 2):
+    ...     x.sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+
+    def __init__(self, *tables: HookTable | dict[int, Any]) -> None:
+        self.id = _ids()
+        self._tables = tuple(weakref.ref(t) if isinstance(t, OrderedDict) else (lambda t=t: t) for t in tables)
+
+    def remove(self) -> None:
+        """Remove the hook; doing so twice is harmless."""
+        for reference in self._tables:
+            table = reference()
+            if table is not None:
+                table.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.remove()
+
+
+def add_hook(table: HookTable, hook: Callable[..., Any], *, prepend: bool = False) -> RemovableHandle:
+    """Append (or prepend) `hook` to `table` and return its handle."""
+    if not callable(hook):
+        raise TypeError(f"a hook must be callable, got {type(hook).__name__}\nPass a function.")
+    handle = RemovableHandle(table)
+    table[handle.id] = hook
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    return handle
+
+
+def hook_name(hook: Callable[..., Any]) -> str:
+    """Return the name PyTorch's messages use for a hook."""
+    return getattr(hook, "__name__", type(hook).__name__)

@@ -1,0 +1,1 @@
+"""Every operator, one file per family. :mod:`registry` says how one is declared."""

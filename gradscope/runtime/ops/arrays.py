@@ -1,0 +1,90 @@
+"""``F`` on bare arrays: every operator's forward, with the array module already chosen.
+
+A derivative written with ``F.exp(x)`` runs here when nobody needs a graph; under ``create_graph`` the same name is the
+recorded operator (:data:`TENSOR_OPERATORS`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy
+
+__all__ = ["TENSOR_OPERATORS", "ArrayOperators", "array_operators", "conj"]
+
+# Array forms of functions that are public composites, not operators; filled by ``registry.public``.
+ARRAY_FORMS: dict[str, Callable[..., Any] | str] = {"true_divide": "true_divide"}
+
+# Factories that have one form for arrays and tensors.
+CREATION = ("zeros_like", "ones_like")
+
+
+class ArrayOperators:
+    """The operators of one array module; functions are looked up once and kept."""
+
+    def __init__(self, xp: Any) -> None:
+        self.xp = xp
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from .registry import OPERATORS
+
+        forward = ARRAY_FORMS.get(name)
+        if forward is None:
+            op = OPERATORS.get(name)
+            if op is None and name not in CREATION:
+                raise AttributeError(f"there is no operator {name!r} for a derivative to use")
+            forward = name if op is None else op.forward
+        function = getattr(self.xp, forward) if isinstance(forward, str) else partial(forward, self.xp)
+        setattr(self, name, function)
+        return function
+
+
+class TensorOperators:
+    """The public operators, recorded; functions are looked up once and kept."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from .registry import OPERATORS, PUBLIC
+
+        function = PUBLIC[name] if name in PUBLIC else OPERATORS[name].function
+        setattr(self, name, function)
+        return function
+
+
+TENSOR_OPERATORS = TensorOperators()
+
+_by_module: dict[int, ArrayOperators] = {}
+
+
+def array_operators(xp: Any) -> ArrayOperators:
+    """Return the operators on arrays of the module `xp`."""
+    found = _by_module.get(id(xp))
+    if found is None:
+        found = _by_module[id(xp)] = ArrayOperators(xp)
+    return found
+
+
+def conj(x: Any) -> Any:
+    """Return the complex conjugate of an array, tensor or number; real ones are returned as they are."""
+    kind = getattr(x, "dtype", None)
+    if kind is None:
+        return x.conjugate() if isinstance(x, complex) else x
+    is_complex = kind.kind == "c" if isinstance(kind, numpy.dtype) else kind.is_complex
+    return x.conj() if is_complex else x
+
+
+def sum_to(array: Any, shape: tuple[int, ...]) -> Any:
+    """Sum a bare array over the dimensions that broadcasting had added or widened."""
+    extra = array.ndim - len(shape)
+    if extra:
+        array = array.sum(axis=tuple(range(extra)))
+    axes = tuple(i for i, size in enumerate(shape) if size == 1 and array.shape[i] != 1)
+    return array.sum(axis=axes, keepdims=True) if axes else array
+
+
+def expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether `shape` broadcasts to the shape `to`."""
+    if len(shape) > len(to):
+        return False
+    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))

@@ -1,0 +1,356 @@
+"""Compiles an operator's declaration into straight-line code.
+
+For each operator two functions are written out as source, much as ``dataclasses`` does, and compiled once: the function
+that a user calls, and the node's ``apply`` on bare arrays. What they would otherwise decide per call (how many tensors,
+what is saved, whether dtypes are brought together) is decided here. Their source is in ``linecache``, so tracebacks and
+debuggers show it. Everything rare goes to :mod:`gradscope.runtime.ops.general`, which does the same step by step.
+"""
+
+from __future__ import annotations
+
+import linecache
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from .. import device, state
+from ..graph import RELEASED, Node
+from . import general
+from .arrays import array_operators
+
+if TYPE_CHECKING:
+    from .registry import Operator
+
+__all__ = ["build"]
+
+
+def build(op: Operator) -> None:
+    """Derive the node class, the function and the in-place function of `op`."""
+    if op.differentiable:
+        op.node_class = build_node_class(op)
+    if isinstance(op.forward, str):
+        op.ufunc = getattr(numpy, op.forward)
+    source = function_source(op)
+    op.function = compile_function(source, op.name.replace(".", "_"), function_scope(op), op)
+    op.function.__doc__ = docstring(op)
+    op.function.operator = op  # type: ignore[attr-defined]
+    if op.inplace:
+        op.inplace_function = general.make_inplace(op)
+
+
+def compile_function(source: str, name: str, scope: dict[str, Any], op: Operator) -> Any:
+    """Compile `source`, keep it for tracebacks, and return the function `name`."""
+    filename = f"<gradscope operator {op.name}: {name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    scope["__name__"] = op.family
+    exec(compile(source, filename, "exec"), scope)
+    return scope[name]
+
+
+def docstring(op: Operator) -> str:
+    """Return the operator's docstring with its schema as the first line."""
+    return f"{op.schema}\n\n{op.doc}".rstrip() + "\n"
+
+
+# --- the node class ---------------------------------------------------------------------------------------------------
+
+
+def saved_by(op: Operator) -> dict[str, tuple[str, ...]]:
+    """Return, for each saved name, the differentiable arguments whose gradient needs it."""
+    users: dict[str, list[str]] = {}
+    formulas = op.derivatives if op.joint is None else dict.fromkeys((p.name for p in op.tensors), op.joint)
+    for argument, formula in formulas.items():
+        for name in op.needed_by(formula):
+            if name not in ("g", "F", "needs"):
+                users.setdefault(name, []).append(argument)
+    return {name: tuple(arguments) for name, arguments in users.items()}
+
+
+def build_node_class(op: Operator) -> type[Node]:
+    """Return the Node class of `op`, with a slot for each saved name."""
+    saved = saved_by(op)
+    tensors = {p.name for p in op.tensors}
+    versioned = [n for n in saved if n in tensors or n == "result"]
+    slots = [f"s_{n}" for n in saved] + [f"v_{n}" for n in versioned] + (["outs"] if op.multi else [])
+    releasable = [n for n in saved if n in tensors or n == "result" or n in op.aux]
+    scope = apply_scope(op)
+    body: dict[str, Any] = {
+        "__slots__": tuple(slots),
+        "__module__": op.family,
+        "__doc__": f"Backward of ``{op.name}``.",
+        "node_name": op.node_name,
+        "op": op,
+        "multi": op.multi,
+        "saved_names": tuple(saved),
+        "versioned_names": tuple(versioned),
+        "apply": compile_function(apply_source(op), "apply", scope, op),
+        "apply_graph": general.apply_graph,
+    }
+    if releasable:
+        lines = "\n".join(f"    n.s_{name} = RELEASED" for name in releasable)
+        body["release"] = compile_function(f"def release(n):\n{lines}\n", "release", {"RELEASED": RELEASED}, op)
+    if op.multi:
+        body["output_specs"] = lambda n: n.outs
+    for name in saved:
+        body[f"_saved_{name}"] = property(general.saved_getter(name))
+        if name in releasable:
+            body[f"_raw_saved_{name}"] = property(general.raw_saved_getter(name))
+    return type(op.node_name, (Node,), body)
+
+
+def apply_scope(op: Operator) -> dict[str, Any]:
+    """Return the globals of the generated ``apply``."""
+    scope: dict[str, Any] = {
+        "Tensor": None,
+        "ndarray": device.ndarray,
+        "unpack_array": general.unpack_array,
+        "array_operators": array_operators,
+        "NUMPY": array_operators(numpy),
+        "array_module": device.array_module,
+        "joint": op.joint,
+    }
+    scope.update({f"d_{name}": formula for name, formula in op.derivatives.items()})
+    general.scopes_wanting_tensor.append(scope)
+    return scope
+
+
+def apply_source(op: Operator) -> str:
+    """Write ``apply(n, g)``: unpack with the version check, then the formulas, on bare arrays."""
+    lines = ["def apply(n, g):"]
+    nothing = "(None,) * len(n.edges)"
+    lines.append(f"    if {'not any(x is not None for x in g)' if op.multi else 'g is None'}: return {nothing}")
+    lines.append("    e = n.edges")
+    tensors = {p.name: p for p in op.tensors}
+    for name in saved_by(op):
+        lines.append(f"    {local(name)} = n.s_{name}")
+        if name in tensors and tensors[name].is_tensor:
+            lines += [
+                f"    if isinstance({local(name)}, Tensor):",
+                f"        c = {local(name)}._vc",
+                f"        if c is None or c.version == n.v_{name}: {local(name)} = {local(name)}._array",
+                f"        else: {local(name)} = unpack_array(n, {name!r})",
+                f"    elif {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})",
+            ]
+        elif name in tensors or name == "result" or name in op.aux:
+            lines.append(f"    if {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})")
+    formulas = list(op.derivatives.values()) + ([op.joint] if op.joint else [])
+    if any("F" in op.needed_by(f) for f in formulas):
+        first = "next(x for x in g if x is not None)" if op.multi else "g"
+        lines.append(f"    F = NUMPY if type({first}) is ndarray else array_operators(array_module({first}))")
+    lines.append(f"    return {results_expression(op)}")
+    return "\n".join(lines) + "\n"
+
+
+def results_expression(op: Operator) -> str:
+    """Return the expression for the tuple of produced gradients."""
+    if op.joint is not None:
+        return call_expression(op, "joint", op.joint)
+    if any(p.is_tensor_list for p in op.tensors):
+        (argument,) = op.derivatives
+        return f"tuple({call_expression(op, f'd_{argument}', op.derivatives[argument])})"
+    parts = []
+    for index, parameter in enumerate(op.tensors):
+        formula = op.derivatives.get(parameter.name)
+        if formula is None:
+            parts.append("None")
+        else:
+            call = call_expression(op, f"d_{parameter.name}", formula)
+            parts.append(f"{call} if e[{index}] is not None else None")
+    return "(" + ", ".join(parts) + ",)"
+
+
+def call_expression(op: Operator, function: str, formula: Any) -> str:
+    """Return the call of a formula with the locals it names."""
+    needs = "tuple(x is not None for x in e)"
+    special = {"g": "g", "F": "F", "needs": needs}
+    return f"{function}({', '.join(special.get(n, local(n)) for n in op.needed_by(formula))})"
+
+
+def local(name: str) -> str:
+    """Return the local variable for a saved name."""
+    return f"a_{name}"
+
+
+# --- the function -----------------------------------------------------------------------------------------------------
+
+
+def function_scope(op: Operator) -> dict[str, Any]:
+    """Return the globals of the generated function."""
+    scope: dict[str, Any] = {
+        "Tensor": None,
+        "edge_of": None,
+        "new": object.__new__,
+        "ndarray": device.ndarray,
+        "numpy": numpy,
+        "array_module": device.array_module,
+        "state": state,
+        "modes": state.local,
+        "next_sequence": state.next_sequence,
+        "op": op,
+        "general": general,
+        "forward": op.forward,
+        "ufunc": op.ufunc,
+        "Node": op.node_class,
+        "FLOATS": "fc",
+    }
+    general.scopes_wanting_tensor.append(scope)
+    return scope
+
+
+def signature(op: Operator) -> str:
+    """Return the text between the parentheses of the function's ``def``."""
+    parts, starred = [], False
+    for p in op.parameters:
+        if p.keyword_only and not starred:
+            parts.append("*")
+            starred = True
+        parts.append(p.name if p.default is None else f"{p.name}={p.default}")
+    if op.out:
+        parts += ([] if starred else ["*"]) + ["out=None"]
+    return ", ".join(parts)
+
+
+def is_simple(op: Operator) -> bool:
+    """Whether the fully inlined form applies: one output, one or two plain tensors, no view."""
+    return (
+        len(op.outputs) == 1
+        and not op.output_list
+        and not op.aux
+        and op.view is None
+        and 1 <= len(op.tensors) <= 2
+        and all(p.type == "Tensor" for p in op.tensors)
+    )
+
+
+def function_source(op: Operator) -> str:
+    """Write the function that users call."""
+    name = op.name.replace(".", "_")
+    head = [f"def {name}({signature(op)}):"]
+    arguments = ", ".join(p.name for p in op.parameters)
+    if op.out:
+        head.append(f"    if out is not None: return general.run_out(op, ({arguments},), out)")
+    if not is_simple(op):
+        return "\n".join([*head, f"    return general.run(op, ({arguments},))"]) + "\n"
+    return "\n".join([*head, *simple_body(op, f"({arguments},)")]) + "\n"
+
+
+def simple_body(op: Operator, arguments: str) -> list[str]:
+    """Write the inlined body: unwrap, promote, forward, wrap, record."""
+    names = [p.name for p in op.tensors]
+    first = names[0]
+    lines = [f"    if state.special: return general.run(op, {arguments})", "    try:"]
+    if op.promote and len(names) == 2:
+        lines += _unwrap_binary(op, names, arguments)
+    else:
+        lines += [f"        x_{n} = {n}._array; f_{n} = {n}._flags" for n in names]
+    lines += [f"    except AttributeError: return general.run(op, {arguments})"]
+    lines += _promotion_guard(op, names, arguments)
+    values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
+    lines.append("    try:")
+    lines += [f"        {line}" for line in _forward_lines(op, first, values)]
+    lines.append(f"    except (ValueError, TypeError) as error: raise general.forward_error(op, {arguments}, error)")
+    lines += [
+        f"    if type(r) is not ndarray and type(r) is not type(x_{first}): r = array_module(x_{first}).asarray(r)",
+        "    out = new(Tensor)",
+        "    out._array = r; out._edge = None; out._vc = None; out._view = None; out._meta = None; out._flags = 0",
+    ]
+    if op.differentiable:
+        lines += _record_lines(op, names)
+    lines.append("    return out")
+    return lines
+
+
+def _unwrap_binary(op: Operator, names: list[str], arguments: str) -> list[str]:
+    a, b = names
+    return [
+        f"        x_{a} = {a}._array; f_{a} = {a}._flags",
+        f"        t = type({b})",
+        "        if t is float or t is int:",
+        f"            if x_{a}.dtype.kind not in FLOATS: return general.run(op, {arguments})",
+        f"            x_{b} = {b}; f_{b} = 0",
+        "        else:",
+        f"            x_{b} = {b}._array; f_{b} = {b}._flags",
+        f"            if x_{a}.dtype is not x_{b}.dtype or type(x_{a}) is not type(x_{b}):",
+        f"                return general.run(op, {arguments})",
+    ]
+
+
+def _promotion_guard(op: Operator, names: list[str], arguments: str) -> list[str]:
+    guards = []
+    if op.promote == "float":
+        guards.append(f"x_{names[0]}.dtype.kind not in FLOATS")
+    if op.promote is None and len(names) == 2:
+        guards.append(f"type(x_{names[0]}) is not type(x_{names[1]})")
+    return [f"    if {' or '.join(guards)}: return general.run(op, {arguments})"] if guards else []
+
+
+def _forward_lines(op: Operator, first: str, values: list[str]) -> list[str]:
+    if op.ufunc is not None:
+        call = ", ".join(values)
+        return [
+            f"if type(x_{first}) is ndarray: r = ufunc({call})",
+            f"else: r = array_module(x_{first}).{op.forward}({call})",
+        ]
+    xp = f"numpy if type(x_{first}) is ndarray else array_module(x_{first})"
+    return [f"r = forward({', '.join([xp, *values])})"]
+
+
+def _record_lines(op: Operator, names: list[str]) -> list[str]:
+    flags = " | ".join(f"f_{n}" for n in names)
+    lines = [
+        f"    f = {flags}",
+        "    if f:",
+        f"        if f >= 4: return general.flagged(op, out, f, {_argument_tuple(op)})",
+        "        if modes.grad_enabled and r.dtype.kind in FLOATS:",
+    ]
+    for n in names:
+        if n in op.derivatives or op.joint is not None:
+            lines.append(f"            e_{n} = ({n}._edge or edge_of({n})) if f_{n} else None")
+        else:
+            lines.append(f"            e_{n} = None")
+    alive = " or ".join(f"e_{n} is not None" for n in names)
+    lines.append(f"            if {alive}:" if len(names) > 1 else f"            if e_{names[0]} is not None:")
+    body = [
+        "n = Node()",
+        f"n.edges = ({', '.join(f'e_{n}' for n in names)},)",
+        "n.seq = next_sequence(); n.extra = None",
+        "n.shape = r.shape; n.dtype = r.dtype; n.kind = type(r)",
+    ]
+    for name, users in saved_by(op).items():
+        body += _save_lines(op, name, users, names)
+    body += ["out._edge = (n, 0); out._flags = 1"]
+    if "result" in saved_by(op):
+        body.append("general.save_result(n, out)")
+    return lines + [f"                {line}" for line in body]
+
+
+def _save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]) -> list[str]:
+    if name == "result":
+        return []
+    if name in names:
+        condition = " or ".join(f"e_{u} is not None" for u in users)
+        save = [
+            f"    n.s_{name} = {name}",
+            *(["    if t is float or t is int: n.v_" + name + " = 0", "    else:"] if _may_be_number(op, name) else []),
+        ]
+        inner = "        " if _may_be_number(op, name) else "    "
+        save += [f"{inner}c = {name}._vc", f"{inner}n.v_{name} = 0 if c is None else c.version"]
+        if set(users) == set(names):
+            return [line[4:] for line in save]
+        return [f"if {condition}:", *save, f"else: n.s_{name} = None"]
+    for suffix in ("_shape", "_dtype", "_strides"):
+        argument = name.removesuffix(suffix)
+        if argument in names and name.endswith(suffix):
+            if _may_be_number(op, argument):
+                return [f"n.s_{name} = None if t is float or t is int else x_{argument}.{suffix[1:]}"]
+            return [f"n.s_{name} = x_{argument}.{suffix[1:]}"]
+    return [f"n.s_{name} = {name}"]
+
+
+def _may_be_number(op: Operator, name: str) -> bool:
+    tensors = [p.name for p in op.tensors]
+    return bool(op.promote) and len(tensors) == 2 and name == tensors[1]
+
+
+def _argument_tuple(op: Operator) -> str:
+    return "(" + ", ".join(p.name for p in op.parameters) + ",)"

@@ -1,0 +1,167 @@
+"""Copies: clone, dtype and device conversions, and the writes copy_, fill_, zero_."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import device as devices
+from .. import dtype as dtypes
+from . import general
+from .registry import METHODS, OPERATORS, operator, public
+from .samples import unary
+
+_ORDERS = {"contiguous": "C", "contiguous_format": "C", "preserve": "K", "preserve_format": "K", None: "K"}
+
+
+def _clone(xp: Any, self: Any, memory_format: Any = None) -> Any:
+    if memory_format not in _ORDERS:
+        raise RuntimeError(f"unsupported memory format {memory_format!r}\nUse 'contiguous' or 'preserve'.")
+    return self.copy(order=_ORDERS[memory_format])
+
+
+operator("clone(Tensor self, *, str? memory_format=None)", _clone, derivatives={"self": lambda g: g},
+         doc="Copy, keeping the history.", samples=unary())
+operator("to.dtype(Tensor self, dtype dtype)", lambda xp, self, dtype: self.astype(dtype.numpy),
+         derivatives={"self": lambda g: g}, node="ToCopyBackward0", method=False, doc="Convert to another dtype.")
+
+
+def _to_device(xp: Any, self: Any, where: Any) -> Any:
+    return devices.to_device(self, where)
+
+
+def _back_to(g: Any, where_from: Any, F: Any) -> Any:
+    return F.transfer(g, where_from, None)
+
+
+operator("transfer(Tensor self, device where, device? where_from)",
+         lambda xp, self, where, where_from=None: devices.to_device(self, where),
+         derivatives={"self": _back_to}, node="ToCopyBackward0", method=False, public_name=False,
+         doc="Copy to another device.")
+
+
+@public(function_too=False)
+def to(self: Any, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **_: Any) -> Any:
+    """Convert: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``; itself if nothing changes."""
+    for argument in args:
+        if argument is None or isinstance(argument, bool):
+            continue
+        if hasattr(argument, "_array"):
+            dtype, device = argument.dtype, argument.device
+        elif isinstance(argument, (str, int, devices.device)):
+            device = argument
+        else:
+            dtype = dtypes.to_dtype(argument)
+    result = self
+    if device is not None:
+        place = devices.device("cuda", device) if isinstance(device, int) else devices.device(device)
+        if place != self.device:
+            devices.resolve(place)
+            result = OPERATORS["transfer"].function(result, place, self.device)
+    if dtype is not None and dtypes.to_dtype(dtype) is not result.dtype:
+        result = OPERATORS["to.dtype"].function(result, dtypes.to_dtype(dtype))
+    return result.clone() if copy and result is self else result
+
+
+@public(function_too=False)
+def type(self: Any, dtype: Any = None) -> Any:
+    """Return the name of the tensor type, or convert to `dtype`."""
+    return f"gradscope.{self.dtype.legacy_name}" if dtype is None else to(self, dtype)
+
+
+@public(function_too=False)
+def type_as(self: Any, other: Any) -> Any:
+    """Convert to the dtype of `other`."""
+    return to(self, other.dtype)
+
+
+@public(function_too=False)
+def cpu(self: Any) -> Any:
+    """Return the tensor in host memory."""
+    return to(self, device="cpu")
+
+
+@public(function_too=False)
+def cuda(self: Any, device: Any = None, **_: Any) -> Any:
+    """Return the tensor on a CUDA device.
+
+    Raises
+    ------
+    RuntimeError
+        If there is none.
+    """
+    return to(self, device="cuda" if device is None else device)
+
+
+def _conversion(name: str, kind: dtypes.dtype) -> None:
+    def convert(self: Any) -> Any:
+        return to(self, kind)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"Convert to ``{kind.name}``."
+    public(convert, function_too=False)
+
+
+for _name, _kind in (("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16),
+                     ("int", dtypes.int32), ("long", dtypes.int64), ("short", dtypes.int16), ("char", dtypes.int8),
+                     ("byte", dtypes.uint8), ("bool", dtypes.bool_), ("cfloat", dtypes.complex64),
+                     ("cdouble", dtypes.complex128)):
+    _conversion(_name, _kind)
+
+
+@public(function_too=False)
+def contiguous(self: Any) -> Any:
+    """Return the tensor itself if its elements lie in row-major order, else a copy in which they do."""
+    return self if self._array.flags.c_contiguous else METHODS["clone"](self, memory_format="contiguous")
+
+
+# --- writes -----------------------------------------------------------------------------------------------------------
+
+operator("copy(Tensor self, Tensor src)", lambda xp, self, src: xp.broadcast_to(src, self.shape).astype(self.dtype),
+         derivatives={"self": lambda g: None, "src": lambda g: g}, node="CopyBackwards", method=False,
+         public_name=False, doc="Return `src` in the shape and dtype of `self`.")
+
+
+@public(function_too=False)
+def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Write the elements of `src` (broadcast, converted) into this tensor; gradients flow to `src`."""
+    if not hasattr(src, "_array"):
+        raise TypeError(f"copy_(): argument 'other' must be Tensor, not {src.__class__.__name__}")
+    op = OPERATORS["copy"]
+    if type_differs(self._array, src._array):
+        src = to(src, device=self.device)
+    if not general.wants_grad([self, src]):
+        self._check_inplace(False)
+        _check_broadcast(self, src)
+        return general.commit_inplace(op, self, src._array, None, [self, src])
+    _check_broadcast(self, src)
+    return general.run_inplace(op, (self, src))
+
+
+def type_differs(a: Any, b: Any) -> bool:
+    """Whether two arrays belong to different array modules."""
+    return a.__class__ is not b.__class__
+
+
+def _check_broadcast(target: Any, source: Any) -> None:
+    have, want = source._array.shape, target._array.shape
+    fits = len(have) <= len(want) and all(a in (1, b) for a, b in zip(reversed(have), reversed(want), strict=False))
+    if not fits:
+        mismatch = general.broadcast_mismatch([want, have])
+        raise RuntimeError(
+            (mismatch or f"The expanded size of the tensor {list(want)} does not fit the source {list(have)}")
+            + f"\nIn copy_() of shape {list(have)} into shape {list(want)}."
+        )
+
+
+operator("fill(Tensor self, Scalar value)", lambda xp, self, value: xp.full_like(self, value), inplace=True,
+         derivatives={"self": lambda g: g * 0}, doc="Return a tensor like `self` filled with a number.",
+         samples=lambda make: [((make(2, 3), 1.5), {})])
+
+
+@public(function_too=False)
+def zero_(self: Any) -> Any:
+    """Fill with zeros."""
+    return METHODS["fill_"](self, 0)
+
+
+del _name, _kind

@@ -1,0 +1,605 @@
+"""The step-by-step form of what :mod:`codegen` writes out, for everything that is not the common case.
+
+Lists of tensors, views, several outputs, numbers and mixed dtypes, in-place and ``out=`` forms, event listeners, saved
+tensor hooks, inference mode: an operator's call comes through :func:`run`, :func:`run_inplace` or :func:`run_out`.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from .. import device, dtype, events, state
+from ..graph import PackedTensor, SavedResult, SavedTensor, pack_slot, unpack
+from ..storage import VersionCounter, element_strides, memory_of, overlaps_itself
+from .arrays import TENSOR_OPERATORS
+
+if TYPE_CHECKING:
+    from ..graph import Node
+    from ..tensor import Tensor
+    from .registry import Operator
+
+# The generated functions refer to Tensor, which is defined after them: tensor.py fills these in.
+scopes_wanting_tensor: list[dict[str, Any]] = []
+_scope: dict[str, Any] = {"Tensor": None, "edge_of": None}
+scopes_wanting_tensor.append(_scope)
+
+NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_)
+
+modes = state.local
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
+    """Return `value` as a tensor, a number, None or a list of tensors, as its parameter allows."""
+    tensor_type = _scope["Tensor"]
+    if isinstance(value, tensor_type):
+        if parameter.is_tensor_list:
+            raise TypeError(
+                f"{op.name}(): argument '{parameter.name}' must be tuple of Tensors, not Tensor\n"
+                f"Put it in a list: {op.name}([tensor], ...)."
+            )
+        return value
+    if parameter.is_tensor_list:
+        items = list(value)
+        for index, item in enumerate(items):
+            if not isinstance(item, tensor_type):
+                raise TypeError(
+                    f"expected Tensor as element {index} in argument '{parameter.name}' of {op.name}(), "
+                    f"but got {type(item).__name__}"
+                )
+        return items
+    if value is None and parameter.type == "Tensor?":
+        return None
+    if op.promote and isinstance(value, NUMBERS) and parameter is not op.tensors[0]:
+        return value
+    if op.promote and device.is_array(value):
+        return tensor_type._wrap(value)
+    raise TypeError(
+        f"{op.name}(): argument '{parameter.name}' must be Tensor, not {type(value).__name__}\n"
+        f"Wrap it: gradscope.tensor(...). The schema is {op.schema}."
+    )
+
+
+def array_of(value: Any) -> Any:
+    """Return the bare array(s) of an operand; numbers and None as they are."""
+    if isinstance(value, list):
+        return [item._array for item in value]
+    return getattr(value, "_array", value)
+
+
+def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any], Any]:
+    """Return (operands, bare arguments for the forward, array module), after promotion and the device check."""
+    operands = [
+        as_operand(op, p, a) if p.is_tensor or p.is_tensor_list else a
+        for p, a in zip(op.parameters, arguments, strict=True)
+    ]
+    bare = [
+        array_of(o) if p.is_tensor or p.is_tensor_list else o for p, o in zip(op.parameters, operands, strict=True)
+    ]
+    positions = [i for i, p in enumerate(op.parameters) if p.is_tensor or p.is_tensor_list]
+    xp = check_devices(op, bare, positions)
+    if op.promote:
+        promote(op, bare, positions)
+    return operands, bare, xp
+
+
+def check_devices(op: Operator, bare: list[Any], positions: list[int]) -> Any:
+    """Bring 0-d CPU arrays to the device of the others; return the array module."""
+    arrays = [a for i in positions for a in (bare[i] if isinstance(bare[i], list) else [bare[i]]) if device.is_array(a)]
+    if not arrays:
+        return numpy
+    kinds = {type(a) for a in arrays}
+    if len(kinds) == 1:
+        return device.array_module(arrays[0])
+    main = next((a for a in arrays if a.ndim or type(a) is not device.ndarray), arrays[0])
+    for i in positions:
+        array = bare[i]
+        if not device.is_array(array) or type(array) is type(main):
+            continue
+        if array.ndim:
+            places = " and ".join(str(device.device_of(a)) for a in (main, array))
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but {op.name}() found at least two devices, {places}!\n"
+                "Move one of them with .to(device)."
+            )
+        bare[i] = device.to_device(array, device.device_of(main))
+    return device.array_module(main)
+
+
+def promote(op: Operator, bare: list[Any], positions: list[int]) -> None:
+    """Cast the arrays among `bare` to the dtype the operation runs in, by PyTorch's rules."""
+    values = [bare[i] for i in positions if bare[i] is not None and not isinstance(bare[i], list)]
+    target = dtype.result_numpy(values)
+    if op.promote == "float" and target.kind not in "fc":
+        target = dtype.default_dtype.numpy
+    for i in positions:
+        array = bare[i]
+        if device.is_array(array):
+            if array.dtype != target:
+                bare[i] = array.astype(target)
+        elif isinstance(array, NUMBERS):
+            bare[i] = target.type(array) if target.kind != "O" else array
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
+    """Call `op`: unwrap, promote, forward, wrap, record, instrument."""
+    operands, bare, xp = prepare(op, arguments)
+    try:
+        results = op.run_forward(xp, *bare)
+    except (ValueError, TypeError) as error:
+        raise forward_error(op, arguments, error) from error
+    aux: dict[str, Any] = {}
+    if op.aux:
+        results, *extra = results
+        aux = dict(zip(op.aux, extra, strict=True))
+    return finish(op, operands, results, aux, xp)
+
+
+def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any], xp: Any) -> Any:
+    """Wrap the forward's arrays as tensors, record the node, tell the listeners."""
+    tensor_type = _scope["Tensor"]
+    several = op.multi
+    arrays = list(results) if several else [results]
+    outputs = [tensor_type._wrap(a if device.is_array(a) else xp.asarray(a)) for a in arrays]
+    if op.view is not None:
+        for output in outputs:
+            link_view(op, operands[0], output)
+    node = record(op, operands, outputs, aux)
+    if state.special:
+        instrument(op, node, operands, outputs)
+    if not several:
+        return outputs[0]
+    return tuple(outputs) if op.output_list else return_type(op)(*outputs)
+
+
+_return_types: dict[str, Any] = {}
+
+
+def return_type(op: Operator) -> Any:
+    """Return the named tuple for an operator with several outputs."""
+    name = op.name.partition(".")[0]
+    key = f"{name}:{','.join(op.outputs)}"
+    if key not in _return_types:
+        _return_types[key] = namedtuple(name, op.outputs)  # noqa: PYI024 - made from the declaration
+    return _return_types[key]
+
+
+def link_view(op: Operator, source: Tensor, output: Tensor) -> None:
+    """Make `output` a view of `source` (of its base) when they share memory."""
+    if op.view == "maybe" and memory_of(output._array) is not memory_of(source._array):
+        return
+    creation = "multi" if op.view == "multi" else "default"
+    source._make_view(output, creation, op.node_name.removesuffix("Backward0"))
+
+
+def wants_grad(operands: list[Any]) -> bool:
+    """Whether recording is on and an operand requires grad."""
+    return modes.grad_enabled and any(t.requires_grad for t in tensors_among(operands))
+
+
+def tensors_among(operands: list[Any]) -> list[Tensor]:
+    """Return the tensors among operands, lists flattened."""
+    tensor_type = _scope["Tensor"]
+    found = []
+    for operand in operands:
+        if isinstance(operand, tensor_type):
+            found.append(operand)
+        elif isinstance(operand, list):
+            found.extend(item for item in operand if isinstance(item, tensor_type))
+    return found
+
+
+def flags_of(operands: list[Any]) -> int:
+    """Return the union of the operands' flags."""
+    flags = 0
+    for tensor in tensors_among(operands):
+        flags |= tensor._flags
+    return flags
+
+
+def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[str, Any]) -> Node | None:
+    """Make the node of this call and hang the outputs on it; None when nothing is to be recorded."""
+    flags = flags_of(operands)
+    if flags & state.VOLATILE:
+        for output in outputs:
+            output._flags |= state.VOLATILE
+        return None
+    if op.node_class is None or not flags or not wants_grad(operands):
+        return None
+    if not any(o._array.dtype.kind in "fc" for o in outputs):
+        return None
+    node = make_node(op, operands, outputs, aux)
+    if node is not None:
+        for nr, output in enumerate(outputs if op.output_list else outputs[:1]):
+            if output._array.dtype.kind in "fc":
+                output._set_edge((node, nr))
+        save_results(node, outputs)
+    return node
+
+
+def make_node(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[str, Any]) -> Node | None:
+    """Return a node with its edges and saved values; None if no operand leads anywhere."""
+    edge_of = _scope["edge_of"]
+    by_name = dict(zip((p.name for p in op.parameters), operands, strict=True))
+    edges: list[Any] = []
+    for parameter in op.tensors:
+        value = by_name[parameter.name]
+        takes_part = op.joint is not None or parameter.name in op.derivatives
+        for tensor in value if isinstance(value, list) else [value]:
+            is_tensor = isinstance(tensor, _scope["Tensor"])
+            edges.append(edge_of(tensor) if takes_part and is_tensor and tensor.requires_grad else None)
+    if not any(edge is not None for edge in edges):
+        return None
+    node: Any = op.node_class()  # type: ignore[misc]
+    node.edges = tuple(edges)
+    node.seq = state.next_sequence()
+    node.extra = None
+    array = outputs[0]._array
+    node.shape, node.dtype, node.kind = array.shape, array.dtype, type(array)
+    if op.multi:
+        node.outs = [(o._array.shape, o._array.dtype) for o in outputs]
+    save_operands(op, node, by_name, aux)
+    return node
+
+
+def save_operands(op: Operator, node: Any, by_name: dict[str, Any], aux: dict[str, Any]) -> None:
+    """Fill the saved slots that a node class declares, for the gradients that are wanted."""
+    from .codegen import saved_by
+
+    wanted = wanted_arguments(op, node)
+    for name, users in saved_by(op).items():
+        if name == "result":
+            node.s_result = None
+        elif name in aux:
+            setattr(node, "s_" + name, aux[name])
+        elif name in by_name:
+            value = by_name[name] if wanted.intersection(users) else None
+            save_value(node, name, value)
+        else:
+            setattr(node, "s_" + name, saved_fact(by_name, name))
+
+
+def wanted_arguments(op: Operator, node: Any) -> set[str]:
+    """Return the tensor arguments whose gradient has somewhere to go."""
+    names = [p.name for p in op.tensors]
+    if any(p.is_tensor_list for p in op.tensors):
+        return set(names)
+    return {name for name, edge in zip(names, node.edges, strict=True) if edge is not None}
+
+
+def saved_fact(by_name: dict[str, Any], name: str) -> Any:
+    """Return ``NAME_shape``, ``NAME_dtype`` or ``NAME_strides`` of an operand."""
+    argument, _, fact = name.rpartition("_")
+    value = by_name[argument]
+    read = element_strides if fact == "strides" else (lambda array: getattr(array, fact))
+    if isinstance(value, list):
+        return [read(t._array) for t in value]
+    return read(value._array) if hasattr(value, "_array") else None
+
+
+def save_value(node: Any, name: str, value: Any) -> None:
+    """Put a tensor (with its version), a list of them or a plain value into a saved slot."""
+    if isinstance(value, list) and value and hasattr(value[0], "_array"):
+        for item in value:
+            refuse_inference(node, item)
+        setattr(node, "s_" + name, list(value))
+        setattr(node, "v_" + name, [t._version for t in value])
+        return
+    if hasattr(value, "_array"):
+        refuse_inference(node, value)
+        setattr(node, "v_" + name, value._version)
+    elif name in type(node).versioned_names:
+        setattr(node, "v_" + name, 0)
+    setattr(node, "s_" + name, value)
+
+
+def refuse_inference(node: Node, tensor: Tensor) -> None:
+    """Raise when a tensor made in inference mode would be saved for backward."""
+    if tensor._flags & state.INFERENCE:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+            f"it in autograd, or use `gradscope.no_grad()` instead of `gradscope.inference_mode()` "
+            f"({node.name()} wants to save a tensor of shape {list(tensor.shape)})."
+        )
+
+
+def save_results(node: Any, outputs: list[Tensor]) -> None:
+    """Save the first output, if the node's derivative names it."""
+    if "result" in type(node).saved_names:
+        save_result(node, outputs[0])
+
+
+def save_result(node: Any, output: Tensor) -> None:
+    """Save an output: array and counter, not the tensor (that would be a cycle)."""
+    counter = output._vc
+    if counter is None:
+        counter = output._vc = VersionCounter()
+    node.s_result = SavedResult(output._array, counter, 0)
+    node.v_result = counter.version
+
+
+def flagged(op: Operator, output: Tensor, flags: int, operands: tuple[Any, ...]) -> Tensor:
+    """Finish an inlined call whose operands carry rare flags (volatile, inference)."""
+    if flags & state.VOLATILE:
+        output._flags |= state.VOLATILE
+        return output
+    record(op, list(operands), [output], {})
+    return output
+
+
+# --- instruments ------------------------------------------------------------------------------------------------------
+
+
+def instrument(op: Any, node: Any, operands: list[Any], outputs: list[Tensor]) -> None:
+    """Do what listeners, anomaly mode, saved-tensor hooks and inference mode ask of a recorded call."""
+    if modes.inference:
+        for output in outputs:
+            output._mark_inference()
+    if node is not None:
+        annotate(node)
+        if modes.saved_hooks:
+            pack_all(node)
+        elif modes.saved_hooks_disabled is not None:
+            pass
+        if events.wanted(events.TensorSaved):
+            announce_saved(node)
+    if events.wanted(events.OperatorRecorded):
+        site = node.call_site if node is not None else events.call_site_if_wanted()
+        inputs = tuple(tensors_among(operands))
+        events.emit(events.OperatorRecorded(node, op.name, inputs, tuple(outputs), site))
+
+
+def annotate(node: Node) -> None:
+    """Note the call site on a node, and in anomaly mode the node whose backward made it."""
+    site = events.call_site_if_wanted()
+    if site is not None:
+        node.extras().call_site = site
+    if state.anomaly:
+        node.metadata["traceback_"] = site
+        if modes.current_node is not None:
+            node.metadata["parent_"] = modes.current_node
+
+
+def announce_saved(node: Node) -> None:
+    """Emit a TensorSaved for everything a node has saved."""
+    for saved in node.saved_tensors_info():
+        value = saved._value()
+        tensor = value if hasattr(value, "_vc") else saved.data if not isinstance(value, PackedTensor) else None
+        events.emit(events.TensorSaved(node, saved.name, tensor, saved.saved_version))
+
+
+def pack_all(node: Any) -> None:
+    """Run the innermost pack hook of this thread over everything a node has saved."""
+    hooks = modes.saved_hooks[-1]
+    for name in type(node).saved_names:
+        value = getattr(node, "s_" + name)
+        if isinstance(value, list) and value and hasattr(value[0], "_array"):
+            setattr(node, "s_" + name, [pack_slot(node, name, item, hooks) for item in value])
+        elif name in type(node).versioned_names or name in getattr(type(node).op, "aux", ()):
+            setattr(node, "s_" + name, pack_slot(node, name, value, hooks))
+
+
+# --- derivatives, step by step ----------------------------------------------------------------------------------------
+
+
+def unpack_array(node: Node, name: str) -> Any:
+    """Return what `node` saved as `name` as a bare array (or number), checked."""
+    return unpack(node, name, as_tensor=False)
+
+
+def apply_graph(node: Any, g: Any) -> Any:
+    """Run a node's derivative on tensors: the same formulas, recorded."""
+    op: Operator = type(node).op
+    missing = g is None if not op.multi else all(x is None for x in g)
+    if missing:
+        return (None,) * len(node.edges)
+    needs = tuple(edge is not None for edge in node.edges)
+    given: dict[str, Any] = {"g": g, "F": TENSOR_OPERATORS, "needs": needs}
+
+    def call(formula: Callable[..., Any]) -> Any:
+        return formula(*(given[n] if n in given else unpack(node, n, as_tensor=True) for n in op.needed_by(formula)))
+
+    if op.joint is not None:
+        return call(op.joint)
+    if any(p.is_tensor_list for p in op.tensors):
+        return tuple(call(next(iter(op.derivatives.values()))))
+    return tuple(
+        call(op.derivatives[p.name]) if p.name in op.derivatives and needs[i] else None
+        for i, p in enumerate(op.tensors)
+    )
+
+
+def saved_getter(name: str) -> Callable[[Any], Any]:
+    """Return the getter of ``node._saved_NAME``."""
+
+    def get(node: Any) -> Any:
+        value = unpack(node, name, as_tensor=True)
+        return tuple(value) if isinstance(value, list) else value
+
+    return get
+
+
+def raw_saved_getter(name: str) -> Callable[[Any], Any]:
+    """Return the getter of ``node._raw_saved_NAME``."""
+
+    def get(node: Any) -> Any:
+        value = getattr(node, "s_" + name)
+        if isinstance(value, list):
+            return tuple(SavedTensor(node, name, i) for i in range(len(value)))
+        return SavedTensor(node, name)
+
+    return get
+
+
+# --- in place and out= ------------------------------------------------------------------------------------------------
+
+
+def make_inplace(op: Operator) -> Callable[..., Any]:
+    """Return ``name_``, with the operator's signature."""
+    from . import codegen
+
+    name = op.name.replace(".", "_") + "_"
+    parameters = codegen.signature(op).removesuffix(", *, out=None").removesuffix(", out=None")
+    names = ", ".join(p.name for p in op.parameters)
+    scope = {"op": op, "run_inplace": run_inplace}
+    source = f"def {name}({parameters}):\n    return run_inplace(op, ({names},))\n"
+    function = codegen.compile_function(source, name, scope, op)
+    function.__doc__ = f"In-place form of :func:`{op.name}`."
+    return function
+
+
+def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
+    """Call `op` and write its result into the first argument; its history follows, as PyTorch rebases it.
+
+    Nothing is changed when anything raises: the checks and the computation come first, then the write.
+    """
+    operands, bare, xp = prepare(op, arguments)
+    target: Tensor = operands[0]
+    recording = wants_grad(operands)
+    target._check_inplace(recording)
+    try:
+        results = op.run_forward(xp, *bare)
+    except (ValueError, TypeError) as error:
+        raise forward_error(op, arguments, error) from error
+    aux: dict[str, Any] = {}
+    if op.aux:
+        results, *extra = results
+        aux = dict(zip(op.aux, extra, strict=True))
+    result = results if device.is_array(results) else xp.asarray(results)
+    check_result(op, target._array, result)
+    node = inplace_node(op, operands, aux) if recording else None
+    return commit_inplace(op, target, result, node, operands)
+
+
+def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
+    """Return the node of an in-place call, made before the write; a needed ``self`` is cloned, as PyTorch does."""
+    from .codegen import saved_by
+
+    if op.node_class is None:
+        return None
+    saving = list(operands)
+    users = saved_by(op).get(op.parameters[0].name, ())
+    if any(operands[i].requires_grad for i, p in enumerate(op.parameters) if p.name in users and p.is_tensor
+           and hasattr(operands[i], "requires_grad")):
+        saving[0] = operands[0].clone()
+    node = make_node(op, operands, [operands[0]], aux)
+    if node is not None and saving[0] is not operands[0]:
+        save_value(node, op.parameters[0].name, saving[0])
+    return node
+
+
+def commit_inplace(op: Any, target: Tensor, result: Any, node: Any, operands: list[Any]) -> Tensor:
+    """Write `result`, bump the version, rebase the history onto `node`."""
+    device.copy_to(target._array, result)
+    target._bump(op.name + "_")
+    if flags_of(operands) & state.VOLATILE:
+        target._flags |= state.VOLATILE
+    if node is not None:
+        target._rebase(node)
+        if "result" in type(node).saved_names:
+            counter = target._counter()
+            node.s_result = SavedResult(target._array, counter, 0)
+            node.v_result = counter.version
+    if state.special:
+        instrument(op, node, operands, [target])
+    return target
+
+
+def check_result(op: Operator, target: Any, result: Any) -> None:
+    """Raise where a result does not fit the tensor it is to be written into."""
+    if result.shape != target.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)} "
+            f"in {op.name}_()\nUse the out-of-place form {op.name}()."
+        )
+    if dtype.CATEGORY[result.dtype.kind] > dtype.CATEGORY[target.dtype.kind]:
+        names = [dtype.BY_NUMPY[d].legacy_name.removesuffix("Tensor") for d in (result.dtype, target.dtype)]
+        raise RuntimeError(
+            f"result type {names[0]} can't be cast to the desired output type {names[1]} in {op.name}_()\n"
+            f"Use the out-of-place form {op.name}(), or convert the tensor first."
+        )
+
+
+def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
+    """Call `op` with ``out=``: the result is written into `out`, which is resized if its shape differs."""
+    operands, bare, xp = prepare(op, arguments)
+    if modes.grad_enabled and any(t.requires_grad for t in [*tensors_among(operands), out]):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad.\nDrop out=, or compute it under gradscope.no_grad()."
+        )
+    try:
+        result = op.run_forward(xp, *bare)
+    except (ValueError, TypeError) as error:
+        raise forward_error(op, arguments, error) from error
+    result = result if device.is_array(result) else xp.asarray(result)
+    if overlaps_itself(out._array):
+        raise overlap_error()
+    if result.shape != out._array.shape:
+        out._array = xp.empty(result.shape, dtype=out._array.dtype)
+    check_result(op, out._array, result)
+    device.copy_to(out._array, result)
+    out._bump(op.name)
+    return out
+
+
+def overlap_error() -> RuntimeError:
+    """Return the error for a write into memory that several elements share."""
+    return RuntimeError(
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+        "Please clone() the tensor before performing the operation."
+    )
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Exception:
+    """Translate an array module's complaint into PyTorch's, with the shapes and dtypes involved."""
+    described = []
+    for parameter, value in zip(op.parameters, arguments, strict=True):
+        if hasattr(value, "_array"):
+            described.append(f"{parameter.name}: {dtype.BY_NUMPY[value._array.dtype].name} {list(value._array.shape)}")
+    shapes = [a._array.shape for a in arguments if hasattr(a, "_array")]
+    mismatch = broadcast_mismatch(shapes) if op.promote else None
+    text = mismatch or f"{op.name}(): {error}"
+    return type_of_error(error)(f"{text}\nIn {op.name}({', '.join(described)}).")
+
+
+def type_of_error(error: Exception) -> type[Exception]:
+    """PyTorch raises RuntimeError where NumPy raises ValueError; numpy.exceptions.AxisError is an IndexError."""
+    if isinstance(error, IndexError):
+        return IndexError
+    return TypeError if isinstance(error, TypeError) else RuntimeError
+
+
+def broadcast_mismatch(shapes: list[tuple[int, ...]]) -> str | None:
+    """Return PyTorch's sentence on two shapes that do not broadcast, or None if they do."""
+    if len(shapes) != 2:
+        return None
+    a, b = shapes
+    for i in range(1, min(len(a), len(b)) + 1):
+        if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+            dim = max(len(a), len(b)) - i
+            return (
+                f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) "
+                f"at non-singleton dimension {dim}"
+            )
+    return None
+
+
+def as_tensor_like(number: Any, like: Tensor) -> Tensor:
+    """Return a Python number as a 0-d tensor, of a dtype that leaves that of `like` to decide where it may."""
+    kind = dtype.result_numpy([like._array, number])
+    module = device.array_module(like._array)
+    return _scope["Tensor"]._wrap(module.asarray(number, dtype=kind))

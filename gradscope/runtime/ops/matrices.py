@@ -1,0 +1,176 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .arrays import conj
+from .registry import METHODS, operator, public
+
+
+def _need(condition: bool, message: str) -> None:
+    if not condition:
+        raise RuntimeError(message)
+
+
+def _mm(xp: Any, self: Any, mat2: Any) -> Any:
+    _need(self.ndim == 2, "self must be a matrix")
+    _need(mat2.ndim == 2, "mat2 must be a matrix")
+    _need(
+        self.shape[1] == mat2.shape[0],
+        f"mat1 and mat2 shapes cannot be multiplied ({self.shape[0]}x{self.shape[1]} and "
+        f"{mat2.shape[0]}x{mat2.shape[1]})",
+    )
+    return xp.matmul(self, mat2)
+
+
+operator("mm(Tensor self, Tensor mat2)", _mm, out=True,
+         derivatives={"self": lambda g, mat2, F: F.mm(g, conj(F.t(mat2))),
+                      "mat2": lambda g, self, F: F.mm(conj(F.t(self)), g)},
+         doc="Multiply two matrices.",
+         samples=lambda make: [((make(2, 3), make(3, 4)), {}), ((make(0, 3), make(3, 2)), {})])
+
+
+def _adjoint(x: Any, F: Any) -> Any:
+    return conj(F.transpose(x, -1, -2))
+
+
+def _bmm(xp: Any, self: Any, mat2: Any) -> Any:
+    _need(self.ndim == 3 and mat2.ndim == 3, "batch1 and batch2 must be 3D tensors")
+    _need(
+        self.shape[0] == mat2.shape[0] and self.shape[2] == mat2.shape[1],
+        f"Expected size for first two dimensions of batch2 tensor to be: [{self.shape[0]}, {self.shape[2]}] but got: "
+        f"[{mat2.shape[0]}, {mat2.shape[1]}].",
+    )
+    return xp.matmul(self, mat2)
+
+
+operator("bmm(Tensor self, Tensor mat2)", _bmm, out=True,
+         derivatives={"self": lambda g, mat2, F: F.bmm(g, _adjoint(mat2, F)),
+                      "mat2": lambda g, self, F: F.bmm(_adjoint(self, F), g)},
+         doc="Multiply batches of matrices.",
+         samples=lambda make: [((make(2, 2, 3), make(2, 3, 4)), {})])
+
+
+def _mv(xp: Any, self: Any, vec: Any) -> Any:
+    _need(self.ndim == 2 and vec.ndim == 1, f"vector + matrix @ vector expected, got {self.ndim}, {vec.ndim}")
+    _need(self.shape[1] == vec.shape[0], f"size mismatch, got input ({self.shape[0]}), mat "
+                                         f"({self.shape[0]}x{self.shape[1]}), vec ({vec.shape[0]})")
+    return xp.matmul(self, vec)
+
+
+operator("mv(Tensor self, Tensor vec)", _mv, out=True,
+         derivatives={"self": lambda g, vec, F: F.unsqueeze(g, 1) * conj(vec),
+                      "vec": lambda g, self, F: F.mv(conj(F.t(self)), g)},
+         doc="Multiply a matrix and a vector.", samples=lambda make: [((make(2, 3), make(3)), {})])
+
+
+def _dot(xp: Any, self: Any, tensor: Any) -> Any:
+    _need(self.ndim == 1 and tensor.ndim == 1,
+          f"1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors")
+    _need(self.shape == tensor.shape, "inconsistent tensor size, expected tensor [%d] and src [%d] to have the same "
+          "number of elements" % (self.shape[0], tensor.shape[0]))
+    return xp.matmul(self, tensor)
+
+
+operator("dot(Tensor self, Tensor tensor)", _dot, out=True,
+         derivatives={"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
+         doc="Return the inner product of two vectors.", samples=lambda make: [((make(3), make(3)), {})])
+
+
+def _addmm(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _mm(xp, mat1, mat2)
+    if alpha != 1:
+        product *= alpha
+    return product + (self if beta == 1 else self * beta)
+
+
+def _scaled(g: Any, factor: Any) -> Any:
+    return g if factor == 1 else g * factor
+
+
+operator("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", _addmm,
+         derivatives={"self": lambda g, beta: _scaled(g, beta),
+                      "mat1": lambda g, mat2, alpha, F: _scaled(F.mm(g, conj(F.t(mat2))), alpha),
+                      "mat2": lambda g, mat1, alpha, F: _scaled(F.mm(conj(F.t(mat1)), g), alpha)},
+         doc="Return ``beta * self + alpha * (mat1 @ mat2)``.",
+         samples=lambda make: [((make(4), make(2, 3), make(3, 4)), {}),
+                               ((make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2.0})])
+
+
+@public(arrays=lambda xp, self, other: xp.matmul(self, other))
+def matmul(self: Any, other: Any) -> Any:
+    """Multiply vectors, matrices or batches of matrices, with broadcasting of the batch dimensions.
+
+    Raises
+    ------
+    RuntimeError
+        If an argument is 0-d, or the sizes do not fit.
+    """
+    _need(hasattr(other, "_array"), "matmul(): argument 'other' must be Tensor")
+    a, b = self._array.ndim, other._array.ndim
+    if a == 2 and b == 2:
+        return METHODS["mm"](self, other)
+    _need(a > 0 and b > 0, f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+    if a == 1 and b == 1:
+        return METHODS["dot"](self, other)
+    if b == 1 and a == 2:
+        return METHODS["mv"](self, other)
+    if a == 1:
+        return _drop(matmul(METHODS["unsqueeze"](self, 0), other), -2)
+    if b == 1:
+        return _drop(matmul(self, METHODS["unsqueeze"](other, -1)), -1)
+    return _batched(self, other)
+
+
+def _drop(tensor: Any, dim: int) -> Any:
+    return METHODS["squeeze"](tensor, dim)
+
+
+def _batched(self: Any, other: Any) -> Any:
+    from ..creation import broadcast_shapes
+
+    left, right = self._array.shape, other._array.shape
+    _need(left[-1] == right[-2],
+          f"mat1 and mat2 shapes cannot be multiplied ({left[-2]}x{left[-1]} and {right[-2]}x{right[-1]})")
+    if len(right) == 2:
+        # A batch against one matrix is one large product.
+        flat = METHODS["reshape"](self, -1, left[-1]) if self._array.size else METHODS["reshape"](self, 0, left[-1])
+        return METHODS["mm"](flat, other).reshape(*left[:-1], right[-1])
+    batch = broadcast_shapes(left[:-2], right[:-2])
+    count = 1
+    for size in batch:
+        count *= size
+    a = METHODS["expand"](self, *batch, *left[-2:]).reshape(count, *left[-2:])
+    b = METHODS["expand"](other, *batch, *right[-2:]).reshape(count, *right[-2:])
+    return METHODS["bmm"](a, b).reshape(*batch, left[-2], right[-1])
+
+
+METHODS["__matmul__"] = matmul
+
+
+def _linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    _need(input.ndim > 0 and input.shape[-1] == weight.shape[-1],
+          f"mat1 and mat2 shapes cannot be multiplied ({list(input.shape)} and {list(reversed(weight.shape))})")
+    result = xp.matmul(input, weight.T)
+    if bias is not None:
+        result += bias
+    return result
+
+
+def _linear_weight(g: Any, input: Any, weight_shape: Any, F: Any) -> Any:
+    rows = F.reshape(g, (-1, weight_shape[0]))
+    return F.mm(F.t(rows), conj(F.reshape(input, (-1, weight_shape[1]))))
+
+
+def _linear_bias(g: Any, F: Any) -> Any:
+    return F.sum(F.reshape(g, (-1, g.shape[-1])), 0)
+
+
+operator("linear(Tensor input, Tensor weight, Tensor? bias=None)", _linear, method=False, node="AddmmBackward0",
+         derivatives={"input": lambda g, weight, F: F.matmul(g, conj(weight)),
+                      "weight": _linear_weight,
+                      "bias": _linear_bias},
+         doc="Return ``input @ weight.T + bias``.",
+         samples=lambda make: [((make(4, 3), make(2, 3), make(2)), {}), ((make(2, 2, 3), make(4, 3)), {}),
+                               ((make(3), make(2, 3), make(2)), {})])

@@ -1,0 +1,287 @@
+"""How an operator is declared, and the table of all of them.
+
+An operator stands in one place: one call of :func:`operator` in the file of its family. ::
+
+    operator(
+        "mul(Tensor self, Tensor other)",
+        "multiply",
+        promote="numeric", inplace=True, out=True,
+        derivatives={
+            "self": lambda g, other: g * conj(other),
+            "other": lambda g, self: g * conj(self),
+        },
+        doc="Multiply elementwise.",
+    )
+
+The schema is written as PyTorch writes it. The forward is a function ``forward(xp, *arguments)`` on bare arrays of the
+module ``xp``, or the name of a ufunc. A derivative names what it needs as parameters, and what it names is saved:
+
+==================  ====================================================================
+parameter           value
+==================  ====================================================================
+``g``               the incoming gradient (a list of them when the operator has several)
+an argument         that argument; a tensor is saved, with its version
+``result``          the operator's output, saved
+``NAME_shape``      the shape of the argument NAME
+``NAME_dtype``      the NumPy dtype of the argument NAME
+an ``aux`` name     what the forward returned beside its result
+``needs``           which tensor arguments want a gradient
+``F``               the operators: on bare arrays, or recorded, as the caller needs
+==================  ====================================================================
+
+The same line runs on bare arrays and, under ``create_graph``, on tensors: it may use arithmetic operators, ``.shape``,
+indexing, and the functions of ``F``. A gradient may have the broadcast shape, or a wider dtype: the engine reduces and
+casts it to what the input was.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..graph import Node
+from . import codegen
+from .arrays import ARRAY_FORMS
+
+__all__ = ["OPERATORS", "Operator", "Parameter", "operator", "public"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of an operator's schema."""
+
+    name: str
+    type: str
+    default: str | None = None
+    keyword_only: bool = False
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it takes a tensor (or an optional one)."""
+        return self.type in ("Tensor", "Tensor?")
+
+    @property
+    def is_tensor_list(self) -> bool:
+        """Whether it takes a list of tensors."""
+        return self.type == "Tensor[]"
+
+
+@dataclass(eq=False)
+class Operator:
+    """An operator, as declared, and what was derived from it."""
+
+    name: str
+    schema: str
+    parameters: tuple[Parameter, ...]
+    forward: Callable[..., Any] | str
+    derivatives: dict[str, Callable[..., Any]]
+    joint: Callable[..., Any] | None
+    promote: str | None
+    outputs: tuple[str, ...]
+    output_list: bool
+    aux: tuple[str, ...]
+    view: str | None
+    inplace: bool
+    out: bool
+    method: str | None
+    alias: tuple[str, ...]
+    node_name: str
+    doc: str
+    samples: Callable[..., Any] | None
+    supports: str
+    family: str
+    function: Callable[..., Any] = field(init=False)
+    inplace_function: Callable[..., Any] | None = field(init=False, default=None)
+    node_class: type[Node] | None = field(init=False, default=None)
+    ufunc: Any = field(init=False, default=None)
+
+    @property
+    def tensors(self) -> tuple[Parameter, ...]:
+        """The parameters that take tensors or lists of them."""
+        return tuple(p for p in self.parameters if p.is_tensor or p.is_tensor_list)
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether it has a derivative."""
+        return bool(self.derivatives) or self.joint is not None
+
+    @property
+    def multi(self) -> bool:
+        """Whether its node receives a list of gradients."""
+        return self.output_list or len(self.outputs) > 1
+
+    def needed_by(self, formula: Callable[..., Any]) -> tuple[str, ...]:
+        """Return the parameter names of a derivative formula."""
+        return tuple(inspect.signature(formula).parameters)
+
+    def run_forward(self, xp: Any, *arguments: Any) -> Any:
+        """Run the forward on bare arrays of module `xp`."""
+        if isinstance(self.forward, str):
+            return getattr(xp, self.forward)(*arguments)
+        return self.forward(xp, *arguments)
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.schema}>"
+
+
+OPERATORS: dict[str, Operator] = {}
+PUBLIC: dict[str, Callable[..., Any]] = {}
+METHODS: dict[str, Callable[..., Any]] = {}
+
+_SCHEMA = re.compile(r"^(?P<name>[\w.]+)\((?P<arguments>.*)\)$", re.DOTALL)
+_ARGUMENT = re.compile(r"^(?P<type>[\w\[\]?]+)\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
+
+
+def parse_schema(schema: str) -> tuple[str, tuple[Parameter, ...]]:
+    """Return name and parameters of a schema such as ``"sum(Tensor self, int[]? dim=None, *, dtype? dtype=None)"``."""
+    match = _SCHEMA.match(schema)
+    if match is None:
+        raise ValueError(f"malformed schema {schema!r}\nWrite it as name(type argument=default, ...).")
+    parameters, keyword_only = [], False
+    for text in filter(None, (part.strip() for part in re.split(r",(?![^()\[]*[)\]])", match["arguments"]))):
+        if text == "*":
+            keyword_only = True
+            continue
+        argument = _ARGUMENT.match(text)
+        if argument is None:
+            raise ValueError(f"malformed argument {text!r} in schema {schema!r}")
+        parameters.append(Parameter(argument["name"], argument["type"], argument["default"], keyword_only))
+    return match["name"], tuple(parameters)
+
+
+def camel(name: str) -> str:
+    """Return ``'LogSoftmax'`` for ``'log_softmax'``."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
+
+
+def operator(
+    schema: str,
+    forward: Callable[..., Any] | str,
+    *,
+    derivatives: dict[str, Callable[..., Any]] | None = None,
+    joint: Callable[..., Any] | None = None,
+    promote: str | None = None,
+    outputs: tuple[str, ...] = ("result",),
+    output_list: bool = False,
+    aux: tuple[str, ...] = (),
+    view: str | None = None,
+    inplace: bool = False,
+    out: bool = False,
+    method: str | None | bool = True,
+    alias: tuple[str, ...] = (),
+    node: str | None = None,
+    public_name: str | None | bool = True,
+    doc: str = "",
+    samples: Callable[..., Any] | None = None,
+    supports: str = "fc",
+) -> Operator:
+    """Declare an operator and derive all that follows from it.
+
+    Parameters
+    ----------
+    schema : str
+        ``"name(type argument=default, ...)"``; a name with a dot (``sum.dim``) is an overload that some public
+        function calls and is not public itself.
+    forward : callable or str
+        ``forward(xp, *arguments)`` on bare arrays, or the name of a ufunc.
+    derivatives : dict
+        The vector-Jacobian product for each differentiable argument, see the module's text.
+    joint : callable
+        One formula for all tensor arguments at once, where they share work; returns a tuple.
+    promote : {None, "numeric", "float", "compare", "bool"}
+        How dtypes of the arguments are brought together: PyTorch's promotion, the same and integers to the default
+        float dtype, promotion with a bool result, and no promotion with a bool result.
+    outputs : tuple of str
+        Names of the outputs when there are several; only the first is differentiable unless `output_list`.
+    output_list : bool
+        The forward returns a list of arrays, all differentiable.
+    aux : tuple of str
+        Names of what the forward returns after its result, for the derivative only.
+    view : {None, "always", "maybe", "multi"}
+        Whether the result shares memory with the first argument.
+    inplace, out : bool
+        Whether there is ``name_`` and an ``out=`` argument.
+    method : str or bool
+        The name of the Tensor method; True for the operator's own, False for none.
+    alias : tuple of str
+        Further public names.
+    node : str
+        Name of the node class; ``<Name>Backward0`` unless given.
+    doc : str
+        First line of the docstring and, if wanted, more.
+    samples : callable
+        ``samples(make) -> list of (args, kwargs)`` for the tests every operator must pass; ``make(*shape, **domain)``
+        makes a tensor.
+    supports : str
+        Kinds of dtypes it is differentiable for: ``"f"`` or ``"fc"``.
+    """
+    name, parameters = parse_schema(schema)
+    base = name.partition(".")[0]
+    frame = inspect.currentframe()
+    family = frame.f_back.f_globals["__name__"] if frame is not None and frame.f_back is not None else __name__
+    op = Operator(
+        name=name,
+        schema=schema,
+        parameters=parameters,
+        forward=forward,
+        derivatives=derivatives or {},
+        joint=joint,
+        promote=promote,
+        outputs=outputs,
+        output_list=output_list,
+        aux=aux,
+        view=view,
+        inplace=inplace,
+        out=out,
+        method=(base if method is True else method) or None,
+        alias=alias,
+        node_name=node or camel(base) + "Backward0",
+        doc=doc,
+        samples=samples,
+        supports=supports,
+        family=family,
+    )
+    codegen.build(op)
+    OPERATORS[name] = op
+    if "." not in name and public_name:
+        _publish(op)
+    return op
+
+
+def _publish(op: Operator) -> None:
+    for public_name in (op.name, *op.alias):
+        PUBLIC[public_name] = op.function
+        if op.method:
+            METHODS[public_name if public_name != op.name else op.method] = op.function
+        if op.inplace_function is not None:
+            METHODS[public_name + "_"] = op.inplace_function
+            if op.method:
+                PUBLIC[public_name + "_"] = op.inplace_function
+
+
+def public(
+    function: Callable[..., Any] | None = None,
+    *,
+    method: bool | str = True,
+    function_too: bool = True,
+    arrays: Callable[..., Any] | None = None,
+) -> Any:
+    """Make a composite function public: a function of the package and, by default, a Tensor method of its name.
+
+    For functions written in terms of operators, and for those that choose between overloads. `arrays` is its form
+    ``arrays(xp, *arguments)`` on bare arrays, for derivatives that use it through ``F``.
+    """
+
+    def register(body: Callable[..., Any]) -> Callable[..., Any]:
+        if arrays is not None:
+            ARRAY_FORMS[body.__name__] = arrays
+        if function_too:
+            PUBLIC[body.__name__] = body
+        if method:
+            METHODS[body.__name__ if method is True else method] = body
+        return body
+
+    return register if function is None else register(function)

@@ -1,0 +1,40 @@
+"""Sample arguments for the tests that every operator must pass.
+
+A declaration names one of these (or its own function): given ``make(*shape, low=, high=)``, which makes a tensor with
+elements in the open interval, it returns a list of ``(args, kwargs)``. Elements keep clear of points where a function
+has no derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Samples", "binary", "unary"]
+
+Samples = Callable[[Callable[..., Any]], list[tuple[tuple[Any, ...], dict[str, Any]]]]
+
+
+def unary(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> Samples:
+    """One tensor of several shapes (0-d and empty ones too), elements in (low, high)."""
+
+    def samples(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        return [((make(*shape, low=low, high=high),), dict(kwargs)) for shape in ((3, 4), (), (0, 2), (2, 1, 3))]
+
+    return samples
+
+
+def binary(
+    low: float = -2.0, high: float = 2.0, *, low2: float | None = None, high2: float | None = None, scalar: float | None = 1.5
+) -> Samples:
+    """Two tensors, equal and broadcasting shapes, and a tensor with a number."""
+
+    def samples(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        second = {"low": low if low2 is None else low2, "high": high if high2 is None else high2}
+        pairs = [((3, 4), (3, 4)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (1, 2)), ((), ())]
+        found = [((make(*a, low=low, high=high), make(*b, **second)), {}) for a, b in pairs]
+        if scalar is not None:
+            found.append(((make(2, 3, low=low, high=high), scalar), {}))
+        return found
+
+    return samples

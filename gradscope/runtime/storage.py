@@ -1,0 +1,110 @@
+"""Memory and its version counter.
+
+A tensor holds a bare array; arrays that share memory share one :class:`VersionCounter`. It is made when a second
+tensor, or a saved output, first needs it: a tensor that nobody shares has none and is at version 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import device
+
+__all__ = ["Storage", "VersionCounter"]
+
+
+class VersionCounter:
+    """How often a piece of memory has been written in place.
+
+    Attributes
+    ----------
+    version : int
+    writes : list or None
+        The recorded writes, newest last; None while nobody records them.
+    """
+
+    __slots__ = ("__weakref__", "version", "writes")
+
+    def __init__(self, version: int = 0) -> None:
+        self.version = version
+        self.writes: list[Any] | None = None
+
+
+class Storage:
+    """The memory behind a tensor, as ``tensor.untyped_storage()`` shows it."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Any) -> None:
+        self._array = memory_of(array)
+
+    def data_ptr(self) -> int:
+        """Return the address of the first byte."""
+        return device.address(self._array)
+
+    def nbytes(self) -> int:
+        """Return the size in bytes."""
+        return int(self._array.nbytes)
+
+    def __len__(self) -> int:
+        return self.nbytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Storage) and self.data_ptr() == other.data_ptr()
+
+    def __hash__(self) -> int:
+        return hash(self.data_ptr())
+
+    def __repr__(self) -> str:
+        return f"<Storage of {self.nbytes()} bytes on {device.device_of(self._array)}>"
+
+
+def memory_of(array: Any) -> Any:
+    """Return the array that owns the memory of `array`."""
+    kind = type(array)
+    while type(array.base) is kind:
+        array = array.base
+    return array
+
+
+def geometry_of(array: Any, base: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return shape, strides and offset (in elements) of `array` inside the memory that `base` starts."""
+    itemsize = array.dtype.itemsize
+    strides = tuple(s // itemsize for s in array.strides)
+    if array.size == 0:
+        return array.shape, strides, 0
+    return array.shape, strides, (device.address(array) - device.address(base)) // itemsize
+
+
+def element_strides(array: Any) -> tuple[int, ...]:
+    """Return PyTorch's strides, in elements, of a non-empty or empty array.
+
+    NumPy reports arbitrary strides along axes of length 0 and 1; PyTorch's are those of the contiguous layout.
+    """
+    itemsize = array.dtype.itemsize
+    if array.flags.c_contiguous:
+        return contiguous_strides(array.shape)
+    return tuple(s // itemsize for s in array.strides)
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides, in elements, of a contiguous array of `shape`."""
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def overlaps_itself(array: Any) -> bool:
+    """Whether two elements of `array` may lie at one address (an expanded tensor)."""
+    if array.size < 2 or array.flags.forc:
+        return False
+    axes = sorted((abs(step), size) for step, size in zip(array.strides, array.shape, strict=True) if size > 1)
+    extent = array.dtype.itemsize
+    for step, size in axes:
+        if step < extent:
+            return True
+        extent = step * (size - 1) + extent
+    return False

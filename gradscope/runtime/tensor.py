@@ -1,0 +1,715 @@
+"""Tensor: a bare array and what autograd knows of it.
+
+Arithmetic and all other operators are added to the class from their declarations in :mod:`gradscope.runtime.ops`.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+
+from . import device, dtype, events, state
+from .formatting import tensor_repr
+from .graph import Edge, Node
+from .hooks import HookTable, RemovableHandle, add_hook
+from .ops import general
+from .storage import Storage, VersionCounter, element_strides, geometry_of, memory_of
+from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase
+
+__all__ = ["Size", "Tensor"]
+
+_new = object.__new__
+
+
+class Size(tuple):
+    """A shape; a tuple with :meth:`numel`."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        count = 1
+        for size in self:
+            count *= size
+        return count
+
+    def __repr__(self) -> str:
+        return f"gradscope.Size({list(self)})"
+
+
+class TensorMeta:
+    """What few tensors have: a gradient, hooks, a name."""
+
+    __slots__ = ("accumulator", "backward_hooks", "extra", "grad", "hooks", "name", "post_accumulate", "retains_grad")
+
+    def __init__(self) -> None:
+        self.grad: Tensor | None = None
+        self.accumulator: weakref.ref[Node] | None = None
+        self.hooks: HookTable | None = None
+        self.post_accumulate: HookTable | None = None
+        self.retains_grad = False
+        self.name: str | None = None
+        self.extra: dict[str, Any] | None = None
+
+
+class Tensor:
+    """A multi-dimensional array that remembers how it was computed.
+
+    Make one with :func:`gradscope.tensor`, :func:`gradscope.zeros`, :func:`gradscope.from_numpy` and the like.
+
+    Parameters
+    ----------
+    *data
+        Sizes of an uninitialised tensor, or nested lists, as PyTorch's legacy constructor takes them.
+
+    Attributes
+    ----------
+    grad : Tensor or None
+        What backward() accumulated; of leaves, and of tensors that called :meth:`retain_grad`.
+    grad_fn : Node or None
+        The node that computed the tensor; None for leaves.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_array", "_edge", "_flags", "_meta", "_vc", "_view")
+
+    _array: Any
+    _edge: Edge | None
+    _flags: int
+    _meta: TensorMeta | None
+    _vc: VersionCounter | None
+    _view: ViewInfo | None
+
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    def __new__(cls, *data: Any, **_: Any) -> Tensor:
+        if data and all(isinstance(size, int) for size in data):
+            array = numpy.zeros(data, dtype=dtype.default_dtype.numpy)
+        elif len(data) == 1 and isinstance(data[0], Tensor):
+            array = data[0]._array
+        else:
+            array = numpy.array(data[0] if data else [], dtype=dtype.default_dtype.numpy)
+        return cls._wrap(array)
+
+    @classmethod
+    def _wrap(cls, array: Any) -> Tensor:
+        """Return a fresh leaf around a bare array, sharing its memory."""
+        tensor = _new(cls)
+        tensor._array = array
+        tensor._edge = tensor._vc = tensor._view = tensor._meta = None
+        tensor._flags = 0
+        return tensor
+
+    # --- memory and shape ---
+
+    @property
+    def shape(self) -> Size:
+        """The shape."""
+        return Size(self._array.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """Return the shape, or the size of one dimension."""
+        return self.shape if dim is None else self._array.shape[dim]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Return the strides in elements, or that of one dimension."""
+        strides = element_strides(self._array)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """Return the number of elements before the first one in the storage."""
+        return geometry_of(self._array, memory_of(self._array))[2]
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim
+
+    def dim(self) -> int:
+        """Return the number of dimensions."""
+        return self._array.ndim
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        return int(self._array.size)
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Return the bytes of one element."""
+        return int(self._array.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return int(self._array.nbytes)
+
+    itemsize = property(element_size)
+
+    @property
+    def dtype(self) -> dtype.dtype:
+        """The element type."""
+        return dtype.BY_NUMPY[self._array.dtype]
+
+    @property
+    def device(self) -> device.device:
+        """The device that holds the memory."""
+        return device.device_of(self._array)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the memory is on a CUDA device."""
+        return self.device.type == "cuda"
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating-point one."""
+        return self._array.dtype.kind == "f"
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self._array.dtype.kind == "c"
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        return bool(self._array.flags.c_contiguous)
+
+    def data_ptr(self) -> int:
+        """Return the address of the first element."""
+        return device.address(self._array)
+
+    def untyped_storage(self) -> Storage:
+        """Return the memory behind the tensor."""
+        return Storage(self._array)
+
+    storage = untyped_storage
+
+    def is_set_to(self, other: Tensor) -> bool:
+        """Whether both are the same view of the same memory."""
+        return (
+            self.data_ptr() == other.data_ptr() and self.shape == other.shape and self.stride() == other.stride()
+        )
+
+    # --- versions ---
+
+    def _counter(self) -> VersionCounter:
+        counter = self._vc
+        if counter is None:
+            counter = self._vc = VersionCounter()
+        return counter
+
+    @property
+    def _version(self) -> int:
+        if self._flags & state.INFERENCE:
+            raise RuntimeError(
+                "Inference tensors do not track version counter.\nMake a clone() outside inference mode to get a "
+                "tensor that does."
+            )
+        return 0 if self._vc is None else self._vc.version
+
+    def _bump(self, operator: str) -> None:
+        """Count one in-place write by `operator`."""
+        if self._flags & state.INFERENCE:
+            return
+        counter = self._vc
+        if counter is None:
+            counter = self._vc = VersionCounter()
+        counter.version += 1
+        if state.special and (state.anomaly or events.wanted(events.VersionBumped)):
+            self._record_write(counter, operator)
+
+    def _record_write(self, counter: VersionCounter, operator: str) -> None:
+        site = events.call_site_if_wanted()
+        if counter.writes is None:
+            counter.writes = []
+        # The record kept with the counter holds no tensor, so that it keeps none alive.
+        counter.writes.append(events.VersionBumped(None, operator, counter.version, site))
+        del counter.writes[:-16]
+        if events.wanted(events.VersionBumped):
+            events.emit(events.VersionBumped(self, operator, counter.version, site))
+
+    # --- autograd ---
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are computed for the tensor."""
+        if self._flags & state.GRAD:
+            return True
+        view = self._view
+        return view is not None and self._array.dtype.kind in "fc" and view.base.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Say whether gradients are computed for this leaf; return it.
+
+        Raises
+        ------
+        RuntimeError
+            For a non-leaf, or a dtype that has no gradients.
+        """
+        if not self.is_leaf:
+            if requires_grad:
+                return self
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
+                "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if requires_grad and self._array.dtype.kind not in "fc":
+            raise RuntimeError(
+                f"only Tensors of floating point and complex dtype can require gradients, this one is {self.dtype}\n"
+                "Convert it first, e.g. with .float()."
+            )
+        if requires_grad and self._flags & state.INFERENCE and not state.local.inference:
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.\nclone() it."
+            )
+        self._flags = self._flags | state.GRAD if requires_grad else self._flags & ~state.GRAD
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operator computed the tensor."""
+        return not self.requires_grad or self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that computed the tensor, or None."""
+        edge = self._edge if self._view is None else current_view_edge(self, self._view)
+        return None if edge is None else edge[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of ``grad_fn`` the tensor is."""
+        edge = self._edge if self._view is None else current_view_edge(self, self._view)
+        return 0 if edge is None else edge[1]
+
+    def _extras(self) -> TensorMeta:
+        meta = self._meta
+        if meta is None:
+            meta = self._meta = TensorMeta()
+        return meta
+
+    def _set_edge(self, edge: Edge) -> None:
+        """Make `edge` the history of the tensor; retain_grad moves along."""
+        retained = self._meta is not None and self._meta.retains_grad
+        old = self._edge if self._view is None else self._view.edge
+        if self._view is None:
+            self._edge = edge
+        else:
+            self._view.edge = edge
+            self._view.version = self._counter().version
+        self._flags |= state.GRAD
+        if retained:
+            if old is not None and old[0].extra is not None and old[0].extra.retain:
+                old[0].extra.retain.pop(old[1], None)
+            self._retain_on(edge)
+
+    def _make_view(self, output: Tensor, creation: str, operator: str) -> None:
+        """Make `output`, whose array shares memory with this tensor's, a tracked view of the root base."""
+        counter = output._vc = self._counter()
+        if self._flags & state.INFERENCE:
+            output._flags |= state.INFERENCE
+            return
+        base = self
+        if self._view is not None:
+            base = self._view.base
+            if self._view.creation != "default" and creation == "default":
+                creation = self._view.creation
+        if not state.local.grad_enabled and creation != "custom":
+            creation = "inference" if state.local.inference else "no_grad"
+        output._view = ViewInfo(base, creation, operator, counter.version)
+        output._flags |= state.VIEW
+
+    def _mark_inference(self) -> None:
+        if self._view is None:
+            self._flags |= state.INFERENCE
+
+    def _check_inplace(self, recording: bool) -> None:
+        check_inplace(self, recording)
+
+    def _rebase(self, node: Node) -> None:
+        rebase(self, node)
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view.base
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return bool(self._flags & state.INFERENCE)
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+        **legacy: Any,
+    ) -> None:
+        """Compute the gradients of the leaves this tensor was computed from, and add them to their ``grad``.
+
+        Parameters
+        ----------
+        gradient : Tensor, optional
+            The gradient of this tensor, of its shape; needed unless it has one element.
+        retain_graph : bool, optional
+            Keep what the nodes saved, for a second backward; `create_graph` unless given.
+        create_graph : bool
+            Record the backward pass itself, for higher derivatives.
+        inputs : Tensor, GradientEdge or sequence of them, optional
+            Accumulate only into these.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> x = gs.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+        """
+        from .engine import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs, **legacy)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, or None."""
+        meta = self._meta
+        grad = None if meta is None else meta.grad
+        if grad is None and not (meta is not None and meta.retains_grad) and not self.is_leaf:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
+                "be populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
+                "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
+                "mistake, make sure you access the leaf Tensor instead.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            if self._meta is not None:
+                self._meta.grad = None
+            return
+        self._check_grad(value)
+        self._extras().grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        if self._meta is not None:
+            self._meta.grad = None
+
+    def _check_grad(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad\nAssign a clone().")
+        if value._array.dtype != self._array.dtype and self.grad_dtype is not None:
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype "
+                f"'{self.dtype}'.\nConvert it with .to(), or set grad_dtype to None."
+            )
+        if value.device != self.device:
+            raise RuntimeError(
+                f"attempting to assign a gradient located on device '{value.device}' to a tensor located on device "
+                f"'{self.device}'. Please ensure that the gradient and the tensor are on the same device."
+            )
+        if value.shape != self.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
+                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size."
+            )
+
+    @property
+    def grad_dtype(self) -> dtype.dtype | None:
+        """The dtype that ``grad`` must have; None lifts the check."""
+        extra = self._meta.extra if self._meta is not None else None
+        return extra["grad_dtype"] if extra and "grad_dtype" in extra else self.dtype
+
+    @grad_dtype.setter
+    def grad_dtype(self, value: dtype.dtype | None) -> None:
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        meta = self._extras()
+        meta.extra = {**(meta.extra or {}), "grad_dtype": value}
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf in ``grad``; does nothing for a leaf.
+
+        Raises
+        ------
+        RuntimeError
+            If the tensor does not require grad.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False\nCall requires_grad_() first.")
+        if self.is_leaf or self._extras().retains_grad:
+            return
+        self._extras().retains_grad = True
+        edge = edge_of(self)
+        assert edge is not None
+        self._retain_on(edge)
+
+    def _retain_on(self, edge: Edge) -> None:
+        node, nr = edge
+        extra = node.extras()
+        if extra.retain is None:
+            extra.retain = {}
+        extra.retain[nr] = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether :meth:`retain_grad` was called on this non-leaf."""
+        return self._meta is not None and self._meta.retains_grad
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call ``hook(grad)`` when the tensor's gradient is there; a returned tensor replaces it.
+
+        The hook of a non-leaf stays with the node that computed the tensor when it was registered.
+
+        Raises
+        ------
+        RuntimeError
+            If the tensor does not require grad.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        edge = None if self.is_leaf else edge_of(self)
+        if edge is None:
+            meta = self._extras()
+            if meta.hooks is None:
+                meta.hooks = HookTable()
+            return add_hook(meta.hooks, hook)
+        extra = edge[0].extras()
+        if extra.tensor_hooks is None:
+            extra.tensor_hooks = {}
+        return add_hook(extra.tensor_hooks.setdefault(edge[1], HookTable()), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call ``hook(tensor)`` after a gradient has been added to this leaf's ``grad``.
+
+        Raises
+        ------
+        RuntimeError
+            If the tensor is not a leaf that requires grad.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if not self.is_leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        meta = self._extras()
+        if meta.post_accumulate is None:
+            meta.post_accumulate = HookTable()
+        return add_hook(meta.post_accumulate, hook)
+
+    def detach(self) -> Tensor:
+        """Return a tensor that shares memory and version, but no history."""
+        result = Tensor._wrap(self._array)
+        result._vc = self._counter()
+        result._flags = self._flags & (state.VOLATILE | state.INFERENCE)
+        if state.special:
+            general.instrument(_DETACH, None, [self], [result])
+        return result
+
+    def detach_(self) -> Tensor:
+        """Cut the tensor from its history, in place.
+
+        Raises
+        ------
+        RuntimeError
+            If it is a view.
+        """
+        if self._view is not None:
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+                "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+                "detach_() cannot be called on these gradients."
+            )
+        self._edge = None
+        self._flags &= ~state.GRAD
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """A tensor sharing the memory, with neither history nor version: writes through it go unseen by autograd."""
+        return Tensor._wrap(self._array)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if value._array.dtype.kind not in "fc" and self._flags & state.GRAD:
+            raise RuntimeError(
+                f"data set to a tensor that requires gradients must be floating point or complex dtype, got "
+                f"{value.dtype}"
+            )
+        self._array = value._array
+
+    # --- out of the tensor ---
+
+    def item(self) -> Any:
+        """Return the value of a one-element tensor as a Python number.
+
+        Raises
+        ------
+        RuntimeError
+            If it has another number of elements.
+        """
+        if self._array.size != 1:
+            raise RuntimeError(
+                f"a Tensor with {self._array.size} elements cannot be converted to Scalar\n"
+                f"Its shape is {list(self.shape)}; use tolist(), or reduce it first."
+            )
+        return device.to_host(self._array).item()
+
+    def tolist(self) -> Any:
+        """Return the values as nested lists."""
+        return device.to_host(self._array).tolist()
+
+    def numpy(self, *, force: bool = False) -> numpy.ndarray:
+        """Return the values as a NumPy array that shares the memory.
+
+        Raises
+        ------
+        RuntimeError
+            If the tensor requires grad and `force` is false.
+        TypeError
+            If it is not on the CPU and `force` is false.
+        """
+        if force:
+            return device.to_host(self._array)
+        if self.requires_grad:
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            )
+        if type(self._array) is not device.ndarray:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
+                "memory first."
+            )
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self._array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            what = "no values" if self._array.size == 0 else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous\nUse .any() or .all().")
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._array.size != 1 or self._array.dtype.kind not in "biu":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if self._array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self._array.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))  # type: ignore[attr-defined]
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self._array == general.array_of(element)).any())
+
+    def __format__(self, spec: str) -> str:
+        if self._array.ndim == 0 and spec:
+            return format(self.item(), spec)
+        return format(str(self), spec)
+
+    def __repr__(self) -> str:
+        return tensor_repr(self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self)})
+
+    # --- copies ---
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment.\nUse tensor.detach().clone()."
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        result = type(self)._wrap(self._array.copy(order="K"))
+        result._flags = self._flags & state.GRAD
+        memo[id(self)] = result
+        if self._meta is not None and self._meta.grad is not None:
+            result._extras().grad = copy.deepcopy(self._meta.grad, memo)
+        result.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return result
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) can be pickled.\nPickle tensor.detach()."
+            )
+        host = numpy.array(device.to_host(self._array), order="C")
+        return _rebuild, (type(self), host, str(self.device), bool(self._flags & state.GRAD), self.__dict__ or None)
+
+
+class _Detach:
+    """Stands for detach() in events."""
+
+    name = "detach"
+    aux = ()
+
+
+_DETACH: Any = _Detach()
+
+
+def _rebuild(cls: type[Tensor], host: Any, place: str, requires_grad: bool, attributes: Any) -> Tensor:
+    tensor = cls._wrap(device.to_device(host, place))
+    tensor._flags = state.GRAD if requires_grad else 0
+    if attributes:
+        tensor.__dict__.update(attributes)
+    return tensor
+
+
+def finish_class(methods: dict[str, Callable[..., Any]]) -> None:
+    """Add the operators' methods to Tensor and give Tensor to the generated code."""
+    for name, method in methods.items():
+        if name not in Tensor.__dict__:
+            setattr(Tensor, name, method)
+    for scope in general.scopes_wanting_tensor:
+        scope["Tensor"] = Tensor
+        if "edge_of" in scope:
+            scope["edge_of"] = edge_of

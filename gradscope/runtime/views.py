@@ -1,0 +1,229 @@
+"""Views and in-place history: which base a view belongs to, and what a write does to both.
+
+A differentiable view keeps its edge here instead of on the tensor, with the version at which the edge was made. When
+the memory has been written through another alias since, the edge is made anew from the base (PyTorch's
+``AsStridedBackward0``); when the view itself is written, the base gets a :class:`CopySlices`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import device, state
+from .graph import Edge, Node, accumulate_edge
+from .storage import geometry_of
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = ["CopySlices", "ViewInfo", "check_inplace", "edge_of", "rebase"]
+
+
+class ViewInfo:
+    """What a view knows: its root base, its edge, and how it was made.
+
+    Attributes
+    ----------
+    base : Tensor
+        The root: never itself a view.
+    edge : tuple or None
+    version : int
+        The version of the memory at which `edge` was right.
+    creation : {"default", "multi", "no_grad", "custom", "inference"}
+    operator : str
+        The operator that made the view, for messages.
+    """
+
+    __slots__ = ("base", "creation", "edge", "operator", "output_nr", "version")
+
+    def __init__(self, base: Tensor, creation: str, operator: str, version: int, output_nr: int = 0) -> None:
+        self.base = base
+        self.edge: Edge | None = None
+        self.creation = creation
+        self.operator = operator
+        self.version = version
+        self.output_nr = output_nr
+
+
+def edge_of(tensor: Tensor) -> Edge | None:
+    """Return where the gradient of `tensor` goes: its node, its AccumulateGrad, or None."""
+    view = tensor._view
+    edge = tensor._edge if view is None else current_view_edge(tensor, view)
+    if edge is not None:
+        return edge
+    return accumulate_edge(tensor) if tensor.requires_grad else None
+
+
+def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
+    """Return a view's edge, made anew when its memory was written through another alias."""
+    counter = tensor._vc
+    if counter is None or view.version == counter.version:
+        return view.edge
+    base = view.base
+    if view.edge is None and not base.requires_grad:
+        return None
+    if view.creation != "default":
+        raise RuntimeError(_forbidden(view, indirect=True))
+    base_edge = edge_of(base)
+    if base_edge is not None:
+        view.edge = (_as_strided_node(tensor, base, base_edge), 0)
+        tensor._flags |= state.GRAD
+    view.version = counter.version
+    return view.edge
+
+
+def _as_strided_node(tensor: Tensor, base: Tensor, base_edge: Edge) -> Any:
+    from .ops.registry import OPERATORS
+
+    size, stride, offset = geometry_of(tensor._array, base._array)
+    node: Any = OPERATORS["as_strided.relative"].node_class()  # type: ignore[misc]
+    node.edges = (base_edge,)
+    node.seq = state.next_sequence()
+    node.extra = None
+    node.shape, node.dtype, node.kind = tensor._array.shape, tensor._array.dtype, type(tensor._array)
+    node.s_size, node.s_stride, node.s_offset = size, stride, offset
+    node.s_self_shape, node.s_self_strides, _ = geometry_of(base._array, base._array)
+    return node
+
+
+class CopySlices(Node):
+    """The history of a base one of whose views was written: the operator's node runs on the view's part only.
+
+    The first edge leads to the base before the write, the others are those of the operator's other arguments.
+    """
+
+    __slots__ = ("function", "view_geometry")
+
+    node_name = "CopySlices"
+
+    def __init__(self, base: Tensor, view: Tensor, function: Node) -> None:
+        array = base._array
+        self.edges = (edge_of(base) if base.requires_grad else None, *function.edges[1:])
+        self.seq = state.next_sequence()
+        self.extra = None
+        self.shape, self.dtype, self.kind = array.shape, array.dtype, type(array)
+        self.view_geometry = geometry_of(view._array, array)
+        self.function = function
+
+    def apply(self, grad: Any) -> Any:
+        if grad is None:
+            return (None,) * len(self.edges)
+        whole = device.array_module(grad).array(grad, order="C", copy=True)
+        part = strided_part(whole, self._dense_geometry())
+        results = self.function.apply(part.copy())
+        part[...] = 0 if results[0] is None else results[0]
+        return (whole, *results[1:])
+
+    def apply_graph(self, grad: Any) -> Any:
+        from .ops.arrays import TENSOR_OPERATORS as F
+
+        if grad is None:
+            return (None,) * len(self.edges)
+        size, stride, offset = self._dense_geometry()
+        whole = grad.contiguous().clone()
+        part = F.as_strided_relative(whole, size, stride, offset)
+        results = self.function.apply_graph(part.clone())
+        part.copy_(F.zeros_like(part) if results[0] is None else results[0])
+        return (whole, *results[1:])
+
+    def release(self) -> None:
+        self.function.release()
+
+    def _dense_geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        return self.view_geometry
+
+    @property
+    def call_site(self) -> Any:
+        """Where the view was written."""
+        return self.function.call_site
+
+
+def strided_part(whole: Any, geometry: tuple[tuple[int, ...], tuple[int, ...], int]) -> Any:
+    """Return the part of a contiguous array that `geometry` (in elements) describes, sharing memory."""
+    size, stride, offset = geometry
+    flat = whole.reshape(-1)[offset:]
+    strided = device.array_module(whole).lib.stride_tricks.as_strided
+    return strided(flat, size, tuple(s * whole.itemsize for s in stride))
+
+
+def rebase(tensor: Tensor, node: Node) -> None:
+    """Hang `tensor` on the node of the in-place operator that has just written it."""
+    view = tensor._view
+    if view is None:
+        tensor._set_edge((node, 0))
+        return
+    base = view.base
+    base._set_edge((CopySlices(base, tensor, node), 0))
+    view.edge = (_as_strided_node(tensor, base, edge_of(base)), 0)  # type: ignore[arg-type]
+    view.version = tensor._counter().version
+    tensor._flags |= state.GRAD
+
+
+def check_inplace(tensor: Tensor, recording: bool) -> None:
+    """Raise where PyTorch forbids an in-place write: leaves, views of leaves, multi-output views ..."""
+    from .ops.general import overlap_error
+    from .storage import overlaps_itself
+
+    if tensor._flags & state.INFERENCE and not state.local.inference and recording:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. "
+            "You can make a clone to get a normal tensor before doing inplace update."
+        )
+    view = tensor._view
+    if state.local.grad_enabled and tensor.requires_grad:
+        if view is None and tensor._edge is None:
+            raise RuntimeError(
+                f"a leaf Variable that requires grad is being used in an in-place operation. {_describe(tensor)}\n"
+                "Write it under gradscope.no_grad(), as optimizers do, or use the out-of-place form."
+            )
+        if view is not None:
+            _check_view(tensor, view)
+    elif recording and view is not None:
+        _check_view(tensor, view)
+    if overlaps_itself(tensor._array):
+        raise overlap_error()
+
+
+def _check_view(tensor: Tensor, view: ViewInfo) -> None:
+    if view.creation != "default":
+        raise RuntimeError(_forbidden(view, indirect=False))
+    base = view.base
+    if base._edge is None and base._flags & state.GRAD:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. "
+            f"{_describe(base)}\nWrite it under gradscope.no_grad(), or work on a clone()."
+        )
+
+
+def _describe(tensor: Tensor) -> str:
+    return f"Its shape is {list(tensor.shape)}."
+
+
+def _forbidden(view: ViewInfo, *, indirect: bool) -> str:
+    done = (
+        "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
+    )
+    start = f"Output {view.output_nr} of {view.operator} is a view and {done}. "
+    if view.creation == "no_grad":
+        return (
+            f"A view was created in no_grad mode and {done} with grad mode enabled. Given that this use case is "
+            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+            "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+            "outside (if you want the inplace to be tracked)."
+        )
+    if view.creation == "inference":
+        return (
+            f"{start}This view was created in inference mode and the inplace is done outside of it. "
+            "Make a clone of the view to get a normal tensor."
+        )
+    if view.creation == "multi":
+        return (
+            f"{start}This view is the output of a function that returns multiple views. Such functions do not allow "
+            "the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    return (
+        f"{start}This view was created inside a custom Function (or because an input was returned as-is) and the "
+        "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
+        "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the "
+        "custom Function."
+    )

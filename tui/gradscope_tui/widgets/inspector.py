@@ -1,0 +1,200 @@
+"""What is known about one node: gradients in and out, saved tensors with their versions, where it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.style import Style
+from rich.text import Text
+
+from gradscope_tui.widgets.histogram import histogram_lines
+from gradscope_tui.widgets.pane import LinePane
+from gradscope_tui.widgets.states import NODE_STATES, short_value
+
+if TYPE_CHECKING:
+    from gradscope.inspect.records import NodeRecord, SavedRecord, TensorSummary
+
+__all__ = ["Inspector", "describe"]
+
+Ink = Callable[[str], Style]
+_SAVED = {"ok": ("ok", "good"), "modified": ("‼ MODIFIED", "bad"), "released": ("released", "dim")}
+
+
+class Inspector(LinePane, inherit_bindings=False):
+    """The pane about the node under the cursor."""
+
+    NUMBER: ClassVar[int] = 2
+    TITLE: ClassVar[str] = "Inspector"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._node: NodeRecord | None = None
+        self._names: dict[int, str] = {}
+        self._lines: list[Text] = []
+        self._drawn_for = 0
+
+    def show(self, node: NodeRecord | None, names: dict[int, str]) -> None:
+        """Show a node.
+
+        Parameters
+        ----------
+        node : NodeRecord or None
+            The whole record, with gradients and saved tensors.
+        names : dict of int to str
+            For the targets of its edges: how they are called here.
+        """
+        same = node is not None and self._node is not None and node.key == self._node.key
+        self._node, self._names = node, names
+        self.border_title = f"{self.NUMBER} {self.TITLE}" + (f" #{node.index} {node.operator}" if node else "")
+        self._draw()
+        if not same:
+            self.scroll_to(0, 0, animate=False, force=True)
+
+    def _draw(self) -> None:
+        width = self.scrollable_content_region.width
+        self._drawn_for = width
+        self._lines = describe(self._node, width, self.ink, self._names) if self._node and width else []
+        super().content_changed()
+
+    def content_changed(self) -> None:
+        """Draw again if the width is another one, and measure."""
+        if self.scrollable_content_region.width != self._drawn_for:
+            self._draw()
+        else:
+            super().content_changed()
+
+    def line_count(self) -> int:
+        """Return the number of lines about the node."""
+        return len(self._lines)
+
+    def line_width(self, width: int) -> int:
+        """Return the width of the widest line."""
+        return max((line.cell_len for line in self._lines), default=width)
+
+    def line(self, row: int, width: int) -> Text:
+        """Return one line."""
+        return self._lines[row]
+
+
+def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str]) -> list[Text]:
+    """Write what is known about a node.
+
+    Parameters
+    ----------
+    node : NodeRecord
+        The whole record.
+    width : int
+        Cells that a line should take at most.
+    ink : callable
+        Gives the style for ``'head'``, ``'dim'``, ``'strong'``, ``'good'``, ``'warn'``, ``'bad'`` and ``'now'``.
+    names : dict of int to str
+        How the targets of the node's edges are called.
+
+    Returns
+    -------
+    list of Text
+        The lines.
+    """
+    glyph, word, style = NODE_STATES[str(node.state)]
+    lines = [Text.assemble((node.name, ink("strong")), f" #{node.index}  ", (f"{glyph} {word}", ink(style)))]
+    for label, value in (("parameter", node.parameter), ("module", node.module)):
+        if value:
+            lines.append(Text.assemble((f"{label} ", ink("dim")), value))
+    if node.location is not None:
+        place = f"{node.location.filename.replace(chr(92), '/').rpartition('/')[2]}:{node.location.lineno}"
+        lines.append(Text.assemble(("made at ", ink("dim")), place, (f" in {node.location.function}", ink("dim"))))
+    lines += _gradients("Gradients in", node.grad_outputs, width, ink, {}, "known once the node is about to run")
+    targets = {
+        slot: "nothing" if edge.target_key is None else names.get(edge.target_key, "a node outside this backward")
+        for slot, edge in enumerate(node.edges)
+    }
+    lines += _gradients("Gradients out", node.grad_inputs, width, ink, targets, "known once the node has run")
+    lines += _head("Saved tensors", width, ink)
+    for saved in node.saved:
+        lines += _saved(saved, width, ink)
+    if not node.saved:
+        lines.append(Text("  none", ink("dim")))
+    return lines
+
+
+def _head(title: str, width: int, ink: Ink) -> list[Text]:
+    return [Text.assemble((f"{title} ", ink("head")), ("─" * max(0, width - len(title) - 1), ink("dim")))]
+
+
+def _gradients(
+    title: str,
+    gradients: Sequence[TensorSummary | None] | None,
+    width: int,
+    ink: Ink,
+    targets: dict[int, str],
+    unknown: str,
+) -> list[Text]:
+    """Write the gradients of one side, with where they go; without gradients, only where they will go."""
+    lines = _head(title, width, ink)
+    slots = range(max(len(gradients) if gradients is not None else 0, len(targets)))
+    if gradients is None:
+        lines.append(Text(f"  {unknown}", ink("dim")))
+    for slot in slots:
+        gradient = gradients[slot] if gradients is not None and slot < len(gradients) else None
+        line = Text.assemble((f"[{slot}] ", ink("strong")))
+        if gradient is not None:
+            line.append(f"{gradient.dtype} {_shape(gradient.shape)} {gradient.device}")
+        elif gradients is not None:
+            line.append("None", ink("dim"))
+        if slot in targets:
+            line.append(f"{'' if gradients is None else ' '}→ {targets[slot]}", ink("dim"))
+        lines.append(line)
+        if gradient is not None:
+            lines += _statistics(gradient, width, ink)
+    return lines
+
+
+def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int = 2) -> list[Text]:
+    """Write the statistics and the histogram of a tensor."""
+    if not tensor.numel:
+        return [Text("    no elements", ink("dim"))]
+    facts = [
+        (name, short_value(value), "")
+        for name, value in (
+            ("norm", tensor.norm),
+            ("mean", tensor.mean),
+            ("std", tensor.std),
+            ("min", tensor.min),
+            ("max", tensor.max),
+        )
+    ]
+    facts.append(("zero", f"{tensor.zeros / tensor.numel:.0%}", ""))
+    facts += [("NaN", str(tensor.nans), "bad" if tensor.nans else ""), ("inf", str(tensor.infs), "bad" if tensor.infs else "")]
+    lines = [Text("   ")]
+    for name, value, alarm in facts:
+        if lines[-1].cell_len + len(name) + len(value) + 2 > max(width, 24):
+            lines.append(Text("   "))
+        mark = "‼" if alarm else " "
+        lines[-1].append(f"{mark}{name} ", ink(alarm or "dim"))
+        lines[-1].append(value, ink(alarm) if alarm else None)
+    if tensor.numel > 1:
+        lines += [Text(f"    {line}", ink("good")) for line in histogram_lines(tensor.histogram, width - 5, height)]
+    elif tensor.preview:
+        lines.append(Text(f"    {tensor.preview}", ink("dim")))
+    return lines
+
+
+def _saved(saved: SavedRecord, width: int, ink: Ink) -> list[Text]:
+    """Write a saved tensor: what it is, and whether it is still what was saved."""
+    word, style = _SAVED[str(saved.state)]
+    sign = "=" if saved.saved_version == saved.current_version else "≠"
+    lines = [
+        Text.assemble(
+            (saved.name, ink("strong")),
+            f" {saved.dtype} {_shape(saved.shape)} ",
+            (f"v{saved.saved_version}{sign}v{saved.current_version} {word}", ink(style)),
+        )
+    ]
+    if saved.summary is not None:
+        lines += _statistics(saved.summary, width, ink, 1)
+    return lines
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "(" + ",".join(map(str, shape)) + ")"

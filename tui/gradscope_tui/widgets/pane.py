@@ -1,0 +1,146 @@
+"""Panes made of lines: only the lines that are on the screen are ever rendered."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.geometry import Region, Size
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+__all__ = ["CursorPane", "LinePane"]
+
+
+class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
+    """A numbered pane that shows lines of text; a subclass says how many there are and what each one is.
+
+    Keys belong to the app, which sends every pane the same movements: `move`, `half_page`, `go_to_end`, `shift`.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "pane--cursor",
+        "pane--head",
+        "pane--dim",
+        "pane--strong",
+        "pane--now",
+        "pane--good",
+        "pane--warn",
+        "pane--bad",
+    }
+    ALLOW_MAXIMIZE: ClassVar[bool | None] = False
+
+    NUMBER: ClassVar[int] = 0
+    """The key that shows the pane."""
+
+    TITLE: ClassVar[str] = ""
+    """What the pane is called in its border."""
+
+    def line_count(self) -> int:
+        """Return how many lines there are."""
+        raise NotImplementedError
+
+    def line(self, row: int, width: int) -> Text:
+        """Return line `row`; `width` is the number of cells that can be seen."""
+        raise NotImplementedError
+
+    def line_width(self, width: int) -> int:
+        """Return how wide the widest line is, for horizontal scrolling; by default what fits."""
+        return width
+
+    def is_marked(self, row: int) -> bool:
+        """Say whether line `row` is under the cursor."""
+        return False
+
+    def ink(self, name: str) -> Style:
+        """Return the style of one of the component classes ``pane--<name>``."""
+        return self.get_component_rich_style(f"pane--{name}", partial=True)
+
+    def content_changed(self) -> None:
+        """Measure again and repaint."""
+        width = self.scrollable_content_region.width
+        self.virtual_size = Size(max(width, self.line_width(width)), self.line_count())
+        self.refresh()
+
+    def on_mount(self) -> None:
+        """Put the pane's number and name into its border."""
+        self.border_title = f"{self.NUMBER} {self.TITLE}"
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Measure again: what fits has changed."""
+        self.content_changed()
+
+    def render_line(self, y: int) -> Strip:
+        """Render one line of the screen."""
+        left, top = self.scroll_offset
+        row, width = y + top, self.size.width
+        base = self.rich_style
+        if row >= self.line_count():
+            return Strip.blank(width, base)
+        text = self.line(row, self.scrollable_content_region.width)
+        strip = Strip(text.render(self.app.console)).crop_extend(left, left + width, None).apply_style(base)
+        if self.is_marked(row):
+            strip = Strip(Segment.apply_style(strip, post_style=self.ink("cursor")), width)
+        return strip
+
+    def move(self, rows: int) -> None:
+        """Move by some lines: scroll, or move the cursor where there is one."""
+        self.scroll_relative(y=rows, animate=False)
+
+    def half_page(self, direction: int) -> None:
+        """Move by half of what is seen, down for 1 and up for -1."""
+        self.move(direction * max(1, self.scrollable_content_region.height // 2))
+
+    def go_to_end(self, last: bool) -> None:
+        """Go to the first or the `last` line."""
+        self.move(self.line_count() * (1 if last else -1))
+
+    def shift(self, cells: int) -> None:
+        """Scroll sideways."""
+        self.scroll_relative(x=cells, animate=False)
+
+
+class CursorPane(LinePane, inherit_bindings=False):
+    """A pane with a cursor line."""
+
+    cursor: reactive[int] = reactive(0, always_update=False)
+
+    def validate_cursor(self, cursor: int) -> int:
+        """Keep the cursor on a line."""
+        return max(0, min(cursor, self.line_count() - 1))
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Bring the cursor into view."""
+        self.reveal(now)
+        self.refresh()
+
+    def reveal(self, row: int) -> None:
+        """Scroll, if need be, so that `row` and a little around it is seen."""
+        height = self.scrollable_content_region.height
+        if height <= 0:
+            return
+        margin = min(2, (height - 1) // 2)
+        top = self.scroll_offset.y
+        if row < top - height or row >= top + 2 * height:
+            self.scroll_to(y=row - height // 2, animate=False, force=True)
+        else:
+            region = Region(self.scroll_offset.x, max(0, row - margin), 1, 1 + 2 * margin)
+            self.scroll_to_region(region, animate=False, force=True)
+
+    def is_marked(self, row: int) -> bool:
+        """Mark the cursor line."""
+        return row == self.cursor
+
+    def move(self, rows: int) -> None:
+        """Move the cursor."""
+        self.cursor += rows
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor where the mouse has clicked."""
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.y + self.scroll_offset.y < self.line_count():
+            self.cursor = offset.y + self.scroll_offset.y

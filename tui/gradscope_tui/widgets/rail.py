@@ -1,0 +1,113 @@
+"""The graph in execution order: one line a node, with the lane rail of its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.message import Message
+
+from gradscope_tui.lanes import MAX_LANES, LaneRow, draw_row, lay_out
+from gradscope_tui.widgets.pane import CursorPane
+from gradscope_tui.widgets.states import NODE_STATES
+
+if TYPE_CHECKING:
+    from gradscope.inspect.records import NodeRecord
+
+__all__ = ["NodeRail"]
+
+_WIDE = 56
+"""Cells from which on a line has room for the word of a state and for the module."""
+
+
+class NodeRail(CursorPane, inherit_bindings=False):
+    """The list of nodes; its cursor says which node the inspector and the source pane show."""
+
+    NUMBER: ClassVar[int] = 1
+    TITLE: ClassVar[str] = "Graph"
+
+    class Selected(Message):
+        """The cursor has come to another node."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._nodes: Sequence[NodeRecord] = ()
+        self._layout: list[LaneRow] = []
+        self._shape: tuple[object, ...] = ()
+        self._lanes = 1
+        self._marks: frozenset[int] = frozenset()
+
+    def show(self, nodes: Sequence[NodeRecord], task: int, marks: frozenset[int] = frozenset()) -> None:
+        """Show the nodes of a backward.
+
+        Parameters
+        ----------
+        nodes : sequence of NodeRecord
+            In execution order; their states may have changed since the last call.
+        task : int
+            Which backward this is; the lanes are laid out anew only when it or the number of nodes has changed.
+        marks : frozenset of int
+            Indices of the nodes on which a breakpoint lies.
+        """
+        self._nodes, self._marks = nodes, marks
+        shape = (task, len(nodes), nodes[0].key if nodes else None, nodes[-1].key if nodes else None)
+        if shape != self._shape:
+            self._shape = shape
+            self._layout = lay_out((node.key, [edge.target_key for edge in node.edges]) for node in nodes)
+            self._lanes = 1 + max((max(row.column, *row.targets, 0) for row in self._layout), default=0)
+            self.border_subtitle = ""
+            self.content_changed()
+            self.cursor = min(self.cursor, max(0, len(nodes) - 1))
+        self.refresh()
+
+    def line_count(self) -> int:
+        """Return the number of nodes."""
+        return len(self._nodes)
+
+    def line(self, row: int, width: int) -> Text:
+        """Return the line of one node."""
+        node = self._nodes[row]
+        glyph, word, ink = NODE_STATES[str(node.state)]
+        wide = width >= _WIDE
+        lanes = min(self._lanes, MAX_LANES, max(2, (width - (34 if wide else 28)) // 2))
+        text = Text("›" if row == self.cursor else " ", no_wrap=True, end="")
+        text.append("●" if row in self._marks else " ", self.ink("bad"))
+        text.append(f"{node.index:>{max(3, len(str(len(self._nodes) - 1)))}} ", self.ink("dim"))
+        text.append(glyph, self.ink(ink))
+        if wide:
+            text.append(f" {word:<4}", self.ink(ink))
+        rail = draw_row(self._layout[row], "○" if node.state == "pending" else "◉", lanes)
+        beyond = self._layout[row].hidden + (self._layout[row].below >> lanes).bit_count()
+        text.append(f" {rail:<{2 * lanes}}", self.ink("dim" if node.state == "pending" else ink))
+        if beyond:
+            text.append(f"+{beyond} ", self.ink("dim"))
+        strong = self.ink("now") if node.state == "current" else self.ink("strong")
+        label = node.parameter or node.module or _place(node)
+        name = node.name if wide else node.operator
+        room = max(4, width - text.cell_len)
+        if label:
+            text.append(f"{name:<{min(18 if wide else 10, room)}}", strong)
+            text.append(f" {label}", self.ink("dim"))
+        else:
+            text.append(name, strong)
+        text.truncate(width, overflow="ellipsis")
+        return text
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Bring the cursor into view and tell the app."""
+        super().watch_cursor(before, now)
+        self.post_message(self.Selected(now))
+
+
+def _place(node: NodeRecord) -> str:
+    """Return the file and line of the user code that made a node."""
+    return f"{_basename(node.location.filename)}:{node.location.lineno}" if node.location else ""
+
+
+def _basename(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]

@@ -1,0 +1,35 @@
+"""How the state of a node and of the session is written: always a glyph and a word, in a style that only repeats them."""
+
+from __future__ import annotations
+
+__all__ = ["NODE_STATES", "SESSION_STATES", "short_value"]
+
+NODE_STATES: dict[str, tuple[str, str, str]] = {
+    "pending": ("·", "wait", "dim"),
+    "current": ("▶", "now", "now"),
+    "done": ("✓", "done", "good"),
+    "failed": ("✗", "fail", "bad"),
+    "skipped": ("»", "skip", "warn"),
+}
+"""For each state of a node: its glyph, its word of at most four letters, and the ink of a pane."""
+
+SESSION_STATES: dict[str, tuple[str, str, str]] = {
+    "not started": ("○", "NOT STARTED", "dim"),
+    "running": ("▷", "RUNNING", "good"),
+    "paused before": ("‖", "PAUSED before", "now"),
+    "paused after": ("‖", "PAUSED after", "now"),
+    "finished": ("■", "FINISHED", "dim"),
+    "failed": ("✗", "FAILED", "bad"),
+}
+"""For each state of the session: its glyph, its words, and the ink of the status bar."""
+
+
+def short_value(value: float | None) -> str:
+    """Write a statistic in at most ten cells.
+
+    Examples
+    --------
+    >>> short_value(0.031), short_value(float("nan")), short_value(None)
+    ('0.031', 'nan', '-')
+    """
+    return "-" if value is None else f"{value:.3g}"
