@@ -33,7 +33,7 @@ from .runtime.dtype import (
     uint8,
 )
 from .runtime.dtype import bool_ as bool  # noqa: A004 - PyTorch's name
-from .runtime.errors import SavedTensorFreedError, SavedTensorModifiedError
+from .runtime.errors import InplaceError, SavedTensorFreedError, SavedTensorModifiedError
 from .runtime.formatting import set_printoptions
 from .runtime.modes import (
     enable_grad,

@@ -78,6 +78,10 @@ class Backend:
         """Return the address of the first element."""
         return array.__array_interface__["data"][0]
 
+    def special_function(self, name: str) -> Any:
+        """Return the module's own special function `name` (``"erf"``), or None."""
+        return None
+
 
 class CudaBackend(Backend):
     """CuPy, imported the first time somebody asks for CUDA."""
@@ -128,6 +132,11 @@ class CudaBackend(Backend):
 
     def address(self, array: Any) -> int:
         return array.data.ptr
+
+    def special_function(self, name: str) -> Any:
+        import cupyx.scipy.special
+
+        return getattr(cupyx.scipy.special, name)
 
 
 _cpu = Backend("cpu", numpy)
@@ -222,6 +231,11 @@ def copy_to(target: Any, source: Any) -> None:
 def address(array: Any) -> int:
     """Return the address of the first element of `array`."""
     return backend_of(array).address(array)
+
+
+def special_function(array: Any, name: str) -> Any:
+    """Return the special function `name` of the module of `array`, or None if it has none."""
+    return backend_of(array).special_function(name)
 
 
 def cuda_is_available() -> bool:

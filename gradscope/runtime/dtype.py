@@ -43,7 +43,8 @@ class dtype:  # noqa: N801 - PyTorch's name
         Bytes an element.
     """
 
-    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "legacy_name", "name", "numpy")
+    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "kind", "legacy_name", "name",
+                 "numpy")
 
     def __init__(self, name: str, numpy_dtype: np.dtype, legacy_name: str) -> None:
         self.name = name
@@ -53,6 +54,8 @@ class dtype:  # noqa: N801 - PyTorch's name
         self.is_floating_point = numpy_dtype.kind == "f"
         self.is_complex = numpy_dtype.kind == "c"
         self.is_signed = numpy_dtype.kind in "ifc"
+        # NumPy's letter, so that a derivative may ask an array's dtype and a tensor's alike.
+        self.kind = numpy_dtype.kind
         self.category = CATEGORY[numpy_dtype.kind]
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["SavedTensorFreedError", "SavedTensorModifiedError"]
+__all__ = ["InplaceError", "SavedTensorFreedError", "SavedTensorModifiedError"]
 
 
 class SavedTensorModifiedError(RuntimeError):
@@ -60,3 +60,31 @@ class SavedTensorFreedError(RuntimeError):
             "access saved tensors after calling backward."
         )
         self.node = node
+
+
+class InplaceError(RuntimeError):
+    """An in-place write that autograd does not allow, refused before (or, for a stale view, found after) it happened.
+
+    Attributes
+    ----------
+    reason : str
+        ``'leaf'``, ``'view of leaf'``, ``'inference tensor'``, or what is special about the view that was written:
+        ``'multi'``, ``'no_grad'``, ``'custom'``, ``'inference'``.
+    shape : tuple of int
+    dtype : dtype
+    view_operator : str
+        The operator that made the view; empty when it is none.
+    view_site : CallSite or None
+        Where the view was made, when call sites were recorded.
+    writes : list of VersionBumped
+        For a stale view: the recorded writes, through another alias, that made it so.
+    """
+
+    def __init__(self, message: str, reason: str, tensor: Any, view: Any = None, writes: Any = ()) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.shape: tuple[int, ...] = tuple(tensor.shape)
+        self.dtype = tensor.dtype
+        self.view_operator: str = view.operator if view is not None else ""
+        self.view_site = view.site if view is not None else None
+        self.writes: list[Any] = list(writes)

@@ -52,6 +52,7 @@ __all__ = [
     "TensorUnpacked",
     "VersionBumped",
     "VersionViolation",
+    "WriteRefused",
     "subscribe",
 ]
 
@@ -169,13 +170,27 @@ class OperatorRecorded(Event):
 
 
 class VersionBumped(Event):
-    """`operator` wrote `tensor` in place; its memory is now at `version`."""
+    """`operator` wrote `tensor` in place; its memory is now at `version`.
 
-    __slots__ = ("tensor", "operator", "version", "call_site")
+    ``requires_grad`` is that of the alias that was written, before the write; ``grad_mode`` tells whether recording was
+    on.
+    """
+
+    __slots__ = ("tensor", "operator", "version", "call_site", "requires_grad", "grad_mode")
+
+    @classmethod
+    def _defaulted(cls) -> dict[str, str]:
+        return {"requires_grad": "False", "grad_mode": "True"}
 
 
 class VersionViolation(Event):
     """A saved tensor has been modified; `error` is about to be raised."""
+
+    __slots__ = ("error",)
+
+
+class WriteRefused(Event):
+    """An in-place write is not allowed; `error`, an InplaceError, is about to be raised."""
 
     __slots__ = ("error",)
 

@@ -54,6 +54,9 @@ class _Released:
 
 RELEASED: Any = _Released()
 
+# The Tensor class, which is defined after this module: tensor.py fills it in.
+tensor_type: Any = None
+
 
 class NodeExtra:
     """What few nodes have: hooks, metadata, a call site."""
@@ -131,7 +134,8 @@ class Node:
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
-        place = device.device(device._by_type[self.kind].type_name)
+        # ``kind``, the type of the output's array, is left unset for NumPy's.
+        place = device.device(device._by_type[getattr(self, "kind", device.ndarray)].type_name)
         return tuple(InputMetadata(s, BY_NUMPY[d], place) for s, d in self.output_specs())
 
     def output_specs(self) -> list[tuple[tuple[int, ...], Any]]:
@@ -468,9 +472,7 @@ def _at(site: Any) -> str:
 
 
 def _tensor_type() -> Any:
-    from .tensor import Tensor
-
-    return Tensor
+    return tensor_type
 
 
 def pack_slot(node: Node, name: str, value: Any, hooks: tuple[Any, Any]) -> Any:
@@ -503,44 +505,59 @@ _accumulate_lock = threading.Lock()
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives into ``variable.grad``.
 
-    A leaf holds its AccumulateGrad weakly; the graph holds it, and it holds the leaf.
+    The leaf holds its edge, so the node holds not the leaf but what it needs of it: the array, for the layout, and the
+    leaf's :class:`TensorMeta`, where gradient and hooks live. That is no cycle, and a leaf that only the graph still
+    needs may go.
     """
 
-    __slots__ = ("variable",)
+    __slots__ = ("array", "leaf_meta", "leaf_type", "reference")
 
     node_name = "AccumulateGrad"
     edges = ()
     seq = ACCUMULATE_SEQUENCE
 
     def __init__(self, variable: Any) -> None:
-        self.variable = variable
+        self.reference = weakref.ref(variable)
+        self.leaf_type = type(variable)
+        self.leaf_meta = variable._extras()
         self.extra = None
-        array = variable._array
+        array = self.array = variable._array
         self.shape = array.shape
         self.dtype = array.dtype
         self.kind = type(array)
 
+    @property
+    def variable(self) -> Any:
+        """The leaf; when nobody holds it any more, another tensor with its memory, gradient and hooks."""
+        leaf = self.reference()
+        if leaf is None:
+            leaf = self.leaf_type._wrap(self.array)
+            leaf._meta = self.leaf_meta
+            leaf._flags = state.GRAD
+            leaf._edge = (self, 0)
+            self.reference = weakref.ref(leaf)
+        return leaf
+
     def accumulate(self, grad: Any) -> None:
         """Add the bare array `grad`; take it as it is when nobody else holds it."""
         with _accumulate_lock:
-            meta = self.variable._extras()
-            if meta.grad is None:
+            meta = self.leaf_meta
+            old = meta.grad
+            if old is None:
                 held = getrefcount(grad)
-                meta.grad = _tensor_type()._wrap(_as_gradient(grad, self.variable._array, held))
-            elif meta.grad._array.shape == grad.shape:
-                old = meta.grad
-                if old._array.dtype is grad.dtype or old._array.dtype == grad.dtype:
-                    old._array += grad
-                    old._bump("AccumulateGrad")
-                else:
-                    meta.grad = _tensor_type()._wrap(old._array + grad)
+                meta.grad = _tensor_type()._wrap(_as_gradient(grad, self.array, held))
+                return
+            total = old._array
+            if total.dtype == grad.dtype and total.shape == grad.shape and total.flags.writeable:
+                total += grad
+                old._bump("AccumulateGrad")
             else:
-                meta.grad = _tensor_type()._wrap(meta.grad._array + grad)
+                meta.grad = _tensor_type()._wrap(total + grad)
 
     def accumulate_graph(self, grad: Any) -> None:
         """Add the tensor `grad`, out of place, so that the sum stays in the graph."""
         with _accumulate_lock:
-            meta = self.variable._extras()
+            meta = self.leaf_meta
             if meta.grad is None:
                 meta.grad = grad.clone() if _is_seed(grad) else grad
             else:
@@ -576,7 +593,14 @@ def _as_gradient(grad: Any, variable: Any, held: int) -> Any:
 
 
 def accumulate_edge(leaf: Any) -> Edge:
-    """Return the edge into a leaf's AccumulateGrad, made when nothing refers to it yet."""
+    """Return the edge into a leaf's AccumulateGrad, made on first use.
+
+    The leaf keeps it. A view that became a leaf keeps it weakly instead: its edge must stay open to what happens to its
+    base.
+    """
+    if leaf._view is None:
+        edge = leaf._edge = (AccumulateGrad(leaf), 0)
+        return edge
     meta = leaf._extras()
     node = meta.accumulator() if meta.accumulator is not None else None
     if node is None:

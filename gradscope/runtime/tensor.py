@@ -15,7 +15,8 @@ import numpy
 
 from . import device, dtype, events, state
 from .formatting import tensor_repr
-from .graph import Edge, Node
+from . import graph
+from .graph import AccumulateGrad, Edge, Node
 from .hooks import HookTable, RemovableHandle, add_hook
 from .ops import general
 from .storage import Storage, VersionCounter, element_strides, geometry_of, memory_of
@@ -227,10 +228,14 @@ class Tensor:
         if counter.writes is None:
             counter.writes = []
         # The record kept with the counter holds no tensor, so that it keeps none alive.
-        counter.writes.append(events.VersionBumped(None, operator, counter.version, site))
+        record = events.VersionBumped(None, operator, counter.version, site)
+        record.requires_grad, record.grad_mode = self.requires_grad, state.local.grad_enabled
+        counter.writes.append(record)
         del counter.writes[:-16]
         if events.wanted(events.VersionBumped):
-            events.emit(events.VersionBumped(self, operator, counter.version, site))
+            event = events.VersionBumped(self, operator, counter.version, site)
+            event.requires_grad, event.grad_mode = record.requires_grad, record.grad_mode
+            events.emit(event)
 
     # --- autograd ---
 
@@ -282,7 +287,7 @@ class Tensor:
     def grad_fn(self) -> Node | None:
         """The node that computed the tensor, or None."""
         edge = self._edge if self._view is None else current_view_edge(self, self._view)
-        return None if edge is None else edge[0]
+        return None if edge is None or type(edge[0]) is AccumulateGrad else edge[0]
 
     @property
     def output_nr(self) -> int:
@@ -325,6 +330,8 @@ class Tensor:
         if not state.local.grad_enabled and creation != "custom":
             creation = "inference" if state.local.inference else "no_grad"
         output._view = ViewInfo(base, creation, operator, counter.version)
+        if state.special:
+            output._view.site = events.call_site_if_wanted()
         output._flags |= state.VIEW
 
     def _mark_inference(self) -> None:
@@ -556,6 +563,8 @@ class Tensor:
                 f"{value.dtype}"
             )
         self._array = value._array
+        if self._edge is not None and self.is_leaf:
+            self._edge = None  # its AccumulateGrad knows the old memory
 
     # --- out of the tensor ---
 
@@ -709,6 +718,7 @@ def finish_class(methods: dict[str, Callable[..., Any]]) -> None:
     for name, method in methods.items():
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)
+    graph.tensor_type = Tensor
     for scope in general.scopes_wanting_tensor:
         scope["Tensor"] = Tensor
         if "edge_of" in scope:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import device, state
-from .graph import Edge, Node, accumulate_edge
+from . import device, events, state
+from .errors import InplaceError
+from .graph import Edge, Node, SavedTensor, accumulate_edge
 from .storage import geometry_of
 
 if TYPE_CHECKING:
@@ -32,9 +33,11 @@ class ViewInfo:
     creation : {"default", "multi", "no_grad", "custom", "inference"}
     operator : str
         The operator that made the view, for messages.
+    site : CallSite or None
+        Where it was made, when call sites were recorded.
     """
 
-    __slots__ = ("base", "creation", "edge", "operator", "output_nr", "version")
+    __slots__ = ("base", "creation", "edge", "operator", "output_nr", "site", "version")
 
     def __init__(self, base: Tensor, creation: str, operator: str, version: int, output_nr: int = 0) -> None:
         self.base = base
@@ -43,6 +46,7 @@ class ViewInfo:
         self.operator = operator
         self.version = version
         self.output_nr = output_nr
+        self.site: Any = None
 
 
 def edge_of(tensor: Tensor) -> Edge | None:
@@ -63,7 +67,8 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
     if view.edge is None and not base.requires_grad:
         return None
     if view.creation != "default":
-        raise RuntimeError(_forbidden(view, indirect=True))
+        writes = [w for w in counter.writes or () if w.version > view.version]
+        raise refuse(InplaceError(_forbidden(view, indirect=True), view.creation, tensor, view, writes))
     base_edge = edge_of(base)
     if base_edge is not None:
         view.edge = (_as_strided_node(tensor, base, base_edge), 0)
@@ -129,6 +134,10 @@ class CopySlices(Node):
     def release(self) -> None:
         self.function.release()
 
+    def saved_tensors_info(self) -> tuple[SavedTensor, ...]:
+        """Return what the written view's node saved."""
+        return self.function.saved_tensors_info()
+
     def _dense_geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         return self.view_geometry
 
@@ -165,17 +174,19 @@ def check_inplace(tensor: Tensor, recording: bool) -> None:
     from .storage import overlaps_itself
 
     if tensor._flags & state.INFERENCE and not state.local.inference and recording:
-        raise RuntimeError(
+        message = (
             "Inplace update to inference tensor outside InferenceMode is not allowed. "
             "You can make a clone to get a normal tensor before doing inplace update."
         )
+        raise refuse(InplaceError(message, "inference tensor", tensor))
     view = tensor._view
     if state.local.grad_enabled and tensor.requires_grad:
-        if view is None and tensor._edge is None:
-            raise RuntimeError(
+        if view is None and tensor.is_leaf:
+            message = (
                 f"a leaf Variable that requires grad is being used in an in-place operation. {_describe(tensor)}\n"
                 "Write it under gradscope.no_grad(), as optimizers do, or use the out-of-place form."
             )
+            raise refuse(InplaceError(message, "leaf", tensor))
         if view is not None:
             _check_view(tensor, view)
     elif recording and view is not None:
@@ -186,13 +197,21 @@ def check_inplace(tensor: Tensor, recording: bool) -> None:
 
 def _check_view(tensor: Tensor, view: ViewInfo) -> None:
     if view.creation != "default":
-        raise RuntimeError(_forbidden(view, indirect=False))
+        raise refuse(InplaceError(_forbidden(view, indirect=False), view.creation, tensor, view))
     base = view.base
-    if base._edge is None and base._flags & state.GRAD:
-        raise RuntimeError(
+    if base._flags & state.GRAD and base.is_leaf:
+        message = (
             "a view of a leaf Variable that requires grad is being used in an in-place operation. "
             f"{_describe(base)}\nWrite it under gradscope.no_grad(), or work on a clone()."
         )
+        raise refuse(InplaceError(message, "view of leaf", base, view))
+
+
+def refuse(error: InplaceError) -> InplaceError:
+    """Tell the listeners of a write that is not allowed; return the error to raise."""
+    if state.special and events.wanted(events.WriteRefused):
+        events.emit(events.WriteRefused(error))
+    return error
 
 
 def _describe(tensor: Tensor) -> str:

@@ -67,11 +67,10 @@ def array_operators(xp: Any) -> ArrayOperators:
 
 def conj(x: Any) -> Any:
     """Return the complex conjugate of an array, tensor or number; real ones are returned as they are."""
-    kind = getattr(x, "dtype", None)
-    if kind is None:
+    try:
+        return x.conj() if x.dtype.kind == "c" else x
+    except AttributeError:
         return x.conjugate() if isinstance(x, complex) else x
-    is_complex = kind.kind == "c" if isinstance(kind, numpy.dtype) else kind.is_complex
-    return x.conj() if is_complex else x
 
 
 def sum_to(array: Any, shape: tuple[int, ...]) -> Any:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from .. import creation
 from ..tensor import finish_class
-from . import copies, matrices, pointwise, reductions, shapes
+from . import complexes, copies, matrices, pointwise, reductions, shapes
 from .registry import METHODS, OPERATORS, PUBLIC
 
 __all__ = ["FAMILIES", "OPERATORS", "PUBLIC"]
 
-FAMILIES = (pointwise, shapes, copies, reductions, matrices)
+FAMILIES = (pointwise, shapes, complexes, copies, reductions, matrices)
 
 for _name in creation.__all__:
     PUBLIC.setdefault(_name, getattr(creation, _name))

@@ -235,93 +235,87 @@ def function_source(op: Operator) -> str:
 
 
 def simple_body(op: Operator, arguments: str) -> list[str]:
-    """Write the inlined body: unwrap, promote, forward, wrap, record."""
+    """Write the inlined body: unwrap, forward, wrap, record. It is for NumPy arrays of one dtype.
+
+    Numbers, subclasses of Tensor and mixed dtypes as second argument of a binary operator, integers where floats come
+    out, and other array modules take :func:`general.run`; numbers are common enough to have lines of their own.
+    """
     names = [p.name for p in op.tensors]
     first = names[0]
-    lines = [f"    if state.special: return general.run(op, {arguments})", "    try:"]
-    if op.promote and len(names) == 2:
-        lines += _unwrap_binary(op, names, arguments)
-    else:
-        lines += [f"        x_{n} = {n}._array; f_{n} = {n}._flags" for n in names]
-    lines += [f"    except AttributeError: return general.run(op, {arguments})"]
-    lines += _promotion_guard(op, names, arguments)
+    run = f"return general.run(op, {arguments})"
+    lines = [f"    if state.special: {run}", "    try:"]
+    lines += [f"        {line}" for line in _unwrap_lines(op, names, run)]
+    lines += [f"    except AttributeError: {run}", "    try:"]
     values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
-    lines.append("    try:")
-    lines += [f"        {line}" for line in _forward_lines(op, first, values)]
+    call = ", ".join(values) if op.ufunc is not None else ", ".join(["numpy", *values])
+    lines.append(f"        r = {'ufunc' if op.ufunc is not None else 'forward'}({call})")
     lines.append(f"    except (ValueError, TypeError) as error: raise general.forward_error(op, {arguments}, error)")
     lines += [
-        f"    if type(r) is not ndarray and type(r) is not type(x_{first}): r = array_module(x_{first}).asarray(r)",
+        f"    if type(r) is not ndarray: r = array_module(x_{first}).asarray(r)",
         "    out = new(Tensor)",
-        "    out._array = r; out._edge = None; out._vc = None; out._view = None; out._meta = None; out._flags = 0",
+        "    out._array = r; out._vc = out._view = out._meta = None",
     ]
     if op.differentiable:
         lines += _record_lines(op, names)
-    lines.append("    return out")
+    lines += ["    out._edge = None; out._flags = 0", "    return out"]
     return lines
 
 
-def _unwrap_binary(op: Operator, names: list[str], arguments: str) -> list[str]:
-    a, b = names
-    return [
-        f"        x_{a} = {a}._array; f_{a} = {a}._flags",
-        f"        t = type({b})",
-        "        if t is float or t is int:",
-        f"            if x_{a}.dtype.kind not in FLOATS: return general.run(op, {arguments})",
-        f"            x_{b} = {b}; f_{b} = 0",
-        "        else:",
-        f"            x_{b} = {b}._array; f_{b} = {b}._flags",
-        f"            if x_{a}.dtype is not x_{b}.dtype or type(x_{a}) is not type(x_{b}):",
-        f"                return general.run(op, {arguments})",
-    ]
-
-
-def _promotion_guard(op: Operator, names: list[str], arguments: str) -> list[str]:
-    guards = []
+def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
+    first = names[0]
+    lines = [f"x_{first} = {first}._array; f_{first} = {first}._flags"]
+    if op.ufunc is None:
+        lines.append(f"if type(x_{first}) is not ndarray: {run}")
     if op.promote == "float":
-        guards.append(f"x_{names[0]}.dtype.kind not in FLOATS")
-    if op.promote is None and len(names) == 2:
-        guards.append(f"type(x_{names[0]}) is not type(x_{names[1]})")
-    return [f"    if {' or '.join(guards)}: return general.run(op, {arguments})"] if guards else []
-
-
-def _forward_lines(op: Operator, first: str, values: list[str]) -> list[str]:
-    if op.ufunc is not None:
-        call = ", ".join(values)
-        return [
-            f"if type(x_{first}) is ndarray: r = ufunc({call})",
-            f"else: r = array_module(x_{first}).{op.forward}({call})",
-        ]
-    xp = f"numpy if type(x_{first}) is ndarray else array_module(x_{first})"
-    return [f"r = forward({', '.join([xp, *values])})"]
+        lines.append(f"if x_{first}.dtype.kind not in FLOATS: {run}")
+    if len(names) == 1:
+        return lines
+    second = names[1]
+    if not op.promote:
+        return [*lines, f"x_{second} = {second}._array; f_{second} = {second}._flags",
+                f"if type(x_{second}) is not ndarray: {run}"]
+    return [
+        *lines,
+        f"t = type({second})",
+        "if t is float or t is int:",
+        f"    if x_{first}.dtype.kind not in FLOATS: {run}",
+        f"    x_{second} = {second}; f_{second} = 0",
+        "else:",
+        f"    x_{second} = {second}._array; f_{second} = {second}._flags",
+        f"    if x_{first}.dtype is not x_{second}.dtype: {run}",
+    ]
 
 
 def _record_lines(op: Operator, names: list[str]) -> list[str]:
     flags = " | ".join(f"f_{n}" for n in names)
     lines = [
         f"    f = {flags}",
-        "    if f:",
+        "    if f and modes.grad_enabled:",
         f"        if f >= 4: return general.flagged(op, out, f, {_argument_tuple(op)})",
-        "        if modes.grad_enabled and r.dtype.kind in FLOATS:",
     ]
+    if op.promote is None:
+        lines.append("        if r.dtype.kind not in FLOATS: out._edge = None; out._flags = 0; return out")
     for n in names:
         if n in op.derivatives or op.joint is not None:
-            lines.append(f"            e_{n} = ({n}._edge or edge_of({n})) if f_{n} else None")
+            lines.append(f"        e_{n} = ({n}._edge or edge_of({n})) if f_{n} else None")
         else:
-            lines.append(f"            e_{n} = None")
+            lines.append(f"        e_{n} = None")
     alive = " or ".join(f"e_{n} is not None" for n in names)
-    lines.append(f"            if {alive}:" if len(names) > 1 else f"            if e_{names[0]} is not None:")
+    lines.append(f"        if {alive}:")
     body = [
         "n = Node()",
         f"n.edges = ({', '.join(f'e_{n}' for n in names)},)",
         "n.seq = next_sequence(); n.extra = None",
-        "n.shape = r.shape; n.dtype = r.dtype; n.kind = type(r)",
+        "n.shape = r.shape; n.dtype = r.dtype",
     ]
     for name, users in saved_by(op).items():
         body += _save_lines(op, name, users, names)
     body += ["out._edge = (n, 0); out._flags = 1"]
     if "result" in saved_by(op):
         body.append("general.save_result(n, out)")
-    return lines + [f"                {line}" for line in body]
+    body.append("return out")
+    lines += [f"            {line}" for line in body]
+    return [*lines, f"    elif f >= 4: return general.flagged(op, out, f, {_argument_tuple(op)})"]
 
 
 def _save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]) -> list[str]:

@@ -151,8 +151,8 @@ def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any],
     arrays = list(results) if several else [results]
     outputs = [tensor_type._wrap(a if device.is_array(a) else xp.asarray(a)) for a in arrays]
     if op.view is not None:
-        for output in outputs:
-            link_view(op, operands[0], output)
+        for nr, output in enumerate(outputs):
+            link_view(op, operands[0], output, nr)
     node = record(op, operands, outputs, aux)
     if state.special:
         instrument(op, node, operands, outputs)
@@ -173,12 +173,14 @@ def return_type(op: Operator) -> Any:
     return _return_types[key]
 
 
-def link_view(op: Operator, source: Tensor, output: Tensor) -> None:
+def link_view(op: Operator, source: Tensor, output: Tensor, nr: int = 0) -> None:
     """Make `output` a view of `source` (of its base) when they share memory."""
     if op.view == "maybe" and memory_of(output._array) is not memory_of(source._array):
         return
     creation = "multi" if op.view == "multi" else "default"
     source._make_view(output, creation, op.node_name.removesuffix("Backward0"))
+    if output._view is not None:
+        output._view.output_nr = nr
 
 
 def wants_grad(operands: list[Any]) -> bool:

@@ -1,0 +1,268 @@
+"""What the debugger's faces read: immutable records, made on the program's own thread.
+
+A record holds numbers, text and tuples; never a tensor, a node or a frame. So it can be handed to another thread, kept
+as long as one likes, and nothing of the program stays alive because of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = [
+    "DebuggerEvent",
+    "EdgeRecord",
+    "Location",
+    "NodeRecord",
+    "SavedRecord",
+    "SessionState",
+    "StopReason",
+    "TensorSpec",
+    "TensorSummary",
+    "operator_name",
+]
+
+
+class SessionState(StrEnum):
+    """Where a debugger session stands; the value is the word to show.
+
+    Examples
+    --------
+    >>> from gradscope.inspect import SessionState
+    >>> print(SessionState.PAUSED_BEFORE, SessionState.PAUSED_BEFORE.paused)
+    paused before True
+    """
+
+    NOT_STARTED = "not started"
+    RUNNING = "running"
+    PAUSED_BEFORE = "paused before"
+    PAUSED_AFTER = "paused after"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+    @property
+    def paused(self) -> bool:
+        """Whether the program waits at a node."""
+        return self in (SessionState.PAUSED_BEFORE, SessionState.PAUSED_AFTER)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the program has come to its end, well or not."""
+        return self in (SessionState.FINISHED, SessionState.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class StopReason:
+    """Why the program stopped.
+
+    Attributes
+    ----------
+    kind : str
+        ``'entry'`` (first node of a backward), ``'step'``, ``'run-to'``, ``'breakpoint'``, ``'nan'``, ``'violation'`` (a
+        saved tensor has been modified), ``'exception'``, ``'pause'`` or ``'finished'``.
+    text : str
+        One line to show.
+    breakpoint : int or None
+        The number of the breakpoint that stopped it.
+    """
+
+    kind: str
+    text: str
+    breakpoint: int | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of the user's program.
+
+    Examples
+    --------
+    >>> from gradscope.inspect import Location
+    >>> print(Location("train.py", 31, "main", "loss = criterion(model(x), y)"))
+    train.py:31
+    """
+
+    filename: str
+    lineno: int
+    function: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.lineno}"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """Shape, dtype and device of a tensor: what a node expects of a gradient."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSummary:
+    """A tensor in numbers.
+
+    Attributes
+    ----------
+    name : str
+        What the tensor is called where it was met (``'grad_outputs[0]'``, ``'mat1'``).
+    shape : tuple of int
+    dtype, device : str
+    numel, nbytes : int
+    norm : float
+        The 2-norm over all elements, so it is NaN as soon as one element is.
+    min, max, mean, std : float or None
+        Over the finite elements; None if there are none. Complex elements count by their magnitude.
+    zeros, nans, infs : int
+    histogram : tuple of (int, int)
+        ``(k, count)``: how many finite non-zero elements have a magnitude in ``[2**k, 2**(k+1))``; empty bins left out.
+    preview : str
+        The first elements.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    numel: int
+    nbytes: int
+    norm: float
+    min: float | None
+    max: float | None
+    mean: float | None
+    std: float | None
+    zeros: int
+    nans: int
+    infs: int
+    histogram: tuple[tuple[int, int], ...]
+    preview: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRecord:
+    """A tensor that a node saved for its derivative.
+
+    Attributes
+    ----------
+    name : str
+        Under which name the node saved it.
+    shape : tuple of int or None
+        None once released.
+    dtype : str
+    nbytes : int
+    saved_version, current_version : int or None
+        None where no version is kept: released, or packed by a saved-tensor hook.
+    state : str
+        ``'ok'``, ``'modified'`` (written since it was saved; the node will refuse it) or ``'released'``.
+    summary : TensorSummary or None
+    """
+
+    name: str
+    shape: tuple[int, ...] | None
+    dtype: str
+    nbytes: int
+    saved_version: int | None
+    current_version: int | None
+    state: str
+    summary: TensorSummary | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRecord:
+    """Where one produced gradient goes: input `input_nr` of the node `target_key`; nowhere if that is None."""
+
+    target_key: int | None
+    input_nr: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A node of a backward graph, as far as it is known.
+
+    Attributes
+    ----------
+    index : int
+        Place in the engine's order, from 0; -1 for a node that will not run.
+    key : int
+        Stable identity of the node.
+    name, operator : str
+        ``'MulBackward0'`` and ``'Mul'``.
+    sequence_nr : int
+    module, parameter : str
+        ``'layers.0'`` and, for an AccumulateGrad, ``'layers.0.weight'``; empty when not known.
+    location : Location or None
+        The user's line that made the node.
+    edges : tuple of EdgeRecord
+        One per produced gradient.
+    state : str
+        ``'pending'``, ``'current'``, ``'done'``, ``'failed'`` or ``'skipped'``.
+    grad_outputs : tuple of (TensorSummary or None) or None
+        The incoming gradients; None when nobody looked, None inside for an undefined gradient.
+    grad_inputs : tuple of (TensorSummary or None) or None
+        The produced gradients.
+    saved : tuple of SavedRecord
+    outputs : tuple of TensorSpec
+        What the forward operator returned, so what the incoming gradients look like.
+    """
+
+    index: int
+    key: int
+    name: str
+    operator: str
+    sequence_nr: int
+    module: str
+    parameter: str
+    location: Location | None
+    edges: tuple[EdgeRecord, ...]
+    state: str = "pending"
+    grad_outputs: tuple[TensorSummary | None, ...] | None = None
+    grad_inputs: tuple[TensorSummary | None, ...] | None = None
+    saved: tuple[SavedRecord, ...] = ()
+    outputs: tuple[TensorSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DebuggerEvent:
+    """What a session tells its listeners.
+
+    Attributes
+    ----------
+    kind : str
+        ``'state'`` (the program stopped, went on or ended), ``'output'`` (it wrote a line) or ``'breakpoints'`` (the list
+        of breakpoints changed).
+    state : SessionState
+    reason : StopReason or None
+        With ``'state'``: why it stopped.
+    text : str
+        With ``'output'``: the line, without its end.
+    """
+
+    kind: str
+    state: SessionState
+    reason: StopReason | None = None
+    text: str = ""
+
+
+def operator_name(name: str) -> str:
+    """Return the operator's part of a node's name.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> operator_name("MulBackward0"), operator_name("AccumulateGrad")
+    ('Mul', 'AccumulateGrad')
+    """
+    head, found, tail = name.rpartition("Backward")
+    return head if found and head and (not tail or tail.isdigit()) else name

@@ -1,0 +1,475 @@
+"""Activation functions: rectifiers, sigmoids, softmax.
+
+Where a function has a kink, the derivative there is the one PyTorch takes. Derivatives are masked with ``where``, so
+that an infinite gradient at an inactive element gives 0 and not NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtype as dtypes
+from .registry import OPERATORS, operator, public
+from .samples import unary
+from .shapes import axis_of
+
+
+def need_floating(name: str, array: Any) -> None:
+    """Raise, in PyTorch's words, where a function is given integers."""
+    if array.dtype.kind not in "fc":
+        kind = dtypes.BY_NUMPY[array.dtype].legacy_name.removesuffix("Tensor")
+        raise RuntimeError(f"\"{name}\" not implemented for '{kind}'\nConvert the tensor first, e.g. with .float().")
+
+
+# --- rectifiers -------------------------------------------------------------------------------------------------------
+
+
+def _threshold_backward(xp: Any, grad_output: Any, self: Any, threshold: Any) -> Any:
+    return xp.where(self <= threshold, 0, grad_output)
+
+
+operator(
+    "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)",
+    _threshold_backward,
+    derivatives={"grad_output": lambda g, self, threshold, F: F.threshold_backward(g, self, threshold)},
+    method=False,
+    public_name=False,
+    doc="Pass the gradient where `self` exceeds the threshold (or is NaN).",
+    samples=lambda make: [((make(2, 3), make(2, 3, low=0.2, high=1.0), 0.6), {})],
+)
+operator(
+    "relu(Tensor self)",
+    lambda xp, self: xp.maximum(self, 0),
+    inplace=True,
+    derivatives={"self": lambda g, result, F: F.threshold_backward(g, result, 0)},
+    doc="Return ``max(self, 0)``.",
+    samples=unary(0.2, 2.0),
+    supports="f",
+)
+operator(
+    "threshold(Tensor self, Scalar threshold, Scalar value)",
+    lambda xp, self, threshold, value: xp.where(self <= threshold, value, self).astype(self.dtype, copy=False),
+    inplace=True,
+    method=False,
+    derivatives={"self": lambda g, self, threshold, F: F.threshold_backward(g, self, threshold)},
+    doc="Return the elements above a threshold, and `value` for the others.",
+    samples=lambda make: [((make(2, 3, low=0.2, high=2.0), 0.1, 20.0), {}), ((make(2, 3), 2.5, -1.0), {})],
+    supports="f",
+)
+operator(
+    "leaky_relu(Tensor self, Scalar negative_slope=0.01)",
+    lambda xp, self, negative_slope=0.01: xp.where(self > 0, self, self * negative_slope),
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, self, negative_slope, F: F.where(self > 0, g, g * negative_slope),
+    },
+    doc="Return ``self`` where positive, else ``negative_slope * self``.",
+    samples=unary(0.2, 2.0),
+    supports="f",
+)
+
+
+def _negative_part(self: Any, F: Any) -> Any:
+    # exp() of this never overflows, and it is differentiable on the side where it counts.
+    return F.where(self > 0, F.zeros_like(self), self)
+
+
+def _elu(xp: Any, self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+    need_floating("elu_cpu", self)
+    below = xp.expm1(xp.minimum(self, 0) * input_scale) * (alpha * scale)
+    return xp.where(self > 0, self * scale, below)
+
+
+def _elu_backward(g: Any, self: Any, alpha: Any, scale: Any, input_scale: Any, F: Any) -> Any:
+    below = F.exp(_negative_part(self, F) * input_scale) * (input_scale * alpha * scale)
+    return F.where(self > 0, g * scale, g * below)
+
+
+operator(
+    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)",
+    _elu,
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": _elu_backward},
+    doc="Return ``scale * self`` where positive, else ``scale * alpha * expm1(input_scale * self)``.",
+    samples=lambda make: [((make(3, 4, low=-2.0, high=-0.2), 0.7), {}), ((make(2, low=0.2, high=1.0), 1, 1.5, 2), {})],
+    supports="f",
+)
+
+# Klambauer, Unterthiner, Mayr, Hochreiter, "Self-normalizing neural networks", NeurIPS 2017.
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@public
+def selu(self: Any) -> Any:
+    """Return the self-normalizing exponential linear unit."""
+    return OPERATORS["elu"].function(self, SELU_ALPHA, SELU_SCALE)
+
+
+@public
+def selu_(self: Any) -> Any:
+    """In-place form of :func:`selu`."""
+    return OPERATORS["elu"].inplace_function(self, SELU_ALPHA, SELU_SCALE)  # type: ignore[misc]
+
+
+@public(method=False)
+def celu(self: Any, alpha: float = 1.0) -> Any:
+    """Return the continuously differentiable exponential linear unit."""
+    return OPERATORS["elu"].function(self, alpha, 1.0, 1.0 / alpha)
+
+
+@public(method=False)
+def celu_(self: Any, alpha: float = 1.0) -> Any:
+    """In-place form of :func:`celu`."""
+    return OPERATORS["elu"].inplace_function(self, alpha, 1.0, 1.0 / alpha)  # type: ignore[misc]
+
+
+def _between(self: Any, low: Any, high: Any, inside: Any, F: Any) -> Any:
+    """Return `inside` where low < self < high, else 0."""
+    return F.where((self > low) & (self < high), inside, F.zeros_like(inside))
+
+
+operator(
+    "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
+    lambda xp, self, min_val=-1, max_val=1: xp.minimum(xp.maximum(self, min_val), max_val),
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, self, min_val, max_val, F: _between(self, min_val, max_val, g, F)},
+    doc="Limit to [min_val, max_val]; no gradient at the limits.",
+    samples=unary(-0.9, 0.9),
+    supports="f",
+)
+operator(
+    "hardsigmoid(Tensor self)",
+    lambda xp, self: xp.minimum(xp.maximum(self + 3, 0), 6) / 6,
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, self, F: _between(self, -3, 3, g / 6, F)},
+    doc="Return ``min(max(self + 3, 0), 6) / 6``.",
+    samples=unary(),
+    supports="f",
+)
+
+
+def _hardswish_backward(g: Any, self: Any, F: Any) -> Any:
+    inner = F.where(self < 3, g * (self / 3 + 0.5), g)
+    return F.where(self > -3, inner, F.zeros_like(g))
+
+
+operator(
+    "hardswish(Tensor self)",
+    lambda xp, self: self * xp.minimum(xp.maximum(self + 3, 0), 6) / 6,
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": _hardswish_backward},
+    doc="Return ``self * min(max(self + 3, 0), 6) / 6``.",
+    samples=unary(),
+    supports="f",
+)
+operator(
+    "hardshrink(Tensor self, Scalar lambd=0.5)",
+    lambda xp, self, lambd=0.5: xp.where(xp.absolute(self) <= lambd, 0, self),
+    derivatives={"self": lambda g, self, lambd, F: F.where((self >= -lambd) & (self <= lambd), F.zeros_like(g), g)},
+    doc="Return the elements beyond [-lambd, lambd], and 0 for the others.",
+    samples=unary(0.6, 2.0),
+    supports="f",
+)
+operator(
+    "softshrink(Tensor self, Scalar lambd=0.5)",
+    lambda xp, self, lambd=0.5: xp.where(self > lambd, self - lambd, xp.where(self < -lambd, self + lambd, self * 0)),
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, self, lambd, F: F.where((self >= -lambd) & (self <= lambd), F.zeros_like(g), g)},
+    doc="Move the elements towards 0 by `lambd`.",
+    samples=unary(0.6, 2.0),
+    supports="f",
+)
+
+
+def _prelu_weight(g: Any, self: Any, weight_shape: Any, F: Any) -> Any:
+    return F.where(self > 0, F.zeros_like(g), g * self)
+
+
+operator(
+    "prelu.kernel(Tensor self, Tensor weight)",
+    lambda xp, self, weight: xp.where(self > 0, self, self * weight),
+    node="PreluKernelBackward0",
+    method=False,
+    derivatives={
+        "self": lambda g, self, weight, F: F.where(self > 0, g, g * weight),
+        "weight": _prelu_weight,
+    },
+    doc="Return ``self`` where positive, else ``weight * self``.",
+    samples=lambda make: [((make(2, 3, low=0.2, high=2.0), make(3)), {}), ((make(2, low=-2.0, high=-0.2), make(1)), {})],
+    supports="f",
+)
+
+
+@public
+def prelu(self: Any, weight: Any) -> Any:
+    """Return ``self`` where positive, else ``weight * self``, with one weight, or one a channel (dimension 1).
+
+    Raises
+    ------
+    RuntimeError
+        If the number of weights is neither 1 nor the number of channels.
+    """
+    array, count = self._array, weight._array.size
+    channels = array.shape[1] if array.ndim > 1 else 1
+    if count not in (1, channels):
+        raise RuntimeError(
+            f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel "
+            f"size = {channels}.\nThe channels are dimension 1 of the input, of shape {list(array.shape)}."
+        )
+    shape = (1,) * array.ndim if count == 1 else (1, count) + (1,) * (array.ndim - 2)
+    return OPERATORS["prelu.kernel"].function(self, weight.reshape(shape) if weight._array.shape != shape else weight)
+
+
+# --- sigmoids ---------------------------------------------------------------------------------------------------------
+
+
+def _sigmoid(xp: Any, self: Any) -> Any:
+    if self.dtype.kind == "c":
+        return 1 / (1 + xp.exp(-self))
+    # exp of a negative number never overflows, and keeps small results exact.
+    decay = xp.exp(-xp.absolute(self))
+    return xp.where(self < 0, decay, 1) / (decay + 1)
+
+
+def _conj(x: Any) -> Any:
+    from .arrays import conj
+
+    return conj(x)
+
+
+operator(
+    "sigmoid(Tensor self)",
+    _sigmoid,
+    promote="float",
+    inplace=True,
+    out=True,
+    alias=("expit",),
+    derivatives={"self": lambda g, result: g * _conj((1 - result) * result)},
+    doc="Return ``1 / (1 + exp(-self))``.",
+    samples=unary(),
+)
+
+
+def _log_sigmoid(xp: Any, self: Any) -> Any:
+    need_floating("log_sigmoid_cpu", self)
+    return -xp.logaddexp(-self, xp.zeros((), dtype=self.dtype))
+
+
+operator(
+    "log_sigmoid(Tensor self)",
+    _log_sigmoid,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, self, F: g * F.sigmoid(-self)},
+    doc="Return ``log(sigmoid(self))`` without loss.",
+    samples=unary(),
+    supports="f",
+)
+
+
+def _silu(xp: Any, self: Any) -> Any:
+    need_floating("silu_cpu", self)
+    return self * _sigmoid(xp, self)
+
+
+def _silu_backward(g: Any, self: Any, F: Any) -> Any:
+    s = F.sigmoid(self)
+    return g * (s * (self * (1 - s) + 1))
+
+
+operator(
+    "silu(Tensor self)",
+    _silu,
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": _silu_backward},
+    doc="Return ``self * sigmoid(self)``.",
+    samples=unary(),
+    supports="f",
+)
+
+
+def _softplus(xp: Any, self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    need_floating("softplus_cpu", self)
+    scaled = self * beta
+    return xp.where(scaled > threshold, self, xp.logaddexp(scaled, xp.zeros((), dtype=self.dtype)) / beta)
+
+
+operator(
+    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)",
+    _softplus,
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, self, beta, threshold, F: F.where(self * beta > threshold, g, g * F.sigmoid(self * beta)),
+    },
+    doc="Return ``log(1 + exp(beta * self)) / beta``; `self` itself beyond the threshold.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(2), 2.0), {}), ((make(2), 1, 0.0), {}), ((make(),), {})],
+    supports="f",
+)
+
+
+def _mish(xp: Any, self: Any) -> Any:
+    need_floating("mish_cpu", self)
+    return self * xp.tanh(_softplus(xp, self))
+
+
+def _mish_backward(g: Any, self: Any, F: Any) -> Any:
+    t = F.tanh(F.softplus(self, 1, 20))
+    return g * (t + self * F.sigmoid(self) * (1 - t * t))
+
+
+operator(
+    "mish(Tensor self)",
+    _mish,
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": _mish_backward},
+    doc="Return ``self * tanh(softplus(self))``.",
+    samples=unary(),
+    supports="f",
+)
+
+# --- gelu -------------------------------------------------------------------------------------------------------------
+
+# Hendrycks, Gimpel, "Gaussian error linear units", 2016.
+_ROOT_HALF = math.sqrt(0.5)
+_ROOT_TWO_OVER_PI = math.sqrt(2 / math.pi)
+_DENSITY = 1 / math.sqrt(2 * math.pi)
+_CUBIC = 0.044715
+
+
+def _gelu(xp: Any, self: Any, approximate: str = "none") -> Any:
+    need_floating("GeluKernelImpl", self)
+    if approximate == "none":
+        from .special import erf_forward
+
+        return self * (0.5 * (erf_forward(xp, self * _ROOT_HALF) + 1))
+    if approximate != "tanh":
+        raise RuntimeError(f"approximate argument must be either none or tanh. (got {approximate!r})")
+    return self * (0.5 * (xp.tanh(_ROOT_TWO_OVER_PI * (self + _CUBIC * (self * self * self))) + 1))
+
+
+def _gelu_backward(g: Any, self: Any, approximate: str, F: Any) -> Any:
+    if approximate == "none":
+        return g * ((F.erf(self * _ROOT_HALF) + 1) * 0.5 + self * F.exp(self * self * -0.5) * _DENSITY)
+    square = self * self
+    t = F.tanh((self + self * square * _CUBIC) * _ROOT_TWO_OVER_PI)
+    inner = (square * (3 * _CUBIC) + 1) * _ROOT_TWO_OVER_PI
+    return g * ((t + 1) * 0.5 + self * 0.5 * (1 - t * t) * inner)
+
+
+operator(
+    "gelu(Tensor self, *, str approximate='none')",
+    _gelu,
+    method=False,
+    public_name=False,
+    derivatives={"self": _gelu_backward},
+    doc="Return ``self`` times the normal distribution function of ``self``, or its tanh approximation.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(),), {}), ((make(2, 3),), {"approximate": "tanh"})],
+    supports="f",
+)
+
+# --- softmax ----------------------------------------------------------------------------------------------------------
+
+
+def _softmax(xp: Any, self: Any, dim: int) -> Any:
+    need_floating("softmax_lastdim_kernel_impl", self)
+    axis = axis_of(dim, self.ndim)
+    if not self.ndim or not self.size:
+        return self * 0 + 1
+    result = xp.exp(self - self.max(axis=axis, keepdims=True))
+    result /= xp.add.reduce(result, axis=axis, keepdims=True)
+    return result
+
+
+def _log_softmax(xp: Any, self: Any, dim: int) -> Any:
+    need_floating("log_softmax_lastdim_kernel_impl", self)
+    axis = axis_of(dim, self.ndim)
+    if not self.ndim or not self.size:
+        return self * 0
+    result = self - self.max(axis=axis, keepdims=True)
+    result -= xp.log(xp.add.reduce(xp.exp(result), axis=axis, keepdims=True))
+    return result
+
+
+def _log_softmax_data(xp: Any, grad_output: Any, output: Any, dim: int) -> Any:
+    # The same as the derivative below; apart because it is on the path of every classifier's training step.
+    result = xp.exp(output)
+    if not result.ndim:
+        return grad_output - result * grad_output
+    result *= xp.add.reduce(grad_output, axis=axis_of(dim, grad_output.ndim), keepdims=True)
+    return xp.subtract(grad_output, result, out=result)
+
+
+operator(
+    "log_softmax_data(Tensor grad_output, Tensor output, int dim)",
+    _log_softmax_data,
+    method=False,
+    public_name=False,
+    node="LogSoftmaxBackwardDataBackward0",
+    derivatives={
+        "grad_output": lambda g, output, dim, F: g - F.sum(g * F.exp(output), dim, True),
+        "output": lambda g, grad_output, output, dim, F: -g * F.exp(output) * F.sum(grad_output, dim, True),
+    },
+    doc="Return ``grad_output - exp(output) * sum(grad_output)``.",
+    samples=lambda make: [((make(2, 3), make(2, 3), 1), {}), ((make(2, 3), make(2, 3), 0), {})],
+    supports="f",
+)
+operator(
+    "softmax.int(Tensor self, int dim)",
+    _softmax,
+    method=False,
+    node="SoftmaxBackward0",
+    derivatives={"self": lambda g, result, dim, F: result * (g - F.sum(g * result, dim, True))},
+    doc="Return ``exp(self)`` divided by its sum along a dimension.",
+    samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 2), 0), {}), ((make(), 0), {}), ((make(3), -1), {})],
+    supports="f",
+)
+operator(
+    "log_softmax.int(Tensor self, int dim)",
+    _log_softmax,
+    method=False,
+    node="LogSoftmaxBackward0",
+    derivatives={"self": lambda g, result, dim, F: F.log_softmax_data(g, result, dim)},
+    doc="Return ``log(softmax(self))`` without loss.",
+    samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 2), 0), {}), ((make(), 0), {}), ((make(3), -1), {})],
+    supports="f",
+)
+
+_softmax_int = OPERATORS["softmax.int"].function
+_log_softmax_int = OPERATORS["log_softmax.int"].function
+
+
+@public(arrays=_softmax)
+def softmax(self: Any, dim: int, dtype: Any = None) -> Any:
+    """Return ``exp(self)`` divided by its sum along `dim`, after conversion to `dtype` if given.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([0.0, 0.0]).softmax(dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    return _softmax_int(self if dtype is None else self.to(dtype), dim)
+
+
+@public(arrays=_log_softmax)
+def log_softmax(self: Any, dim: int, dtype: Any = None) -> Any:
+    """Return ``log(softmax(self, dim))`` without loss, after conversion to `dtype` if given."""
+    return _log_softmax_int(self if dtype is None else self.to(dtype), dim)

@@ -1,0 +1,204 @@
+"""Special functions: the error function and its relatives.
+
+References
+----------
+W. J. Cody, "Rational Chebyshev approximations for the error function", Mathematics of Computation 23 (1969), 631-637;
+the coefficients are those of his program CALERF.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import device
+from .registry import operator
+from .samples import unary
+
+# --- Cody's approximations --------------------------------------------------------------------------------------------
+
+# Highest power first. erf(x) = x A(x^2) / B(x^2) for |x| <= 0.46875.
+_A = (1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3)
+_B = (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3)
+# erfc(x) = exp(-x^2) C(x) / D(x) for 0.46875 <= x <= 4.
+_C = (
+    2.15311535474403846e-8,
+    5.64188496988670089e-1,
+    8.88314979438837594,
+    6.61191906371416295e1,
+    2.98635138197400131e2,
+    8.81952221241769090e2,
+    1.71204761263407058e3,
+    2.05107837782607147e3,
+    1.23033935479799725e3,
+)
+_D = (
+    1.0,
+    1.57449261107098347e1,
+    1.17693950891312499e2,
+    5.37181101862009858e2,
+    1.62138957456669019e3,
+    3.29079923573345963e3,
+    4.36261909014324716e3,
+    3.43936767414372164e3,
+    1.23033935480374942e3,
+)
+# erfc(x) = exp(-x^2) / x (1 / sqrt(pi) - P(1 / x^2) / (x^2 Q(1 / x^2))) for x >= 4.
+_P = (
+    1.63153871373020978e-2,
+    3.05326634961232344e-1,
+    3.60344899949804439e-1,
+    1.25781726111229246e-1,
+    1.60837851487422766e-2,
+    6.58749161529837803e-4,
+)
+_Q = (
+    1.0,
+    2.56852019228982242,
+    1.87295284992346725,
+    5.27905102951428412e-1,
+    6.05183413124413191e-2,
+    2.33520497626869185e-3,
+)
+_ROOT_PI = math.sqrt(math.pi)
+
+
+def _horner(coefficients: tuple[float, ...], x: Any) -> Any:
+    result = x * coefficients[0] + coefficients[1]
+    for c in coefficients[2:]:
+        result *= x
+        result += c
+    return result
+
+
+def _near(x: Any) -> Any:
+    """Return erf(x) for |x| <= 0.46875."""
+    square = x * x
+    return x * _horner(_A, square) / _horner(_B, square)
+
+
+def _tail(xp: Any, y: Any) -> Any:
+    """Return erfc(y) for y >= 0.46875; beyond 27 it is 0."""
+    y = xp.minimum(y, 27)
+    middle = _horner(_C, y) / _horner(_D, y)
+    inverse = 1 / (y * y)
+    far = (1 / _ROOT_PI - inverse * _horner(_P, inverse) / _horner(_Q, inverse)) / y
+    # exp(-y^2) with y split into a short part, whose square is exact, and the rest.
+    short = xp.trunc(y * 16) / 16
+    return xp.where(y <= 4, middle, far) * xp.exp(-short * short) * xp.exp(-(y - short) * (y + short))
+
+
+BLOCK = 1 << 15
+"""Elements treated at once, so that the temporaries stay in the cache."""
+
+
+def _blockwise(xp: Any, function: Any, x: Any) -> Any:
+    kind = x.dtype
+    if kind.kind != "f":
+        raise RuntimeError(f"{function.__name__.strip('_')}: not implemented for {kind}\nConvert the tensor first.")
+    wide = x.astype(xp.float32) if kind.itemsize < 4 else x
+    if wide.size <= BLOCK:
+        return function(xp, wide).astype(kind, copy=False)
+    flat = wide.reshape(-1)
+    result = xp.empty(flat.shape, dtype=kind)
+    for start in range(0, flat.shape[0], BLOCK):
+        result[start : start + BLOCK] = function(xp, flat[start : start + BLOCK])
+    return result.reshape(x.shape)
+
+
+def _erf(xp: Any, x: Any) -> Any:
+    size = xp.absolute(x)
+    near = _near(xp.minimum(xp.maximum(x, -0.5), 0.5))
+    return xp.where(size <= 0.46875, near, xp.copysign(1 - _tail(xp, xp.maximum(size, 0.46875)), x))
+
+
+def _erfc(xp: Any, x: Any) -> Any:
+    near = _near(xp.minimum(xp.maximum(x, -0.5), 0.5))
+    tail = _tail(xp, xp.maximum(xp.absolute(x), 0.46875))
+    return xp.where(xp.absolute(x) <= 0.46875, 1 - near, xp.where(x < 0, 2 - tail, tail))
+
+
+def _erfinv(xp: Any, y: Any) -> Any:
+    """Return the inverse of erf: M. Giles' approximation (2010), then Newton's method on erfc."""
+    size = xp.absolute(y)
+    rest = xp.where(size < 1, 1 - size, 1)
+    w = -xp.log(rest * (1 + xp.minimum(size, 1)))
+    small, large = w - 2.5, xp.sqrt(xp.maximum(w, 5)) - 3
+    x = xp.where(w < 5, _horner(_GILES_SMALL, small), _horner(_GILES_LARGE, large)) * xp.minimum(size, 1)
+    for _ in range(2):
+        # Close to 1 the error is measured on the complement, which is exact there.
+        error = xp.where(size < 0.5, _erf(xp, x) - size, rest - _erfc(xp, x))
+        step = error * (_ROOT_PI / 2) * xp.exp(x * x)
+        x = x - step / (1 + x * step)
+    return xp.where(size < 1, xp.copysign(x, y), xp.where(size == 1, y * math.inf, y * math.nan))
+
+
+_GILES_SMALL = (
+    2.81022636e-08,
+    3.43273939e-07,
+    -3.5233877e-06,
+    -4.39150654e-06,
+    0.00021858087,
+    -0.00125372503,
+    -0.00417768164,
+    0.246640727,
+    1.50140941,
+)
+_GILES_LARGE = (
+    -0.000200214257,
+    0.000100950558,
+    0.00134934322,
+    -0.00367342844,
+    0.00573950773,
+    -0.0076224613,
+    0.00943887047,
+    1.00167406,
+    2.83297682,
+)
+
+
+def _special(name: str, own: Any) -> Any:
+    def forward(xp: Any, self: Any) -> Any:
+        native = device.special_function(self, name)
+        return _blockwise(xp, own, self) if native is None else native(self)
+
+    return forward
+
+
+erf_forward = _special("erf", _erf)
+
+# --- operators --------------------------------------------------------------------------------------------------------
+
+operator(
+    "erf(Tensor self)",
+    erf_forward,
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self, F: g * F.exp(-(self * self)) * (2 / _ROOT_PI)},
+    doc="Return the error function.",
+    samples=unary(),
+    supports="f",
+)
+operator(
+    "erfc(Tensor self)",
+    _special("erfc", _erfc),
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self, F: g * F.exp(-(self * self)) * (-2 / _ROOT_PI)},
+    doc="Return ``1 - erf(self)`` without loss.",
+    samples=unary(),
+    supports="f",
+)
+operator(
+    "erfinv(Tensor self)",
+    _special("erfinv", _erfinv),
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, result, F: g * F.exp(result * result) * (_ROOT_PI / 2)},
+    doc="Return the inverse of the error function.",
+    samples=unary(-0.9, 0.9),
+    supports="f",
+)
