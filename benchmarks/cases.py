@@ -69,7 +69,7 @@ def recorded_mul(lib: Any) -> Work:
     a = lib.tensor(rng.random((8, 8), dtype=np.float32), requires_grad=True)
     b = lib.tensor(rng.random((8, 8), dtype=np.float32), requires_grad=True)
 
-    def body(_: None) -> Any:
+    def body(prepared: None) -> Any:
         for _ in range(1000):
             product = a * b
         return product
@@ -83,7 +83,7 @@ def chain(lib: Any) -> Work:
     x = lib.tensor(rng.random(16, dtype=np.float32), requires_grad=True)
     factor, summand, shift = (lib.tensor(rng.random(16, dtype=np.float32)) for _ in range(3))
 
-    def body(_: None) -> None:
+    def body(prepared: None) -> None:
         x.grad = None
         y = x
         for _ in range(250):
@@ -144,7 +144,7 @@ def mlp_step(lib: Any) -> Work:
     criterion = lib.nn.CrossEntropyLoss()
     optimizer = lib.optim.SGD(model.parameters(), lr=0.01)
 
-    def body(_: None) -> None:
+    def body(prepared: None) -> None:
         loss = criterion(model(images), labels)
         loss.backward()
         optimizer.step()

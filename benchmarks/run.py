@@ -208,7 +208,7 @@ def machine(args: argparse.Namespace) -> dict[str, Any]:
         try:
             versions[package] = version(distribution)
         except PackageNotFoundError:
-            versions[package] = "not installed"
+            versions[package] = "(not packaged)"
     return {"processor": processor, "cpus": os.cpu_count(), "system": platform.platform(), "versions": versions}
 
 
@@ -266,8 +266,8 @@ def markdown(report: dict[str, Any], args: argparse.Namespace) -> str:
         ]
         parts.append(table(header, rows))
         parts.append(
-            f"{args.candidate} alone. Bytes a node beyond the arrays' data: by tracemalloc at the peak, by the resident set "
-            "at its peak, and by tracemalloc after the chain was freed. CPU time a node."
+            f"{args.candidate} alone. Bytes a node beyond the arrays' data: by tracemalloc at the peak, by the "
+            "resident set at its peak, and by tracemalloc after the chain was freed. CPU time a node."
         )
     return "\n\n".join(parts)
 

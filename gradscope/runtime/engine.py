@@ -12,9 +12,10 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from threading import get_ident
 from typing import Any
 
-from . import device, events, state
+from . import device, events, graph, state
 from .dtype import BY_NUMPY
 from .graph import AccumulateGrad, Edge, GradientEdge, Node
 from .hooks import hook_name
@@ -37,8 +38,8 @@ class GraphTask:
     ----------
     roots : sequence of (Node, int)
         Where the gradients enter.
-    grads : sequence of Tensor
-        The gradients that enter, one per root.
+    grads : sequence
+        The gradients that enter, one per root: bare arrays, or tensors under `create_graph`.
     keep_graph, create_graph : bool
     captures : sequence of (Node, int), optional
         Take the gradients that arrive here instead of accumulating.
@@ -54,6 +55,15 @@ class GraphTask:
         Gradients taken, one per capture.
     """
 
+    # What most tasks do not need is on the class, and set on the instance where it is needed.
+    nodes_run = 0
+    captured: Sequence[Any] = ()
+    callbacks: Sequence[Callable[[], None]] = ()
+    _captures: dict[Node, list[tuple[int, int]]] = {}  # noqa: RUF012 - never written
+    _needed: set[Node] | None = None
+    _owned: frozenset[Node] | set[Node] = frozenset()
+    depth = 0
+
     def __init__(
         self,
         roots: Sequence[Edge],
@@ -65,47 +75,53 @@ class GraphTask:
         only: set[Node] | None = None,
     ) -> None:
         self.id = _task_ids()
-        self.roots = tuple(roots)
+        self.roots = roots
         self.keep_graph = keep_graph
         self.create_graph = create_graph
-        self.thread_id = threading.get_ident()
-        self.nodes_run = 0
-        self.callbacks: list[Callable[[], None]] = []
-        self.captured: list[Any] = [None] * len(captures or ())
+        self.thread_id = get_ident()
         self.ready: list[tuple[int, int, Node]] = []
         self._buffers: dict[Node, Any] = {}
-        self._owned: set[Node] = set()
-        self._captures: dict[Node, list[tuple[int, int]]] = {}
-        for index, (node, nr) in enumerate(captures or ()):
-            self._captures.setdefault(node, []).append((nr, index))
         self._dependencies = self._count_dependencies()
-        targets = set(self._captures) | (only or set())
-        self._restricted = captures is not None or only is not None
-        self._needed = self._nodes_leading_to(targets) if self._restricted else None
-        self._only = only
-        self.total = self._count_runs()
-        for edge, grad in zip(self.roots, grads, strict=True):
-            self._receive(edge[0], edge[1], grad if create_graph else grad._array)
-        for node in dict.fromkeys(edge[0] for edge in self.roots):
+        if captures is not None or only is not None:
+            self._restrict(captures or (), only or set())
+        for (node, nr), grad in zip(roots, grads, strict=True):
+            self._receive(node, nr, grad)
+        for node in self._buffers:
             if not self._dependencies[node]:
                 self._make_ready(node)
+
+    @property
+    def total(self) -> int:
+        """How many nodes will have run in the end."""
+        planned = self._dependencies.keys()
+        return len(planned) if self._needed is None else len(self._needed & planned)
 
     # --- planning ---
 
     def _count_dependencies(self) -> dict[Node, int]:
-        stack = list(dict.fromkeys(edge[0] for edge in self.roots))
-        counts = dict.fromkeys(stack, 0)
+        counts: dict[Node, int] = {}
+        for root in self.roots:
+            counts[root[0]] = 0
+        stack = list(counts)
+        pop, push = stack.pop, stack.append
         while stack:
-            for edge in stack.pop().edges:
-                if edge is None:
-                    continue
-                child = edge[0]
-                if child in counts:
-                    counts[child] += 1
-                else:
-                    counts[child] = 1
-                    stack.append(child)
+            for edge in pop().edges:
+                if edge is not None:
+                    child = edge[0]
+                    if child in counts:
+                        counts[child] += 1
+                    else:
+                        counts[child] = 1
+                        push(child)
         return counts
+
+    def _restrict(self, captures: Sequence[Edge], only: set[Node]) -> None:
+        """Plan to run only what leads to the captures and to the AccumulateGrad nodes in `only`."""
+        self.captured = [None] * len(captures)
+        self._captures = {}
+        for index, (node, nr) in enumerate(captures):
+            self._captures.setdefault(node, []).append((nr, index))
+        self._needed = self._nodes_leading_to(set(self._captures) | only) | only
 
     def _nodes_leading_to(self, targets: set[Node]) -> set[Node]:
         """Return the nodes that must run for a gradient to arrive at a target."""
@@ -121,10 +137,7 @@ class GraphTask:
                 if parent not in needed:
                     needed.add(parent)
                     stack.append(parent)
-        return needed | {t for t in targets if t not in self._captures}
-
-    def _count_runs(self) -> int:
-        return len(self._dependencies) if self._needed is None else len(self._needed & self._dependencies.keys())
+        return needed
 
     def _runs(self, node: Node) -> bool:
         return self._needed is None or node in self._needed
@@ -153,10 +166,13 @@ class GraphTask:
         else:
             buffers[node] = waiting + grad
             if not self.create_graph and waiting.ndim:
-                self._owned.add(node)
+                if not self._owned:
+                    self._owned = set()
+                self._owned.add(node)  # type: ignore[union-attr]
 
     def _distribute(self, node: Node, results: Any) -> None:
-        dependencies = self._dependencies
+        """Check the results of `node` and hand them on; nodes that wait for nothing more become ready."""
+        dependencies, buffers, plain = self._dependencies, self._buffers, not self.create_graph
         edges = node.edges
         if len(results) != len(edges):
             results = check_count(node, results)
@@ -165,20 +181,23 @@ class GraphTask:
                 continue
             child, nr = edge
             grad = results[index]
-            if grad is not None and self._wanted(child):
+            if grad is not None and (self._needed is None or self._wanted(child)):
                 shape, kind = (child.shape, child.dtype) if not child.multi else child.output_specs()[nr]
-                if self.create_graph:
-                    grad = validate_tensor(node, index, grad, shape, kind)
-                elif grad.shape != shape or grad.dtype is not kind:
-                    grad = validate_array(node, index, grad, shape, kind)
-                if child not in self._buffers and not child.multi:
-                    self._buffers[child] = grad
+                if plain:
+                    if grad.dtype is not kind or grad.shape != shape:
+                        grad = validate_array(node, index, grad, shape, kind)
                 else:
+                    grad = validate_tensor(node, index, grad, shape, kind)
+                if child in buffers or child.multi:
                     self._receive(child, nr, grad)
+                else:
+                    buffers[child] = grad
             waiting = dependencies[child] - 1
             dependencies[child] = waiting
-            if not waiting and self._wanted(child):
-                self._make_ready(child)
+            if not waiting and (self._needed is None or self._wanted(child)):
+                heappush(self.ready, (-child.seq, _tie(), child))
+                if state.special and events.wanted(events.NodeReady):
+                    events.emit(events.NodeReady(self, child))
 
     def _wanted(self, node: Node) -> bool:
         return self._needed is None or node in self._needed or node in self._captures
@@ -187,19 +206,31 @@ class GraphTask:
 
     def step(self) -> Node | None:
         """Run the next ready node; return it, or None when there is nothing left to run."""
-        if state.local.current_task is not self:
-            return self._step_alone()
         if not self.ready:
             return None
+        if state.local.current_task is self:
+            return self._step()
+        saved = self._enter()
+        try:
+            return self._step()
+        finally:
+            self._leave(saved)
+
+    def _step(self) -> Node:
         node = heappop(self.ready)[2]
         grad = self._buffers.pop(node, None)
-        self._owned.discard(node)
+        if self._owned:
+            self._owned.discard(node)  # type: ignore[union-attr]
         self.nodes_run += 1
-        if node.extra is not None or state.special or self._restricted:
+        if node.extra is not None or state.special or self._needed is not None:
             self._run_attended(node, grad)
         elif type(node) is AccumulateGrad:
             if grad is not None:
-                self._accumulate(node, grad)
+                meta = node.leaf_meta
+                if meta.hooks or meta.post_accumulate or self.create_graph:
+                    self._run_attended(node, grad)
+                else:
+                    node.accumulate(grad)
         else:
             try:
                 results = node.apply_graph(grad) if self.create_graph else node.apply(grad)
@@ -212,23 +243,17 @@ class GraphTask:
             self._distribute(node, results)
         return node
 
-    def _step_alone(self) -> Node | None:
-        saved = self._enter()
-        try:
-            return self.step()
-        finally:
-            self._leave(saved)
-
     def run(self) -> None:
         """Run to the end; on failure drop what was on its way and leave the runtime usable."""
         saved = self._enter()
         try:
             if state.special:
                 events.emit(events.GraphTaskStarted(self))
-            step = self.step
-            while self.ready:
+            ready, step = self.ready, self._step
+            while ready:
                 step()
-            for callback in self.callbacks:
+            while self.callbacks:
+                callback, *self.callbacks = self.callbacks
                 callback()
             if state.special:
                 events.emit(events.GraphTaskFinished(self))
@@ -243,13 +268,16 @@ class GraphTask:
 
     def _enter(self) -> tuple[Any, ...]:
         modes = state.local
-        saved = (modes.grad_enabled, modes.current_task, modes.depth)
-        modes.grad_enabled, modes.current_task, modes.depth = self.create_graph, self, modes.depth + 1
+        outer = modes.current_task
+        saved = (modes.grad_enabled, outer)
+        if outer is not None:
+            self.depth = outer.depth + 1
+        modes.grad_enabled, modes.current_task = self.create_graph, self
         return saved
 
     def _leave(self, saved: tuple[Any, ...]) -> None:
         modes = state.local
-        modes.grad_enabled, modes.current_task, modes.depth = saved
+        modes.grad_enabled, modes.current_task = saved
 
     # --- one node with hooks, captures or listeners ---
 
@@ -320,11 +348,9 @@ class GraphTask:
     def _tensor_hooks(self, node: Node, grads: list[Any]) -> list[Any]:
         extra = node.extra
         if type(node) is AccumulateGrad:
-            meta = node.variable._meta
-            if meta is not None and meta.hooks:
+            for hook in list((node.leaf_meta.hooks or {}).values()):
                 grads = grads or [None]
-                for hook in list(meta.hooks.values()):
-                    grads[0] = self._call_tensor_hook(node, hook, grads[0])
+                grads[0] = self._call_tensor_hook(node, hook, grads[0])
         if extra is None or not (extra.tensor_hooks or extra.retain):
             return grads
         grads = grads or [None] * len(node.output_specs())
@@ -388,34 +414,26 @@ class GraphTask:
         return event.grad_inputs
 
     def _accumulate(self, node: AccumulateGrad, grad: Any) -> None:
-        variable = node.variable
-        meta = variable._meta
-        if meta is not None and meta.hooks and node.extra is None and not (state.special or self._restricted):
-            tensor = grad if self.create_graph else _wrap(grad)
-            for hook in list(meta.hooks.values()):
-                tensor = self._call_tensor_hook(node, hook, tensor)
-            grad = tensor if self.create_graph else _bare(tensor)
-            del tensor
+        shown = None
+        if state.special and events.wanted(events.GradientAccumulated):
+            shown = grad if self.create_graph else _wrap(grad)
         if self.create_graph:
             node.accumulate_graph(grad)
         else:
             node.accumulate(grad)
-        if state.special and events.wanted(events.GradientAccumulated):
-            events.emit(events.GradientAccumulated(self, variable, grad if self.create_graph else _wrap(grad)))
-        if meta is not None and meta.post_accumulate:
-            for hook in list(meta.post_accumulate.values()):
-                hook(variable)
-                if state.special and events.wanted(events.HookCalled):
-                    events.emit(events.HookCalled(self, node, "post_accumulate", hook))
+        if shown is not None:
+            events.emit(events.GradientAccumulated(self, node.variable, shown))
+        for hook in list((node.leaf_meta.post_accumulate or {}).values()):
+            hook(node.variable)
+            if state.special and events.wanted(events.HookCalled):
+                events.emit(events.HookCalled(self, node, "post_accumulate", hook))
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
 def _wrap(array: Any) -> Any:
-    from .tensor import Tensor
-
-    return Tensor._wrap(array if device.is_array(array) else device.numpy.asarray(array))
+    return graph.tensor_type._wrap(array if device.is_array(array) else device.numpy.asarray(array))
 
 
 def _bare(tensor: Any) -> Any:
@@ -593,6 +611,8 @@ def backward(
     SavedTensorModifiedError
         When a saved tensor has been written in place.
     """
+    if grad_tensors is None and inputs is None and hasattr(tensors, "_array") and tensors._array.size == 1:
+        return _backward_scalar(tensors, retain_graph if retain_variables is None else retain_variables, create_graph)
     tensors = as_sequence(variables if variables is not None else tensors)
     grad_tensors = grad_variables if grad_tensors is None and grad_variables is not None else grad_tensors
     retain_graph = retain_variables if retain_graph is None and retain_variables is not None else retain_graph
@@ -613,6 +633,19 @@ def backward(
     for target, grad in zip(others, task.captured, strict=True):
         if hasattr(target, "_array") and not target._extras().retains_grad:
             retain(target, grad, create_graph)
+
+
+def _backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) -> None:
+    """backward() of one loss, the common call."""
+    edge = tensor._edge or edge_of(tensor)
+    array = tensor._array
+    if edge is None or array.dtype.kind == "c":
+        root_edges((tensor,), None, create_graph)
+    seed = _ones(tensor, array.shape, array.dtype)
+    if create_graph:
+        seed = _wrap(seed)
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    run_task(GraphTask((edge,), (seed,), keep_graph=keep, create_graph=create_graph))
 
 
 def grad(
@@ -698,7 +731,8 @@ def _batched_grad(
 
 def run_task(task: GraphTask) -> None:
     """Run a task here, or on a fresh thread when backwards are nested so deep that the stack could end."""
-    if state.local.depth < MAX_DEPTH:
+    outer = state.local.current_task
+    if outer is None or outer.depth % MAX_DEPTH != MAX_DEPTH - 1:
         task.run()
         return
     modes = vars_of_modes()
@@ -707,7 +741,6 @@ def run_task(task: GraphTask) -> None:
     def continue_elsewhere() -> None:
         for name, value in modes.items():
             setattr(state.local, name, value)
-        state.local.depth = 0
         try:
             task.run()
         except BaseException as error:
@@ -752,7 +785,8 @@ def root_edges(tensors: Sequence[Any], grads: Any, create_graph: bool) -> tuple[
                 "grad, or was detached (detach(), item(), numpy(), argmax())."
             )
         roots.append(edge)
-        seeds.append(_seed(tensor, grad, index, create_graph))
+        seed = _seed(tensor, grad, index, create_graph)
+        seeds.append(seed if create_graph else seed._array)
     return roots, seeds
 
 
@@ -792,10 +826,17 @@ def tensor_size(shape: tuple[int, ...]) -> int:
     return size
 
 
+# One 1 of each dtype, copied for each backward.
+_ONE: dict[Any, Any] = {}
+
+
 def _ones(tensor: Any, shape: tuple[int, ...], kind: Any) -> Any:
     array = getattr(tensor, "_array", None)
     if array is None or type(array) is device.ndarray:
-        return device.numpy.ones(shape, kind)
+        one = _ONE.get(kind)
+        if one is None:
+            one = _ONE[kind] = device.numpy.ones((), kind)
+        return one.copy() if shape == () else one.copy().reshape(shape)
     return device.array_module(array).ones(shape, dtype=kind)
 
 
@@ -854,4 +895,4 @@ def queue_callback(callback: Callable[[], None]) -> None:
     task = state.local.current_task
     if task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    task.callbacks.append(callback)
+    task.callbacks = [*task.callbacks, callback]

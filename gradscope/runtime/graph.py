@@ -338,6 +338,16 @@ class SavedTensor:
         """
         return unpack(self.node, self.name, as_tensor=True, index=self.index)
 
+    def violation(self) -> SavedTensorModifiedError | None:
+        """Return the error that unpacking would raise for a write since it was saved; None when there was none."""
+        value, current = self._value(), self.current_version
+        if current is None or current == self.saved_version:
+            return None
+        counter = value.counter if isinstance(value, SavedResult) else value._vc
+        tensor = None if isinstance(value, SavedResult) else value
+        expected = saved_version(self.node, self.name, self.index)
+        return _modified_error(self.node, self.name, self.index, current, expected, counter, tensor)
+
     def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
         """Replace the saved value by ``pack_hook(value)``; ``unpack_hook`` undoes it when the node runs."""
         value = self._value()
@@ -433,8 +443,11 @@ def _modified_error(
 ) -> SavedTensorModifiedError:
     saved = SavedTensor(node, name, index)
     producer, nr = (node, 0) if saved.is_output else (None, 0)
-    if tensor is not None and tensor.requires_grad and not tensor.is_leaf:
-        producer, nr = tensor.grad_fn, tensor.output_nr
+    if tensor is not None:
+        # Not grad_fn, which would make the edge of a stale view anew, or raise where that is not allowed.
+        edge = tensor._edge if tensor._view is None else tensor._view.edge
+        if edge is not None and type(edge[0]) is not AccumulateGrad:
+            producer, nr = edge
     kind = saved.dtype
     origin = f", which is output {nr} of {producer.name()}," if producer is not None else ""
     writes = [w for w in (counter.writes or ()) if w.version > expected] if counter is not None else []
@@ -548,8 +561,7 @@ class AccumulateGrad(Node):
                 meta.grad = _tensor_type()._wrap(_as_gradient(grad, self.array, held))
                 return
             total = old._array
-            if total.dtype == grad.dtype and total.shape == grad.shape and total.flags.writeable:
-                total += grad
+            if total.dtype is grad.dtype and total.shape == grad.shape and _add_into(total, grad):
                 old._bump("AccumulateGrad")
             else:
                 meta.grad = _tensor_type()._wrap(total + grad)
@@ -562,6 +574,15 @@ class AccumulateGrad(Node):
                 meta.grad = grad.clone() if _is_seed(grad) else grad
             else:
                 meta.grad = meta.grad + grad
+
+
+def _add_into(total: Any, grad: Any) -> bool:
+    """Add `grad` into `total` in place; say whether `total` could be written."""
+    try:
+        total += grad
+    except ValueError:  # a read-only array that the user set as .grad
+        return False
+    return True
 
 
 def _is_seed(grad: Any) -> bool:

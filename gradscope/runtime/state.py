@@ -46,7 +46,6 @@ class ThreadModes(threading.local):
     saved_hooks_disabled: str | None = None
     current_node: Any = None
     current_task: Any = None
-    depth: int = 0
     scope: Any = None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from . import device, dtype, events, state
+from . import device, dtype, engine, events, state
 from .formatting import tensor_repr
 from . import graph
 from .graph import AccumulateGrad, Edge, Node
@@ -384,9 +384,7 @@ class Tensor:
         >>> x.grad
         tensor([2., 4.])
         """
-        from .engine import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs, **legacy)
+        engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **legacy)
 
     @property
     def grad(self) -> Tensor | None:

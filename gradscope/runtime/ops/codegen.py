@@ -70,9 +70,9 @@ def build_node_class(op: Operator) -> type[Node]:
     """Return the Node class of `op`, with a slot for each saved name."""
     saved = saved_by(op)
     tensors = {p.name for p in op.tensors}
-    versioned = [n for n in saved if n in tensors or n == "result"]
+    versioned = [n for n in saved if n in tensors or n in op.outputs]
     slots = [f"s_{n}" for n in saved] + [f"v_{n}" for n in versioned] + (["outs"] if op.multi else [])
-    releasable = [n for n in saved if n in tensors or n == "result" or n in op.aux]
+    releasable = [n for n in saved if n in tensors or n in op.outputs or n in op.aux]
     scope = apply_scope(op)
     body: dict[str, Any] = {
         "__slots__": tuple(slots),
@@ -129,9 +129,9 @@ def apply_source(op: Operator) -> str:
                 f"        c = {local(name)}._vc",
                 f"        if c is None or c.version == n.v_{name}: {local(name)} = {local(name)}._array",
                 f"        else: {local(name)} = unpack_array(n, {name!r})",
-                f"    elif {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})",
+                f"    elif {_packed_test(op, name)}: {local(name)} = unpack_array(n, {name!r})",
             ]
-        elif name in tensors or name == "result" or name in op.aux:
+        elif name in tensors or name in op.outputs or name in op.aux:
             lines.append(f"    if {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})")
     formulas = list(op.derivatives.values()) + ([op.joint] if op.joint else [])
     if any("F" in op.needed_by(f) for f in formulas):
@@ -141,21 +141,24 @@ def apply_source(op: Operator) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _packed_test(op: Operator, name: str) -> str:
+    value = local(name)
+    if _may_be_number(op, name):
+        return f"{value} is not None and type({value}) is not float and type({value}) is not int"
+    return f"{value} is not None"
+
+
 def results_expression(op: Operator) -> str:
     """Return the expression for the tuple of produced gradients."""
     if op.joint is not None:
         return call_expression(op, "joint", op.joint)
-    if any(p.is_tensor_list for p in op.tensors):
+    if any(p.is_tensor_list for p in op.edged):
         (argument,) = op.derivatives
         return f"tuple({call_expression(op, f'd_{argument}', op.derivatives[argument])})"
     parts = []
-    for index, parameter in enumerate(op.tensors):
-        formula = op.derivatives.get(parameter.name)
-        if formula is None:
-            parts.append("None")
-        else:
-            call = call_expression(op, f"d_{parameter.name}", formula)
-            parts.append(f"{call} if e[{index}] is not None else None")
+    for index, parameter in enumerate(op.edged):
+        call = call_expression(op, f"d_{parameter.name}", op.derivatives[parameter.name])
+        parts.append(f"{call} if e[{index}] is not None else None")
     return "(" + ", ".join(parts) + ",)"
 
 
@@ -295,16 +298,13 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
     ]
     if op.promote is None:
         lines.append("        if r.dtype.kind not in FLOATS: out._edge = None; out._flags = 0; return out")
-    for n in names:
-        if n in op.derivatives or op.joint is not None:
-            lines.append(f"        e_{n} = ({n}._edge or edge_of({n})) if f_{n} else None")
-        else:
-            lines.append(f"        e_{n} = None")
-    alive = " or ".join(f"e_{n} is not None" for n in names)
+    edged = [p.name for p in op.edged]
+    lines += [f"        e_{n} = ({n}._edge or edge_of({n})) if f_{n} else None" for n in edged]
+    alive = " or ".join(f"e_{n} is not None" for n in edged)
     lines.append(f"        if {alive}:")
     body = [
         "n = Node()",
-        f"n.edges = ({', '.join(f'e_{n}' for n in names)},)",
+        f"n.edges = ({', '.join(f'e_{n}' for n in edged)},)",
         "n.seq = next_sequence(); n.extra = None",
         "n.shape = r.shape; n.dtype = r.dtype",
     ]
@@ -329,7 +329,7 @@ def _save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str
         ]
         inner = "        " if _may_be_number(op, name) else "    "
         save += [f"{inner}c = {name}._vc", f"{inner}n.v_{name} = 0 if c is None else c.version"]
-        if set(users) == set(names):
+        if len(users) == len(op.edged):
             return [line[4:] for line in save]
         return [f"if {condition}:", *save, f"else: n.s_{name} = None"]
     for suffix in ("_shape", "_dtype", "_strides"):

@@ -233,12 +233,11 @@ def make_node(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dic
     edge_of = _scope["edge_of"]
     by_name = dict(zip((p.name for p in op.parameters), operands, strict=True))
     edges: list[Any] = []
-    for parameter in op.tensors:
+    for parameter in op.edged:
         value = by_name[parameter.name]
-        takes_part = op.joint is not None or parameter.name in op.derivatives
         for tensor in value if isinstance(value, list) else [value]:
             is_tensor = isinstance(tensor, _scope["Tensor"])
-            edges.append(edge_of(tensor) if takes_part and is_tensor and tensor.requires_grad else None)
+            edges.append(edge_of(tensor) if is_tensor and tensor.requires_grad else None)
     if not any(edge is not None for edge in edges):
         return None
     node: Any = op.node_class()  # type: ignore[misc]
@@ -259,8 +258,8 @@ def save_operands(op: Operator, node: Any, by_name: dict[str, Any], aux: dict[st
 
     wanted = wanted_arguments(op, node)
     for name, users in saved_by(op).items():
-        if name == "result":
-            node.s_result = None
+        if name in op.outputs:
+            setattr(node, "s_" + name, None)
         elif name in aux:
             setattr(node, "s_" + name, aux[name])
         elif name in by_name:
@@ -272,8 +271,8 @@ def save_operands(op: Operator, node: Any, by_name: dict[str, Any], aux: dict[st
 
 def wanted_arguments(op: Operator, node: Any) -> set[str]:
     """Return the tensor arguments whose gradient has somewhere to go."""
-    names = [p.name for p in op.tensors]
-    if any(p.is_tensor_list for p in op.tensors):
+    names = [p.name for p in op.edged]
+    if any(p.is_tensor_list for p in op.edged):
         return set(names)
     return {name for name, edge in zip(names, node.edges, strict=True) if edge is not None}
 
@@ -316,18 +315,19 @@ def refuse_inference(node: Node, tensor: Tensor) -> None:
 
 
 def save_results(node: Any, outputs: list[Tensor]) -> None:
-    """Save the first output, if the node's derivative names it."""
-    if "result" in type(node).saved_names:
-        save_result(node, outputs[0])
+    """Save the outputs that the node's derivative names."""
+    for nr, name in enumerate(type(node).op.outputs):
+        if name in type(node).saved_names:
+            save_result(node, outputs[nr], name, nr)
 
 
-def save_result(node: Any, output: Tensor) -> None:
+def save_result(node: Any, output: Tensor, name: str = "result", nr: int = 0) -> None:
     """Save an output: array and counter, not the tensor (that would be a cycle)."""
     counter = output._vc
     if counter is None:
         counter = output._vc = VersionCounter()
-    node.s_result = SavedResult(output._array, counter, 0)
-    node.v_result = counter.version
+    setattr(node, "s_" + name, SavedResult(output._array, counter, nr))
+    setattr(node, "v_" + name, counter.version)
 
 
 def flagged(op: Operator, output: Tensor, flags: int, operands: tuple[Any, ...]) -> Tensor:
@@ -413,12 +413,9 @@ def apply_graph(node: Any, g: Any) -> Any:
 
     if op.joint is not None:
         return call(op.joint)
-    if any(p.is_tensor_list for p in op.tensors):
+    if any(p.is_tensor_list for p in op.edged):
         return tuple(call(next(iter(op.derivatives.values()))))
-    return tuple(
-        call(op.derivatives[p.name]) if p.name in op.derivatives and needs[i] else None
-        for i, p in enumerate(op.tensors)
-    )
+    return tuple(call(op.derivatives[p.name]) if needs[i] else None for i, p in enumerate(op.edged))
 
 
 def saved_getter(name: str) -> Callable[[Any], Any]:

@@ -104,6 +104,11 @@ class Operator:
         return tuple(p for p in self.parameters if p.is_tensor or p.is_tensor_list)
 
     @property
+    def edged(self) -> tuple[Parameter, ...]:
+        """The tensor parameters that its node has an edge for: those that have a derivative."""
+        return self.tensors if self.joint is not None else tuple(p for p in self.tensors if p.name in self.derivatives)
+
+    @property
     def differentiable(self) -> bool:
         """Whether it has a derivative."""
         return bool(self.derivatives) or self.joint is not None

@@ -78,8 +78,8 @@ def _near(x: Any) -> Any:
 
 
 def _tail(xp: Any, y: Any) -> Any:
-    """Return erfc(y) for y >= 0.46875; beyond 27 it is 0."""
-    y = xp.minimum(y, 27)
+    """Return erfc(y) for y >= 0.46875; beyond 28 it is 0."""
+    y = xp.minimum(y, 28)
     middle = _horner(_C, y) / _horner(_D, y)
     inverse = 1 / (y * y)
     far = (1 / _ROOT_PI - inverse * _horner(_P, inverse) / _horner(_Q, inverse)) / y
@@ -125,12 +125,15 @@ def _erfinv(xp: Any, y: Any) -> Any:
     w = -xp.log(rest * (1 + xp.minimum(size, 1)))
     small, large = w - 2.5, xp.sqrt(xp.maximum(w, 5)) - 3
     x = xp.where(w < 5, _horner(_GILES_SMALL, small), _horner(_GILES_LARGE, large)) * xp.minimum(size, 1)
+    # Giles' second polynomial ends at w = 16; beyond, the leading terms of erfc's asymptotic expansion.
+    t = xp.maximum(w, 16) + math.log(2)
+    x = xp.where(w < 16, x, xp.sqrt(t - 0.5 * xp.log(math.pi * t)))
     for _ in range(2):
         # Close to 1 the error is measured on the complement, which is exact there.
         error = xp.where(size < 0.5, _erf(xp, x) - size, rest - _erfc(xp, x))
         step = error * (_ROOT_PI / 2) * xp.exp(x * x)
         x = x - step / (1 + x * step)
-    return xp.where(size < 1, xp.copysign(x, y), xp.where(size == 1, y * math.inf, y * math.nan))
+    return xp.where(size < 1, xp.copysign(x, y), xp.where(size == 1, xp.copysign(math.inf, y), math.nan))
 
 
 _GILES_SMALL = (

@@ -1,0 +1,12 @@
+"""For tests: assertions about values and gradients, and Hypothesis strategies.
+
+:func:`assert_close` and :func:`assert_gradients` need NumPy alone; :mod:`gradscope.testing.strategies` needs Hypothesis
+once a strategy is made.
+"""
+
+from __future__ import annotations
+
+from .comparison import assert_close, default_tolerances
+from .gradients import assert_gradients
+
+__all__ = ["assert_close", "assert_gradients", "default_tolerances"]

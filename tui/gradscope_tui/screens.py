@@ -1,0 +1,85 @@
+"""The screens that lie over the panes: help, and the question before quitting."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from rich.table import Table
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from gradscope_tui.actions import ACTIONS
+from gradscope_tui.widgets.states import NODE_STATES
+
+__all__ = ["ConfirmQuit", "HelpScreen"]
+
+
+class HelpScreen(ModalScreen[None]):
+    """Every key and every command verb, from the registry of actions."""
+
+    BINDINGS = [
+        Binding("escape,q,question_mark,f1", "dismiss", "Close", show=False),
+        Binding("j,down", "scroll(1)", "Down", show=False),
+        Binding("k,up", "scroll(-1)", "Up", show=False),
+        Binding("ctrl+d,pagedown,space", "scroll(10)", "Half page down", show=False),
+        Binding("ctrl+u,pageup", "scroll(-10)", "Half page up", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        """Lay out the help."""
+        with VerticalScroll(id="help") as box:
+            box.border_title = "Help"
+            box.border_subtitle = "j k scroll · Esc closes"
+            for group, actions in groupby(ACTIONS, lambda action: action.group):
+                table = Table(box=None, padding=(0, 1), show_header=False, expand=True)
+                table.add_column(no_wrap=True, width=14, style="bold")
+                table.add_column(ratio=1)
+                for action in actions:
+                    command = f"  (:{action.verb}{' ' + action.usage if action.usage else ''})" if action.verb else ""
+                    table.add_row(Text(action.key_help), Text.assemble(action.help, (command, "dim")))
+                yield Static(Text(group), classes="help--group")
+                yield Static(table)
+            states = "   ".join(f"{glyph} {word}" for glyph, word, _ in NODE_STATES.values())
+            yield Static(Text("Signs"), classes="help--group")
+            yield Static(
+                Text(
+                    f" {states}\n ● breakpoint   › cursor   ‼ alarm: NaN, inf, or a saved tensor written since it was saved\n"
+                    " In the graph: ○ a node still to run, ◉ one that has run; lanes are edges that still wait."
+                )
+            )
+
+    def action_scroll(self, rows: int) -> None:
+        """Scroll the help."""
+        self.query_one(VerticalScroll).scroll_relative(y=rows, animate=False)
+
+    async def action_dismiss(self, result: None = None) -> None:
+        """Close the help."""
+        self.dismiss(None)
+
+
+class ConfirmQuit(ModalScreen[bool]):
+    """Asks whether to leave while the script waits in a backward."""
+
+    BINDINGS = [
+        Binding("y,q,enter", "answer(True)", "Quit", show=False),
+        Binding("n,escape", "answer(False)", "Stay", show=False),
+    ]
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self._what = what
+
+    def compose(self) -> ComposeResult:
+        """Lay out the question."""
+        with Vertical(id="confirm") as box:
+            box.border_title = "Quit?"
+            yield Static(Text(self._what))
+            yield Static(Text.assemble(("y", "bold"), " quit   ", ("n", "bold"), " stay"))
+
+    def action_answer(self, leave: bool) -> None:
+        """Answer the question."""
+        self.dismiss(leave)

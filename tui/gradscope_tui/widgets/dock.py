@@ -1,0 +1,61 @@
+"""The breakpoints, and the titles by which the panes of the dock are told apart where only one of them has room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+
+from gradscope_tui.widgets.pane import CursorPane
+
+if TYPE_CHECKING:
+    from gradscope_tui.session import Breakpoint
+
+__all__ = ["BreakpointPane"]
+
+
+class BreakpointPane(CursorPane, inherit_bindings=False):
+    """The breakpoints, one a line."""
+
+    NUMBER: ClassVar[int] = 4
+    TITLE: ClassVar[str] = "Breakpoints"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._breakpoints: Sequence[Breakpoint] = ()
+
+    def show(self, breakpoints: Sequence[Breakpoint]) -> None:
+        """Show these breakpoints."""
+        self._breakpoints = tuple(breakpoints)
+        self.border_title = f"{self.NUMBER} {self.TITLE} {len(breakpoints) or ''}".rstrip()
+        self.content_changed()
+
+    @property
+    def selected(self) -> Breakpoint | None:
+        """The breakpoint under the cursor."""
+        return self._breakpoints[self.cursor] if self.cursor < len(self._breakpoints) else None
+
+    def line_count(self) -> int:
+        """Return the number of breakpoints, or one line that says how to set one."""
+        return len(self._breakpoints) or 1
+
+    def is_marked(self, row: int) -> bool:
+        """Mark the cursor line where there is a breakpoint."""
+        return bool(self._breakpoints) and super().is_marked(row)
+
+    def line(self, row: int, width: int) -> Text:
+        """Return the line of one breakpoint."""
+        if not self._breakpoints:
+            return Text("  none: b sets one on the operator under the cursor, B asks for one", self.ink("dim"))
+        stop = self._breakpoints[row]
+        text = Text("›" if row == self.cursor else " ")
+        text.append("● ", self.ink("bad"))
+        text.append(f"{stop.id} ", self.ink("dim"))
+        text.append(stop.spec, self.ink("strong"))
+        if stop.condition:
+            text.append(f"  if {stop.condition}")
+        text.append(f"  hits {stop.hits}", self.ink("dim"))
+        if stop.temporary:
+            text.append("  once", self.ink("dim"))
+        return text

@@ -1,0 +1,65 @@
+"""What the script has printed, and what the command line has answered."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+
+from gradscope_tui.widgets.pane import LinePane
+
+__all__ = ["LogPane"]
+
+
+class LogPane(LinePane, inherit_bindings=False):
+    """The log; it follows its end until somebody scrolls up."""
+
+    NUMBER: ClassVar[int] = 5
+    TITLE: ClassVar[str] = "Log"
+    TAB: ClassVar[int] = 8
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: list[tuple[str, str]] = []
+        self._widest = 0
+
+    def write(self, text: str, ink: str = "") -> None:
+        """Add text at the end.
+
+        Parameters
+        ----------
+        text : str
+            One or more lines.
+        ink : str
+            Style of the pane to write it in; none for what the script prints, so that the two can be told apart.
+        """
+        at_end = self.scroll_offset.y >= self.max_scroll_y
+        for line in text.rstrip("\n").split("\n"):
+            shown = "".join(c if c.isprintable() else "�" for c in line.rstrip("\r").expandtabs(self.TAB))
+            self._lines.append((shown, ink))
+            self._widest = max(self._widest, Text(shown).cell_len)
+        self.content_changed()
+        if at_end:
+            self.scroll_end(animate=False, force=True, immediate=True, x_axis=False)
+
+    def content_changed(self) -> None:
+        """Measure again; the end stays in view when the pane is given another height."""
+        at_end = self.scroll_offset.y >= self.max_scroll_y
+        super().content_changed()
+        if at_end:
+            self.scroll_end(animate=False, force=True, immediate=True, x_axis=False)
+
+    def line_count(self) -> int:
+        """Return the number of lines so far."""
+        return len(self._lines) or 1
+
+    def line_width(self, width: int) -> int:
+        """Return the width of the widest line so far."""
+        return self._widest
+
+    def line(self, row: int, width: int) -> Text:
+        """Return one line."""
+        if not self._lines:
+            return Text("  the script has printed nothing yet", self.ink("dim"))
+        text, ink = self._lines[row]
+        return Text(text, self.ink(ink) if ink else "")

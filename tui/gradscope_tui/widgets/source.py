@@ -1,0 +1,113 @@
+"""The user's source around the line that made the node under the cursor."""
+
+from __future__ import annotations
+
+import linecache
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.syntax import Syntax
+from rich.text import Text
+
+from gradscope_tui.widgets.pane import LinePane
+
+if TYPE_CHECKING:
+    from gradscope.inspect.records import Location
+
+__all__ = ["SourcePane"]
+
+CONTEXT = 20
+"""Lines that are shown on each side of the line that made the node."""
+
+
+@lru_cache(maxsize=256)
+def _window(filename: str, first: int, last: int, theme: str) -> tuple[Text, ...]:
+    """Return the highlighted lines `first` to `last` (from 1, inclusive) of a file; none where it cannot be read."""
+    code = "".join(linecache.getlines(filename)[first - 1 : last])
+    if not code:
+        return ()
+    syntax = Syntax(code, "python", theme=theme, background_color="default")
+    return tuple(syntax.highlight(code).split("\n", allow_blank=True))[: last - first + 1]
+
+
+class SourcePane(LinePane, inherit_bindings=False):
+    """A window of the file in which the node under the cursor was made."""
+
+    NUMBER: ClassVar[int] = 3
+    TITLE: ClassVar[str] = "Source"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._location: Location | None = None
+        self._why_empty = "no node yet"
+        self._first = 1
+        self._lines: tuple[Text, ...] = ()
+
+    def show(self, location: Location | None, why_empty: str = "") -> None:
+        """Show the lines around a location.
+
+        Parameters
+        ----------
+        location : Location or None
+            Where the node under the cursor was made.
+        why_empty : str
+            What to say instead when there is no location.
+        """
+        changed = location != self._location
+        self._location, self._why_empty = location, why_empty
+        self._highlight()
+        if location is not None:
+            self.border_title = f"{self.NUMBER} {self.TITLE} {location.filename}:{location.lineno}"
+        else:
+            self.border_title = f"{self.NUMBER} {self.TITLE}"
+        self.content_changed()
+        if changed:
+            self.centre()
+
+    def _highlight(self) -> None:
+        """Highlight the window, or what the record itself knows of the line where the file cannot be read."""
+        location = self._location
+        self._lines = ()
+        if location is None:
+            return
+        self._first = max(1, location.lineno - CONTEXT)
+        theme = "ansi_light" if not self.app.current_theme.dark else "monokai"
+        self._lines = _window(location.filename, self._first, location.lineno + CONTEXT, theme)
+        if len(self._lines) <= location.lineno - self._first:
+            self._first = location.lineno
+            self._lines = (Text(location.source or "(the file cannot be read)"),)
+
+    def centre(self) -> None:
+        """Scroll so that the line that made the node is in the middle."""
+        if self._location is not None:
+            middle = self._location.lineno - self._first - self.scrollable_content_region.height // 2
+            self.scroll_to(0, max(0, middle), animate=False, force=True)
+
+    def content_changed(self) -> None:
+        """Measure again; a pane that has just been given room centres its line."""
+        super().content_changed()
+        if not self.scroll_offset.y:
+            self.centre()
+
+    def line_count(self) -> int:
+        """Return the number of lines of the window, or one line that says why there is none."""
+        return len(self._lines) or 1
+
+    def line_width(self, width: int) -> int:
+        """Return the width of the widest line, with its number."""
+        return max((line.cell_len + 7 for line in self._lines), default=width)
+
+    def line(self, row: int, width: int) -> Text:
+        """Return one line with its number."""
+        if not self._lines or self._location is None:
+            return Text(f"  {self._why_empty}", self.ink("dim"))
+        number = self._first + row
+        here = number == self._location.lineno
+        text = Text.assemble(
+            ("▶" if here else " ", self.ink("now")), (f"{number:>4}  ", self.ink("now" if here else "dim"))
+        )
+        return text.append_text(self._lines[row])
+
+    def is_marked(self, row: int) -> bool:
+        """Mark the line that made the node."""
+        return self._location is not None and bool(self._lines) and self._first + row == self._location.lineno

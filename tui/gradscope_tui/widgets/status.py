@@ -1,0 +1,170 @@
+"""The two lines at the top: what state the session is in and why it stopped, and how far the backward has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from gradscope_tui.widgets.states import SESSION_STATES
+
+__all__ = ["Status", "StatusBar"]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the status bar shows.
+
+    Parameters
+    ----------
+    script : str
+        Name of the script.
+    state : str
+        State of the session.
+    node : int
+        Index of the node where the session stands.
+    total : int
+        Number of nodes of the backward.
+    what : str
+        Name of that node and where it belongs.
+    why : str
+        Why the session has stopped.
+    task : int
+        Which backward this is, from 1.
+    breakpoints : int
+        How many breakpoints are set.
+    alarm : bool
+        Whether it stopped for an error, a NaN or a version violation.
+    """
+
+    script: str = ""
+    state: str = "not started"
+    node: int = 0
+    total: int = 0
+    what: str = ""
+    why: str = ""
+    task: int = 0
+    breakpoints: int = 0
+    alarm: bool = False
+
+
+class StatusBar(Widget):
+    """State word, node and total, and reason; below, a timeline that takes clicks."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "status--dim",
+        "status--strong",
+        "status--now",
+        "status--good",
+        "status--warn",
+        "status--bad",
+    }
+
+    class Clicked(Message):
+        """Somebody has clicked on the timeline."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._status = Status()
+        self._marks: frozenset[int] = frozenset()
+        self._alarms: frozenset[int] = frozenset()
+        self._track = (0, 0)
+
+    @property
+    def status(self) -> Status:
+        """What is shown."""
+        return self._status
+
+    def show(self, status: Status, marks: frozenset[int] = frozenset(), alarms: frozenset[int] = frozenset()) -> None:
+        """Show a status.
+
+        Parameters
+        ----------
+        status : Status
+            What to show.
+        marks : frozenset of int
+            Nodes with a breakpoint.
+        alarms : frozenset of int
+            Nodes that failed.
+        """
+        if (status, marks, alarms) != (self._status, self._marks, self._alarms):
+            self._status, self._marks, self._alarms = status, marks, alarms
+            self.refresh()
+
+    def _ink(self, name: str) -> Style:
+        return self.get_component_rich_style(f"status--{name}", partial=True)
+
+    def render_line(self, y: int) -> Strip:
+        """Render one of the two lines."""
+        width = self.size.width
+        text = self._first_line(width) if y == 0 else self._second_line(width)
+        return Strip(text.render(self.app.console)).crop_extend(0, width, None).apply_style(self.rich_style)
+
+    def _first_line(self, width: int) -> Text:
+        """Return state, node and breakpoints."""
+        status = self._status
+        glyph, words, ink = SESSION_STATES[status.state]
+        paused = status.state.startswith("paused")
+        text = Text.assemble(" ", (f"{glyph} {words}", self._ink(ink)))
+        if paused or status.state == "running":
+            if status.total:
+                text.append(f"  #{status.node}/{status.total}", self._ink("strong"))
+        if paused:
+            text.append(f" {status.what}")
+        right = Text(f" ●{status.breakpoints} " if status.breakpoints else " ", self._ink("bad"))
+        if status.task:
+            right = Text.assemble((f" backward {status.task} ", self._ink("dim")), right)
+        if width >= 60:
+            right = Text.assemble((f" {status.script} ", self._ink("dim")), right)
+        room = width - right.cell_len
+        if room < text.cell_len:
+            text.truncate(max(room, min(width, 24)), overflow="ellipsis")
+        text.append(" " * max(0, room - text.cell_len))
+        return text.append_text(right)
+
+    def _second_line(self, width: int) -> Text:
+        """Return the timeline and the reason."""
+        status = self._status
+        why = status.why if cell_len(status.why) <= width // 2 else set_cell_size(status.why, width // 2 - 1) + "…"
+        reason = Text(f" {why} ", self._ink("bad" if status.alarm else "strong")) if why else Text(" ")
+        cells = max(0, width - reason.cell_len - 3)
+        self._track = (2, cells)
+        return Text.assemble(" ", ("├", self._ink("dim")), self._timeline(cells), ("┤", self._ink("dim")), reason)
+
+    def _timeline(self, cells: int) -> Text:
+        """Return the track: what has run, where it stands, what is still to run, breakpoints and failures."""
+        status = self._status
+        if not status.total or cells < 4:
+            return Text("┄" * cells, self._ink("dim"))
+        over = status.state == "finished"
+        here = cells if over else self._cell(status.node, cells)
+        text = Text("─" * here, self._ink("good"))
+        text.append("┄" * (cells - here), self._ink("dim"))
+        spots = {self._cell(index, cells): ("●", "bad") for index in self._marks}
+        if not over:
+            spots[here] = ("▶", "now")
+        spots |= {self._cell(index, cells): ("‼", "bad") for index in self._alarms}
+        for cell, (glyph, ink) in sorted(spots.items()):
+            text = Text.assemble(text[:cell], (glyph, self._ink(ink)), text[cell + 1 :])
+        return text
+
+    def _cell(self, index: int, cells: int) -> int:
+        return min(cells - 1, index * cells // max(1, self._status.total))
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell where on the timeline the mouse has clicked."""
+        offset = event.get_content_offset(self)
+        start, cells = self._track
+        if offset is not None and offset.y == 1 and 0 <= offset.x - start < cells and self._status.total:
+            self.post_message(self.Clicked((offset.x - start) * self._status.total // cells))
