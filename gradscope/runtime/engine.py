@@ -1,7 +1,7 @@
 """The backward engine: dependencies, a ready queue, and one resumable step.
 
 A :class:`GraphTask` is one backward() or grad(). It counts how many gradients every node waits for, keeps the ready
-nodes in a heap (highest sequence number first, AccumulateGrad before all), and :meth:`GraphTask.step` runs one node:
+nodes in a heap (highest sequence number first; ready leaves, AccumulateGrad, come before all), and :meth:`GraphTask.step` runs one node:
 hooks, derivative, hooks, and the results into the buffers of the next nodes. backward() is that step in a loop; a
 debugger pauses the same loop. Gradients travel as bare arrays, or as tensors under ``create_graph``.
 """
@@ -24,7 +24,6 @@ from .views import edge_of
 
 __all__ = ["GraphTask", "backward", "grad", "queue_callback"]
 
-_tie = itertools.count().__next__
 _task_ids = itertools.count(1).__next__
 
 # Nested backwards beyond this depth continue on a fresh thread, which has a fresh stack.
@@ -79,7 +78,8 @@ class GraphTask:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.thread_id = get_ident()
-        self.ready: list[tuple[int, int, Node]] = []
+        self.ready: list[tuple[int, Node]] = []
+        self._leaves: list[Node] = []
         self._buffers: dict[Node, Any] = {}
         self._dependencies = self._count_dependencies()
         if captures is not None or only is not None:
@@ -145,7 +145,10 @@ class GraphTask:
     # --- gradients on their way ---
 
     def _make_ready(self, node: Node) -> None:
-        heappush(self.ready, (-node.seq, _tie(), node))
+        if type(node) is AccumulateGrad:
+            self._leaves.append(node)
+        else:
+            heappush(self.ready, (-node.seq, node))
         if state.special and events.wanted(events.NodeReady):
             events.emit(events.NodeReady(self, node))
 
@@ -192,12 +195,11 @@ class GraphTask:
                     self._receive(child, nr, grad)
                 else:
                     buffers[child] = grad
-            waiting = dependencies[child] - 1
-            dependencies[child] = waiting
-            if not waiting and (self._needed is None or self._wanted(child)):
-                heappush(self.ready, (-child.seq, _tie(), child))
-                if state.special and events.wanted(events.NodeReady):
-                    events.emit(events.NodeReady(self, child))
+            waiting = dependencies[child]
+            if waiting > 1:
+                dependencies[child] = waiting - 1
+            elif self._needed is None or self._wanted(child):
+                self._make_ready(child)
 
     def _wanted(self, node: Node) -> bool:
         return self._needed is None or node in self._needed or node in self._captures
@@ -206,7 +208,7 @@ class GraphTask:
 
     def step(self) -> Node | None:
         """Run the next ready node; return it, or None when there is nothing left to run."""
-        if not self.ready:
+        if not (self.ready or self._leaves):
             return None
         if state.local.current_task is self:
             return self._step()
@@ -217,7 +219,7 @@ class GraphTask:
             self._leave(saved)
 
     def _step(self) -> Node:
-        node = heappop(self.ready)[2]
+        node = self._leaves.pop(0) if self._leaves else heappop(self.ready)[1]
         grad = self._buffers.pop(node, None)
         if self._owned:
             self._owned.discard(node)  # type: ignore[union-attr]
@@ -237,7 +239,7 @@ class GraphTask:
             except Exception as error:
                 name_node(error, node)
                 raise
-            if not self.keep_graph:
+            if not self.keep_graph and node.saved_names:
                 node.release()
             del grad
             self._distribute(node, results)
@@ -249,8 +251,8 @@ class GraphTask:
         try:
             if state.special:
                 events.emit(events.GraphTaskStarted(self))
-            ready, step = self.ready, self._step
-            while ready:
+            ready, leaves, step = self.ready, self._leaves, self._step
+            while ready or leaves:
                 step()
             while self.callbacks:
                 callback, *self.callbacks = self.callbacks
@@ -259,6 +261,7 @@ class GraphTask:
                 events.emit(events.GraphTaskFinished(self))
         except BaseException as error:
             self.ready.clear()
+            self._leaves.clear()
             self._buffers.clear()
             if state.special:
                 events.emit(events.GraphTaskFailed(self, error))

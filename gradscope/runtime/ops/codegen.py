@@ -9,12 +9,14 @@ debuggers show it. Everything rare goes to :mod:`gradscope.runtime.ops.general`,
 from __future__ import annotations
 
 import linecache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from .. import device, state
-from ..graph import RELEASED, Node
+from ..graph import RELEASED, Node, SavedResult
+from ..storage import VersionCounter
 from . import general
 from .arrays import array_operators
 
@@ -55,6 +57,7 @@ def docstring(op: Operator) -> str:
 # --- the node class ---------------------------------------------------------------------------------------------------
 
 
+@cache
 def saved_by(op: Operator) -> dict[str, tuple[str, ...]]:
     """Return, for each saved name, the differentiable arguments whose gradient needs it."""
     users: dict[str, list[str]] = {}
@@ -103,6 +106,7 @@ def apply_scope(op: Operator) -> dict[str, Any]:
     scope: dict[str, Any] = {
         "Tensor": None,
         "ndarray": device.ndarray,
+        "SavedResult": SavedResult,
         "unpack_array": general.unpack_array,
         "array_operators": array_operators,
         "NUMPY": array_operators(numpy),
@@ -186,6 +190,8 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "ndarray": device.ndarray,
         "numpy": numpy,
         "array_module": device.array_module,
+        "VersionCounter": VersionCounter,
+        "SavedResult": SavedResult,
         "state": state,
         "modes": state.local,
         "next_sequence": state.next_sequence,
@@ -193,6 +199,7 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "general": general,
         "forward": op.forward,
         "ufunc": op.ufunc,
+        "plain": None if op.plain is None else getattr(numpy, op.plain),
         "Node": op.node_class,
         "FLOATS": "fc",
     }
@@ -214,13 +221,13 @@ def signature(op: Operator) -> str:
 
 
 def is_simple(op: Operator) -> bool:
-    """Whether the fully inlined form applies: one output, one or two plain tensors, no view."""
+    """Whether the fully inlined form applies: one output, one to three plain tensors, no view."""
     return (
         len(op.outputs) == 1
         and not op.output_list
         and not op.aux
-        and op.view is None
-        and 1 <= len(op.tensors) <= 2
+        and op.view in (None, "always")
+        and 1 <= len(op.tensors) <= (2 if op.promote else 3)
         and all(p.type == "Tensor" for p in op.tensors)
     )
 
@@ -251,16 +258,23 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     lines += [f"    except AttributeError: {run}", "    try:"]
     values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
     call = ", ".join(values) if op.ufunc is not None else ", ".join(["numpy", *values])
-    lines.append(f"        r = {'ufunc' if op.ufunc is not None else 'forward'}({call})")
+    forward = f"{'ufunc' if op.ufunc is not None else 'forward'}({call})"
+    if op.plain is not None:
+        defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in names)
+        forward = f"plain({', '.join(values[: len(names)])}) if {defaults} else {forward}"
+    lines.append(f"        r = {forward}")
     lines.append(f"    except (ValueError, TypeError) as error: raise general.forward_error(op, {arguments}, error)")
     lines += [
         f"    if type(r) is not ndarray: r = array_module(x_{first}).asarray(r)",
         "    out = new(Tensor)",
         "    out._array = r; out._vc = out._view = out._meta = None",
     ]
+    if op.view:
+        made_by = op.node_name.removesuffix("Backward0")
+        lines.append(f"    out._edge = None; out._flags = 0; {first}._make_view(out, 'default', {made_by!r})")
     if op.differentiable:
         lines += _record_lines(op, names)
-    lines += ["    out._edge = None; out._flags = 0", "    return out"]
+    lines += ["    return out"] if op.view else ["    out._edge = None; out._flags = 0", "    return out"]
     return lines
 
 
@@ -273,10 +287,11 @@ def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
         lines.append(f"if x_{first}.dtype.kind not in FLOATS: {run}")
     if len(names) == 1:
         return lines
-    second = names[1]
     if not op.promote:
-        return [*lines, f"x_{second} = {second}._array; f_{second} = {second}._flags",
-                f"if type(x_{second}) is not ndarray: {run}"]
+        for name in names[1:]:
+            lines += [f"x_{name} = {name}._array; f_{name} = {name}._flags", f"if type(x_{name}) is not ndarray: {run}"]
+        return lines
+    second = names[1]
     return [
         *lines,
         f"t = type({second})",
@@ -297,7 +312,8 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
         f"        if f >= 4: return general.flagged(op, out, f, {_argument_tuple(op)})",
     ]
     if op.promote is None:
-        lines.append("        if r.dtype.kind not in FLOATS: out._edge = None; out._flags = 0; return out")
+        reset = "" if op.view else "out._edge = None; out._flags = 0; "
+        lines.append(f"        if r.dtype.kind not in FLOATS: {reset}return out")
     edged = [p.name for p in op.edged]
     lines += [f"        e_{n} = ({n}._edge or edge_of({n})) if f_{n} else None" for n in edged]
     alive = " or ".join(f"e_{n} is not None" for n in edged)
@@ -310,9 +326,12 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
     ]
     for name, users in saved_by(op).items():
         body += _save_lines(op, name, users, names)
-    body += ["out._edge = (n, 0); out._flags = 1"]
+    body += ["out._view.edge = (n, 0); out._flags |= 1" if op.view else "out._edge = (n, 0); out._flags = 1"]
     if "result" in saved_by(op):
-        body.append("general.save_result(n, out)")
+        body += [
+            "c = out._vc = new(VersionCounter); c.version = n.v_result = 0; c.writes = None",
+            "s = n.s_result = new(SavedResult); s.array = r; s.counter = c; s.nr = 0",
+        ]
     body.append("return out")
     lines += [f"            {line}" for line in body]
     return [*lines, f"    elif f >= 4: return general.flagged(op, out, f, {_argument_tuple(op)})"]

@@ -40,6 +40,7 @@ def _times(g: Any, alpha: Any) -> Any:
 operator(
     "add(Tensor self, Tensor other, *, Scalar alpha=1)",
     _add,
+    plain="add",
     promote="numeric", inplace=True, out=True,
     derivatives={"self": lambda g: g, "other": _times},
     doc="Return ``self + alpha * other``, elementwise.",
@@ -48,6 +49,7 @@ operator(
 operator(
     "sub(Tensor self, Tensor other, *, Scalar alpha=1)",
     _sub,
+    plain="subtract",
     promote="numeric", inplace=True, out=True, alias=("subtract",),
     derivatives={"self": lambda g: g, "other": lambda g, alpha: -_times(g, alpha)},
     doc="Return ``self - alpha * other``, elementwise.",

@@ -40,6 +40,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..graph import Node
@@ -92,28 +93,29 @@ class Operator:
     doc: str
     samples: Callable[..., Any] | None
     supports: str
+    plain: str | None
     family: str
     function: Callable[..., Any] = field(init=False)
     inplace_function: Callable[..., Any] | None = field(init=False, default=None)
     node_class: type[Node] | None = field(init=False, default=None)
     ufunc: Any = field(init=False, default=None)
 
-    @property
+    @cached_property
     def tensors(self) -> tuple[Parameter, ...]:
         """The parameters that take tensors or lists of them."""
         return tuple(p for p in self.parameters if p.is_tensor or p.is_tensor_list)
 
-    @property
+    @cached_property
     def edged(self) -> tuple[Parameter, ...]:
         """The tensor parameters that its node has an edge for: those that have a derivative."""
         return self.tensors if self.joint is not None else tuple(p for p in self.tensors if p.name in self.derivatives)
 
-    @property
+    @cached_property
     def differentiable(self) -> bool:
         """Whether it has a derivative."""
         return bool(self.derivatives) or self.joint is not None
 
-    @property
+    @cached_property
     def multi(self) -> bool:
         """Whether its node receives a list of gradients."""
         return self.output_list or len(self.outputs) > 1
@@ -182,6 +184,7 @@ def operator(
     doc: str = "",
     samples: Callable[..., Any] | None = None,
     supports: str = "fc",
+    plain: str | None = None,
 ) -> Operator:
     """Declare an operator and derive all that follows from it.
 
@@ -222,6 +225,8 @@ def operator(
         makes a tensor.
     supports : str
         Kinds of dtypes it is differentiable for: ``"f"`` or ``"fc"``.
+    plain : str
+        The ufunc that is the forward when all options have their defaults.
     """
     name, parameters = parse_schema(schema)
     base = name.partition(".")[0]
@@ -247,6 +252,7 @@ def operator(
         doc=doc,
         samples=samples,
         supports=supports,
+        plain=plain,
         family=family,
     )
     codegen.build(op)

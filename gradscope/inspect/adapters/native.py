@@ -1,0 +1,198 @@
+"""The adapter for gradscope's own runtime: the observer's methods are its events."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+import numpy
+
+import gradscope as gs
+
+from ...runtime import events
+from ...runtime.graph import Node
+from ..records import Location, TensorSpec
+from .protocol import Observer, SavedView
+
+__all__ = ["NativeAdapter", "location_of"]
+
+_KEY = "gradscope.inspect.key"
+_next_key = itertools.count(1).__next__
+
+
+def location_of(site: events.CallSite | None) -> Location | None:
+    """Return the user's line of a call site.
+
+    Parameters
+    ----------
+    site : CallSite or None
+
+    Returns
+    -------
+    Location or None
+        None where nothing was recorded, or no frame of it is the user's.
+    """
+    frame = site.user_frame() if site is not None else None
+    if frame is None or site is None:
+        return None
+    return Location(frame.filename, frame.lineno, frame.function, site.source_line)
+
+
+class NativeAdapter:
+    """Answers for :mod:`gradscope.runtime`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> adapter = NativeAdapter()
+    >>> y = gs.ones(2, requires_grad=True) * 3
+    >>> node, nr = adapter.root(y)
+    >>> adapter.node_name(node), nr, adapter.outputs(node)[0].shape
+    ('MulBackward0', 0, (2,))
+    """
+
+    name = "gradscope"
+
+    def is_tensor(self, value: Any) -> bool:
+        """Whether `value` is a gradscope tensor."""
+        return isinstance(value, gs.Tensor)
+
+    def root(self, tensor: Any) -> tuple[Any, int] | None:
+        """Return the node that a gradient of `tensor` enters, and at which input."""
+        if not tensor.requires_grad:
+            return None
+        edge = gs.autograd.graph.get_gradient_edge(tensor)
+        return edge.node, edge.output_nr
+
+    def key(self, node: Node) -> int:
+        """Return the number that this process gave the node when it was first asked about."""
+        metadata = node.metadata
+        key = metadata.get(_KEY)
+        if key is None:
+            key = metadata[_KEY] = _next_key()
+        return key
+
+    def node_name(self, node: Node) -> str:
+        """Return the node's name."""
+        return node.name()
+
+    def sequence_nr(self, node: Node) -> int:
+        """Return the sequence number."""
+        return node._sequence_nr()
+
+    def edges(self, node: Node) -> Sequence[tuple[Any, int]]:
+        """Return (node or None, input number) for each produced gradient."""
+        return node.next_functions
+
+    def outputs(self, node: Node) -> tuple[TensorSpec, ...]:
+        """Return what the forward operator returned."""
+        return tuple(TensorSpec(tuple(m.shape), dtype_name(m.dtype), str(m.device)) for m in node._input_metadata)
+
+    def saved(self, node: Node) -> Sequence[SavedView]:
+        """Return the saved tensors."""
+        return node.saved_tensors_info()
+
+    def variable(self, node: Node) -> Any:
+        """Return the leaf of an AccumulateGrad."""
+        return getattr(node, "variable", None) if node.name() == "AccumulateGrad" else None
+
+    def location(self, node: Node) -> Location | None:
+        """Return the user's line that made the node."""
+        return location_of(node.call_site)
+
+    def notes(self, node: Node) -> dict[Any, Any]:
+        """Return the node's metadata."""
+        return node.metadata
+
+    def task_roots(self, task: Any) -> Sequence[tuple[Any, int]]:
+        """Return where the gradients of a backward enter."""
+        return task.roots
+
+    def task_runs(self, task: Any, node: Node) -> bool:
+        """Whether a backward will run `node`."""
+        return task._runs(node)
+
+    def to_host(self, tensor: Any) -> numpy.ndarray:
+        """Return the values as a NumPy array."""
+        return tensor.detach().cpu().numpy()
+
+    def spec(self, tensor: Any) -> TensorSpec:
+        """Return shape, dtype and device of a tensor."""
+        return TensorSpec(tuple(tensor.shape), dtype_name(tensor.dtype), str(tensor.device))
+
+    def tensor_like(self, value: Any, spec: TensorSpec) -> Any:
+        """Return a new tensor of shape, dtype and device `spec`."""
+        values = self.to_host(value) if self.is_tensor(value) else numpy.asarray(value)
+        if values.dtype.kind not in "biufc":
+            raise TypeError(f"a gradient is a number, an array or a tensor, got {type(value).__name__}")
+        if values.dtype.kind == "c" and not spec.dtype.startswith("complex"):
+            raise TypeError(f"a gradient of dtype {spec.dtype} cannot take complex values")
+        try:
+            filled = numpy.broadcast_to(values, spec.shape)
+        except ValueError:
+            raise ValueError(
+                f"a gradient of shape {list(spec.shape)} cannot take a value of shape {list(values.shape)}"
+            ) from None
+        return gs.tensor(numpy.array(filled), dtype=getattr(gs, spec.dtype), device=spec.device)
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return a context in which operators are not recorded."""
+        return gs.no_grad()
+
+    def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
+        """Return the parameters of a module with their paths."""
+        return list(module.named_parameters())
+
+    def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
+        """Return a module and those inside it with their paths."""
+        return list(module.named_modules())
+
+    def backward(self, loss: Any, **options: Any) -> Callable[[], Any]:
+        """Return the call that runs the backward of `loss`."""
+        return functools.partial(loss.backward, **options)
+
+    def observe(self, observer: Observer, *, forward: bool, backward: bool) -> NativeObservation:
+        """Tell `observer` what happens in all threads."""
+        return NativeObservation(observer, forward=forward, backward=backward)
+
+
+class NativeObservation:
+    """The subscriptions that turn events into calls of an observer's methods."""
+
+    def __init__(self, observer: Observer, *, forward: bool, backward: bool) -> None:
+        handlers: dict[type[events.Event], Callable[[Any], None]] = {}
+        if forward:
+            handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
+            handlers[events.ModuleForward] = lambda event: observer.module_left(event.module)
+            handlers[events.OperatorRecorded] = lambda event: observer.operator_recorded(event.node)
+        if backward:
+            handlers[events.GraphTaskStarted] = lambda event: observer.task_started(event.task)
+            handlers[events.NodeEntered] = observer.node_entered
+            handlers[events.NodeExited] = observer.node_exited
+            handlers[events.GraphTaskFinished] = lambda event: observer.task_finished(event.task)
+            handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
+            handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
+        self._subscription = events.subscribe(
+            lambda event: handlers[type(event)](event), *handlers, call_sites=forward
+        )
+
+    def close(self) -> None:
+        """Stop observing; doing so twice is harmless."""
+        self._subscription.unsubscribe()
+
+    def __enter__(self) -> NativeObservation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return the bare name of a dtype: ``'float32'``."""
+    return "" if dtype is None else str(dtype).rpartition(".")[2]

@@ -1,0 +1,169 @@
+"""The protocol between the instruments and a framework.
+
+An instrument never imports a framework: it asks an :class:`Adapter` about tensors and nodes, and it is told by an
+:class:`Observer`'s methods what happens, on the thread where it happens. Nodes and tensors pass through as opaque
+objects that are not kept: what is kept is a node's :meth:`~Adapter.key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy
+
+from ..records import Location, TensorSpec
+
+__all__ = ["Adapter", "NodeCall", "Observation", "Observer", "SavedView"]
+
+
+class SavedView(Protocol):
+    """A look at one saved tensor, without unpacking it."""
+
+    @property
+    def name(self) -> str:
+        """Under which name the node saved it."""
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """None once released."""
+
+    @property
+    def dtype(self) -> Any:
+        """The framework's dtype."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
+
+    @property
+    def saved_version(self) -> int | None:
+        """The version at which it was saved."""
+
+    @property
+    def current_version(self) -> int | None:
+        """The version its memory is at now."""
+
+    @property
+    def released(self) -> bool:
+        """Whether the node has let go of it."""
+
+    @property
+    def data(self) -> Any:
+        """The value, stale or not, without the version check."""
+
+
+class NodeCall(Protocol):
+    """A node about to run, or just run. An entry of a list may be assigned: that replaces the gradient."""
+
+    task: Any
+    node: Any
+    grad_outputs: list[Any]
+
+
+class Observer(Protocol):
+    """Who is told what happens; each method runs on the program's thread, and may block or raise."""
+
+    def module_entered(self, module: Any) -> None:
+        """`module` is about to run forward."""
+
+    def module_left(self, module: Any) -> None:
+        """`module` has run forward."""
+
+    def operator_recorded(self, node: Any) -> None:
+        """`node` has been made."""
+
+    def task_started(self, task: Any) -> None:
+        """A backward is about to run its first node."""
+
+    def node_entered(self, call: Any) -> None:
+        """A node is about to run: ``call.grad_outputs``."""
+
+    def node_exited(self, call: Any) -> None:
+        """A node has run: ``call.grad_outputs`` and ``call.grad_inputs``."""
+
+    def task_finished(self, task: Any) -> None:
+        """A backward has ended."""
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """A backward has ended by `error`."""
+
+    def violation(self, error: Any) -> None:
+        """A saved tensor has been written since it was saved; `error` is about to be raised."""
+
+
+class Observation(AbstractContextManager["Observation"], Protocol):
+    """A subscription of an observer."""
+
+    def close(self) -> None:
+        """Stop observing."""
+
+
+class Adapter(Protocol):
+    """What an instrument may ask of a framework."""
+
+    name: str
+
+    def is_tensor(self, value: Any) -> bool:
+        """Whether `value` is a tensor of this framework."""
+
+    def root(self, tensor: Any) -> tuple[Any, int] | None:
+        """Return the node that a gradient of `tensor` enters, and at which input; None if it requires no grad."""
+
+    def key(self, node: Any) -> int:
+        """Return the stable identity of a node: the same as long as the node lives, never given to another."""
+
+    def node_name(self, node: Any) -> str:
+        """Return the node's name, e.g. ``'MulBackward0'``."""
+
+    def sequence_nr(self, node: Any) -> int:
+        """Return the sequence number, which orders ready nodes."""
+
+    def edges(self, node: Any) -> Sequence[tuple[Any, int]]:
+        """Return (node or None, input number) for each produced gradient."""
+
+    def outputs(self, node: Any) -> tuple[TensorSpec, ...]:
+        """Return what the forward operator returned: what the incoming gradients look like."""
+
+    def saved(self, node: Any) -> Sequence[SavedView]:
+        """Return the saved tensors."""
+
+    def variable(self, node: Any) -> Any:
+        """Return the leaf of an AccumulateGrad node, None for others."""
+
+    def location(self, node: Any) -> Location | None:
+        """Return the user's line that made the node, if it was recorded."""
+
+    def notes(self, node: Any) -> dict[Any, Any]:
+        """Return a dictionary that lives as long as the node."""
+
+    def task_roots(self, task: Any) -> Sequence[tuple[Any, int]]:
+        """Return where the gradients of a backward enter."""
+
+    def task_runs(self, task: Any, node: Any) -> bool:
+        """Whether a backward will run `node`; not all do when gradients of some inputs only are wanted."""
+
+    def to_host(self, tensor: Any) -> numpy.ndarray:
+        """Return the values as a NumPy array, which may share memory with the tensor."""
+
+    def spec(self, tensor: Any) -> TensorSpec:
+        """Return shape, dtype and device of a tensor."""
+
+    def tensor_like(self, value: Any, spec: TensorSpec) -> Any:
+        """Return a new tensor of shape, dtype and device `spec` from a number, array or tensor."""
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return a context in which operators are not recorded."""
+
+    def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
+        """Return the parameters of a module with their paths."""
+
+    def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
+        """Return a module and those inside it with their paths."""
+
+    def backward(self, loss: Any, **options: Any) -> Callable[[], Any]:
+        """Return the call that runs the backward of `loss`."""
+
+    def observe(self, observer: Observer, *, forward: bool, backward: bool) -> Observation:
+        """Tell `observer` what happens in all threads, in forward (modules, operators), backward, or both."""

@@ -1,0 +1,196 @@
+"""A tensor in numbers: norm, range, zeros, NaN and Inf, and how its magnitudes are distributed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from .records import TensorSummary
+
+__all__ = ["count_bad", "format_shape", "norm_of", "summarize"]
+
+_PREVIEW = 6
+
+
+def summarize(array: Any, name: str = "", *, dtype: str = "", device: str = "cpu") -> TensorSummary:
+    """Return the summary of an array.
+
+    Parameters
+    ----------
+    array : array_like
+        Of any numeric or boolean dtype and any shape. A tensor is read through ``__array__``.
+    name : str
+        What to call it.
+    dtype : str, optional
+        The framework's name of the dtype, where NumPy's is another.
+    device : str
+        Where the tensor lives (the array itself is on the host).
+
+    Returns
+    -------
+    TensorSummary
+
+    Examples
+    --------
+    >>> import numpy
+    >>> s = summarize(numpy.array([3.0, -4.0, 0.0, numpy.nan]), "grad")
+    >>> s.nans, s.zeros, s.min, s.max, s.histogram, s.norm
+    (1, 1, -4.0, 3.0, ((1, 1), (2, 1)), nan)
+    """
+    values = numpy.asarray(array)
+    facts: dict[str, Any] = {
+        "name": name,
+        "shape": tuple(values.shape),
+        "dtype": dtype or values.dtype.name,
+        "device": device,
+        "numel": int(values.size),
+        "nbytes": int(values.nbytes),
+        "preview": _preview(values),
+    }
+    with numpy.errstate(all="ignore"):
+        facts.update(_numbers(values))
+    return TensorSummary(**facts)
+
+
+def _numbers(values: Any) -> dict[str, Any]:
+    magnitudes = _magnitudes(values)
+    signed = magnitudes if values.dtype.kind == "c" else _wide(values)
+    finite = numpy.isfinite(magnitudes)
+    good = magnitudes.size if finite.all() else int(numpy.count_nonzero(finite))
+    nans = 0 if good == magnitudes.size else int(numpy.count_nonzero(numpy.isnan(magnitudes)))
+    if good != magnitudes.size:
+        signed, kept = signed[finite], magnitudes[finite]
+    else:
+        kept = magnitudes.reshape(-1)
+    histogram, zeros = _histogram(kept)
+    some = bool(good)
+    mean = _mean(signed) if some else None
+    return {
+        "norm": _norm(magnitudes),
+        "min": float(signed.min()) if some else None,
+        "max": float(signed.max()) if some else None,
+        "mean": mean,
+        "std": _std(signed, mean) if mean is not None else None,
+        "zeros": zeros,
+        "nans": nans,
+        "infs": magnitudes.size - good - nans,
+        "histogram": histogram,
+    }
+
+
+def _wide(values: Any) -> Any:
+    """Return the values as float64: enough for every sum below, and wide enough not to overflow float32's squares."""
+    return values if values.dtype == numpy.float64 else values.astype(numpy.float64)
+
+
+def _magnitudes(values: Any) -> Any:
+    return numpy.abs(values.astype(numpy.complex128) if values.dtype.kind == "c" else _wide(values))
+
+
+def _norm(magnitudes: Any) -> float:
+    if not magnitudes.size:
+        return 0.0
+    largest = float(magnitudes.max())
+    if not 1e150 > largest > 1e-150:  # its square would leave float64's range (or it is 0, Inf or NaN)
+        if largest == 0.0 or not numpy.isfinite(largest):
+            return largest
+        scaled = (magnitudes / largest).reshape(-1)
+        return largest * float(numpy.sqrt(numpy.dot(scaled, scaled)))
+    flat = magnitudes.reshape(-1)
+    return float(numpy.sqrt(numpy.dot(flat, flat)))
+
+
+def _mean(values: Any) -> float:
+    mean = float(values.mean())
+    # The sum can overflow where the mean does not.
+    return mean if numpy.isfinite(mean) else float((values / values.size).sum())
+
+
+def _std(values: Any, mean: float) -> float:
+    return _norm(numpy.abs(values - mean)) / float(values.size) ** 0.5
+
+
+def _histogram(magnitudes: Any) -> tuple[tuple[tuple[int, int], ...], int]:
+    """Return the counts by power of two of the non-zero magnitudes, and how many are zero."""
+    nonzero = magnitudes[magnitudes != 0]
+    zeros = int(magnitudes.size - nonzero.size)
+    if not nonzero.size:
+        return (), zeros
+    exponents = numpy.frexp(nonzero)[1] - 1
+    lowest = int(exponents.min())
+    counts = numpy.bincount(exponents - lowest)
+    return tuple((lowest + i, int(n)) for i, n in enumerate(counts.tolist()) if n), zeros
+
+
+def _preview(values: Any) -> str:
+    first = values.flat[:_PREVIEW]
+    text = ", ".join(_element(v) for v in first.tolist())
+    return f"[{text}{', ...' if values.size > _PREVIEW else ''}]"
+
+
+def _element(value: Any) -> str:
+    if isinstance(value, (float, complex)):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def norm_of(array: Any) -> float:
+    """Return the 2-norm of an array, computed in float64.
+
+    Parameters
+    ----------
+    array : array_like
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> norm_of([3.0, 4.0])
+    5.0
+    """
+    with numpy.errstate(all="ignore"):
+        return _norm(_magnitudes(numpy.asarray(array)))
+
+
+def count_bad(array: Any) -> tuple[int, int]:
+    """Return how many elements are NaN, and how many infinite.
+
+    Parameters
+    ----------
+    array : array_like
+
+    Returns
+    -------
+    tuple of int
+
+    Examples
+    --------
+    >>> count_bad([1.0, float("nan"), float("inf")])
+    (1, 1)
+    """
+    values = numpy.asarray(array)
+    if values.dtype.kind not in "fc" or bool(numpy.isfinite(values).all()):
+        return 0, 0
+    return int(numpy.count_nonzero(numpy.isnan(values))), int(numpy.count_nonzero(numpy.isinf(values)))
+
+
+def format_shape(shape: tuple[int, ...] | None) -> str:
+    """Return a shape as it is shown everywhere.
+
+    Parameters
+    ----------
+    shape : tuple of int or None
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> format_shape((3, 4)), format_shape(()), format_shape(None)
+    ('(3, 4)', '()', '?')
+    """
+    return "?" if shape is None else "(" + ", ".join(map(str, shape)) + ")"

@@ -1,0 +1,583 @@
+"""Losses. Operators take the reduction as PyTorch's nodes save it: 0 none, 1 mean, 2 sum."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import device
+from .activations import need_floating
+from .registry import METHODS, OPERATORS, operator
+
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+NONE, MEAN, SUM = 0, 1, 2
+
+
+def reduction_code(reduction: str) -> int:
+    """Return the number of a reduction.
+
+    Raises
+    ------
+    ValueError
+        If it is not 'none', 'mean' or 'sum'.
+    """
+    try:
+        return REDUCTIONS[reduction]
+    except KeyError:
+        raise ValueError(f"{reduction} is not a valid value for reduction\nUse 'none', 'mean' or 'sum'.") from None
+
+
+def reduced(xp: Any, losses: Any, reduction: int) -> Any:
+    """Return the losses, their mean or their sum."""
+    if reduction == NONE:
+        return losses
+    total = xp.add.reduce(losses, axis=None)
+    return total if reduction == SUM else total / losses.dtype.type(max(losses.size, 1)) if losses.size else losses.mean()
+
+
+# --- negative log-likelihood ------------------------------------------------------------------------------------------
+
+
+def _check_nll(self: Any, target: Any, weight: Any) -> None:
+    if target.dtype.kind not in "iu":
+        raise RuntimeError(
+            f'"nll_loss_out_frame" not implemented for targets of dtype {target.dtype}: expected class indices\n'
+            "Convert them with .long()."
+        )
+    if self.ndim == 0 or self.ndim > 1 and target.shape != (self.shape[0], *self.shape[2:]) or (
+        self.ndim == 1 and target.ndim != 0
+    ):
+        if self.ndim and target.ndim and self.shape[0] != target.shape[0]:
+            raise ValueError(
+                f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]}).\n"
+                f"The input has shape {list(self.shape)}, the target {list(target.shape)}."
+            )
+        raise RuntimeError(
+            f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)})\n"
+            "The input has the classes in dimension 1 (0 if it has one dimension); the target has no such dimension."
+        )
+    classes = self.shape[1 if self.ndim > 1 else 0]
+    if weight is not None and weight.shape != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {list(weight.shape)}"
+        )
+
+
+def _classes(xp: Any, classes: int, target: Any, ignore_index: int) -> tuple[Any, Any]:
+    """Return (class indices that are safe to use, mask of those that count or None if all do)."""
+    if type(target) is device.ndarray:
+        # On the host a look at the extremes tells whether all are classes; on a GPU it would wait for the device.
+        if not target.size:
+            return target, None
+        low, high = int(target.min()), int(target.max())
+        if low >= 0 and high < classes and not low <= ignore_index <= high:
+            return target, None
+        wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
+        if wrong.any():
+            raise IndexError(
+                f"Target {int(target[wrong].flat[0])} is out of bounds.\n"
+                f"There are {classes} classes: targets are 0 to {classes - 1}, or ignore_index ({ignore_index})."
+            )
+    kept = target != ignore_index
+    return xp.where(kept, target, 0), kept
+
+
+def _positions(xp: Any, shape: tuple[int, ...], target: Any) -> tuple[Any, ...]:
+    """Return the index of the target's class at every position of an array of `shape`."""
+    if len(shape) == 1:
+        return (target,)
+    if len(shape) == 2:
+        return (xp.arange(shape[0]), target)
+    places = []
+    for axis, size in enumerate(target.shape):
+        around = [1] * target.ndim
+        around[axis] = size
+        places.append(xp.arange(size).reshape(around))
+    return (places[0], target, *places[1:])
+
+
+def _class_weights(weight: Any, safe: Any, kept: Any) -> Any:
+    """Return the weight of each target, None if all weigh 1."""
+    if weight is None:
+        return kept
+    chosen = weight[safe]
+    return chosen if kept is None else chosen * kept
+
+
+def _total_weight(xp: Any, safe: Any, weights: Any, kind: Any) -> Any:
+    return kind.type(safe.size) if weights is None else xp.add.reduce(weights, axis=None, dtype=kind)
+
+
+def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    need_floating("nll_loss_out_frame", self)
+    _check_nll(self, target, weight)
+    safe, kept = _classes(xp, self.shape[1 if self.ndim > 1 else 0], target, ignore_index)
+    losses = -self[_positions(xp, self.shape, safe)]
+    weights = _class_weights(weight, safe, kept)
+    if kept is not None:
+        losses = xp.where(kept, losses, 0)
+    if weight is not None:
+        losses = losses * weights
+    if reduction == NONE:
+        return losses
+    total = xp.add.reduce(losses, axis=None)
+    if reduction == SUM:
+        return total
+    return _quotient(xp, total, _total_weight(xp, safe, weights, self.dtype))
+
+
+def _quotient(xp: Any, total: Any, count: Any) -> Any:
+    # 0 / 0, where every target is ignored, is NaN in PyTorch as well, and no reason for a warning.
+    return xp.where(count == 0, math.nan, total) / xp.where(count == 0, 1, count).astype(total.dtype)
+
+
+def _nll_backward(
+    xp: Any, grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int
+) -> Any:
+    shape, kind = self.shape, self.dtype
+    safe, kept = _classes(xp, shape[1 if len(shape) > 1 else 0], target, ignore_index)
+    weights = _class_weights(weight, safe, kept)
+    each = -grad_output
+    if reduction == MEAN:
+        total = _total_weight(xp, safe, weights, kind)
+        each = each / total if weights is None and safe.size else _quotient(xp, each, total)
+    result = xp.zeros(shape, dtype=kind)
+    result[_positions(xp, shape, safe)] = each if weights is None else xp.where(weights == 0, 0, each * weights)
+    return result
+
+
+def _nll_samples(*shape: int, weighted: bool) -> Any:
+    def samples(make: Any) -> Any:
+        from ..creation import tensor
+
+        classes = shape[1]
+        size = (shape[0], *shape[2:])
+        count = math.prod(size)
+        target = tensor([i % classes for i in range(count)]).reshape(*size)
+        weight = (make(classes, low=0.5, high=2.0).detach(),) if weighted else ()
+        return [((make(*shape), target, *weight, r, i), {}) for r in (NONE, MEAN, SUM) for i in (-100, 1)]
+
+    return samples
+
+
+# One operator without class weights and one with: tensors that are always there are recorded faster. One node name for
+# rows of classes and one for images of them, as in PyTorch.
+for _suffix, _node, _shape in (("", "NllLossBackward0", (4, 3)), ("2d", "NllLoss2DBackward0", (2, 3, 2, 2))):
+    operator(
+        f"nll_loss{_suffix}.plain(Tensor self, Tensor target, int reduction, int ignore_index)",
+        lambda xp, self, target, reduction, ignore_index: _nll(xp, self, target, None, reduction, ignore_index),
+        method=False,
+        node=_node,
+        derivatives={
+            "self": lambda g, self, target, reduction, ignore_index, F: F.nll_loss_backward(
+                g, self, target, None, reduction, ignore_index
+            ),
+        },
+        doc="Return minus the entry of each target's class.",
+        samples=_nll_samples(*_shape, weighted=False),
+        supports="f",
+    )
+    operator(
+        f"nll_loss{_suffix}.weighted(Tensor self, Tensor target, Tensor weight, int reduction, int ignore_index)",
+        _nll,
+        method=False,
+        node=_node,
+        derivatives={
+            "self": lambda g, self, target, weight, reduction, ignore_index, F: F.nll_loss_backward(
+                g, self, target, weight, reduction, ignore_index
+            ),
+        },
+        doc="Return minus the entry of each target's class, times the weight of the class.",
+        samples=_nll_samples(*_shape, weighted=True),
+        supports="f",
+    )
+operator(
+    "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
+    "int ignore_index)",
+    _nll_backward,
+    method=False,
+    public_name=False,
+    derivatives={
+        "grad_output": lambda g, target, weight, reduction, ignore_index: nll(
+            g, target, weight, reduction, ignore_index
+        ),
+    },
+    doc="The adjoint of nll_loss.",
+)
+
+
+def nll(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    """Run the operator for the given arguments, on tensors or arrays."""
+    if not hasattr(self, "_array"):
+        return _nll(device.array_module(self), self, target, weight, reduction, ignore_index)
+    name = "nll_loss" if self._array.ndim <= 2 else "nll_loss2d"
+    if weight is None:
+        return OPERATORS[name + ".plain"].function(self, target, reduction, ignore_index)
+    return OPERATORS[name + ".weighted"].function(self, target, weight, reduction, ignore_index)
+
+
+_nll_plain = OPERATORS["nll_loss.plain"].function
+
+
+def nll_loss(
+    input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean"
+) -> Any:
+    """Return minus the log-probability of each target's class, reduced.
+
+    Parameters
+    ----------
+    input : Tensor
+        Log-probabilities of shape (C), (N, C) or (N, C, d1, d2, ...).
+    target : Tensor
+        Class indices of shape (), (N) or (N, d1, d2, ...).
+    weight : Tensor, optional
+        One weight a class; ``"mean"`` divides by the sum of the targets' weights.
+    ignore_index : int
+        A target that does not count.
+    reduction : {"mean", "sum", "none"}
+
+    Raises
+    ------
+    IndexError
+        If a target is no class.
+    ValueError
+        If the batch sizes differ.
+    """
+    return nll(input, target, weight, reduction_code(reduction), ignore_index)
+
+
+# --- cross-entropy ----------------------------------------------------------------------------------------------------
+
+
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Return the cross-entropy of unnormalised log-probabilities and targets: log_softmax, then nll_loss.
+
+    Parameters
+    ----------
+    input : Tensor
+        Scores of shape (C), (N, C) or (N, C, d1, d2, ...).
+    target : Tensor
+        Class indices of shape (), (N) or (N, d1, ...); or class probabilities of the shape of `input`.
+    weight : Tensor, optional
+        One weight a class.
+    ignore_index : int
+        A target that does not count; for class indices only.
+    reduction : {"mean", "sum", "none"}
+    label_smoothing : float
+        Share of the target that is spread over all classes, in [0, 1].
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.cross_entropy(gs.tensor([[0.0, 0.0]]), gs.tensor([1]))
+    tensor(0.6931)
+    """
+    code = reduction_code(reduction)
+    array, wanted = input._array, target._array
+    logs = OPERATORS["log_softmax.int"].function(input, 1 if array.ndim > 1 else 0)
+    if wanted.dtype.kind == "f" and wanted.shape == array.shape:
+        return _probability_loss(logs, target, weight, code, label_smoothing)
+    if not label_smoothing:
+        return nll(logs, target, weight, code, ignore_index)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    return _smoothed_loss(logs, target, weight, code, ignore_index, label_smoothing)
+
+
+def _per_class(weight: Any, ndim: int) -> Any:
+    return weight if ndim == 1 else weight.reshape((1, -1) + (1,) * (ndim - 2))
+
+
+def _probability_loss(logs: Any, target: Any, weight: Any, code: int, smoothing: float) -> Any:
+    shape = logs._array.shape
+    axis = 1 if len(shape) > 1 else 0
+    if not 0.0 <= smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {smoothing}")
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / shape[axis]
+    product = logs * target
+    if weight is not None:
+        product = product * _per_class(weight, len(shape))
+    if code == NONE:
+        return -product.sum(axis)
+    total = -product.sum()
+    return total if code == SUM else total / max(math.prod(shape) // shape[axis], 1)
+
+
+def _smoothed_loss(logs: Any, target: Any, weight: Any, code: int, ignore: int, smoothing: float) -> Any:
+    shape = logs._array.shape
+    axis = 1 if len(shape) > 1 else 0
+    sharp = nll(logs, target, weight, code, ignore)
+    spread = -(logs if weight is None else logs * _per_class(weight, len(shape))).sum(axis)
+    kept = target != ignore
+    spread = spread * kept.to(logs.dtype)
+    if code != NONE:
+        spread = spread.sum()
+    if code == MEAN:
+        count = kept if weight is None else weight[target * kept] * kept
+        spread = spread / count.sum().to(logs.dtype)
+    return sharp * (1 - smoothing) + spread * (smoothing / shape[axis])
+
+
+# --- regression -------------------------------------------------------------------------------------------------------
+
+
+def _share(g: Any, reduction: int, shape: Any) -> Any:
+    """Return the gradient of each loss before the reduction."""
+    return g / max(math.prod(shape), 1) if reduction == MEAN else g
+
+
+def _pointwise(name: str, function: Any, derivative: Any, doc: str, extra: str = "", samples: Any = None) -> None:
+    """Declare a loss of `self - target`: ``function(xp, difference, *extra)`` and its ``derivative(difference, F)``."""
+
+    def forward(xp: Any, self: Any, target: Any, reduction: int = MEAN, *more: Any) -> Any:
+        return reduced(xp, function(xp, self - target, *more), reduction)
+
+    def default(make: Any) -> Any:
+        return [((make(2, 3), make(2, 3, low=3.5, high=6.0), code), {}) for code in (NONE, MEAN, SUM)]
+
+    operator(
+        f"{name}(Tensor self, Tensor target, int reduction=1{extra})",
+        forward,
+        promote="numeric",
+        method=False,
+        public_name=False,
+        derivatives=derivative,
+        doc=doc,
+        samples=samples or default,
+        supports="f",
+    )
+
+
+def _of(slope: Any, sign: int, extra: bool = False) -> Any:
+    def formula(g: Any, self: Any, target: Any, reduction: int, F: Any) -> Any:
+        d = slope(self - target, F)
+        return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
+
+    def with_beta(g: Any, self: Any, target: Any, reduction: int, beta: Any, F: Any) -> Any:
+        d = slope(self - target, beta, F)
+        return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
+
+    return with_beta if extra else formula
+
+
+def _both(slope: Any, extra: bool = False) -> dict[str, Any]:
+    return {"self": _of(slope, 1, extra), "target": _of(slope, -1, extra)}
+
+
+def _huber(xp: Any, difference: Any, delta: Any) -> Any:
+    size = xp.absolute(difference)
+    return xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
+
+
+def _huber_slope(d: Any, delta: Any, F: Any) -> Any:
+    return F.where(F.abs(d) <= delta, d, F.sign(d) * delta)
+
+
+def _smooth_l1(xp: Any, difference: Any, beta: Any) -> Any:
+    size = xp.absolute(difference)
+    return size if beta == 0 else xp.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta)
+
+
+def _smooth_slope(d: Any, beta: Any, F: Any) -> Any:
+    return F.sign(d) if beta == 0 else F.where(F.abs(d) < beta, d / beta, F.sign(d))
+
+
+def _three_regions(make: Any) -> Any:
+    return [((make(2, 3), make(2, 3, low=3.5, high=6.0), c, b), {}) for c in (NONE, MEAN, SUM) for b in (0.5, 9.0)]
+
+
+_pointwise("mse_loss", lambda xp, d: d * d, _both(lambda d, F: d * 2), "Squared error.")
+_pointwise("smooth_l1_loss", _smooth_l1, _both(_smooth_slope, True),
+           "Absolute error, squared below `beta`.", ", float beta=1.0", _three_regions)  # fmt: skip
+
+
+def _huber_of(sign: int) -> Any:
+    return lambda g, self, target, reduction, delta, F: _share(
+        g, reduction, (self - target).shape
+    ) * _huber_slope(self - target, delta, F) * sign
+
+
+_pointwise("huber_loss", _huber, {"self": _huber_of(1), "target": _huber_of(-1)},
+           "Squared error, linear beyond `delta`.", ", float delta=1.0", _three_regions)  # fmt: skip
+
+
+def _bce_check(xp: Any, self: Any, target: Any) -> None:
+    if self.shape != target.shape:
+        raise ValueError(
+            f"Using a target size ({list(target.shape)}) that is different to the input size ({list(self.shape)}) is "
+            "deprecated. Please ensure they have the same size."
+        )
+
+
+def _binary_cross_entropy(xp: Any, self: Any, target: Any, weight: Any = None, reduction: int = MEAN) -> Any:
+    _bce_check(xp, self, target)
+    if type(self) is device.ndarray and self.size and not (self.min() >= 0 and self.max() <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1\nApply sigmoid() first, or use "
+                           "binary_cross_entropy_with_logits.")
+    # Logarithms are bounded below by -100, so that a certain wrong answer has a finite loss.
+    tiny = 1e-45 if self.dtype.itemsize < 8 else 5e-324
+    low = xp.maximum(xp.log(xp.maximum(self, tiny)), -100)
+    high = xp.maximum(xp.log1p(-xp.minimum(self, 1 - 1e-16)), -100)
+    high = xp.where(self == 1, -100, high)
+    low = xp.where(self == 0, -100, low)
+    losses = (target - 1) * high - target * low
+    if weight is not None:
+        losses = losses * weight
+    return reduced(xp, losses.astype(self.dtype, copy=False), reduction)
+
+
+def _bce_backward(g: Any, self: Any, target: Any, weight: Any, reduction: int, F: Any) -> Any:
+    scale = _share(g, reduction, self.shape)
+    if weight is not None:
+        scale = scale * weight
+    inside = self * (1 - self)
+    return scale * (self - target) / F.where(inside > 1e-12, inside, F.zeros_like(inside) + 1e-12)
+
+
+def _bce_target(g: Any, self: Any, target: Any, weight: Any, reduction: int, F: Any) -> Any:
+    scale = _share(g, reduction, target.shape)
+    if weight is not None:
+        scale = scale * weight
+    return scale * (F.log(1 - self) - F.log(self))
+
+
+operator(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1)",
+    _binary_cross_entropy,
+    method=False,
+    public_name=False,
+    derivatives={"self": _bce_backward, "target": _bce_target},
+    doc="Cross-entropy of probabilities and targets in [0, 1].",
+    samples=lambda make: [
+        ((make(2, 3, low=0.2, high=0.8), make(2, 3, low=0.1, high=0.9), None, code), {}) for code in (NONE, MEAN, SUM)
+    ],
+    supports="f",
+)
+
+
+def _bce_with_logits(
+    xp: Any, self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN
+) -> Any:
+    if self.shape != target.shape:
+        raise ValueError(f"Target size ({list(target.shape)}) must be the same as input size ({list(self.shape)})")
+    # log sigmoid(-x) = -softplus(x); both logarithms stay exact for large scores.
+    softplus = xp.logaddexp(-self, xp.zeros((), dtype=self.dtype))
+    if pos_weight is None:
+        losses = (1 - target) * self + softplus
+    else:
+        losses = (1 - target) * self + (1 + (pos_weight - 1) * target) * softplus
+    if weight is not None:
+        losses = losses * weight
+    return reduced(xp, losses, reduction)
+
+
+def _logits_slope(self: Any, target: Any, pos_weight: Any, F: Any) -> Any:
+    if pos_weight is None:
+        return F.sigmoid(self) - target
+    return (1 - target) * F.sigmoid(self) - pos_weight * target * F.sigmoid(-self)
+
+
+def _logits_backward(
+    g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any
+) -> Any:
+    slope = _share(g, reduction, self.shape) * _logits_slope(self, target, pos_weight, F)
+    return slope if weight is None else slope * weight
+
+
+def _logits_target(
+    g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any
+) -> Any:
+    slope = -self if pos_weight is None else -F.log_sigmoid(self) * (pos_weight - 1) - self
+    slope = _share(g, reduction, target.shape) * slope
+    return slope if weight is None else slope * weight
+
+
+operator(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
+    "int reduction=1)",
+    _bce_with_logits,
+    method=False,
+    public_name=False,
+    derivatives={"self": _logits_backward, "target": _logits_target},
+    doc="Cross-entropy of scores and targets in [0, 1].",
+    samples=lambda make: [
+        ((make(2, 3), make(2, 3, low=0.1, high=0.9), None, None, code), {}) for code in (NONE, MEAN, SUM)
+    ] + [((make(2, 3), make(2, 3, low=0.1, high=0.9), make(3).detach(), make(3, low=0.5, high=2.0).detach(), 1), {})],
+    supports="f",
+)
+
+
+def _kl_div(xp: Any, self: Any, target: Any, reduction: int = MEAN, log_target: bool = False) -> Any:
+    if log_target:
+        losses = xp.exp(target) * (target - self)
+    else:
+        logs = xp.log(xp.where(target > 0, target, 1))
+        losses = xp.where(target > 0, target * logs, xp.where(target == 0, 0, math.nan)) - target * self
+    return reduced(xp, losses.astype(self.dtype, copy=False), reduction)
+
+
+def _kl_self(g: Any, self: Any, target: Any, reduction: int, log_target: bool, F: Any) -> Any:
+    weight = -(F.exp(target) if log_target else target)
+    return _share(g, reduction, (self + target).shape) * weight
+
+
+def _kl_target(g: Any, self: Any, target: Any, reduction: int, log_target: bool, F: Any) -> Any:
+    if log_target:
+        slope = F.exp(target) * (target - self + 1)
+    else:
+        positive = target > 0
+        logs = F.log(F.where(positive, target, F.ones_like(target))) + 1 - self
+        slope = F.where(positive, logs, F.zeros_like(logs))
+    return _share(g, reduction, slope.shape) * slope
+
+
+operator(
+    "kl_div(Tensor self, Tensor target, int reduction=1, bool log_target=False)",
+    _kl_div,
+    method=False,
+    public_name=False,
+    derivatives={"self": _kl_self, "target": _kl_target},
+    doc="Kullback-Leibler divergence of a target distribution and log-probabilities.",
+    samples=lambda make: [
+        ((make(2, 3), make(2, 3, low=0.1, high=0.9), code, logs), {})
+        for code in (NONE, MEAN, SUM)
+        for logs in (False, True)
+    ],
+    supports="f",
+)
+
+
+# --- with reductions by name ------------------------------------------------------------------------------------------
+
+
+def warn_broadcast(name: str, input: Any, target: Any) -> None:
+    """Warn, as PyTorch does, where the target has another shape than the input."""
+    if input._array.shape != target._array.shape:
+        import warnings
+
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def l1(input: Any, target: Any, reduction: str) -> Any:
+    """Return the absolute error, reduced, from the operators PyTorch makes it of."""
+    code = reduction_code(reduction)
+    losses = METHODS["abs"](input - target)
+    return losses if code == NONE else losses.mean() if code == MEAN else losses.sum()
+
+
+del _suffix, _node, _shape
