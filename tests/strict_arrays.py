@@ -18,15 +18,22 @@ from gradscope.runtime.device import Backend, register_backend
 __all__ = ["HostAccessError", "StrictArray", "strict", "to_strict"]
 
 # numpy.<name> without a cupy.<name> (CuPy 13.6), as far as array code might want them.
-MISSING = frozenset(
-    """
+_MISSING = """
     acos acosh apply_over_axes asin asinh asmatrix astype atan atan2 atanh bitwise_count bitwise_invert
     bitwise_left_shift bitwise_right_shift block bool concat cumulative_prod cumulative_sum einsum_path errstate
     geomspace histogram_bin_edges insert isdtype long longdouble matrix matrix_transpose matvec memmap nanpercentile
     nanquantile ndenumerate nditer permute_dims pow put_along_axis seterr spacing trapezoid unique_all unique_counts
     unique_inverse unique_values unstack vecdot vecmat vectorize
-""".split()
-)
+"""
+MISSING = frozenset(_MISSING.split())
+_BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+_UNARY = "eq ne lt le gt ge neg pos abs invert"
+# Methods that both array classes have.
+_METHODS = """
+    all any argmax argmin argpartition argsort astype clip conj conjugate copy cumprod cumsum diagonal dot fill flatten
+    max mean min nonzero partition prod put ravel repeat reshape round searchsorted sort squeeze std sum swapaxes take
+    trace transpose var view
+"""
 # The reductions and scatters that CuPy's ufuncs have.
 REDUCING = frozenset(["add", "multiply"])
 SCATTERING = frozenset(["add", "subtract", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"])
@@ -60,9 +67,10 @@ class StrictArray:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         # `numpy.float64(2) * array` arrives here; a NumPy scalar is a number, not an array.
-        if method == "__call__" and all(isinstance(i, (StrictArray, numpy.generic)) for i in inputs) and not kwargs:
-            if any(isinstance(i, numpy.generic) for i in inputs):
-                return call(ufunc, inputs, {})
+        numbers = [isinstance(i, numpy.generic) for i in inputs]
+        arrays = [isinstance(i, StrictArray) for i in inputs]
+        if method == "__call__" and not kwargs and any(numbers) and sum(numbers) + sum(arrays) == len(inputs):
+            return call(ufunc, inputs, {})
         return self._refuse(f"numpy.{ufunc.__name__}()")
 
     def __bool__(self) -> bool:
@@ -116,7 +124,7 @@ class StrictArray:
     def __getitem__(self, key: Any) -> StrictArray:
         key = bare_key(key)
         # A 0-d result stays an array that shares the memory, as on a GPU.
-        if key is not Ellipsis and not any(k is Ellipsis for k in key):
+        if not any(k is Ellipsis for k in key):
             key = (*key, Ellipsis)
         return wrap(self._data[key], (self,))
 
@@ -186,14 +194,9 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
 
 def add_operators() -> None:
     """Give StrictArray the arithmetic of ndarray, in-place forms too, and its methods that CuPy has."""
-    names = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift divmod".split()
-    binary = [f"__{p}{n}__" for n in names for p in ("", "r")] + [f"__{n}__" for n in "eq ne lt le gt ge".split()]
-    unary = [f"__{n}__" for n in "neg pos abs invert".split()]
-    methods = (
-        "all any argmax argmin argpartition argsort astype clip conj conjugate copy cumprod cumsum diagonal dot fill "
-        "flatten max mean min nonzero partition prod put ravel repeat reshape round searchsorted sort squeeze std sum "
-        "swapaxes take trace transpose var view"
-    ).split()
+    names = _BINARY.split()
+    binary = [f"__{p}{n}__" for n in names for p in ("", "r")]
+    unary = [f"__{n}__" for n in _UNARY.split()]
 
     def delegate(name: str) -> Any:
         def method(self: StrictArray, *args: Any, **kwargs: Any) -> Any:
@@ -212,9 +215,9 @@ def add_operators() -> None:
 
         return method
 
-    for name in [*binary, *unary, *methods]:
+    for name in [*binary, *unary, *_METHODS.split()]:
         setattr(StrictArray, name, delegate(name))
-    for name in names[:-1]:
+    for name in names:
         setattr(StrictArray, f"__i{name}__", inplace(f"__i{name}__"))
 
 

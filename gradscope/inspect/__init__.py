@@ -35,7 +35,7 @@ from .records import (
 if TYPE_CHECKING:
     from .breakpoints import Breakpoint, BreakpointError
     from .debugger import Debugger, SessionError, debug
-    from .graph import execution_order, graph
+    from .graph_model import execution_order, graph
     from .statistics import summarize
     from .tracking import track
 
@@ -67,8 +67,8 @@ _LAZY = {
     "Debugger": "debugger",
     "SessionError": "debugger",
     "debug": "debugger",
-    "execution_order": "graph",
-    "graph": "graph",
+    "execution_order": "graph_model",
+    "graph": "graph_model",
     "summarize": "statistics",
     "track": "tracking",
 }

@@ -56,7 +56,9 @@ def numpy_dtype(kind: Any) -> numpy.dtype:
     return dtypes.default_dtype.numpy if kind is None else dtypes.to_dtype(kind).numpy
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
     """Return a leaf with a copy of `data`.
 
     Parameters
@@ -283,8 +285,13 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a 0-d tensor of the default dtype."""
-    return full((), value, dtype=dtypes.get_default_dtype() if dtype is None else dtype, device=device,
-                requires_grad=requires_grad)
+    return full(
+        (),
+        value,
+        dtype=dtypes.get_default_dtype() if dtype is None else dtype,
+        device=device,
+        requires_grad=requires_grad,
+    )
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:

@@ -43,8 +43,17 @@ class dtype:  # noqa: N801 - PyTorch's name
         Bytes an element.
     """
 
-    __slots__ = ("category", "is_complex", "is_floating_point", "is_signed", "itemsize", "kind", "legacy_name", "name",
-                 "numpy")
+    __slots__ = (
+        "category",
+        "is_complex",
+        "is_floating_point",
+        "is_signed",
+        "itemsize",
+        "kind",
+        "legacy_name",
+        "name",
+        "numpy",
+    )
 
     def __init__(self, name: str, numpy_dtype: np.dtype, legacy_name: str) -> None:
         self.name = name

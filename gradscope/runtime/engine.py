@@ -699,7 +699,10 @@ def grad(
     captures = [target_edge(t, i) for i, t in enumerate(targets)]
     task = GraphTask(roots, grads, keep_graph=keep, create_graph=create_graph, captures=captures)
     run_task(task)
-    return tuple(_result(g, t, i, allow_unused, materialize_grads) for i, (g, t) in enumerate(zip(task.captured, targets, strict=True)))
+    return tuple(
+        _result(g, t, i, allow_unused, materialize_grads)
+        for i, (g, t) in enumerate(zip(task.captured, targets, strict=True))
+    )
 
 
 def _result(grad: Any, target: Any, index: int, allow_unused: bool, materialize: bool) -> Any:
@@ -782,12 +785,18 @@ def root_edges(tensors: Sequence[Any], grads: Any, create_graph: bool) -> tuple[
     for index, (tensor, grad) in enumerate(zip(tensors, given, strict=True)):
         edge = (tensor.node, tensor.output_nr) if isinstance(tensor, GradientEdge) else edge_of(tensor)
         if edge is None:
+            if tensor._flags & state.VOLATILE:
+                raise RuntimeError(
+                    "calling backward on a volatile variable\nNothing computed from a volatile tensor is recorded."
+                )
             raise RuntimeError(
                 f"element {index} of tensors does not require grad and does not have a grad_fn\n"
                 f"It has shape {list(tensor.shape)}: it was computed under no_grad, from tensors that do not require "
                 "grad, or was detached (detach(), item(), numpy(), argmax())."
             )
         roots.append(edge)
+        if grad is None and edge[0].seedless:
+            grad = _wrap(device.array_module(tensor._array).zeros(*edge_spec(tensor)))
         seed = _seed(tensor, grad, index, create_graph)
         seeds.append(seed if create_graph else seed._array)
     return roots, seeds
@@ -796,7 +805,7 @@ def root_edges(tensors: Sequence[Any], grads: Any, create_graph: bool) -> tuple[
 def _seed(tensor: Any, grad: Any, index: int, create_graph: bool) -> Any:
     shape, kind = edge_spec(tensor)
     if grad is None:
-        if isinstance(tensor, GradientEdge) and shape != () or tensor_size(shape) != 1:
+        if (isinstance(tensor, GradientEdge) and shape != ()) or tensor_size(shape) != 1:
             raise RuntimeError(
                 f"grad can be implicitly created only for scalar outputs\nOutput {index} has shape {list(shape)}: "
                 "reduce it (.sum(), .mean()), or pass its gradient."

@@ -23,10 +23,16 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import state
+from .errors import SavedTensorModifiedError
+
+if TYPE_CHECKING:
+    from .engine import GraphTask
+    from .graph import Node
 
 __all__ = [
     "CallSite",
@@ -57,53 +63,42 @@ __all__ = [
 ]
 
 
+@dataclass(slots=True, eq=False)
 class Event:
-    """Base of all events. Fields are listed in ``__slots__``, in the order of the constructor."""
-
-    __slots__ = ()
-
-    def __init_subclass__(cls) -> None:
-        names = cls.__slots__
-        body = "; ".join(f"self.{n} = {n}" for n in names if n not in cls._defaulted())
-        defaults = "; ".join(f"self.{n} = {v}" for n, v in cls._defaulted().items())
-        arguments = ", ".join(n for n in names if n not in cls._defaulted())
-        scope: dict[str, Any] = {}
-        exec(f"def __init__(self, {arguments}):\n {'; '.join(filter(None, (body, defaults)))}", scope)
-        cls.__init__ = scope["__init__"]  # type: ignore[method-assign]
-
-    @classmethod
-    def _defaulted(cls) -> dict[str, str]:
-        return {}
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{n}={getattr(self, n)!r}" for n in self.__slots__)
-        return f"{type(self).__name__}({fields})"
+    """Base of all events."""
 
 
+@dataclass(slots=True, eq=False)
 class GraphTaskStarted(Event):
     """A backward() or grad() is about to run its first node."""
 
-    __slots__ = ("task",)
+    task: GraphTask
 
 
+@dataclass(slots=True, eq=False)
 class GraphTaskFinished(Event):
     """A backward() or grad() ran to its end."""
 
-    __slots__ = ("task",)
+    task: GraphTask
 
 
+@dataclass(slots=True, eq=False)
 class GraphTaskFailed(Event):
     """A backward() or grad() ended by `error`."""
 
-    __slots__ = ("task", "error")
+    task: GraphTask
+    error: BaseException
 
 
+@dataclass(slots=True, eq=False)
 class NodeReady(Event):
     """All gradients a node waits for have arrived."""
 
-    __slots__ = ("task", "node")
+    task: GraphTask
+    node: Node
 
 
+@dataclass(slots=True, eq=False)
 class NodeEntered(Event):
     """A node is about to run, after its tensor hooks.
 
@@ -111,64 +106,93 @@ class NodeEntered(Event):
     assigning an entry replaces that gradient. Setting ``skip = True`` leaves the node out: its results are None.
     """
 
-    __slots__ = ("task", "node", "grad_outputs", "skip")
+    task: GraphTask
+    node: Node
+    grad_outputs: list[Any]
+    skip: bool = False
 
-    @classmethod
-    def _defaulted(cls) -> dict[str, str]:
-        return {"skip": "False"}
 
-
+@dataclass(slots=True, eq=False)
 class NodeExited(Event):
     """A node has run. ``grad_inputs`` (one per entry of ``next_functions``) may be assigned."""
 
-    __slots__ = ("task", "node", "grad_outputs", "grad_inputs")
+    task: GraphTask
+    node: Node
+    grad_outputs: list[Any]
+    grad_inputs: list[Any]
 
 
+@dataclass(slots=True, eq=False)
 class GradientCaptured(Event):
     """grad() took the gradient of its input number `index`."""
 
-    __slots__ = ("task", "node", "index", "grad")
+    task: GraphTask
+    node: Node
+    index: int
+    grad: Any
 
 
+@dataclass(slots=True, eq=False)
 class GradientAccumulated(Event):
     """`grad` has been added into ``variable.grad``."""
 
-    __slots__ = ("task", "variable", "grad")
+    task: GraphTask
+    variable: Any
+    grad: Any
 
 
+@dataclass(slots=True, eq=False)
 class HookCalled(Event):
     """A hook of `kind` ("tensor", "retain_grad", "pre", "post", "post_accumulate") has run on `node`."""
 
-    __slots__ = ("task", "node", "kind", "hook")
+    task: GraphTask
+    node: Node
+    kind: str
+    hook: Callable[..., Any]
 
 
+@dataclass(slots=True, eq=False)
 class TensorSaved(Event):
     """`node` saved `tensor` under `name`, at `version`."""
 
-    __slots__ = ("node", "name", "tensor", "version")
+    node: Node
+    name: str
+    tensor: Any
+    version: int | None
 
 
+@dataclass(slots=True, eq=False)
 class TensorUnpacked(Event):
     """`node` unpacked what it saved as `name`, which was at `version`."""
 
-    __slots__ = ("node", "name", "version")
+    node: Node
+    name: str
+    version: int | None
 
 
+@dataclass(slots=True, eq=False)
 class TensorReleased(Event):
     """`node` let go of what it saved as `name`."""
 
-    __slots__ = ("node", "name")
+    node: Node
+    name: str
 
 
+@dataclass(slots=True, eq=False)
 class OperatorRecorded(Event):
     """An operator has been recorded in the graph.
 
     ``inputs`` are its tensor arguments, ``outputs`` its results; ``call_site`` is None unless a listener asked.
     """
 
-    __slots__ = ("node", "name", "inputs", "outputs", "call_site")
+    node: Node | None
+    name: str
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    call_site: CallSite | None
 
 
+@dataclass(slots=True, eq=False)
 class VersionBumped(Event):
     """`operator` wrote `tensor` in place; its memory is now at `version`.
 
@@ -176,47 +200,60 @@ class VersionBumped(Event):
     on.
     """
 
-    __slots__ = ("tensor", "operator", "version", "call_site", "requires_grad", "grad_mode")
+    tensor: Any
+    operator: str
+    version: int
+    call_site: CallSite | None
+    requires_grad: bool = False
+    grad_mode: bool = True
 
-    @classmethod
-    def _defaulted(cls) -> dict[str, str]:
-        return {"requires_grad": "False", "grad_mode": "True"}
 
-
+@dataclass(slots=True, eq=False)
 class VersionViolation(Event):
     """A saved tensor has been modified; `error` is about to be raised."""
 
-    __slots__ = ("error",)
+    error: SavedTensorModifiedError
 
 
+@dataclass(slots=True, eq=False)
 class WriteRefused(Event):
     """An in-place write is not allowed; `error`, an InplaceError, is about to be raised."""
 
-    __slots__ = ("error",)
+    error: BaseException
 
 
+@dataclass(slots=True, eq=False)
 class ModuleForwardPre(Event):
     """`module` is about to run forward on `args`."""
 
-    __slots__ = ("module", "args")
+    module: Any
+    args: tuple[Any, ...]
 
 
+@dataclass(slots=True, eq=False)
 class ModuleForward(Event):
     """`module` has run forward."""
 
-    __slots__ = ("module", "args", "output")
+    module: Any
+    args: tuple[Any, ...]
+    output: Any
 
 
+@dataclass(slots=True, eq=False)
 class ModuleBackwardPre(Event):
     """The gradients of `module`'s outputs are there."""
 
-    __slots__ = ("module", "grad_output")
+    module: Any
+    grad_output: Any
 
 
+@dataclass(slots=True, eq=False)
 class ModuleBackward(Event):
     """The gradients of `module`'s inputs are there."""
 
-    __slots__ = ("module", "grad_input", "grad_output")
+    module: Any
+    grad_input: Any
+    grad_output: Any
 
 
 Listener = Callable[[Event], None]
@@ -374,7 +411,7 @@ def _line_of(code: CodeType, last: int) -> int:
 
 def capture_call_site(skip: int = 1, limit: int = 48) -> CallSite:
     """Return where the caller stands, `skip` frames up."""
-    raw = []
+    raw: list[tuple[CodeType, int]] = []
     frame: FrameType | None = sys._getframe(skip)
     while frame is not None and len(raw) < limit:
         raw.append((frame.f_code, frame.f_lasti))

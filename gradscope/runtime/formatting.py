@@ -37,8 +37,11 @@ def set_printoptions(
     ValueError
         If `profile` is not ``"default"``, ``"short"`` or ``"full"``.
     """
-    profiles: dict[str, tuple[int, float, int]] = {"default": (4, 1000, 3), "short": (2, 1000, 2),
-                                                   "full": (4, numpy.inf, 3)}
+    profiles: dict[str, tuple[int, float, int]] = {
+        "default": (4, 1000, 3),
+        "short": (2, 1000, 2),
+        "full": (4, numpy.inf, 3),
+    }
     if profile is not None:
         if profile not in profiles:
             raise ValueError(f"unknown profile {profile!r}\nUse one of: {', '.join(profiles)}.")

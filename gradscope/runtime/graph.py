@@ -90,6 +90,8 @@ class Node:
     node_name: str = "Node"
     saved_names: tuple[str, ...] = ()
     multi: bool = False
+    # Whether backward may start at the node without a gradient (stochastic functions).
+    seedless: bool = False
 
     edges: tuple[Edge | None, ...]
     extra: NodeExtra | None
@@ -193,7 +195,7 @@ class Node:
         for name in self.saved_names:
             value = getattr(self, "s_" + name)
             if isinstance(value, list):
-                found.extend(SavedTensor(self, name, i) for i in range(len(value)))
+                found.extend(SavedTensor(self, name, i) for i, item in enumerate(value) if is_saved(item))
             elif value is RELEASED or is_saved(value):
                 found.append(SavedTensor(self, name))
         return tuple(found)
@@ -238,8 +240,10 @@ class PackedTensor:
 
 def is_saved(value: Any) -> bool:
     """Whether a saved slot holds a tensor (and not a number, a shape or nothing)."""
-    return isinstance(value, (SavedResult, PackedTensor, device.ndarray)) or hasattr(value, "_array") or (
-        device.is_array(value)
+    return (
+        isinstance(value, (SavedResult, PackedTensor, device.ndarray))
+        or hasattr(value, "_array")
+        or (device.is_array(value))
     )
 
 
@@ -604,7 +608,9 @@ UNSHARED = _measure_unshared()
 
 def _as_gradient(grad: Any, variable: Any, held: int) -> Any:
     """Return `grad` itself if it can be taken over, else a copy laid out like the leaf."""
-    if held <= UNSHARED and grad.base is None and grad.strides == variable.strides and grad.flags.writeable:
+    # CuPy's flags know no `writeable`.
+    writeable = getattr(grad.flags, "writeable", True)
+    if held <= UNSHARED and grad.base is None and grad.strides == variable.strides and writeable:
         return grad
     if not variable.flags.c_contiguous and variable.size:
         copy = device.array_module(variable).empty_like(variable, dtype=grad.dtype)

@@ -345,5 +345,3 @@ class disable_saved_tensors_hooks(_GradMode):  # noqa: N801 - PyTorch's name
 
     def __exit__(self, *exc_info: object) -> None:
         state.local.saved_hooks_disabled = self._before
-
-

@@ -12,13 +12,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["GRAD", "INFERENCE", "VIEW", "VOLATILE", "local", "next_sequence"]
+__all__ = ["GRAD", "INFERENCE", "STOCHASTIC", "VIEW", "VOLATILE", "local", "next_sequence"]
 
 # Bits of Tensor._flags. Anything from VOLATILE up leaves the common path.
 GRAD = 1
 VIEW = 2
 VOLATILE = 4
 INFERENCE = 8
+# Drawn by a stochastic function (gradscope.autograd.legacy): has a node, though it does not require grad.
+STOCHASTIC = 16
 
 special: int = 0
 anomaly: bool = False

@@ -191,9 +191,7 @@ class Tensor:
 
     def is_set_to(self, other: Tensor) -> bool:
         """Whether both are the same view of the same memory."""
-        return (
-            self.data_ptr() == other.data_ptr() and self.shape == other.shape and self.stride() == other.stride()
-        )
+        return self.data_ptr() == other.data_ptr() and self.shape == other.shape and self.stride() == other.stride()
 
     # --- versions ---
 
@@ -224,18 +222,14 @@ class Tensor:
             self._record_write(counter, operator)
 
     def _record_write(self, counter: VersionCounter, operator: str) -> None:
-        site = events.call_site_if_wanted()
+        facts = (operator, counter.version, events.call_site_if_wanted(), self.requires_grad, state.local.grad_enabled)
         if counter.writes is None:
             counter.writes = []
         # The record kept with the counter holds no tensor, so that it keeps none alive.
-        record = events.VersionBumped(None, operator, counter.version, site)
-        record.requires_grad, record.grad_mode = self.requires_grad, state.local.grad_enabled
-        counter.writes.append(record)
+        counter.writes.append(events.VersionBumped(None, *facts))
         del counter.writes[:-16]
         if events.wanted(events.VersionBumped):
-            event = events.VersionBumped(self, operator, counter.version, site)
-            event.requires_grad, event.grad_mode = record.requires_grad, record.grad_mode
-            events.emit(event)
+            events.emit(events.VersionBumped(self, *facts))
 
     # --- autograd ---
 
@@ -245,7 +239,9 @@ class Tensor:
         if self._flags & state.GRAD:
             return True
         view = self._view
-        return view is not None and self._array.dtype.kind in "fc" and view.base.requires_grad
+        if view is None or self._flags & state.VOLATILE:
+            return False
+        return self._array.dtype.kind in "fc" and view.base.requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -334,6 +330,13 @@ class Tensor:
             output._view.site = events.call_site_if_wanted()
         output._flags |= state.VIEW
 
+    def _make_volatile(self) -> None:
+        """Take the history away: a volatile operand was written into this tensor."""
+        self._edge = None
+        if self._view is not None:
+            self._view.edge = None
+        self._flags = self._flags & ~state.GRAD | state.VOLATILE
+
     def _mark_inference(self) -> None:
         if self._view is None:
             self._flags |= state.INFERENCE
@@ -418,7 +421,9 @@ class Tensor:
 
     def _check_grad(self, value: Any) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad\nAssign a clone().")
         if value._array.dtype != self._array.dtype and self.grad_dtype is not None:
@@ -598,9 +603,7 @@ class Tensor:
         if force:
             return device.to_host(self._array)
         if self.requires_grad:
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-            )
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if type(self._array) is not device.ndarray:
             raise TypeError(
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "

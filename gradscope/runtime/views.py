@@ -17,7 +17,7 @@ from .storage import geometry_of
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["CopySlices", "ViewInfo", "check_inplace", "edge_of", "rebase"]
+__all__ = ["CopySlices", "ViewInfo", "check_inplace", "check_view", "edge_of", "rebase"]
 
 
 class ViewInfo:
@@ -188,14 +188,15 @@ def check_inplace(tensor: Tensor, recording: bool) -> None:
             )
             raise refuse(InplaceError(message, "leaf", tensor))
         if view is not None:
-            _check_view(tensor, view)
+            check_view(tensor, view)
     elif recording and view is not None:
-        _check_view(tensor, view)
+        check_view(tensor, view)
     if overlaps_itself(tensor._array):
         raise overlap_error()
 
 
-def _check_view(tensor: Tensor, view: ViewInfo) -> None:
+def check_view(tensor: Tensor, view: ViewInfo) -> None:
+    """Raise where the history of a written view could not be kept: views of leaves, multi-output views ..."""
     if view.creation != "default":
         raise refuse(InplaceError(_forbidden(view, indirect=False), view.creation, tensor, view))
     base = view.base
@@ -219,9 +220,7 @@ def _describe(tensor: Tensor) -> str:
 
 
 def _forbidden(view: ViewInfo, *, indirect: bool) -> str:
-    done = (
-        "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
-    )
+    done = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
     start = f"Output {view.output_nr} of {view.operator} is a view and {done}. "
     if view.creation == "no_grad":
         return (

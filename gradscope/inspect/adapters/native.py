@@ -168,7 +168,7 @@ class NativeObservation:
         if forward:
             handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
             handlers[events.ModuleForward] = lambda event: observer.module_left(event.module)
-            handlers[events.OperatorRecorded] = lambda event: observer.operator_recorded(event.node)
+            handlers[events.OperatorRecorded] = lambda event: event.node and observer.operator_recorded(event.node)
         if backward:
             handlers[events.GraphTaskStarted] = lambda event: observer.task_started(event.task)
             handlers[events.NodeEntered] = observer.node_entered

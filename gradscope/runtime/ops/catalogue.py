@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from .. import creation
+from .. import creation, random
 from ..tensor import finish_class
-from . import complexes, copies, matrices, pointwise, reductions, shapes
+from . import activations, complexes, copies, losses, matrices, pointwise, reductions, shapes, special
 from .registry import METHODS, OPERATORS, PUBLIC
 
 __all__ = ["FAMILIES", "OPERATORS", "PUBLIC"]
 
-FAMILIES = (pointwise, shapes, complexes, copies, reductions, matrices)
+FAMILIES = (pointwise, shapes, complexes, copies, reductions, matrices, special, activations, losses)
 
-for _name in creation.__all__:
-    PUBLIC.setdefault(_name, getattr(creation, _name))
+for _module in (creation, random):
+    for _name in _module.__all__:
+        PUBLIC.setdefault(_name, getattr(_module, _name))
 
 finish_class(METHODS)

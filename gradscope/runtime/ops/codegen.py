@@ -1,15 +1,19 @@
 """Compiles an operator's declaration into straight-line code.
 
-For each operator two functions are written out as source, much as ``dataclasses`` does, and compiled once: the function
-that a user calls, and the node's ``apply`` on bare arrays. What they would otherwise decide per call (how many tensors,
+For each operator two functions are written out as source, much as ``dataclasses`` does, and compiled at their first
+call: the function that a user calls, and the node's ``apply`` on bare arrays. What they would otherwise decide per call (how many tensors,
 what is saved, whether dtypes are brought together) is decided here. Their source is in ``linecache``, so tracebacks and
 debuggers show it. Everything rare goes to :mod:`gradscope.runtime.ops.general`, which does the same step by step.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import linecache
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -32,21 +36,59 @@ def build(op: Operator) -> None:
         op.node_class = build_node_class(op)
     if isinstance(op.forward, str):
         op.ufunc = getattr(numpy, op.forward)
-    source = function_source(op)
-    op.function = compile_function(source, op.name.replace(".", "_"), function_scope(op), op)
+    op.function = compile_function(partial(function_source, op), op.name.replace(".", "_"), function_scope(op), op)
     op.function.__doc__ = docstring(op)
+    op.function.__signature__ = call_signature(op)  # type: ignore[attr-defined]
     op.function.operator = op  # type: ignore[attr-defined]
     if op.inplace:
         op.inplace_function = general.make_inplace(op)
 
 
-def compile_function(source: str, name: str, scope: dict[str, Any], op: Operator) -> Any:
-    """Compile `source`, keep it for tracebacks, and return the function `name`."""
+def compile_function(make_source: Callable[[], str], name: str, scope: dict[str, Any], op: Operator) -> Any:
+    """Return the function `name` of the source that `make_source` writes.
+
+    It is written and compiled at its first call: until then its code is a stub that does so. Importing gradscope would
+    otherwise compile hundreds of functions of which a program uses twenty. The source is kept for tracebacks.
+    """
     filename = f"<gradscope operator {op.name}: {name}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    scope["__name__"] = op.family
-    exec(compile(source, filename, "exec"), scope)
-    return scope[name]
+    function = FunctionType(_STUB, scope, name)
+
+    def compile_now(*args: Any, **kwargs: Any) -> Any:
+        source = make_source()
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        local_scope: dict[str, Any] = {}
+        exec(compile(source, filename, "exec"), scope, local_scope)
+        real = local_scope[name]
+        function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
+        function.__code__ = real.__code__
+        return function(*args, **kwargs)
+
+    scope["__name__"] = function.__module__ = op.family
+    scope["compile_now"] = compile_now
+    return function
+
+
+def _stub(*args: Any, **kwargs: Any) -> Any:
+    return compile_now(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821 - in the function's own scope
+
+
+_STUB = _stub.__code__
+
+
+def call_signature(op: Operator) -> inspect.Signature:
+    """Return the signature of the operator's function, for help() and editors."""
+    kinds = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
+    parameters = [
+        inspect.Parameter(
+            p.name,
+            kinds[p.keyword_only],
+            default=inspect.Parameter.empty if p.default is None else ast.literal_eval(p.default),
+        )
+        for p in op.parameters
+    ]
+    if op.out:
+        parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+    return inspect.Signature(parameters)
 
 
 def docstring(op: Operator) -> str:
@@ -86,12 +128,11 @@ def build_node_class(op: Operator) -> type[Node]:
         "multi": op.multi,
         "saved_names": tuple(saved),
         "versioned_names": tuple(versioned),
-        "apply": compile_function(apply_source(op), "apply", scope, op),
+        "apply": compile_function(partial(apply_source, op), "apply", scope, op),
         "apply_graph": general.apply_graph,
     }
     if releasable:
-        lines = "\n".join(f"    n.s_{name} = RELEASED" for name in releasable)
-        body["release"] = compile_function(f"def release(n):\n{lines}\n", "release", {"RELEASED": RELEASED}, op)
+        body["release"] = compile_function(partial(release_source, releasable), "release", {"RELEASED": RELEASED}, op)
     if op.multi:
         body["output_specs"] = lambda n: n.outs
     for name in saved:
@@ -99,6 +140,11 @@ def build_node_class(op: Operator) -> type[Node]:
         if name in releasable:
             body[f"_raw_saved_{name}"] = property(general.raw_saved_getter(name))
     return type(op.node_name, (Node,), body)
+
+
+def release_source(names: list[str]) -> str:
+    """Write ``release(n)``: let go of the saved tensors."""
+    return "def release(n):\n    " + " = ".join(f"n.s_{name}" for name in names) + " = RELEASED\n"
 
 
 def apply_scope(op: Operator) -> dict[str, Any]:
@@ -263,7 +309,7 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
         defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in names)
         forward = f"plain({', '.join(values[: len(names)])}) if {defaults} else {forward}"
     lines.append(f"        r = {forward}")
-    lines.append(f"    except (ValueError, TypeError) as error: raise general.forward_error(op, {arguments}, error)")
+    lines.append(f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)")
     lines += [
         f"    if type(r) is not ndarray: r = array_module(x_{first}).asarray(r)",
         "    out = new(Tensor)",

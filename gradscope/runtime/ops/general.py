@@ -184,8 +184,11 @@ def link_view(op: Operator, source: Tensor, output: Tensor, nr: int = 0) -> None
 
 
 def wants_grad(operands: list[Any]) -> bool:
-    """Whether recording is on and an operand requires grad."""
-    return modes.grad_enabled and any(t.requires_grad for t in tensors_among(operands))
+    """Whether recording is on, an operand requires grad, and none is volatile."""
+    if not modes.grad_enabled:
+        return False
+    tensors = tensors_among(operands)
+    return any(t.requires_grad for t in tensors) and not any(t._flags & state.VOLATILE for t in tensors)
 
 
 def tensors_among(operands: list[Any]) -> list[Tensor]:
@@ -237,7 +240,8 @@ def make_node(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dic
         value = by_name[parameter.name]
         for tensor in value if isinstance(value, list) else [value]:
             is_tensor = isinstance(tensor, _scope["Tensor"])
-            edges.append(edge_of(tensor) if is_tensor and tensor.requires_grad else None)
+            takes_part = is_tensor and (tensor.requires_grad or tensor._flags & state.STOCHASTIC)
+            edges.append(edge_of(tensor) if takes_part else None)
     if not any(edge is not None for edge in edges):
         return None
     node: Any = op.node_class()  # type: ignore[misc]
@@ -448,11 +452,13 @@ def make_inplace(op: Operator) -> Callable[..., Any]:
     from . import codegen
 
     name = op.name.replace(".", "_") + "_"
-    parameters = codegen.signature(op).removesuffix(", *, out=None").removesuffix(", out=None")
-    names = ", ".join(p.name for p in op.parameters)
-    scope = {"op": op, "run_inplace": run_inplace}
-    source = f"def {name}({parameters}):\n    return run_inplace(op, ({names},))\n"
-    function = codegen.compile_function(source, name, scope, op)
+
+    def source() -> str:
+        parameters = codegen.signature(op).removesuffix(", *, out=None").removesuffix(", out=None")
+        names = ", ".join(p.name for p in op.parameters)
+        return f"def {name}({parameters}):\n    return run_inplace(op, ({names},))\n"
+
+    function = codegen.compile_function(source, name, {"op": op, "run_inplace": run_inplace}, op)
     function.__doc__ = f"In-place form of :func:`{op.name}`."
     return function
 
@@ -466,6 +472,8 @@ def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
     target: Tensor = operands[0]
     recording = wants_grad(operands)
     target._check_inplace(recording)
+    if op.write is not None:
+        return run_write(op, operands, bare, xp, recording)
     try:
         results = op.run_forward(xp, *bare)
     except (ValueError, TypeError) as error:
@@ -478,6 +486,16 @@ def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
     check_result(op, target._array, result)
     node = inplace_node(op, operands, aux) if recording else None
     return commit_inplace(op, target, result, node, operands)
+
+
+def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recording: bool) -> Tensor:
+    """Finish the in-place call of an operator that writes into the first array itself."""
+    node = inplace_node(op, operands, {}) if recording else None
+    try:
+        op.write(xp, *bare)  # type: ignore[misc]
+    except (ValueError, TypeError) as error:
+        raise forward_error(op, tuple(operands), error) from error
+    return commit_inplace(op, operands[0], None, node, operands)
 
 
 def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
@@ -498,11 +516,12 @@ def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
 
 
 def commit_inplace(op: Any, target: Tensor, result: Any, node: Any, operands: list[Any]) -> Tensor:
-    """Write `result`, bump the version, rebase the history onto `node`."""
-    device.copy_to(target._array, result)
-    target._bump(op.name + "_")
+    """Write `result` (None if it is written already), bump the version, rebase the history onto `node`."""
+    if result is not None:
+        device.copy_to(target._array, result)
+    target._bump(op.name.partition(".")[0] + "_")
     if flags_of(operands) & state.VOLATILE:
-        target._flags |= state.VOLATILE
+        target._make_volatile()
     if node is not None:
         target._rebase(node)
         if "result" in type(node).saved_names:
@@ -549,6 +568,8 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
     check_result(op, out._array, result)
     device.copy_to(out._array, result)
     out._bump(op.name)
+    if flags_of(operands) & state.VOLATILE:
+        out._make_volatile()
     return out
 
 
@@ -573,6 +594,13 @@ def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) ->
     mismatch = broadcast_mismatch(shapes) if op.promote else None
     text = mismatch or f"{op.name}(): {error}"
     return type_of_error(error)(f"{text}\nIn {op.name}({', '.join(described)}).")
+
+
+def retry(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Any:
+    """Finish an inlined call whose forward failed: other array modules go step by step, the rest is a wrong call."""
+    if any(type(getattr(a, "_array", None)) not in (device.ndarray, type(None)) for a in arguments):
+        return run(op, arguments)
+    raise forward_error(op, arguments, error) from error
 
 
 def type_of_error(error: Exception) -> type[Exception]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtype import BY_NUMPY
 from .arrays import conj
-from .registry import METHODS, operator, public
+from .registry import METHODS, OPERATORS, operator, public
 
 
 def _need(condition: bool, message: str) -> None:
@@ -149,28 +150,69 @@ def _batched(self: Any, other: Any) -> Any:
 METHODS["__matmul__"] = matmul
 
 
-def _linear(xp: Any, input: Any, weight: Any, bias: Any = None) -> Any:
-    _need(input.ndim > 0 and input.shape[-1] == weight.shape[-1],
-          f"mat1 and mat2 shapes cannot be multiplied ({list(input.shape)} and {list(reversed(weight.shape))})")
+def _linear(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
+    _check_linear(input, weight)
     result = xp.matmul(input, weight.T)
-    if bias is not None:
-        result += bias
+    result += bias
     return result
 
 
+def _check_linear(input: Any, weight: Any) -> None:
+    if not input.ndim or input.shape[-1] != weight.shape[-1]:
+        rows = "x".join(str(s) for s in (*_rows(input.shape[:-1]), *input.shape[-1:]))
+        columns = "x".join(str(s) for s in reversed(weight.shape))
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows} and {columns})\n"
+            f"The last dimension of the input, of shape {list(input.shape)}, must have the size of the last dimension "
+            f"of the weight, of shape {list(weight.shape)}."
+        )
+    if input.dtype != weight.dtype:
+        kinds = " and ".join(BY_NUMPY[a.dtype].legacy_name.removesuffix("Tensor") for a in (input, weight))
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {kinds}\nConvert one of them with .to().")
+
+
+def _rows(batch: tuple[int, ...]) -> tuple[int, ...]:
+    count = 1
+    for size in batch:
+        count *= size
+    return (count,)
+
+
 def _linear_weight(g: Any, input: Any, weight_shape: Any, F: Any) -> Any:
-    rows = F.reshape(g, (-1, weight_shape[0]))
-    return F.mm(F.t(rows), conj(F.reshape(input, (-1, weight_shape[1]))))
+    # The product has the layout of the weight, so that AccumulateGrad takes it over as it is.
+    if len(g.shape) != 2:
+        g, input = F.reshape(g, (-1, weight_shape[0])), F.reshape(input, (-1, weight_shape[1]))
+    return F.mm(F.t(g), conj(input))
 
 
 def _linear_bias(g: Any, F: Any) -> Any:
-    return F.sum(F.reshape(g, (-1, g.shape[-1])), 0)
+    return F.sum(g if len(g.shape) == 2 else F.reshape(g, (-1, g.shape[-1])), 0)
 
 
-operator("linear(Tensor input, Tensor weight, Tensor? bias=None)", _linear, method=False, node="AddmmBackward0",
+operator("linear.bias(Tensor input, Tensor weight, Tensor bias)", _linear, method=False, node="AddmmBackward0",
          derivatives={"input": lambda g, weight, F: F.matmul(g, conj(weight)),
                       "weight": _linear_weight,
                       "bias": _linear_bias},
          doc="Return ``input @ weight.T + bias``.",
-         samples=lambda make: [((make(4, 3), make(2, 3), make(2)), {}), ((make(2, 2, 3), make(4, 3)), {}),
+         samples=lambda make: [((make(4, 3), make(2, 3), make(2)), {}), ((make(2, 2, 3), make(4, 3), make(4)), {}),
                                ((make(3), make(2, 3), make(2)), {})])
+
+_linear_with_bias = OPERATORS["linear.bias"].function
+
+
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """Return ``input @ weight.T + bias``.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (..., in_features).
+    weight : Tensor
+        Of shape (out_features, in_features).
+    bias : Tensor, optional
+        Of shape (out_features).
+    """
+    if bias is not None:
+        return _linear_with_bias(input, weight, bias)
+    _check_linear(input._array, weight._array)
+    return matmul(input, METHODS["t"](weight))

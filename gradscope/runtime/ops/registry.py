@@ -5,7 +5,9 @@ An operator stands in one place: one call of :func:`operator` in the file of its
     operator(
         "mul(Tensor self, Tensor other)",
         "multiply",
-        promote="numeric", inplace=True, out=True,
+        promote="numeric",
+        inplace=True,
+        out=True,
         derivatives={
             "self": lambda g, other: g * conj(other),
             "other": lambda g, self: g * conj(self),
@@ -95,6 +97,7 @@ class Operator:
     supports: str
     plain: str | None
     family: str
+    write: Callable[..., Any] | None
     function: Callable[..., Any] = field(init=False)
     inplace_function: Callable[..., Any] | None = field(init=False, default=None)
     node_class: type[Node] | None = field(init=False, default=None)
@@ -122,7 +125,10 @@ class Operator:
 
     def needed_by(self, formula: Callable[..., Any]) -> tuple[str, ...]:
         """Return the parameter names of a derivative formula."""
-        return tuple(inspect.signature(formula).parameters)
+        code = getattr(formula, "__code__", None)
+        if code is None:
+            return tuple(inspect.signature(formula).parameters)
+        return code.co_varnames[: code.co_argcount]
 
     def run_forward(self, xp: Any, *arguments: Any) -> Any:
         """Run the forward on bare arrays of module `xp`."""
@@ -166,8 +172,9 @@ def camel(name: str) -> str:
 
 def operator(
     schema: str,
-    forward: Callable[..., Any] | str,
+    forward: Callable[..., Any] | str | None = None,
     *,
+    write: Callable[..., Any] | None = None,
     derivatives: dict[str, Callable[..., Any]] | None = None,
     joint: Callable[..., Any] | None = None,
     promote: str | None = None,
@@ -195,6 +202,9 @@ def operator(
         function calls and is not public itself.
     forward : callable or str
         ``forward(xp, *arguments)`` on bare arrays, or the name of a ufunc.
+    write : callable
+        ``write(xp, *arguments)`` writes the result into the first array; it checks everything before it writes. The
+        in-place form is then that, and the forward, unless given, a copy and that.
     derivatives : dict
         The vector-Jacobian product for each differentiable argument, see the module's text.
     joint : callable
@@ -236,7 +246,7 @@ def operator(
         name=name,
         schema=schema,
         parameters=parameters,
-        forward=forward,
+        forward=_copying(write) if forward is None else forward,
         derivatives=derivatives or {},
         joint=joint,
         promote=promote,
@@ -254,12 +264,26 @@ def operator(
         supports=supports,
         plain=plain,
         family=family,
+        write=write,
     )
     codegen.build(op)
     OPERATORS[name] = op
     if "." not in name and public_name:
         _publish(op)
     return op
+
+
+def _copying(write: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Return the forward that writes into a copy of its first argument."""
+    if write is None:
+        raise ValueError("an operator needs a forward or a write\nGive operator() one of them.")
+
+    def forward(xp: Any, self: Any, *arguments: Any) -> Any:
+        result = self.copy()
+        write(xp, result, *arguments)
+        return result
+
+    return forward
 
 
 def _publish(op: Operator) -> None:

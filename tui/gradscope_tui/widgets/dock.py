@@ -1,4 +1,4 @@
-"""The breakpoints, and the titles by which the panes of the dock are told apart where only one of them has room."""
+"""The breakpoints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BreakpointPane(CursorPane, inherit_bindings=False):
     def show(self, breakpoints: Sequence[Breakpoint]) -> None:
         """Show these breakpoints."""
         self._breakpoints = tuple(breakpoints)
-        self.border_title = f"{self.NUMBER} {self.TITLE} {len(breakpoints) or ''}".rstrip()
+        self.set_heading(count=len(self._breakpoints))
         self.content_changed()
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from gradscope_tui.widgets.histogram import histogram_lines
 from gradscope_tui.widgets.pane import LinePane
-from gradscope_tui.widgets.states import NODE_STATES, short_value
+from gradscope_tui.widgets.states import NODE_STATES, basename, short_value
 
 if TYPE_CHECKING:
     from gradscope.inspect.records import NodeRecord, SavedRecord, TensorSummary
@@ -46,7 +47,7 @@ class Inspector(LinePane, inherit_bindings=False):
         """
         same = node is not None and self._node is not None and node.key == self._node.key
         self._node, self._names = node, names
-        self.border_title = f"{self.NUMBER} {self.TITLE}" + (f" #{node.index} {node.operator}" if node else "")
+        self.set_heading(about=f"#{node.index} {node.operator}" if node else "")
         self._draw()
         if not same:
             self.scroll_to(0, 0, animate=False, force=True)
@@ -102,7 +103,7 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str]) -> l
         if value:
             lines.append(Text.assemble((f"{label} ", ink("dim")), value))
     if node.location is not None:
-        place = f"{node.location.filename.replace(chr(92), '/').rpartition('/')[2]}:{node.location.lineno}"
+        place = f"{basename(node.location.filename)}:{node.location.lineno}"
         lines.append(Text.assemble(("made at ", ink("dim")), place, (f" in {node.location.function}", ink("dim"))))
     lines += _gradients("Gradients in", node.grad_outputs, width, ink, {}, "known once the node is about to run")
     targets = {
@@ -155,7 +156,7 @@ def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int = 2) ->
     if not tensor.numel:
         return [Text("    no elements", ink("dim"))]
     facts = [
-        (name, short_value(value), "")
+        (name, short_value(value), "bad" if value is not None and not isfinite(value) else "")
         for name, value in (
             ("norm", tensor.norm),
             ("mean", tensor.mean),
@@ -165,7 +166,7 @@ def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int = 2) ->
         )
     ]
     facts.append(("zero", f"{tensor.zeros / tensor.numel:.0%}", ""))
-    facts += [("NaN", str(tensor.nans), "bad" if tensor.nans else ""), ("inf", str(tensor.infs), "bad" if tensor.infs else "")]
+    facts += [(name, str(count), "bad" if count else "") for name, count in (("NaN", tensor.nans), ("inf", tensor.infs))]
     lines = [Text("   ")]
     for name, value, alarm in facts:
         if lines[-1].cell_len + len(name) + len(value) + 2 > max(width, 24):
@@ -183,14 +184,14 @@ def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int = 2) ->
 def _saved(saved: SavedRecord, width: int, ink: Ink) -> list[Text]:
     """Write a saved tensor: what it is, and whether it is still what was saved."""
     word, style = _SAVED[str(saved.state)]
-    sign = "=" if saved.saved_version == saved.current_version else "≠"
-    lines = [
-        Text.assemble(
-            (saved.name, ink("strong")),
-            f" {saved.dtype} {_shape(saved.shape)} ",
-            (f"v{saved.saved_version}{sign}v{saved.current_version} {word}", ink(style)),
-        )
-    ]
+    line = Text.assemble((saved.name, ink("strong")), f" {saved.dtype} ")
+    if saved.shape is not None:
+        line.append(f"{_shape(saved.shape)} ")
+    if saved.saved_version is not None and saved.current_version is not None:
+        sign = "=" if saved.saved_version == saved.current_version else "≠"
+        line.append(f"v{saved.saved_version}{sign}v{saved.current_version} ", ink(style))
+    line.append(word, ink(style))
+    lines = [line]
     if saved.summary is not None:
         lines += _statistics(saved.summary, width, ink, 1)
     return lines

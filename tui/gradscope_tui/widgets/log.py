@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from gradscope_tui.widgets.pane import LinePane
@@ -33,14 +34,12 @@ class LogPane(LinePane, inherit_bindings=False):
         ink : str
             Style of the pane to write it in; none for what the script prints, so that the two can be told apart.
         """
-        at_end = self.scroll_offset.y >= self.max_scroll_y
         for line in text.rstrip("\n").split("\n"):
             shown = "".join(c if c.isprintable() else "�" for c in line.rstrip("\r").expandtabs(self.TAB))
             self._lines.append((shown, ink))
-            self._widest = max(self._widest, Text(shown).cell_len)
+            self._widest = max(self._widest, cell_len(shown))
+        self.set_heading(count=len(self._lines))
         self.content_changed()
-        if at_end:
-            self.scroll_end(animate=False, force=True, immediate=True, x_axis=False)
 
     def content_changed(self) -> None:
         """Measure again; the end stays in view when the pane is given another height."""

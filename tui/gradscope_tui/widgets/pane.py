@@ -40,6 +40,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     TITLE: ClassVar[str] = ""
     """What the pane is called in its border."""
 
+    heading: str = ""
+    """Number, name and count, as the border shows them."""
+
     def line_count(self) -> int:
         """Return how many lines there are."""
         raise NotImplementedError
@@ -68,7 +71,21 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Put the pane's number and name into its border."""
-        self.border_title = f"{self.NUMBER} {self.TITLE}"
+        if not self.heading:
+            self.set_heading()
+
+    def set_heading(self, *, count: int = 0, about: str = "") -> None:
+        """Write the pane's number and name into its border.
+
+        Parameters
+        ----------
+        count : int
+            How many things are in the pane, where that is worth knowing while another pane hides it.
+        about : str
+            What the pane is about at the moment.
+        """
+        self.heading = f"{self.NUMBER} {self.TITLE}" + (f" {count}" if count else "")
+        self.border_title = Text(f"{self.heading} {about}".rstrip())
 
     def on_resize(self, event: events.Resize) -> None:
         """Measure again: what fits has changed."""

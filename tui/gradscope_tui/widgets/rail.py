@@ -10,7 +10,7 @@ from textual.message import Message
 
 from gradscope_tui.lanes import MAX_LANES, LaneRow, draw_row, lay_out
 from gradscope_tui.widgets.pane import CursorPane
-from gradscope_tui.widgets.states import NODE_STATES
+from gradscope_tui.widgets.states import NODE_STATES, basename
 
 if TYPE_CHECKING:
     from gradscope.inspect.records import NodeRecord
@@ -60,7 +60,6 @@ class NodeRail(CursorPane, inherit_bindings=False):
             self._shape = shape
             self._layout = lay_out((node.key, [edge.target_key for edge in node.edges]) for node in nodes)
             self._lanes = 1 + max((max(row.column, *row.targets, 0) for row in self._layout), default=0)
-            self.border_subtitle = ""
             self.content_changed()
             self.cursor = min(self.cursor, max(0, len(nodes) - 1))
         self.refresh()
@@ -106,8 +105,5 @@ class NodeRail(CursorPane, inherit_bindings=False):
 
 def _place(node: NodeRecord) -> str:
     """Return the file and line of the user code that made a node."""
-    return f"{_basename(node.location.filename)}:{node.location.lineno}" if node.location else ""
+    return f"{basename(node.location.filename)}:{node.location.lineno}" if node.location else ""
 
-
-def _basename(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]

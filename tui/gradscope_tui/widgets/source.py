@@ -10,6 +10,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from gradscope_tui.widgets.pane import LinePane
+from gradscope_tui.widgets.states import basename
 
 if TYPE_CHECKING:
     from gradscope.inspect.records import Location
@@ -56,10 +57,7 @@ class SourcePane(LinePane, inherit_bindings=False):
         changed = location != self._location
         self._location, self._why_empty = location, why_empty
         self._highlight()
-        if location is not None:
-            self.border_title = f"{self.NUMBER} {self.TITLE} {location.filename}:{location.lineno}"
-        else:
-            self.border_title = f"{self.NUMBER} {self.TITLE}"
+        self.set_heading(about="" if location is None else f"{basename(location.filename)}:{location.lineno}")
         self.content_changed()
         if changed:
             self.centre()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NODE_STATES", "SESSION_STATES", "short_value"]
+__all__ = ["NODE_STATES", "SESSION_STATES", "basename", "short_value"]
 
 NODE_STATES: dict[str, tuple[str, str, str]] = {
     "pending": ("·", "wait", "dim"),
@@ -33,3 +33,14 @@ def short_value(value: float | None) -> str:
     ('0.031', 'nan', '-')
     """
     return "-" if value is None else f"{value:.3g}"
+
+
+def basename(path: str) -> str:
+    """Return the last part of a path, whichever system wrote it.
+
+    Examples
+    --------
+    >>> basename("examples/train.py"), basename("C:\\\\work\\\\train.py")
+    ('train.py', 'train.py')
+    """
+    return path.replace("\\", "/").rpartition("/")[2]

@@ -1,0 +1,42 @@
+"""Judging a program: the in-place sanitizer behind ``gradscope check``.
+
+Examples
+--------
+>>> import gradscope as gs
+>>> from gradscope.check import Sanitizer
+>>> w = gs.ones(2, requires_grad=True)
+>>> with Sanitizer() as sanitizer:
+...     loss = (w * w).sum()
+...     with gs.no_grad():
+...         _ = w.sub_(0.1)
+...     try:
+...         loss.backward()
+...     except RuntimeError:
+...         pass
+>>> print(sanitizer.findings[0].message)
+parameter `w` (float32 [2]) was modified by sub_() between forward and backward
+"""
+
+from __future__ import annotations
+
+from .codes import CODES, Code, explain
+from .findings import Finding, Site, TensorDescription
+from .report import as_json, as_text, finding_as_text
+from .runner import ScriptResult, check_script, run_script
+from .sanitizer import Sanitizer
+
+__all__ = [
+    "CODES",
+    "Code",
+    "Finding",
+    "Sanitizer",
+    "ScriptResult",
+    "Site",
+    "TensorDescription",
+    "as_json",
+    "as_text",
+    "check_script",
+    "explain",
+    "finding_as_text",
+    "run_script",
+]

@@ -1,0 +1,145 @@
+"""What the sanitizer found: immutable records, without a tensor or a node in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..inspect.records import Location
+from .codes import CODES
+
+__all__ = ["Finding", "Site", "TensorDescription"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorDescription:
+    """The tensor a finding is about.
+
+    Attributes
+    ----------
+    name : str
+        Its parameter path (``'model.fc1.weight'``) or the variable it was written through; empty when not known.
+    shape : tuple of int
+    dtype : str
+    producer : str
+        The node that computed it; empty for a leaf.
+    saved_as : str
+        Under which name the reading node saved it; empty where nothing was saved.
+    parameter : bool
+        Whether it is the memory of a leaf that requires grad.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    producer: str = ""
+    saved_as: str = ""
+    parameter: bool = False
+
+    def __str__(self) -> str:
+        origin = f", output of {self.producer}" if self.producer else ""
+        return f"{f'`{self.name}`' if self.name else 'a tensor'} ({self.dtype} {list(self.shape)}{origin})"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One of the places that make up a finding.
+
+    Attributes
+    ----------
+    role : str
+        ``'written'``, ``'saved'`` and ``'read'`` for GS101 and GS102; ``'written'`` for GS103; ``'read'``, ``'freed'``
+        (the first backward) and ``'saved'`` for GS104; ``'written'`` and ``'viewed'`` for GS105; ``'written again'``
+        for further writes since the save.
+    location : Location
+    text : str
+        What happened there.
+    """
+
+    role: str
+    location: Location
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A misuse, with the places that make it up.
+
+    Attributes
+    ----------
+    code : str
+        A key of ``gradscope.check.CODES``.
+    message : str
+        One sentence.
+    sites : tuple of Site
+        The primary one, where the program should be changed, first.
+    tensor : TensorDescription or None
+    node : str
+        The node that needs the tensor; empty for what is refused in the forward pass.
+    saved_version, current_version : int or None
+        Versions of the memory when it was saved, and when it was needed.
+    help : str
+        The smallest change that mends it.
+    occurrences : int
+        How often the same sites were met.
+    """
+
+    code: str
+    message: str
+    sites: tuple[Site, ...]
+    tensor: TensorDescription | None = None
+    node: str = ""
+    saved_version: int | None = None
+    current_version: int | None = None
+    help: str = ""
+    occurrences: int = 1
+
+    @property
+    def severity(self) -> str:
+        """``'error'``: the program raises."""
+        return CODES[self.code].severity
+
+    @property
+    def primary(self) -> Location | None:
+        """Where the program should be changed."""
+        return self.sites[0].location if self.sites else None
+
+    def at(self, role: str) -> Location | None:
+        """Return the place with the given role, if it is known.
+
+        Parameters
+        ----------
+        role : str
+
+        Returns
+        -------
+        Location or None
+        """
+        return next((site.location for site in self.sites if site.role == role), None)
+
+    @property
+    def written(self) -> Location | None:
+        """Where the tensor was written."""
+        return self.at("written")
+
+    @property
+    def saved(self) -> Location | None:
+        """Where the tensor was saved for backward."""
+        return self.at("saved")
+
+    @property
+    def read(self) -> Location | None:
+        """Where backward needed the tensor."""
+        return self.at("read")
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What findings of one root cause have in common: the code and the places."""
+        places = tuple(
+            (s.role, s.location.filename, s.location.lineno) for s in self.sites if s.role != "written again"
+        )
+        return (self.code, *places) if places else (self.code, self.message)
+
+    def again(self) -> Finding:
+        """Return the finding, met once more."""
+        return replace(self, occurrences=self.occurrences + 1)

@@ -1,0 +1,155 @@
+"""Prints findings: as text for people, as JSON for machines.
+
+The JSON has a stable schema, described in ``docs/check.md``: fields may be added, none changes its meaning while
+``schema`` stays the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from ..inspect.records import Location
+from .findings import Finding, Site
+from .runner import ScriptResult
+from .sanitizer import Sanitizer
+
+__all__ = ["as_json", "as_text", "finding_as_text"]
+
+SCHEMA = 1
+
+# A longer line of source is cut, so that what it is annotated with stays on the screen.
+_SOURCE_WIDTH = 60
+
+
+def as_text(sanitizer: Sanitizer, result: ScriptResult) -> str:
+    """Return the report for people.
+
+    Parameters
+    ----------
+    sanitizer : Sanitizer
+    result : ScriptResult
+
+    Returns
+    -------
+    str
+    """
+    findings = sanitizer.findings
+    parts = [finding_as_text(finding) + "\n" for finding in findings]
+    counts = f"{_count(sanitizer.backwards, 'backward pass', 'backward passes')}, "
+    counts += _count(sanitizer.writes, "in-place write", "in-place writes")
+    hidden = f", {sanitizer.suppressed} suppressed" if sanitizer.suppressed else ""
+    if findings:
+        codes = " ".join(sorted({finding.code for finding in findings}))
+        parts.append(f"Found {_count(len(findings), 'error', 'errors')}{hidden} in {counts}.")
+        if sanitizer.explains(result.error):
+            parts.append("The script did not catch the error and ended there.")
+        parts.append(f"`gradscope check --explain {codes.split()[0]}` tells more.")
+    else:
+        parts.append(f"Nothing found{hidden} in {counts}.")
+    return "\n".join(parts) + "\n"
+
+
+def finding_as_text(finding: Finding) -> str:
+    """Return one finding: what, the places with the primary one first, and the way out.
+
+    Parameters
+    ----------
+    finding : Finding
+
+    Returns
+    -------
+    str
+    """
+    times = f" ({finding.occurrences} times)" if finding.occurrences > 1 else ""
+    lines = [f"{finding.code} {finding.severity}: {finding.message}{times}"]
+    shown = [(_place(site.location), _source(site), site.text) for site in finding.sites]
+    widths = [max((len(row[i]) for row in shown), default=0) for i in (0, 1)]
+    for number, (place, source, text) in enumerate(shown):
+        mark = "<-" if number == 0 else "  "
+        lines.append(f"  {place:<{widths[0]}}  {source:<{widths[1]}}  {mark} {text}".rstrip())
+    if finding.saved_version is not None:
+        lines.append(f"  version {finding.saved_version} was saved, version {finding.current_version} is there now")
+    if finding.help:
+        lines.append(f"  help: {finding.help}")
+    return "\n".join(lines)
+
+
+def as_json(sanitizer: Sanitizer, result: ScriptResult, status: int) -> str:
+    """Return the report for machines: one JSON object.
+
+    Parameters
+    ----------
+    sanitizer : Sanitizer
+    result : ScriptResult
+    status : int
+        The exit status of the command.
+
+    Returns
+    -------
+    str
+    """
+    error = result.error
+    report = {
+        "schema": SCHEMA,
+        "script": result.path,
+        "arguments": list(result.arguments),
+        "exit_status": status,
+        "backward_passes": sanitizer.backwards,
+        "inplace_writes": sanitizer.writes,
+        "suppressed": sanitizer.suppressed,
+        "ended_by": None if error is None else {"type": type(error).__name__, "message": str(error)},
+        "findings": [_finding_as_dict(finding) for finding in sanitizer.findings],
+    }
+    return json.dumps(report, indent=2) + "\n"
+
+
+def _finding_as_dict(finding: Finding) -> dict[str, Any]:
+    tensor = finding.tensor
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "message": finding.message,
+        "occurrences": finding.occurrences,
+        "help": finding.help,
+        "sites": [
+            {
+                "role": site.role,
+                "filename": site.location.filename,
+                "line": site.location.lineno,
+                "function": site.location.function,
+                "source": site.location.source,
+                "text": site.text,
+            }
+            for site in finding.sites
+        ],
+        "tensor": None
+        if tensor is None
+        else {
+            "name": tensor.name or None,
+            "shape": list(tensor.shape),
+            "dtype": tensor.dtype,
+            "producer": tensor.producer or None,
+            "saved_as": tensor.saved_as or None,
+            "is_parameter": tensor.parameter,
+        },
+        "node": finding.node or None,
+        "saved_version": finding.saved_version,
+        "current_version": finding.current_version,
+    }
+
+
+def _place(location: Location) -> str:
+    """Return ``file:line``, relative to the working directory when it is below."""
+    relative = os.path.relpath(location.filename) if os.path.isabs(location.filename) else location.filename
+    return f"{location.filename if relative.startswith(os.pardir) else relative}:{location.lineno}"
+
+
+def _source(site: Site) -> str:
+    source = site.location.source
+    return source if len(source) <= _SOURCE_WIDTH else source[: _SOURCE_WIDTH - 3] + "..."
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"

@@ -1,0 +1,35 @@
+"""Shared by all tests: a quiet start for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gradscope.runtime import dtype, events, state
+
+
+@pytest.fixture(autouse=True)
+def _untouched_modes() -> Iterator[None]:
+    """A test leaves the modes and listeners of the runtime as it found them."""
+    yield
+    leaked = []
+    if not state.local.grad_enabled:
+        leaked.append("grad mode is off")
+    if state.local.inference:
+        leaked.append("inference mode is on")
+    if state.anomaly:
+        leaked.append("anomaly mode is on")
+    if state.special:
+        leaked.append(f"{state.special} listener(s) or hook pair(s) are left")
+    state.local.grad_enabled, state.local.inference, state.local.saved_hooks = True, False, ()
+    if dtype.get_default_dtype() is not dtype.float32:
+        dtype.set_default_dtype(dtype.float32)
+        leaked.append("the default dtype was changed")
+    assert not leaked, f"left behind by the test: {'; '.join(leaked)} ({events.__name__})"
+
+
+@pytest.fixture
+def torch() -> object:
+    """PyTorch, to compare with; tests that ask for it are skipped where it is not installed."""
+    return pytest.importorskip("torch", reason="compares with PyTorch")

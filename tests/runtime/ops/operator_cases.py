@@ -1,0 +1,204 @@
+"""What the operator tests stand on: samples in several dtypes, layouts and array modules, and their PyTorch twins."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+
+import gradscope as gs
+from gradscope.runtime import device, dtype, engine
+from gradscope.runtime.ops.registry import Operator
+from gradscope.runtime.tensor import Tensor
+from tests.strict_arrays import to_strict
+
+Sample = tuple[tuple[Any, ...], dict[str, Any]]
+
+# Operators that PyTorch has under another name, or with other arguments.
+COUNTERPARTS: dict[str, Callable[..., Any]] = {
+    "as_strided.relative": lambda t, x, size, stride, offset: t.as_strided(
+        x, size, stride, x.storage_offset() + offset
+    ),
+    "clone": lambda t, x, memory_format=None: x.clone(),
+    "conj.complex": lambda t, x: x.conj(),
+    "copy": lambda t, x, src: x.clone().copy_(src),
+    "div.mode": lambda t, x, y, rounding_mode: t.div(x, y, rounding_mode=rounding_mode),
+    "expand.size": lambda t, x, size: x.expand(size),
+    "permute.dims": lambda t, x, dims: x.permute(dims),
+    "reshape.copy": lambda t, x, size: t.ops.aten._unsafe_view(x.clone(), size),
+    "scatter_strided": lambda t, x, length, stride, offset: t.ops.aten.as_strided_scatter(
+        t.zeros(length, dtype=x.dtype), x, list(x.shape), stride, offset
+    ),
+    "squeeze.all": lambda t, x: x.squeeze(),
+    "to.dtype": lambda t, x, kind: x.to(kind),
+    "transfer": lambda t, x, where, where_from: x.clone(),
+    "view.dtype": lambda t, x, kind: x.view(kind),
+    "view.size": lambda t, x, size: x.view(size),
+}
+# Operators whose node has another name in PyTorch, and why.
+OTHER_NAMES = {
+    "scatter_strided": "PyTorch has no such operator of its own",
+    "transfer": "needs two devices",
+    "linear": "PyTorch names it after the path its matrix product takes",
+}
+
+
+class Maker:
+    """``make(*shape, low=, high=)`` for samples: tensors that require grad, the same ones for the same seed."""
+
+    def __init__(self, seed: str, kind: str = "float64", *, requires_grad: bool = True) -> None:
+        self.generator = numpy.random.default_rng(zlib.crc32(seed.encode()))
+        self.kind = kind
+        self.requires_grad = requires_grad
+
+    def __call__(self, *shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = None) -> Tensor:
+        kind = numpy.dtype(self.kind if dtype is None else gs.Tensor(0).to(dtype)._array.dtype)
+        values = self.generator.uniform(low, high, shape)
+        if kind.kind == "c":
+            values = values + 1j * self.generator.uniform(low, high, shape)
+        if dtype is not None and self.kind == "float32":
+            kind = {"float64": numpy.dtype("float32"), "complex128": numpy.dtype("complex64")}.get(kind.name, kind)
+        tensor = gs.from_numpy(numpy.asarray(values).astype(kind))
+        return tensor.requires_grad_() if self.requires_grad and kind.kind in "fc" else tensor
+
+
+def samples(op: Operator, kind: str = "float64") -> list[Sample]:
+    """Return the sample arguments of an operator, made anew."""
+    assert op.samples is not None
+    return op.samples(Maker(op.name, kind))
+
+
+def convert(value: Any, function: Callable[[Tensor], Any]) -> Any:
+    """Apply `function` to every tensor in nested arguments."""
+    if isinstance(value, Tensor):
+        return function(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(convert(item, function) for item in value)
+    if isinstance(value, dict):
+        return {key: convert(item, function) for key, item in value.items()}
+    return value
+
+
+def leaves(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in nested arguments, in order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from leaves(item)
+    elif isinstance(value, dict):
+        yield from leaves(list(value.values()))
+
+
+def differentiable(sample: Sample) -> list[Tensor]:
+    """Return the tensors of a sample that require grad."""
+    return [t for t in leaves(list(sample)) if t.requires_grad]
+
+
+def call(op: Operator, sample: Sample) -> list[Tensor]:
+    """Return the outputs of an operator as a list."""
+    args, kwargs = sample
+    result = op.function(*args, **kwargs)
+    return [result] if isinstance(result, Tensor) else list(result)
+
+
+def seeds_for(outputs: list[Tensor]) -> list[Tensor]:
+    """Return a gradient for each output that has one, the same ones for the same shapes."""
+    generator = numpy.random.default_rng(7)
+    found = []
+    for output in outputs:
+        if not output.requires_grad:
+            continue
+        values = generator.uniform(-1, 1, tuple(output.shape))
+        if output.is_complex():
+            values = values + 1j * generator.uniform(-1, 1, tuple(output.shape))
+        array = numpy.asarray(values).astype(output.dtype.numpy)
+        found.append(Tensor._wrap(device.to_device(array, output.device)))
+    return found
+
+
+def gradients(outputs: list[Tensor], sample: Sample, *, create_graph: bool = False) -> list[Tensor | None]:
+    """Return the gradients of the sample's tensors for fixed gradients of the outputs."""
+    ends = [o for o in outputs if o.requires_grad]
+    return list(
+        engine.grad(ends, differentiable(sample), seeds_for(outputs), create_graph=create_graph, allow_unused=True)
+    )
+
+
+def host(tensor: Any) -> Any:
+    """Return the values of a tensor of ours or of PyTorch's as a host array; None as it is."""
+    if tensor is None:
+        return None
+    if isinstance(tensor, Tensor):
+        return numpy.array(device.to_host(tensor._array))
+    return numpy.array(tensor.detach().resolve_conj().resolve_neg().numpy())
+
+
+def same(found: Any, expected: Any, what: str, *, rtol: float = 1e-9, atol: float = 1e-10) -> None:
+    """Assert that two arrays have one shape, one dtype and close values (None equals None)."""
+    if found is None or expected is None:
+        assert found is expected, f"{what}: {found} instead of {expected}"
+        return
+    assert found.shape == expected.shape, f"{what}: shape {found.shape} instead of {expected.shape}"
+    assert found.dtype == expected.dtype, f"{what}: dtype {found.dtype} instead of {expected.dtype}"
+    numpy.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=what)
+
+
+# --- other layouts, other modules -------------------------------------------------------------------------------------
+
+
+def relaid(tensor: Tensor) -> Tensor:
+    """Return a leaf with the same values in a non-contiguous layout."""
+    array = tensor._array
+    if array.ndim >= 2:
+        copy = numpy.array(array.T, order="C").T
+    elif array.ndim == 1:
+        copy = numpy.repeat(array, 2)[::2]
+    else:
+        copy = array.copy()
+    return Tensor._wrap(copy).requires_grad_(tensor.requires_grad)
+
+
+def on_strict(tensor: Tensor) -> Tensor:
+    """Return a leaf with the same values on the strict array module."""
+    return Tensor._wrap(to_strict(tensor._array)).requires_grad_(tensor.requires_grad)
+
+
+def to_torch(torch: Any, value: Any) -> Any:
+    """Return arguments as PyTorch takes them."""
+    if isinstance(value, Tensor):
+        return torch.from_numpy(numpy.array(value._array)).requires_grad_(value.requires_grad)
+    if isinstance(value, dtype.dtype):
+        return getattr(torch, value.name)
+    if isinstance(value, device.device):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(to_torch(torch, item) for item in value)
+    if isinstance(value, dict):
+        return {key: to_torch(torch, item) for key, item in value.items()}
+    return value
+
+
+def torch_leaves(value: Any) -> list[Any]:
+    """Return the PyTorch tensors in nested arguments that require grad, in order."""
+    if hasattr(value, "requires_grad"):
+        return [value] if value.requires_grad else []
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in torch_leaves(item)]
+    return []
+
+
+def counterpart(torch: Any, op: Operator) -> Callable[..., Any]:
+    """Return PyTorch's operator of the same name."""
+    if op.name in COUNTERPARTS:
+        function = COUNTERPARTS[op.name]
+        return lambda *args, **kwargs: function(torch, *args, **kwargs)
+    base = op.name.partition(".")[0]
+    for place in (torch.ops.aten, torch.nn.functional, torch):
+        if hasattr(place, base):
+            return getattr(place, base)
+    raise AssertionError(f"no counterpart of {op.name} in PyTorch: add one to COUNTERPARTS")

@@ -1,0 +1,372 @@
+"""What every operator must pass, driven by the registry: a new declaration is tested without a line here.
+
+Each check is a function of an operator; ``CHECKS`` says to which operators it applies. ``pytest -k mul-gradcheck`` runs
+one check of one operator.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from gradscope.autograd.gradcheck import gradcheck, gradgradcheck
+from gradscope.runtime.errors import SavedTensorModifiedError
+from gradscope.runtime.graph import RELEASED
+from gradscope.runtime.ops import codegen
+from gradscope.runtime.ops.registry import METHODS, OPERATORS, PUBLIC, Operator
+from gradscope.runtime.tensor import Tensor
+from tests.runtime.ops import operator_cases as cases
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def compare_with_torch(op: Operator, torch: Any, kind: str, rtol: float, atol: float) -> None:
+    """Values, gradients, dtypes and node names are PyTorch's."""
+    function = cases.counterpart(torch, op)
+    for number, sample in enumerate(cases.samples(op, kind)):
+        theirs = tuple(cases.to_torch(torch, part) for part in sample)
+        outputs = cases.call(op, sample)
+        expected = function(*theirs[0], **theirs[1])
+        expected = [expected] if isinstance(expected, torch.Tensor) else list(expected)
+        what = f"{op.name}, sample {number} ({kind})"
+        assert len(outputs) == len(expected), what
+        for index, (output, other) in enumerate(zip(outputs, expected, strict=True)):
+            cases.same(cases.host(output), cases.host(other), f"{what}, output {index}", rtol=rtol, atol=atol)
+            assert output.requires_grad == other.requires_grad, f"{what}, output {index} requires grad"
+            if output.grad_fn is not None and op.name not in cases.OTHER_NAMES:
+                assert output.grad_fn.name() == other.grad_fn.name(), what
+        if not any(o.requires_grad for o in outputs):
+            continue
+        seeds = [torch.from_numpy(cases.host(seed)) for seed in cases.seeds_for(outputs)]
+        ends = [o for o in expected if o.requires_grad]
+        wanted = torch.autograd.grad(ends, cases.torch_leaves(theirs), seeds, allow_unused=True)
+        for index, (found, other) in enumerate(zip(cases.gradients(outputs, sample), wanted, strict=True)):
+            cases.same(cases.host(found), cases.host(other), f"{what}, gradient {index}", rtol=rtol, atol=atol)
+
+
+def check_torch(op: Operator, torch: Any) -> None:
+    compare_with_torch(op, torch, "float64", 1e-9, 1e-10)
+
+
+def check_torch_float32(op: Operator, torch: Any) -> None:
+    compare_with_torch(op, torch, "float32", 2e-4, 2e-5)
+
+
+def check_torch_complex(op: Operator, torch: Any) -> None:
+    compare_with_torch(op, torch, "complex128", 1e-8, 1e-9)
+
+
+def check_float32(op: Operator) -> None:
+    """A float32 result is the float64 result, rounded; so are the gradients."""
+    for single, double in zip(cases.samples(op, "float32"), cases.samples(op), strict=True):
+        found, expected = cases.call(op, single), cases.call(op, double)
+        for a, b in zip(found, expected, strict=True):
+            if a.dtype in (gs.float32, gs.complex64):
+                cases.same(cases.host(a), cases.host(b).astype(a.dtype.numpy), op.name, rtol=1e-3, atol=1e-4)
+        if any(o.requires_grad for o in found):
+            pairs = zip(cases.gradients(found, single), cases.gradients(expected, double), strict=True)
+            for a, b in pairs:
+                wanted = None if b is None else cases.host(b).astype(a.dtype.numpy)
+                cases.same(cases.host(a), wanted, f"{op.name} gradient", rtol=1e-3, atol=1e-4)
+
+
+def check_layouts(op: Operator) -> None:
+    """Non-contiguous inputs give the same values and gradients."""
+    for sample in cases.samples(op):
+        other = tuple(cases.convert(part, cases.relaid) for part in sample)
+        if not viewable(op, other):
+            with pytest.raises(RuntimeError, match="stride"):
+                cases.call(op, other)
+            continue
+        found = cases.call(op, other)
+        expected = cases.call(op, sample)
+        for a, b in zip(found, expected, strict=True):
+            if op.name not in LAYOUT_DEPENDENT:
+                cases.same(cases.host(a), cases.host(b), op.name)
+        if any(o.requires_grad for o in found) and op.name not in LAYOUT_DEPENDENT:
+            for a, b in zip(cases.gradients(found, other), cases.gradients(expected, sample), strict=True):
+                cases.same(cases.host(a), cases.host(b), f"{op.name} gradient")
+
+
+def viewable(op: Operator, sample: Any) -> bool:
+    """Whether the strides of a sample allow the view that `op` would make; view() and view_as_complex() may refuse."""
+    tensor = sample[0][0]
+    if op.name == "view_as_complex":
+        return tensor.stride(-1) == 1
+    return op.name != "view.size" or tensor.is_contiguous() or not tensor.numel()
+
+
+# Their result follows the strides of their argument, by definition.
+LAYOUT_DEPENDENT = ("as_strided.relative",)
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+
+def closed_over(op: Operator, sample: Any) -> tuple[Callable[..., Any], list[Tensor]]:
+    """Return the operator as a function of the sample's tensors that require grad."""
+    inputs = cases.differentiable(sample)
+
+    def function(*values: Tensor) -> Any:
+        given = dict(zip(map(id, inputs), values, strict=True))
+        args, kwargs = (cases.convert(part, lambda t: given.get(id(t), t)) for part in sample)
+        result = op.function(*args, **kwargs)
+        return result if isinstance(result, Tensor) else tuple(result)
+
+    return function, inputs
+
+
+def check_gradcheck(op: Operator, kind: str = "float64", limit: int | None = None) -> None:
+    for sample in cases.samples(op, kind)[:limit]:
+        function, inputs = closed_over(op, sample)
+        assert gradcheck(function, inputs)
+
+
+def check_gradgradcheck(op: Operator, kind: str = "float64", limit: int | None = None) -> None:
+    for sample in cases.samples(op, kind)[:limit]:
+        function, inputs = closed_over(op, sample)
+        assert gradgradcheck(function, inputs)
+
+
+def check_complex(op: Operator) -> None:
+    check_gradcheck(op, "complex128", 3)
+    check_gradgradcheck(op, "complex128", 2)
+
+
+def check_create_graph(op: Operator) -> None:
+    """Backward on tensors, recorded, gives what backward on bare arrays gives."""
+    for sample in cases.samples(op):
+        plain = cases.gradients(cases.call(op, sample), sample)
+        recorded = cases.gradients(cases.call(op, sample), sample, create_graph=True)
+        for a, b in zip(recorded, plain, strict=True):
+            cases.same(cases.host(a), cases.host(b), op.name)
+
+
+def check_inputs_untouched(op: Operator) -> None:
+    """Forward and backward write no input, and a result shares no memory with one unless it is a view."""
+    for sample in cases.samples(op):
+        inputs = list(cases.leaves(list(sample)))
+        before = [cases.host(t) for t in inputs]
+        outputs = cases.call(op, sample)
+        if any(o.requires_grad for o in outputs):
+            seeds = [cases.host(seed) for seed in cases.seeds_for(outputs)]
+            grads = cases.gradients(outputs, sample)
+            for seed, again in zip(seeds, cases.seeds_for(outputs), strict=True):
+                numpy.testing.assert_array_equal(seed, cases.host(again))
+            assert all(
+                g is None or g._array.shape == t._array.shape for g, t in zip(grads, cases.differentiable(sample))
+            )
+        for tensor, values in zip(inputs, before, strict=True):
+            numpy.testing.assert_array_equal(tensor._array, values)
+            assert tensor._version == 0
+        for output in outputs:
+            shared = any(numpy.shares_memory(output._array, t._array) for t in inputs)
+            if op.view is None:
+                assert not shared, f"{op.name} returned memory of its input"
+            elif op.view != "maybe":
+                assert shared or not output.numel(), f"{op.name} is declared a view, but copied"
+                assert output._is_view()
+
+
+# --- versions ---------------------------------------------------------------------------------------------------------
+
+
+def saved_inputs(op: Operator) -> list[str]:
+    """Return the names of the tensors an operator's node saves, with a version."""
+    return list(op.node_class.versioned_names) if op.node_class is not None else []
+
+
+def check_saved(op: Operator) -> None:
+    """A saved tensor written after forward makes backward raise, and the error says which."""
+    for name in saved_inputs(op):
+        seen = False
+        for number in range(len(cases.samples(op))):
+            sample = cases.samples(op)[number]
+            outputs = cases.call(op, sample)
+            node = outputs[0].grad_fn
+            entries = [s for s in node.saved_tensors_info() if s.name == name and s.current_version is not None]
+            if not entries:
+                continue
+            seen = True
+            entry = entries[0]
+            assert entry.saved_version == entry.current_version == 0
+            written = outputs[0] if entry.is_output else getattr(node, "s_" + name)
+            written = written[0] if isinstance(written, list) else written
+            written.detach().copy_(written.detach().clone())
+            with pytest.raises(SavedTensorModifiedError, match="modified by an inplace operation") as caught:
+                cases.gradients(outputs, sample)
+            error = caught.value
+            assert (error.node, error.saved_name, error.operator) == (node, name, op.node_name)
+            assert (error.saved_version, error.current_version) == (0, 1)
+            assert (error.shape, error.dtype) == (tuple(written.shape), written.dtype)
+            assert (error.producer == op.node_name) == entry.is_output
+        assert seen, f"no sample of {op.name} saves {name}: add one"
+
+
+def check_released(op: Operator) -> None:
+    """A node lets go of what it saved once it has run, and a second backward says so."""
+    sample = cases.samples(op)[0]
+    outputs = cases.call(op, sample)
+    node = outputs[0].grad_fn
+    cases.gradients(outputs, sample)
+    for name in saved_inputs(op):
+        assert getattr(node, "s_" + name) is RELEASED
+    if saved_inputs(op):
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            cases.gradients(outputs, sample)
+
+
+# --- in-place and out= ------------------------------------------------------------------------------------------------
+
+
+def check_inplace(op: Operator) -> None:
+    """The in-place form gives the same values and gradients, writes the same memory and counts one write."""
+    assert op.inplace_function is not None
+    fitting = 0
+    for (self, *rest), kwargs in cases.samples(op):
+        expected = op.function(self, *rest, **kwargs)
+        if expected.shape != self.shape or expected.dtype is not self.dtype:
+            with pytest.raises(RuntimeError, match=r"doesn't match the broadcast shape|can't be cast"):
+                op.inplace_function(self.clone(), *rest, **kwargs)
+            continue
+        fitting += 1
+        target = self.clone()
+        address = target.data_ptr()
+        result = op.inplace_function(target, *rest, **kwargs)
+        assert result is target
+        assert target.data_ptr() == address
+        assert target._version == 1
+        cases.same(cases.host(target), cases.host(expected), op.name)
+        if expected.requires_grad:
+            assert target.grad_fn.name() == expected.grad_fn.name()
+            sample = ((self, *rest), kwargs)
+            pairs = zip(cases.gradients([target], sample), cases.gradients([expected], sample), strict=True)
+            for a, b in pairs:
+                cases.same(cases.host(a), cases.host(b), f"{op.name}_ gradient")
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place"):
+            op.inplace_function(self, *rest, **kwargs)
+        assert self._version == 0
+    assert fitting, f"no sample of {op.name} has an in-place form: add one"
+
+
+def check_out(op: Operator) -> None:
+    """``out=`` receives the result, resized where its shape differs, and refuses to be differentiated."""
+    for args, kwargs in cases.samples(op):
+        expected = op.function(*args, **kwargs)
+        with gs.no_grad():
+            for shape in (expected.shape, (7,)):
+                out = gs.zeros(*shape, dtype=expected.dtype)
+                assert op.function(*args, **kwargs, out=out) is out
+                cases.same(cases.host(out), cases.host(expected), op.name)
+                assert out._version == 1
+        if expected.requires_grad:
+            with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+                op.function(*args, **kwargs, out=gs.zeros(*expected.shape, dtype=expected.dtype))
+
+
+# --- devices ----------------------------------------------------------------------------------------------------------
+
+
+def check_device(op: Operator) -> None:
+    """Forward, backward and backward under create_graph run on the strict array module, with NumPy's results."""
+    for sample in cases.samples(op):
+        other = tuple(cases.convert(part, cases.on_strict) for part in sample)
+        found, expected = cases.call(op, other), cases.call(op, sample)
+        for a, b in zip(found, expected, strict=True):
+            assert a.device.type == "strict"
+            cases.same(cases.host(a), cases.host(b), op.name)
+        if not any(o.requires_grad for o in found):
+            continue
+        wanted = cases.gradients(expected, sample)
+        for create_graph in (True, False):
+            outputs = cases.call(op, other)
+            for a, b in zip(cases.gradients(outputs, other, create_graph=create_graph), wanted, strict=True):
+                assert a is None or a.device.type == "strict"
+                cases.same(cases.host(a), cases.host(b), f"{op.name} gradient")
+
+
+# --- the table of checks ----------------------------------------------------------------------------------------------
+
+CHECKS: dict[str, tuple[Callable[..., None], Callable[[Operator], Any]]] = {
+    "torch": (check_torch, lambda op: True),
+    "torch_float32": (check_torch_float32, lambda op: True),
+    "torch_complex": (check_torch_complex, lambda op: op.differentiable and "c" in op.supports),
+    "float32": (check_float32, lambda op: True),
+    "layouts": (check_layouts, lambda op: True),
+    "gradcheck": (check_gradcheck, lambda op: op.differentiable),
+    "gradgradcheck": (check_gradgradcheck, lambda op: op.differentiable),
+    "complex": (check_complex, lambda op: op.differentiable and "c" in op.supports),
+    "create_graph": (check_create_graph, lambda op: op.differentiable),
+    "inputs_untouched": (check_inputs_untouched, lambda op: True),
+    "saved": (check_saved, saved_inputs),
+    "released": (check_released, lambda op: op.differentiable),
+    "inplace": (check_inplace, lambda op: op.inplace_function is not None),
+    "out": (check_out, lambda op: op.out),
+    "device": (check_device, lambda op: True),
+}
+CASES = [
+    pytest.param(op, check, id=f"{op.name}-{check}")
+    for op in OPERATORS.values()
+    if op.samples is not None
+    for check, (_, applies) in CHECKS.items()
+    if applies(op)
+]
+
+
+@pytest.mark.parametrize(("op", "check"), CASES)
+def test_operator(op: Operator, check: str, request: pytest.FixtureRequest) -> None:
+    function = CHECKS[check][0]
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        if check.startswith("torch"):
+            torch = request.getfixturevalue("torch")
+            warnings.simplefilter("ignore")
+            function(op, torch)
+        else:
+            function(op)
+
+
+# --- the registry as a whole ------------------------------------------------------------------------------------------
+
+
+def test_every_differentiable_operator_has_samples() -> None:
+    missing = sorted(op.name for op in OPERATORS.values() if op.differentiable and op.samples is None)
+    assert missing == []
+
+
+def test_every_operator_with_inplace_or_out_form_has_samples() -> None:
+    missing = sorted(op.name for op in OPERATORS.values() if (op.inplace or op.out) and op.samples is None)
+    assert missing == []
+
+
+def test_elementwise_operators_are_sampled_0d_and_empty() -> None:
+    lacking = []
+    for op in OPERATORS.values():
+        if op.samples is None or not op.family.endswith("pointwise") or not op.promote:
+            continue
+        shapes = {tuple(t.shape) for sample in cases.samples(op) for t in cases.leaves(list(sample))}
+        if () not in shapes or not any(0 in shape for shape in shapes):
+            lacking.append(op.name)
+    assert lacking == []
+
+
+def test_every_public_function_and_method_has_a_docstring() -> None:
+    bare = [n for n, f in PUBLIC.items() if not (inspect.getdoc(f) or "").strip()]
+    bare += [
+        f"Tensor.{n}" for n, f in METHODS.items() if not n.startswith("__") and not (inspect.getdoc(f) or "").strip()
+    ]
+    bare += [op.name for op in OPERATORS.values() if not op.doc.strip()]
+    assert sorted(set(bare)) == []
+
+
+def test_node_classes_name_their_saved_tensors() -> None:
+    for op in OPERATORS.values():
+        if op.node_class is not None:
+            for name in codegen.saved_by(op):
+                assert hasattr(op.node_class, f"_saved_{name}")
+            assert issubclass(op.node_class, gs.runtime.graph.Node)
