@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .runtime import device as _device
 from .runtime.creation import *  # noqa: F403
@@ -52,7 +52,10 @@ half, float, double = float16, float32, float64  # noqa: A001 - PyTorch's names
 short, int, long = int16, int32, int64  # noqa: A001 - PyTorch's names
 cfloat, cdouble = complex64, complex128
 
-globals().update(_PUBLIC)
+if TYPE_CHECKING:
+    from .runtime.ops.interface import *  # noqa: F403
+else:
+    globals().update(_PUBLIC)
 
 _LAZY = ("autograd", "check", "cuda", "inspect", "nn", "optim", "testing", "utils")
 

@@ -113,13 +113,15 @@ def _check(script: str, arguments: Sequence[str], form: str) -> tuple[int, str]:
 @contextlib.contextmanager
 def _stdout_on_stderr() -> Iterator[Any]:
     """Send all that is written to standard output to standard error; yield the real standard output."""
-    real: Any = sys.stdout
+    real = sys.stdout
     real.flush()
     with contextlib.redirect_stdout(sys.stderr), contextlib.ExitStack() as stack:
         # Subprocesses and C libraries write to the file descriptor.
-        if real is sys.__stdout__ and real.fileno() == 1:
+        standard = sys.__stdout__
+        if standard is not None and real is standard and standard.fileno() == 1:
             kept = os.dup(1)
             stack.callback(os.close, kept)
             stack.callback(os.dup2, kept, 1)
+            stack.callback(standard.flush)
             os.dup2(2, 1)
         yield real

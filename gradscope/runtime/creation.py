@@ -146,7 +146,7 @@ def _all_python(data: Any) -> bool:
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Return `data` as a tensor, sharing memory (and history) where dtype and device allow."""
     if isinstance(data, Tensor):
-        return data.to(device=device, dtype=dtype) if dtype is not None or device is not None else data  # type: ignore[attr-defined]
+        return data.to(device=device, dtype=dtype) if dtype is not None or device is not None else data
     return Tensor._wrap(_place(to_array(data, dtype), device))
 
 

@@ -31,13 +31,15 @@ class device:  # noqa: N801 - PyTorch's name
 
     __slots__ = ("index", "type")
 
+    type: str
+    index: int | None
+
     def __init__(self, type: str | device, index: int | None = None) -> None:
-        if isinstance(type, device):
-            type, index = type.type, type.index
-        kind, _, number = type.partition(":")
+        text = str(type)
+        kind, _, number = text.partition(":")
         if kind not in _backends or (number and not number.isdigit()):
             known = ", ".join(sorted(_backends))
-            raise RuntimeError(f"Expected one of {known} device type at start of device string: {type}")
+            raise RuntimeError(f"Expected one of {known} device type at start of device string: {text}")
         self.type = kind
         self.index = int(number) if number else index
 

@@ -193,7 +193,8 @@ def result_numpy(operands: list[Any]) -> np.dtype:
             rank, kind = (0 if operand.ndim else 1), operand.dtype
         else:
             rank, kind = 2, scalar_dtype(operand)
-        ranks[rank] = kind if ranks[rank] is None else promote_numpy(ranks[rank], kind)
+        before = ranks[rank]
+        ranks[rank] = kind if before is None else promote_numpy(before, kind)
     result: np.dtype | None = None
     for kind in ranks:
         result = kind if result is None else _outranked(result, kind)

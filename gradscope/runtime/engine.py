@@ -1,8 +1,8 @@
 """The backward engine: dependencies, a ready queue, and one resumable step.
 
 A :class:`GraphTask` is one backward() or grad(). It counts how many gradients every node waits for, keeps the ready
-nodes in a heap (highest sequence number first; ready leaves, AccumulateGrad, come before all), and :meth:`GraphTask.step` runs one node:
-hooks, derivative, hooks, and the results into the buffers of the next nodes. backward() is that step in a loop; a
+nodes in a heap (highest sequence number first; ready leaves, AccumulateGrad, come before all), and
+:meth:`GraphTask.step` runs one node: hooks, derivative, hooks, and the results into the buffers of the next nodes. backward() is that step in a loop; a
 debugger pauses the same loop. Gradients travel as bare arrays, or as tensors under ``create_graph``.
 """
 
@@ -56,7 +56,7 @@ class GraphTask:
 
     # What most tasks do not need is on the class, and set on the instance where it is needed.
     nodes_run = 0
-    captured: Sequence[Any] = ()
+    captured: list[Any] = []  # noqa: RUF012 - never written
     callbacks: Sequence[Callable[[], None]] = ()
     _captures: dict[Node, list[tuple[int, int]]] = {}  # noqa: RUF012 - never written
     _needed: set[Node] | None = None
@@ -343,9 +343,8 @@ class GraphTask:
         hooked = node.extra is not None and node.extra.posthooks
         if not hooked and not (state.special and events.wanted(events.NodeExited)):
             return results
-        tensors = self._as_tensors(list(results))
-        tensors = self._posthooks(node, tensors, grads)
-        tensors = self._announce_exit(node, grads, list(tensors))
+        tensors = list(self._posthooks(node, self._as_tensors(list(results)), grads))
+        tensors = self._announce_exit(node, grads, tensors)
         return [g if g is None or self.create_graph else _bare(g) for g in tensors]
 
     def _tensor_hooks(self, node: Node, grads: list[Any]) -> list[Any]:
@@ -643,7 +642,8 @@ def _backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool)
     edge = tensor._edge or edge_of(tensor)
     array = tensor._array
     if edge is None or array.dtype.kind == "c":
-        root_edges((tensor,), None, create_graph)
+        root_edges((tensor,), None, create_graph)  # raises, with the reason
+    assert edge is not None
     seed = _ones(tensor, array.shape, array.dtype)
     if create_graph:
         seed = _wrap(seed)

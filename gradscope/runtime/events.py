@@ -397,7 +397,7 @@ class CallSite:
 
 def is_library_file(filename: str) -> bool:
     """Whether a file belongs to gradscope, the standard library or no file at all."""
-    if filename.startswith(_PACKAGE) or filename.startswith("<"):
+    if filename.startswith((_PACKAGE, "<")):
         return True
     return filename.startswith(_LIBRARY) and "site-packages" not in filename
 

@@ -90,7 +90,7 @@ def _body(array: numpy.ndarray, indent: int) -> str:
         max_line_width=_Options.linewidth,
         threshold=_Options.threshold,
         edgeitems=_Options.edgeitems,
-        formatter=formatter or None,
+        formatter=formatter or None,  # type: ignore[arg-type]
         precision=_Options.precision,
     )
     return text

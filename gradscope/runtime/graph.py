@@ -94,6 +94,9 @@ class Node:
     seedless: bool = False
 
     edges: tuple[Edge | None, ...]
+    shape: tuple[int, ...]
+    dtype: Any
+    kind: type
     extra: NodeExtra | None
     seq: int
 
@@ -376,7 +379,7 @@ class SavedTensor:
 def saved_version(node: Node, name: str, index: int | None) -> int:
     """Return the version recorded when `node` saved `name`."""
     version = getattr(node, "v_" + name)
-    return version[index] if isinstance(version, list) else version
+    return version[index or 0] if isinstance(version, list) else version
 
 
 def unpack(node: Node, name: str, *, as_tensor: bool, index: int | None = None) -> Any:

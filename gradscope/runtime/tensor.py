@@ -9,18 +9,29 @@ import copy
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy
+import numpy as np
 
-from . import device, dtype, engine, events, state
+from . import device as devices
+from . import dtype as dtypes
+from . import engine, events, graph, state
 from .formatting import tensor_repr
-from . import graph
 from .graph import AccumulateGrad, Edge, Node
 from .hooks import HookTable, RemovableHandle, add_hook
 from .ops import general
 from .storage import Storage, VersionCounter, element_strides, geometry_of, memory_of
 from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase
+
+if TYPE_CHECKING:
+    from .ops.interface import TensorMethods
+else:
+
+    class TensorMethods:
+        """The operators' methods, which :func:`finish_class` adds; type checkers read them in ``interface.pyi``."""
+
+        __slots__ = ()
+
 
 __all__ = ["Size", "Tensor"]
 
@@ -58,7 +69,7 @@ class TensorMeta:
         self.extra: dict[str, Any] | None = None
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """A multi-dimensional array that remembers how it was computed.
 
     Make one with :func:`gradscope.tensor`, :func:`gradscope.zeros`, :func:`gradscope.from_numpy` and the like.
@@ -90,11 +101,11 @@ class Tensor:
 
     def __new__(cls, *data: Any, **_: Any) -> Tensor:
         if data and all(isinstance(size, int) for size in data):
-            array = numpy.zeros(data, dtype=dtype.default_dtype.numpy)
+            array = np.zeros(data, dtype=dtypes.default_dtype.numpy)
         elif len(data) == 1 and isinstance(data[0], Tensor):
             array = data[0]._array
         else:
-            array = numpy.array(data[0] if data else [], dtype=dtype.default_dtype.numpy)
+            array = np.array(data[0] if data else [], dtype=dtypes.default_dtype.numpy)
         return cls._wrap(array)
 
     @classmethod
@@ -153,14 +164,14 @@ class Tensor:
     itemsize = property(element_size)
 
     @property
-    def dtype(self) -> dtype.dtype:
+    def dtype(self) -> dtypes.dtype:
         """The element type."""
-        return dtype.BY_NUMPY[self._array.dtype]
+        return dtypes.BY_NUMPY[self._array.dtype]
 
     @property
-    def device(self) -> device.device:
+    def device(self) -> devices.device:
         """The device that holds the memory."""
-        return device.device_of(self._array)
+        return devices.device_of(self._array)
 
     @property
     def is_cuda(self) -> bool:
@@ -181,7 +192,7 @@ class Tensor:
 
     def data_ptr(self) -> int:
         """Return the address of the first element."""
-        return device.address(self._array)
+        return devices.address(self._array)
 
     def untyped_storage(self) -> Storage:
         """Return the memory behind the tensor."""
@@ -443,13 +454,13 @@ class Tensor:
             )
 
     @property
-    def grad_dtype(self) -> dtype.dtype | None:
+    def grad_dtype(self) -> dtypes.dtype | None:
         """The dtype that ``grad`` must have; None lifts the check."""
         extra = self._meta.extra if self._meta is not None else None
         return extra["grad_dtype"] if extra and "grad_dtype" in extra else self.dtype
 
     @grad_dtype.setter
-    def grad_dtype(self, value: dtype.dtype | None) -> None:
+    def grad_dtype(self, value: dtypes.dtype | None) -> None:
         if not self.is_leaf:
             raise RuntimeError("grad_dtype can only be set on leaf tensors.")
         meta = self._extras()
@@ -584,13 +595,13 @@ class Tensor:
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar\n"
                 f"Its shape is {list(self.shape)}; use tolist(), or reduce it first."
             )
-        return device.to_host(self._array).item()
+        return devices.to_host(self._array).item()
 
     def tolist(self) -> Any:
         """Return the values as nested lists."""
-        return device.to_host(self._array).tolist()
+        return devices.to_host(self._array).tolist()
 
-    def numpy(self, *, force: bool = False) -> numpy.ndarray:
+    def numpy(self, *, force: bool = False) -> np.ndarray:
         """Return the values as a NumPy array that shares the memory.
 
         Raises
@@ -601,17 +612,17 @@ class Tensor:
             If it is not on the CPU and `force` is false.
         """
         if force:
-            return device.to_host(self._array)
+            return devices.to_host(self._array)
         if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if type(self._array) is not device.ndarray:
+        if type(self._array) is not devices.ndarray:
             raise TypeError(
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
                 "memory first."
             )
         return self._array
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
@@ -653,7 +664,7 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         if self._array.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))  # type: ignore[attr-defined]
+        return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
         return bool((self._array == general.array_of(element)).any())
@@ -692,7 +703,7 @@ class Tensor:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) can be pickled.\nPickle tensor.detach()."
             )
-        host = numpy.array(device.to_host(self._array), order="C")
+        host = np.array(devices.to_host(self._array), order="C")
         return _rebuild, (type(self), host, str(self.device), bool(self._flags & state.GRAD), self.__dict__ or None)
 
 
@@ -707,7 +718,7 @@ _DETACH: Any = _Detach()
 
 
 def _rebuild(cls: type[Tensor], host: Any, place: str, requires_grad: bool, attributes: Any) -> Tensor:
-    tensor = cls._wrap(device.to_device(host, place))
+    tensor = cls._wrap(devices.to_device(host, place))
     tensor._flags = state.GRAD if requires_grad else 0
     if attributes:
         tensor.__dict__.update(attributes)

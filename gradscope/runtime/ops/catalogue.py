@@ -7,7 +7,7 @@ from ..tensor import finish_class
 from . import activations, complexes, copies, losses, matrices, pointwise, reductions, shapes, special
 from .registry import METHODS, OPERATORS, PUBLIC
 
-__all__ = ["FAMILIES", "OPERATORS", "PUBLIC"]
+__all__ = ["FAMILIES", "METHODS", "OPERATORS", "PUBLIC"]
 
 FAMILIES = (pointwise, shapes, complexes, copies, reductions, matrices, special, activations, losses)
 

@@ -476,7 +476,8 @@ def _cat(xp: Any, tensors: Any, dim: int) -> Any:
 
 
 def _cat_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
-    parts, start = [], 0
+    parts: list[Any] = []
+    start = 0
     for shape in tensors_shape:
         if len(shape) == 1 and shape[0] == 0 and len(g.shape) != 1:
             parts.append(None)

@@ -1,0 +1,184 @@
+"""What full backward hooks of modules stand on: nodes at a module's inputs and outputs that see the gradients pass."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...autograd import Function
+from ...runtime import events, state
+from ...runtime.tensor import Tensor
+
+__all__ = ["BackwardHook", "BackwardHookFunction", "hook_output_node"]
+
+
+class BackwardHookFunction(Function):
+    """The identity, on several tensors at once."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        ctx.mark_non_differentiable(*[a for a in args if not a.requires_grad])
+        return args
+
+    @staticmethod
+    def backward(ctx: Any, *args: Any) -> Any:
+        return args
+
+
+class BackwardHook:
+    """Calls a module's full backward hooks when the gradients of its inputs and outputs are there.
+
+    Parameters
+    ----------
+    module : Module
+    user_hooks, user_pre_hooks : list of callable
+        ``hook(module, grad_input, grad_output)`` and ``hook(module, grad_output)``.
+    """
+
+    def __init__(
+        self, module: Any, user_hooks: list[Callable[..., Any]], user_pre_hooks: list[Callable[..., Any]]
+    ) -> None:
+        self.module = module
+        self.user_hooks = user_hooks
+        self.user_pre_hooks = user_pre_hooks
+        self.grad_outputs: tuple[Any, ...] | None = None
+        self.input_positions: list[int] | None = None
+        self.output_positions: list[int] = []
+        self.inputs = self.outputs = 0
+
+    def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments with their tensors passed through the identity that sees their gradients."""
+
+        def fire(grad_input: tuple[Any, ...], _: Any) -> Any:
+            if self.grad_outputs is None:
+                # The outputs were not part of this backward.
+                return None
+            full = self._spread(grad_input, self.input_positions, self.inputs)
+            full = self._call_hooks(full)
+            self.grad_outputs = None
+            return tuple(full[i] for i in self.input_positions or ())
+
+        result, self.input_positions, node = self._wrap(args)
+        self.inputs = len(args)
+        if node is not None:
+            node.register_hook(fire)
+        return result
+
+    def setup_output_hook(self, output: Any) -> Any:
+        """Return the output with its tensors passed through the identity that sees their gradients."""
+
+        def fire(grad_output: tuple[Any, ...]) -> Any:
+            full = self._spread(grad_output, self.output_positions, self.outputs)
+            for hook in self.user_pre_hooks:
+                replaced = hook(self.module, full)
+                if replaced is not None:
+                    full = _checked(replaced, len(full), hook)
+            if state.special and events.wanted(events.ModuleBackwardPre):
+                events.emit(events.ModuleBackwardPre(self.module, full))
+            self.grad_outputs = full
+            chosen = tuple(full[i] for i in self.output_positions)
+            if self.input_positions is None or not self.input_positions:
+                # No input requires grad: the hooks are called here, without gradients of the inputs.
+                if self.user_hooks and not any(isinstance(h, _EventHook) for h in self.user_hooks):
+                    warnings.warn(
+                        "Full backward hook is firing when gradients are computed with respect to module outputs "
+                        "since no inputs require gradients. See "
+                        "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
+                        "#torch.nn.Module.register_full_backward_hook for more details.",
+                        stacklevel=5,
+                    )
+                self._call_hooks((None,) * max(self.inputs, 1), may_replace=False)
+                self.grad_outputs = None
+            return chosen
+
+        is_tuple = isinstance(output, (tuple, list))
+        outputs = tuple(output) if is_tuple else (output,)
+        result, self.output_positions, node = self._wrap(outputs)
+        self.outputs = len(outputs)
+        if node is not None:
+            node.register_prehook(fire)
+        return result if is_tuple else result[0]
+
+    def _call_hooks(self, grad_input: tuple[Any, ...], *, may_replace: bool = True) -> tuple[Any, ...]:
+        for hook in self.user_hooks:
+            replaced = hook(self.module, grad_input, self.grad_outputs)
+            if replaced is None:
+                continue
+            if not may_replace:
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should always return None or None for "
+                    "all gradients.\nThere is nowhere for the returned gradients to go."
+                )
+            grad_input = _checked(replaced, len(grad_input), hook)
+        return grad_input
+
+    def _spread(self, grads: tuple[Any, ...], positions: list[int] | None, count: int) -> tuple[Any, ...]:
+        full: list[Any] = [None] * count
+        for position, grad in zip(positions or (), grads, strict=True):
+            full[position] = grad
+        return tuple(full)
+
+    def _wrap(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[int], Any]:
+        positions = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
+        if not (state.local.grad_enabled and any(args[i].requires_grad for i in positions)):
+            return args, [], None
+        wrapped = BackwardHookFunction.apply(*(args[i] for i in positions))
+        nodes = [t.grad_fn for t in wrapped if t.grad_fn is not None]
+        if not nodes:
+            raise RuntimeError("Error while setting up the backward hooks: the identity recorded no node.")
+        result = list(args)
+        for position, tensor in zip(positions, wrapped, strict=True):
+            result[position] = tensor
+        return tuple(result), positions, nodes[0]
+
+
+class _EventHook:
+    """Announces a module's backward to the listeners."""
+
+    def __call__(self, module: Any, grad_input: Any, grad_output: Any) -> None:
+        if state.special and events.wanted(events.ModuleBackward):
+            events.emit(events.ModuleBackward(module, grad_input, grad_output))
+
+
+event_hook = _EventHook()
+
+
+def _checked(replaced: Any, count: int, hook: Callable[..., Any]) -> tuple[Any, ...]:
+    values = tuple(replaced) if isinstance(replaced, (tuple, list)) else (replaced,)
+    if len(values) != count:
+        raise RuntimeError(
+            f"Backward hook returned an invalid number of grad_input, got {len(values)}, but expected {count}\n"
+            f"It is {getattr(hook, '__name__', hook)!s}; return one gradient (or None) for each."
+        )
+    return values
+
+
+def first_tensor(value: Any) -> Tensor | None:
+    """Return the first tensor in nested tuples, lists and dicts."""
+    while not isinstance(value, Tensor):
+        if isinstance(value, dict):
+            value = next((v for v in value.values() if isinstance(v, Tensor)), None)
+        elif isinstance(value, (tuple, list)) and value:
+            value = value[0]
+        else:
+            return None
+    return value
+
+
+def hook_output_node(module: Any, hooks: Iterable[Callable[..., Any]], output: Any) -> None:
+    """Register the non-full backward hooks of `module` on the node of its output."""
+    tensor = first_tensor(output)
+    node = None if tensor is None else tensor.grad_fn
+    if node is None:
+        return
+    for hook in hooks:
+        node.register_hook(_bound(module, hook))
+
+
+def _bound(module: Any, hook: Callable[..., Any]) -> Callable[..., Any]:
+    def call(grad_input: tuple[Any, ...], grad_output: tuple[Any, ...]) -> Any:
+        return hook(module, grad_input, grad_output)
+
+    call.__name__ = getattr(hook, "__name__", type(hook).__name__)
+    return call

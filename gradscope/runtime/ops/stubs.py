@@ -1,0 +1,133 @@
+"""Writes ``interface.pyi``: the types of every function and method that the declarations give rise to.
+
+Run ``python -m gradscope.runtime.ops.stubs`` after declaring an operator; a test holds that the file is up to date.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .registry import Operator, Parameter
+
+__all__ = ["TARGET", "render"]
+
+TARGET = Path(__file__).with_name("interface.pyi")
+
+_HEADER = '''\
+# Written by gradscope.runtime.ops.stubs from the operators' declarations: do not edit.
+# ruff: noqa
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from ..tensor import Tensor
+
+'''
+
+_TYPES = {
+    "Tensor": "Tensor",
+    "Tensor?": "Tensor | None",
+    "Tensor[]": "Sequence[Tensor]",
+    "Scalar": "builtins.complex",
+    "Scalar?": "builtins.complex | None",
+    "int": "builtins.int",
+    "int?": "builtins.int | None",
+    "int[]": "Sequence[builtins.int] | int",
+    "int[]?": "Sequence[builtins.int] | int | None",
+    "float": "builtins.float",
+    "float?": "builtins.float | None",
+    "bool": "builtins.bool",
+    "str": "builtins.str",
+    "str?": "builtins.str | None",
+}
+
+
+def _type_of(op: Operator, parameter: Parameter) -> str:
+    if parameter.type == "Tensor" and op.promote and parameter is not op.tensors[0]:
+        return "Tensor | builtins.complex"
+    return _TYPES.get(parameter.type, "Any")
+
+
+def _operator_parameters(op: Operator, with_out: bool) -> list[str]:
+    parts, starred = [], False
+    for parameter in op.parameters:
+        if parameter.keyword_only and not starred:
+            parts.append("*")
+            starred = True
+        default = "" if parameter.default is None else " = ..."
+        parts.append(f"{parameter.name}: {_type_of(op, parameter)}{default}")
+    if with_out:
+        parts += ([] if starred else ["*"]) + ["out: Tensor | None = ..."]
+    return parts
+
+
+def _composite_parameters(function: Callable[..., Any]) -> list[str]:
+    parts: list[str] = []
+    starred = False
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            parts.append(f"*{parameter.name}: Any")
+            starred = True
+            continue
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            parts.append(f"**{parameter.name}: Any")
+            continue
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not starred:
+            parts.append("*")
+            starred = True
+        default = "" if parameter.default is inspect.Parameter.empty else " = ..."
+        parts.append(f"{parameter.name}: Any{default}")
+    return parts
+
+
+def _definition(name: str, function: Callable[..., Any], indent: str, method: bool) -> str:
+    if not inspect.isfunction(function):
+        return f"{indent}{name}: Any\n"
+    op: Operator | None = getattr(function, "operator", None)
+    if op is not None and function is op.function:
+        parameters = _operator_parameters(op, op.out)
+        result = "builtins.tuple[Tensor, ...]" if op.output_list else "Any" if op.multi else "Tensor"
+    else:
+        parameters = _composite_parameters(function)
+        result = "Tensor" if name.endswith("_") and not name.startswith("__") else "Any"
+    if name.startswith("__") and len(parameters) > 1:
+        return f"{indent}def {name}(self, other: Any) -> Tensor: ...{_override(name)}\n"
+    if method and parameters:
+        first = parameters[0].partition(":")[0]
+        parameters[0] = first if first.startswith("*") else "self"
+        parameters = _without_leading_star(parameters)
+    return f"{indent}def {name}({', '.join(parameters)}) -> {result}: ...\n"
+
+
+def _override(name: str) -> str:
+    return "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+
+
+def _without_leading_star(parameters: list[str]) -> list[str]:
+    return ["self", *parameters] if parameters[0].startswith("*") else parameters
+
+
+def render() -> str:
+    """Return the text of ``interface.pyi``."""
+    from .catalogue import METHODS, PUBLIC
+
+    lines = [_HEADER]
+    for name in sorted(PUBLIC):
+        if name.isidentifier():
+            lines.append(_definition(name, PUBLIC[name], "", method=False))
+    lines.append("\nclass TensorMethods:\n")
+    for name in sorted(METHODS):
+        lines.append(_definition(name, METHODS[name], "    ", method=True))
+    return "".join(lines)
+
+
+def main() -> None:
+    """Write the file."""
+    TARGET.write_text(render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,342 @@
+"""In-place misuse as it is met in real programs, and programs that look alike and are right.
+
+Each program marks the lines a report has to name with a comment that ends in the role: ``# written``, ``# saved``,
+``# read``, ``# freed``, ``# viewed``. The row numbers are those of docs/check.md.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from gradscope.check import check_script
+
+
+@dataclass(frozen=True)
+class Program:
+    row: str
+    code: str
+    source: str
+    helps: str = ""
+    occurrences: int = 1
+
+
+MISUSE = [
+    Program(
+        "1 skip connection added into relu's result",
+        "GS101",
+        """
+        def block(x, skip):
+            out = gs.relu(x)  # saved
+            out += skip  # written
+            return out
+
+        x = gs.ones(3, requires_grad=True)
+        block(x * 2, x).sum().backward()  # read
+        """,
+        "write `out = out + skip`",
+    ),
+    Program(
+        "2 sigmoid's result written",
+        "GS101",
+        """
+        x = gs.ones(3, requires_grad=True)
+        gate = gs.sigmoid(x)  # saved
+        gate[1] = 2  # written
+        gate.sum().backward()  # read
+        """,
+        "`gate = gate.clone()` before this line",
+    ),
+    Program(
+        "2 exp's result written by method",
+        "GS101",
+        """
+        x = gs.ones(3, requires_grad=True)
+        rate = x.exp()  # saved
+        rate.mul_(
+            0.5
+        )  # written: 2 lines up
+        rate.sum().backward()  # read
+        """,
+        "write `rate = rate.mul(0.5)`",
+    ),
+    Program(
+        "3 input of pow written",
+        "GS101",
+        """
+        w = gs.ones(3, requires_grad=True)
+        x = w * 2
+        y = x**2  # saved
+        x.add_(1)  # written
+        y.sum().backward()  # read
+        """,
+        "write `x = x.add(1)`",
+    ),
+    Program(
+        "5 leaf updated while recording",
+        "GS103",
+        """
+        w = gs.ones(3, requires_grad=True)
+        (w * w).sum().backward()
+        w -= 0.1 * w.grad  # written
+        """,
+        "no_grad()",
+    ),
+    Program(
+        "6 view of a leaf written",
+        "GS103",
+        """
+        w = gs.ones(3, requires_grad=True)
+        w[0] = 0  # written
+        """,
+        "no_grad()",
+    ),
+    Program(
+        "6 view of a leaf written, made elsewhere",
+        "GS103",
+        """
+        w = gs.ones(3, requires_grad=True)
+        first = w.narrow(0, 0, 1)  # viewed
+        first.zero_()  # written
+        """,
+        "no_grad()",
+    ),
+    Program(
+        "7 mask on softmax's result",
+        "GS101",
+        """
+        x = gs.ones(4, requires_grad=True)
+        mask = gs.tensor([True, False, False, True])
+        p = x.softmax(0)  # saved
+        p[mask] = 0  # written
+        p.sum().backward()  # read
+        """,
+        "`p = p.clone()` before this line",
+    ),
+    Program(
+        "8 buffer filled in a loop",
+        "GS101",
+        """
+        x = gs.ones(2, requires_grad=True)
+        out = gs.zeros(4, 2)
+        out[0] = x
+        for t in range(1, 4):
+            out[t] = out[t - 1] * out[t - 1]  # saved  # written
+        out.sum().backward()  # read
+        """,
+        "collect the parts in a list and stack() them",
+        occurrences=6,
+    ),
+    Program(
+        "9 parameter updated between forward and backward",
+        "GS102",
+        """
+        w = gs.ones(3, requires_grad=True)
+        x = gs.ones(2, 3, requires_grad=True)
+        loss = (x @ w).sum()  # saved
+        with gs.no_grad():
+            w -= 0.1  # written
+        loss.backward()  # read
+        """,
+        "after backward()",
+    ),
+    Program(
+        "14 backward twice",
+        "GS104",
+        """
+        x = gs.ones(3, requires_grad=True)
+        y = (x * x).sum()  # saved
+        y.backward()  # freed
+        y.backward()  # read
+        """,
+        "retain_graph=True",
+    ),
+    Program(
+        "13 hidden state carried over",
+        "GS104",
+        """
+        w = gs.ones(3, requires_grad=True)
+        hidden = gs.ones(3)
+        for step in range(2):
+            hidden = (hidden * w).tanh()  # saved
+            hidden.sum().backward()  # freed  # read
+        """,
+        "detach() what is carried",
+    ),
+    Program(
+        "16 write through detach()",
+        "GS101",
+        """
+        x = gs.ones(3, requires_grad=True)
+        y = x.exp()  # saved
+        y.detach().mul_(2)  # written
+        y.sum().backward()  # read
+        """,
+        "`y.detach().clone()`",
+    ),
+    Program(
+        "17 write under no_grad",
+        "GS101",
+        """
+        x = gs.ones(3, requires_grad=True)
+        y = x.tanh()  # saved
+        with gs.no_grad():
+            y += 1  # written
+        y.sum().backward()  # read
+        """,
+        "no_grad() hides the write from the graph, not from the memory: write `y = y + 1`",
+    ),
+    Program(
+        "21 view from unbind written",
+        "GS105",
+        """
+        x = gs.ones(2, 3, requires_grad=True)
+        first, second = (x * 2).unbind()  # viewed
+        second.mul_(2)  # written
+        """,
+        "write `second = second.mul(2)`",
+    ),
+    Program(
+        "21 base of a view from split written",
+        "GS105",
+        """
+        x = gs.ones(4, requires_grad=True)
+        base = x * 2
+        halves = base.split(2)  # viewed
+        base.add_(1)  # written
+        halves[0] * 2  # read
+        """,
+        "out-of-place",
+    ),
+    Program(
+        "22 view made under no_grad written",
+        "GS105",
+        """
+        x = gs.ones(4, requires_grad=True)
+        base = x * 2
+        with gs.no_grad():
+            view = base.view(2, 2)  # viewed
+        view.relu_()  # written
+        """,
+        "write `view = view.relu()`",
+    ),
+    Program(
+        "17 write into a buffer that was saved",
+        "GS101",
+        """
+        mean = gs.zeros(3)
+        x = gs.ones(3, requires_grad=True)
+        y = ((x - mean) * mean).sum()  # saved
+        mean.copy_(gs.ones(3))  # written
+        y.backward()  # read
+        """,
+        "clone() of mean",
+    ),
+]
+
+
+LEGAL = {
+    "write before anything saved it": """
+        x = gs.ones(3, requires_grad=True)
+        scores = x * 2
+        scores.add_(1)
+        scores.softmax(0).sum().backward()
+        """,
+    "multiplication by a number saves nothing": """
+        x = gs.ones(3, requires_grad=True)
+        y = x * 2
+        y.relu_()
+        y.sum().backward()
+        """,
+    "input of exp is not saved": """
+        x = gs.ones(3, requires_grad=True)
+        y = x * 1
+        z = y.exp()
+        y.zero_()
+        z.sum().backward()
+        """,
+    "leaf updated after backward, under no_grad": """
+        w = gs.ones(3, requires_grad=True)
+        for _ in range(3):
+            (w * w).sum().backward()
+            with gs.no_grad():
+                w -= 0.1 * w.grad
+            w.grad = None
+        """,
+    "backward twice with retain_graph": """
+        x = gs.ones(3, requires_grad=True)
+        y = (x * x).sum()
+        y.backward(retain_graph=True)
+        y.backward()
+        """,
+    "backward twice where nothing is saved": """
+        x = gs.ones(3, requires_grad=True)
+        y = (x + 1).sum()
+        y.backward()
+        y.backward()
+        """,
+    "one view written, another operand saved": """
+        x = gs.ones(2, 3, requires_grad=True)
+        y = x * 2
+        y.narrow(0, 0, 1).mul_(3)
+        y.sum().backward()
+        """,
+    "a clone written": """
+        x = gs.ones(3, requires_grad=True)
+        y = x.exp()
+        z = y.clone()
+        z.add_(1)
+        (y + z).sum().backward()
+        """,
+    "gradients of an input that do not need the modified tensor": """
+        x = gs.ones(3, requires_grad=True)
+        w = gs.ones(3)
+        y = w * x
+        x.detach().add_(1)
+        y.sum().backward()
+        """,
+    "hidden state detached": """
+        w = gs.ones(3, requires_grad=True)
+        hidden = gs.ones(3)
+        for step in range(3):
+            hidden = (hidden.detach() * w).tanh()
+            hidden.sum().backward()
+        """,
+}
+
+
+def write(path, source):
+    path.write_text("import gradscope as gs\n" + dedent(source))
+    return str(path)
+
+
+def marked(path):
+    """Return the expected (role, line) pairs of a program; 'N lines up' moves a mark."""
+    found = {}
+    for number, line in enumerate(Path(path).read_text().splitlines(), start=1):
+        up = re.search(r"(\d+) lines up", line)
+        for role in re.findall(r"# (written|saved|read|freed|viewed)\b", line):
+            found[role] = number - int(up.group(1)) if up else number
+    return found
+
+
+@pytest.mark.parametrize("program", MISUSE, ids=lambda p: p.row)
+def test_misuse_is_reported_with_its_lines(program, tmp_path):
+    path = write(tmp_path / "program.py", program.source)
+    sanitizer, result = check_script(path)
+    (finding,) = sanitizer.findings
+    assert finding.code == program.code
+    assert {s.role: s.location.lineno for s in finding.sites} == marked(path)
+    assert {s.location.filename for s in finding.sites} == {path}
+    assert program.helps in finding.help
+    assert finding.occurrences == program.occurrences
+    assert sanitizer.explains(result.error)
+
+
+@pytest.mark.parametrize("source", LEGAL.values(), ids=LEGAL.keys())
+def test_legal_lookalike_is_left_alone(source, tmp_path):
+    sanitizer, result = check_script(write(tmp_path / "program.py", source))
+    assert (sanitizer.findings, result.error, result.exit_code) == ([], None, 0)
+    assert sanitizer.backwards >= 1
