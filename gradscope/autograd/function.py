@@ -326,7 +326,9 @@ def begin(node: FunctionNode, args: Iterable[Any]) -> bool:
     _set_extra(node, None)
     recorded = modes.grad_enabled and not flags & state.VOLATILE and True in needs
     if recorded:
-        _set_edges(node, tuple([edge_of(t) if t.requires_grad or t._flags & state.STOCHASTIC else None for t in tensors]))
+        _set_edges(
+            node, tuple([edge_of(t) if t.requires_grad or t._flags & state.STOCHASTIC else None for t in tensors])
+        )
     else:
         _set_edges(node, (None,) * len(tensors))
     return recorded
@@ -375,7 +377,13 @@ def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) 
         for output in outputs:
             if isinstance(output, Tensor):
                 output._flags |= state.VOLATILE
-    node.to_save = None
+    # They would hold outputs, which hold the node.
+    if node.to_save is not None:
+        node.to_save = None
+    if dirty:
+        node.dirty_tensors = None
+    if node.non_differentiable is not None:
+        node.non_differentiable = None
     if state.special:
         _instrument(node, args, [o for o in outputs if isinstance(o, Tensor)], recorded)
     return tuple(outputs) if isinstance(raw, tuple) else outputs[0]

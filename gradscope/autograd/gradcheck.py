@@ -337,8 +337,7 @@ def random_seed(output: Tensor, non_contiguous: bool) -> Tensor:
     values = generator.uniform(-1, 1, wide)
     if output.is_complex():
         values = values + 1j * generator.uniform(-1, 1, wide)
-    values = values.astype(output.dtype.numpy)
-    array = device.to_device(values, output.device)
+    array = device.to_device(numpy.asarray(values).astype(output.dtype.numpy), output.device)
     return Tensor._wrap(array[..., ::2] if wide != shape else array).requires_grad_()
 
 

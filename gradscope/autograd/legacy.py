@@ -186,12 +186,9 @@ class InstanceNode(FunctionNode):
         before = modes.grad_enabled
         modes.grad_enabled = False
         try:
-            return self._backward(grads)
+            return self.backward(*([self.take_reward()] if self.seedless else grads))  # type: ignore[attr-defined]
         finally:
             modes.grad_enabled = before
-
-    def _backward(self, grads: list[Any]) -> Any:
-        return self.backward(*grads)  # type: ignore[attr-defined]
 
 
 def new_instance(cls: type[Function]) -> Any:
@@ -234,7 +231,239 @@ def call_instance(node: Any, inputs: tuple[Any, ...]) -> Any:
         outputs = finish(node, inputs, node.forward(*inputs), recorded)
     finally:
         modes.grad_enabled = before
-    for first, second in node.shared_pairs:
-        second._vc = first._counter()
-    del node.shared_pairs, node.dirty_tensors, node.non_differentiable
+    if node.shared_pairs:
+        for first, second in node.shared_pairs:
+            second._vc = first._counter()
+        node.shared_pairs = ()
     return outputs
+
+
+# --- stochastic functions ---------------------------------------------------------------------------------------------
+
+# Keeps the gradients finite where a drawn outcome had a probability of (nearly) 0.
+EPSILON = 1e-6
+
+
+class StochasticFunction(Function):
+    """Base of functions that draw: their gradient comes from a reward, not from what is computed from the draw.
+
+    The draw does not require grad, and yet has a node. Backward may start at it without a gradient, and passes through
+    it when what was computed from it takes part in a graph. The gradients are those of ``-reward * log p(draw)``, so
+    that descending them raises the expected reward: REINFORCE, see R. J. Williams, "Simple statistical
+    gradient-following algorithms for connectionist reinforcement learning", Machine Learning 8, 1992.
+    """
+
+    seedless = True
+    reward: Any = None
+
+    def __call__(self, *inputs: Tensor) -> Tensor:
+        """Draw."""
+        drawn = call_instance(self, inputs)
+        if any(edge is not None for edge in self.edges):
+            drawn._edge = (self, 0)
+            drawn._flags |= state.STOCHASTIC
+        return drawn
+
+    def _reinforce(self, reward: Any) -> None:
+        shape = self._outputs[0][0]
+        if not isinstance(reward, (Number, Tensor)):
+            raise TypeError(f"the reward must be a number or a tensor, but got {type(reward).__name__}")
+        if isinstance(reward, Tensor) and reward.numel() != 1 and tuple(reward.shape) != shape:
+            raise ValueError(
+                f"got reward of size {list(reward.shape)}, but expected a tensor of size {list(shape)}\n"
+                "Give a number, or one reward for each drawn element."
+            )
+        if self.reward is not None:
+            raise RuntimeError("you can only reinforce a stochastic Function once\nDraw again for another reward.")
+        self.reward = reward.detach() if isinstance(reward, Tensor) else reward
+
+    def take_reward(self) -> Any:
+        """Return the reward.
+
+        Raises
+        ------
+        RuntimeError
+            If none was given.
+        """
+        if self.reward is None:
+            raise RuntimeError(
+                f"differentiating stochastic functions requires providing a reward\n{self.node_name} drew a tensor of "
+                f"shape {list(self._outputs[0][0])}: call its reinforce(reward) before backward."
+            )
+        return self.reward
+
+
+class Multinomial(StochasticFunction):
+    """Draw category numbers with the probabilities that the rows of a tensor are proportional to.
+
+    Parameters
+    ----------
+    num_samples : int
+    with_replacement : bool
+    """
+
+    def __init__(self, num_samples: int = 1, with_replacement: bool = False) -> None:
+        super().__init__()
+        self.num_samples = num_samples
+        self.with_replacement = with_replacement
+
+    def forward(self, probs: Tensor) -> Tensor:  # type: ignore[override]
+        """Draw."""
+        drawn = random.multinomial(probs, self.num_samples, self.with_replacement)
+        self.save_for_backward(probs, drawn.detach())
+        self.mark_non_differentiable(drawn)
+        return drawn
+
+    def backward(self, reward: Any) -> Tensor:  # type: ignore[override]
+        """Return ``-reward / p`` at what was drawn; as in PyTorch 0.1, p is the normalized row."""
+        weights, drawn = self.saved_tensors
+        probs = weights / weights.sum(-1, keepdim=True)  # type: ignore[attr-defined]
+        gradients = (probs.gather(-1, drawn) + EPSILON).reciprocal() * -reward
+        return (probs * 0).scatter_add(-1, drawn, gradients)
+
+
+class Bernoulli(StochasticFunction):
+    """Draw ones with given probabilities, else zeros."""
+
+    def forward(self, probs: Tensor) -> Tensor:  # type: ignore[override]
+        """Draw."""
+        drawn = random.bernoulli(probs)
+        self.save_for_backward(probs, drawn.detach())
+        self.mark_non_differentiable(drawn)
+        return drawn
+
+    def backward(self, reward: Any) -> Tensor:  # type: ignore[override]
+        """Return ``reward * (p - draw) / (p * (1 - p))``."""
+        probs, drawn = self.saved_tensors
+        return (probs - drawn) / (probs * (1 - probs) + EPSILON) * reward
+
+
+class Normal(StochasticFunction):
+    """Draw normal numbers around given means.
+
+    Parameters
+    ----------
+    stddev : float, optional
+        The standard deviation of all of them; without it, a second input gives one for each.
+    """
+
+    def __init__(self, stddev: float | None = None) -> None:
+        super().__init__()
+        if stddev is not None and not stddev > 0:
+            raise ValueError(f"the standard deviation must be positive, got {stddev}")
+        self.stddev = stddev
+
+    def forward(self, means: Tensor, stddevs: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        """Draw."""
+        if self.stddev is None and stddevs is None:
+            raise RuntimeError(
+                "Normal function requires specifying a common stddev, or per-sample stddev\n"
+                "Write Normal(stddev)(means) or Normal()(means, stddevs)."
+            )
+        drawn = random.normal(means, stddevs if self.stddev is None else self.stddev)
+        self.save_for_backward(drawn.detach(), means, stddevs)
+        self.mark_non_differentiable(drawn)
+        return drawn
+
+    def backward(self, reward: Any) -> Any:  # type: ignore[override]
+        """Return ``reward * (m - x) / s**2`` and ``reward * (1 - ((x - m) / s)**2) / s``, Williams' section 6."""
+        drawn, means, stddevs = self.saved_tensors
+        distance = means - drawn
+        if self.stddev is not None:
+            return (distance * (reward / (self.stddev**2 + EPSILON)), *(None,) * (self.num_inputs - 1))
+        variance = stddevs * stddevs
+        of_means = distance / (variance + EPSILON) * reward
+        of_stddevs = (variance - distance * distance) / (variance * stddevs + EPSILON) * reward
+        return of_means, of_stddevs
+
+
+def multinomial(probs: Tensor, num_samples: int = 1, with_replacement: bool = False) -> Tensor:
+    """Draw category numbers; the result takes a ``reinforce(reward)``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.autograd import backward
+    >>> from gradscope.autograd.legacy import multinomial
+    >>> probs = gs.tensor([0.0, 1.0], requires_grad=True)
+    >>> action = multinomial(probs)
+    >>> action.reinforce(2.0)
+    >>> backward([action], [None])
+    >>> probs.grad
+    tensor([ 0.0000, -2.0000])
+    """
+    return Multinomial(num_samples, with_replacement)(probs)
+
+
+def bernoulli(probs: Tensor) -> Tensor:
+    """Draw ones with the probabilities `probs`, else zeros; the result takes a ``reinforce(reward)``."""
+    return Bernoulli()(probs)
+
+
+def normal(means: Tensor, std: float | Tensor = 1.0) -> Tensor:
+    """Draw normal numbers around `means`; the result takes a ``reinforce(reward)``."""
+    return Normal()(means, std) if isinstance(std, Tensor) else Normal(std)(means)
+
+
+class _Sampling:
+    always = False
+
+
+class set_stochastic_sampling:  # noqa: N801 - named like set_grad_enabled
+    """Set whether Tensor's own ``multinomial`` and ``bernoulli`` draw as in PyTorch 0.1, from what requires grad.
+
+    At once and, as a context manager, until the end of the block; for the whole process. Without it only
+    ``probs.multinomial()``, a call without the number of samples that later versions ask for, does.
+
+    Parameters
+    ----------
+    mode : bool
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        self._before = _Sampling.always
+        _Sampling.always = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc_info: object) -> None:
+        _Sampling.always = self._before
+
+
+def _stochastic(self: Tensor) -> bool:
+    return modes.grad_enabled and self.requires_grad
+
+
+def _multinomial_method(
+    self: Tensor, num_samples: int | None = None, replacement: bool = False, **options: Any
+) -> Tensor:
+    """Return `num_samples` indices drawn with probabilities proportional to the rows.
+
+    Without `num_samples`, as PyTorch 0.1 wrote it, one is drawn, and ``reinforce(reward)`` gives it a gradient.
+    """
+    replacement = options.pop("with_replacement", replacement)
+    if _stochastic(self) and (num_samples is None or _Sampling.always) and not options:
+        return multinomial(self, 1 if num_samples is None else num_samples, replacement)
+    return random.multinomial(self, 1 if num_samples is None else num_samples, replacement, **options)
+
+
+def _bernoulli_method(self: Tensor, *args: Any, **options: Any) -> Tensor:
+    """Return ones with the probabilities `self`, else zeros."""
+    if _Sampling.always and not args and not options and _stochastic(self):
+        return bernoulli(self)
+    return _modern_bernoulli(self, *args, **options)
+
+
+_modern_bernoulli: Callable[..., Tensor] = METHODS["bernoulli"]
+
+for _owner, _name, _member in (
+    (Tensor, "volatile", property(_get_volatile, _set_volatile)),
+    (Tensor, "creator", property(_creator)),
+    (Tensor, "reinforce", _reinforce),
+    (Tensor, "multinomial", _multinomial_method),
+    (Tensor, "bernoulli", _bernoulli_method),
+    (Node, "previous_functions", Node.next_functions),
+):
+    setattr(_owner, _name, _member)
+del _owner, _name, _member

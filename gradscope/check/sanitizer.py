@@ -38,7 +38,7 @@ class Sanitizer:
     suppressed : int
         How many more there were on lines with a ``# gradscope: ignore[...]`` comment.
     backwards, writes : int
-        How many backward passes and in-place writes were watched.
+        How many backward passes and in-place writes (other than into gradients that accumulate) were watched.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Sanitizer:
     def _listen(self, event: Any) -> None:
         kind = type(event)
         if kind is events.VersionBumped:
-            self.writes += 1
+            self.writes += event.operator != "AccumulateGrad"
         elif kind is events.TensorReleased:
             self._freed_by[event.node] = self._running.site()
         elif kind is events.GraphTaskStarted:

@@ -130,8 +130,8 @@ def _call(call: ast.Call, statement: ast.stmt | None) -> Write:
     if owner is None or (isinstance(owner, ast.Name) and owner.id in {"gs", "gradscope", "F", "torch"}):
         return Write(_root(first) if first is not None else "")
     name = _root(owner)
-    plain = isinstance(owner, ast.Name | ast.Attribute) and isinstance(statement, ast.Expr) and statement.value is call
-    if not plain or method in {"copy_", "fill_", "zero_", "set_", "data"} or not method.endswith("_"):
+    plain = name == ast.unparse(owner) and isinstance(statement, ast.Expr) and statement.value is call
+    if not plain or method in {"copy_", "fill_", "zero_", "set_"} or not method.endswith("_"):
         return Write(name)
     arguments = ", ".join([*map(ast.unparse, call.args), *(ast.unparse(k) for k in call.keywords)])
     return Write(name, f"{name} = {name}.{method[:-1]}({arguments})")

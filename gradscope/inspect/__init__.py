@@ -34,7 +34,8 @@ from .records import (
 
 if TYPE_CHECKING:
     from .breakpoints import Breakpoint, BreakpointError
-    from .debugger import Debugger, SessionError, debug
+    from .debug_call import debug
+    from .debugger import Debugger, SessionError
     from .graph_model import execution_order, graph
     from .statistics import summarize
     from .tracking import track
@@ -66,7 +67,7 @@ _LAZY = {
     "BreakpointError": "breakpoints",
     "Debugger": "debugger",
     "SessionError": "debugger",
-    "debug": "debugger",
+    "debug": "debug_call",
     "execution_order": "graph_model",
     "graph": "graph_model",
     "summarize": "statistics",

@@ -232,10 +232,9 @@ class BreakpointTable:
 
     def add(self, spec: str, *, condition: str | None = None, temporary: bool = False) -> Breakpoint:
         """Add one; see :meth:`Debugger.add_breakpoint`."""
-        text, separator, tail = re.split(r"\b(if)\b", spec, maxsplit=1) if re.search(r"\sif\s", spec) else (spec, "", "")
-        text = text.strip()
-        if separator:
-            condition = tail.strip() if condition is None else f"({tail.strip()}) and ({condition})"
+        text, *tail = (part.strip() for part in re.split(r"\sif\s", spec, maxsplit=1))
+        if tail:
+            condition = tail[0] if condition is None else f"({tail[0]}) and ({condition})"
         if not text:
             raise BreakpointError(f"a breakpoint needs a place to stop at\n{_USAGE}")
         matcher: Matcher = (lambda candidate: False) if text == "nan" else parse_spec(text)

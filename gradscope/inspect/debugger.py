@@ -14,17 +14,13 @@ from typing import Any
 
 from .adapters import Adapter, NativeAdapter
 from .breakpoints import Breakpoint, BreakpointTable
-from .gate import Gate
+from .broadcast import Broadcast, Listener
+from .gate import Gate, ProgramAborted
 from .program import CallProgram, Program
 from .records import DebuggerEvent, NodeRecord, SessionState, StopReason
 from .session import Order, Session
-from .statistics import format_shape
 
-__all__ = ["Debugger", "SessionError", "debug"]
-
-Listener = Callable[[DebuggerEvent], None]
-
-_KEPT_LINES = 100_000
+__all__ = ["Debugger", "SessionError"]
 
 
 class SessionError(RuntimeError):
@@ -45,10 +41,6 @@ class Debugger:
     ----------
     title : str
         What is being debugged: the script's path, or the function's name.
-    output : list of str
-        Lines the program has written to stdout and stderr, without their ends. Append-only for readers; the oldest
-        are dropped after 100,000.
-    breakpoints : list of Breakpoint
 
     Notes
     -----
@@ -86,17 +78,15 @@ class Debugger:
 
     def __init__(self, program: Program, adapter: Adapter | None = None) -> None:
         self.title = program.title
-        self.output: list[str] = []
         self._program = program
         self._changed = threading.Condition()
         self._state = SessionState.NOT_STARTED
         self._reason: StopReason | None = None
-        self._listeners: list[Listener] = []
+        self._broadcast = Broadcast(lambda: self._state)
         self._gate = Gate()
         self._table = BreakpointTable()
         self._session = Session(adapter or NativeAdapter(), self._gate, self._table, self._stopped)
         self._thread: threading.Thread | None = None
-        self._partial = ""
         self._last_stop: StopReason | None = None
 
     # --- making one ---
@@ -183,8 +173,18 @@ class Debugger:
         """What the program raised, if it ended so."""
         return self._program.error
 
+    @property
+    def traceback(self) -> str:
+        """The program's traceback, if it raised, without the debugger's own frames."""
+        return self._program.traceback
+
+    @property
+    def output(self) -> list[str]:
+        """Lines the program has written to stdout and stderr, without their ends; the last 100,000."""
+        return self._broadcast.output
+
     def where(self) -> str:
-        """Return the user's lines that led to the current node's backward(), outermost first, as a traceback has them."""
+        """Return the user's lines that led to this backward(), outermost first, as a traceback has them."""
         return self._session.where()
 
     # --- going on ---
@@ -286,9 +286,10 @@ class Debugger:
         Parameters
         ----------
         spec : str
-            ``'AddmmBackward0'``, ``'Addmm'`` or ``'op:Mul*'`` (operators; ``*`` and ``?`` as in file names), ``'node:12'``
-            (number in the engine's order), ``'param:fc1.weight'``, ``'mod:layers.*'``, ``'line:train.py:31'`` (the line
-            that made the node), ``'nan'`` (where a NaN first appears) or ``'*'``. ``' if CONDITION'`` may follow.
+            ``'AddmmBackward0'``, ``'Addmm'`` or ``'op:Mul*'`` (operators; ``*`` and ``?`` as in file names),
+            ``'node:12'`` (number in the engine's order), ``'param:fc1.weight'``, ``'mod:layers.*'``,
+            ``'line:train.py:31'`` (the line that made the node), ``'nan'`` (where a NaN first appears) or ``'*'``.
+            ``' if CONDITION'`` may follow.
         condition : str, optional
             A Python expression that must be true: ``'norm > 10'``, ``'isnan(grad)'``.
         temporary : bool
@@ -304,7 +305,7 @@ class Debugger:
             If the spec or the condition cannot be understood.
         """
         added = self._table.add(spec, condition=condition, temporary=temporary)
-        self._tell(DebuggerEvent("breakpoints", self._state))
+        self._broadcast.tell(DebuggerEvent("breakpoints", self._state))
         return added
 
     def remove_breakpoint(self, id: int) -> None:
@@ -316,7 +317,7 @@ class Debugger:
             If there is none of that number.
         """
         self._table.remove(id)
-        self._tell(DebuggerEvent("breakpoints", self._state))
+        self._broadcast.tell(DebuggerEvent("breakpoints", self._state))
 
     # --- looking and changing, on the program's own thread ---
 
@@ -350,8 +351,8 @@ class Debugger:
         Parameters
         ----------
         expression : str
-            Knows ``grad`` (the first incoming gradient), ``grads``, ``produced``, ``saved``, ``norm``, ``node``, ``index``,
-            ``isnan``, ``isinf``, ``np``, and then the variables of the function that called backward().
+            Knows ``grad`` (the first incoming gradient), ``grads``, ``produced``, ``saved``, ``norm``, ``node``,
+            ``index``, ``isnan``, ``isinf``, ``np``, and then the variables of the function that called backward().
 
         Returns
         -------
@@ -398,7 +399,7 @@ class Debugger:
         ValueError, TypeError
             If there is no such gradient, or the value does not fit its shape and dtype.
         """
-        self._edit(slot, lambda: self._session.set_grad(slot, value))
+        self._edit(lambda: self._session.set_grad(slot, value))
 
     def zero_grad_slot(self, slot: int) -> None:
         """Set a gradient to zero: an incoming one before the node, a produced one after it.
@@ -407,7 +408,7 @@ class Debugger:
         ----------
         slot : int
         """
-        self._edit(slot, lambda: self._session.set_grad(slot, 0))
+        self._edit(lambda: self._session.set_grad(slot, 0))
 
     def scale_grad(self, slot: int, factor: float) -> None:
         """Multiply a gradient by a number.
@@ -417,11 +418,11 @@ class Debugger:
         slot : int
         factor : float
         """
-        self._edit(slot, lambda: self._session.scale_grad(slot, factor))
+        self._edit(lambda: self._session.scale_grad(slot, factor))
 
-    def _edit(self, slot: int, change: Callable[[], None]) -> None:
+    def _edit(self, change: Callable[[], None]) -> None:
         self._gate.submit(change).result()
-        self._tell(DebuggerEvent("state", self._state, self._reason))
+        self._broadcast.tell(DebuggerEvent("state", self._state, self._reason))
 
     # --- listening ---
 
@@ -439,8 +440,7 @@ class Debugger:
         callable
             Ends it.
         """
-        self._listeners.append(callback)
-        return lambda: self._listeners.remove(callback) if callback in self._listeners else None
+        return self._broadcast.listen(callback)
 
     def conclusion(self) -> tuple[int, str]:
         """Return the exit status for whoever ran the debugger, and the line that explains it.
@@ -466,7 +466,7 @@ class Debugger:
         if not self._session.tasks_seen and status == 0:
             return 1, (
                 f"{name} finished without calling backward(), so there was nothing to stop at.\n"
-                "Call .backward() or gradscope.autograd.grad() in the script, or pass it the arguments that make it train."
+                "Call .backward() or gradscope.autograd.grad() in it, or pass it the arguments that make it train."
             )
         return status, f"{name} finished (exit status {status})"
 
@@ -482,7 +482,7 @@ class Debugger:
                 self._begin(Order("entry") if order.kind in ("step", "into", "out") else order)
             else:
                 self._gate.go(order)
-        self._tell(DebuggerEvent("state", SessionState.RUNNING))
+        self._broadcast.tell(DebuggerEvent("state", SessionState.RUNNING))
 
     def _begin(self, order: Order) -> None:
         self._session.order = order
@@ -491,9 +491,8 @@ class Debugger:
 
     def _run(self) -> None:
         with self._session.observing():
-            self._program.run(self._write)
-        if self._partial:
-            self._write("\n")
+            self._program.run(self._broadcast.write)
+        self._broadcast.flush()
         state = SessionState.FINISHED if self._program.error is None else SessionState.FAILED
         status = self._program.exit_status
         self._stopped(state, StopReason("finished", f"the program has ended (exit status {status})"))
@@ -501,67 +500,12 @@ class Debugger:
     def _stopped(self, state: SessionState, reason: StopReason) -> None:
         with self._changed:
             if state.paused:
+                if self._session.abort_requested:  # asked for while the program was on its way here
+                    raise ProgramAborted
                 self._last_stop = reason
             self._state, self._reason = state, reason
             self._changed.notify_all()
-        self._tell(DebuggerEvent("state", state, reason))
-
-    def _write(self, text: str) -> None:
-        *lines, self._partial = (self._partial + text).split("\n")
-        for line in lines:
-            self.output.append(line)
-            self._tell(DebuggerEvent("output", self._state, text=line))
-        if len(self.output) > _KEPT_LINES:
-            del self.output[: _KEPT_LINES // 10]
-
-    def _tell(self, event: DebuggerEvent) -> None:
-        for listener in tuple(self._listeners):
-            listener(event)
+        self._broadcast.tell(DebuggerEvent("state", state, reason))
 
     def _words(self) -> str:
         return "running" if self._state is SessionState.RUNNING else f"{self._state.value}"
-
-
-def debug(loss: Any, *, adapter: Adapter | None = None, **options: Any) -> Debugger:
-    """Run the backward of a loss (or a whole function) under a debugger, and stop at its first node.
-
-    Parameters
-    ----------
-    loss : Tensor or callable
-        A tensor whose ``backward()`` to debug, or a function without arguments that calls backward().
-    adapter : Adapter, optional
-    **options
-        For ``backward()``: ``gradient``, ``retain_graph``, ``create_graph``, ``inputs``.
-
-    Returns
-    -------
-    Debugger
-        Paused before the first node, or ended if there was none.
-
-    Examples
-    --------
-    >>> import gradscope as gs
-    >>> import gradscope.inspect as gi
-    >>> x = gs.tensor(3.0, requires_grad=True)
-    >>> session = gi.debug(x * x)
-    >>> session.state.value, session.nodes[0].name
-    ('paused before', 'MulBackward0')
-    >>> session.cont()
-    >>> session.wait().value, x.grad
-    ('finished', tensor(6.))
-    """
-    adapter = adapter or NativeAdapter()
-    if adapter.is_tensor(loss):
-        if not loss.requires_grad:
-            raise RuntimeError(
-                f"a tensor of shape {format_shape(tuple(loss.shape))} does not require grad, so it has no backward to debug"
-            )
-        function = adapter.backward(loss, **options)
-    elif callable(loss) and not options:
-        function = loss
-    else:
-        raise TypeError(f"debug() takes a tensor, or a function without options, got {type(loss).__name__}")
-    session = Debugger.for_call(function, adapter=adapter)
-    session.start()
-    session.wait()
-    return session

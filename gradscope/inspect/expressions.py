@@ -17,7 +17,7 @@ __all__ = ["Namespace", "SavedNamespace", "user_frames"]
 
 
 class SavedNamespace:
-    """The saved tensors of a node, as ``saved.mat1``, ``saved["self"]`` or, where one name has several, ``saved[0]``."""
+    """The saved tensors of a node: ``saved.mat1``, ``saved["self"]``, ``saved[0]``."""
 
     def __init__(self, views: list[SavedView]) -> None:
         self._views = views

@@ -58,8 +58,8 @@ class StopReason:
     Attributes
     ----------
     kind : str
-        ``'entry'`` (first node of a backward), ``'step'``, ``'run-to'``, ``'breakpoint'``, ``'nan'``, ``'violation'`` (a
-        saved tensor has been modified), ``'exception'``, ``'pause'`` or ``'finished'``.
+        ``'entry'`` (first node of a backward), ``'step'``, ``'run-to'``, ``'breakpoint'``, ``'nan'``,
+        ``'violation'`` (a saved tensor has been modified), ``'exception'``, ``'pause'`` or ``'finished'``.
     text : str
         One line to show.
     breakpoint : int or None
@@ -233,19 +233,22 @@ class DebuggerEvent:
     Attributes
     ----------
     kind : str
-        ``'state'`` (the program stopped, went on or ended), ``'output'`` (it wrote a line) or ``'breakpoints'`` (the list
-        of breakpoints changed).
+        ``'state'`` (the program stopped, went on or ended), ``'output'`` (it wrote a line) or ``'breakpoints'``
+        (the list of breakpoints changed).
     state : SessionState
     reason : StopReason or None
         With ``'state'``: why it stopped.
     text : str
         With ``'output'``: the line, without its end.
+    stream : str
+        With ``'output'``: ``'stdout'`` or ``'stderr'``.
     """
 
     kind: str
     state: SessionState
     reason: StopReason | None = None
     text: str = ""
+    stream: str = "stdout"
 
 
 def operator_name(name: str) -> str:

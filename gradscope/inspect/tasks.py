@@ -71,6 +71,7 @@ class TaskView:
         self.index = -1
         self.call: Any = None
         self.recording = False
+        self.failed = False
         self.nodes: list[NodeRecord] = []
         self._positions: dict[int, int] = {}
         self._seen: dict[int, NodeRecord] = {}
@@ -84,45 +85,44 @@ class TaskView:
         self.index += 1
         self.call = call
         if self.recording:
-            self._see(call.node, self._entry(call, summaries=False))
+            self._see(self._entry(call))
 
     def exited(self, call: Any) -> None:
         """Note that a node has run."""
         if self.recording:
-            node = call.node
-            record = self._seen.get(self.adapter.key(node)) or self._entry(call, summaries=False)
+            record = self._seen.get(self.adapter.key(call.node)) or self._entry(call)
             self._see(
-                node,
                 replace(
                     record,
                     state="skipped" if getattr(self.call, "skip", False) else "done",
                     grad_outputs=gradient_summaries(self.adapter, call.grad_outputs, "grad_outputs"),
                     grad_inputs=gradient_summaries(self.adapter, call.grad_inputs, "grad_inputs"),
-                    saved=self._after(node, record.saved),
-                ),
+                    saved=self._after(call.node, record.saved),
+                )
             )
 
-    def failed(self) -> None:
+    def fail(self) -> None:
         """Note that the node that was running raised."""
-        if self.call is not None and self.recording:
+        self.failed = True
+        if self.call is not None:
             node = self.call.node
-            record = self._seen.get(self.adapter.key(node)) or self._entry(self.call, summaries=False)
-            self._see(node, replace(record, state="failed", saved=saved_records(self.adapter, node, summaries=False)))
+            record = self._seen.get(self.adapter.key(node)) or self._entry(self.call)
+            self._see(replace(record, state="failed", saved=saved_records(self.adapter, node, summaries=False)))
 
     def close(self) -> None:
         """Let go of everything alive."""
         self.task = self.call = self._frame = None
 
-    def _entry(self, call: Any, *, summaries: bool) -> NodeRecord:
-        node = call.node
+    def _entry(self, call: Any) -> NodeRecord:
         return replace(
-            self._bare(node, self.index),
+            self._bare(call.node, self.index),
+            index=self.index,
             state="current",
             grad_outputs=gradient_summaries(self.adapter, call.grad_outputs, "grad_outputs"),
-            saved=saved_records(self.adapter, node, summaries=summaries),
+            saved=saved_records(self.adapter, call.node, summaries=False),
         )
 
-    def _see(self, node: Any, record: NodeRecord) -> None:
+    def _see(self, record: NodeRecord) -> None:
         self._seen[record.key] = record
         if self.nodes:
             self._place(record)
@@ -180,19 +180,14 @@ class TaskView:
         for record in list(self._seen.values()):
             self._place(record)
 
-    def full(self, node: Any, index: int, *, state: str) -> NodeRecord:
-        """Return the record of a live node with its saved tensors in numbers, and keep it."""
-        record = replace(
-            self.nodes[index], state=state, saved=saved_records(self.adapter, node, summaries=True)
-        )
-        if state == "current":
-            self._see(node, record)
-        return record
+    def full(self, node: Any, index: int) -> NodeRecord:
+        """Return the record of a live node with its saved tensors in numbers."""
+        return replace(self.nodes[index], saved=saved_records(self.adapter, node, summaries=True))
 
     def update(self, **changes: Any) -> NodeRecord:
-        """Change the current node's record."""
+        """Change what is known of the current node; return its record."""
         record = replace(self.nodes[self.index], **changes)
-        self._see(self.call.node if self.call is not None else None, record)
+        self._see(record)
         return record
 
     def live(self, key: int) -> Any:
@@ -203,6 +198,9 @@ class TaskView:
     # --- names ---
 
     def _bare(self, node: Any, index: int) -> NodeRecord:
+        position = self._positions.get(self.adapter.key(node))
+        if position is not None:
+            return self.nodes[position]
         return bare_record(
             self.adapter,
             node,
@@ -218,14 +216,15 @@ class TaskView:
             return ""
         if self._names is None:
             self._names = self.tracker.parameter_paths()
-        return self._names.get(id(leaf)) or self._variable_name(leaf)
+        name = self._names.get(id(leaf), "")
+        if not name and self._frame is not None:
+            name = self._names[id(leaf)] = _variable_name(self._frame, leaf)
+        return name
 
-    def _variable_name(self, leaf: Any) -> str:
-        if self._frame is None:
-            return ""
-        for scope in (self._frame.f_locals, self._frame.f_globals):
-            for name, value in scope.items():
-                if value is leaf:
-                    return name
-        return ""
 
+def _variable_name(frame: FrameType, value: Any) -> str:
+    for scope in (frame.f_locals, frame.f_globals):
+        for name, bound in list(scope.items()):
+            if bound is value:
+                return name
+    return ""

@@ -43,7 +43,7 @@ class GraphTask:
     captures : sequence of (Node, int), optional
         Take the gradients that arrive here instead of accumulating.
     only : set of Node, optional
-        AccumulateGrad nodes to run when not all are wanted.
+        Run these nodes, and of the others only what leads to them.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class GraphTask:
         return counts
 
     def _restrict(self, captures: Sequence[Edge], only: set[Node]) -> None:
-        """Plan to run only what leads to the captures and to the AccumulateGrad nodes in `only`."""
+        """Plan to run only what leads to the captures and to the nodes in `only`."""
         self.captured = [None] * len(captures)
         self._captures = {}
         for index, (node, nr) in enumerate(captures):
@@ -173,77 +173,24 @@ class GraphTask:
                     self._owned = set()
                 self._owned.add(node)  # type: ignore[union-attr]
 
-    def _distribute(self, node: Node, results: Any) -> None:
-        """Check the results of `node` and hand them on; nodes that wait for nothing more become ready."""
-        dependencies, buffers, plain = self._dependencies, self._buffers, not self.create_graph
-        edges = node.edges
-        if len(results) != len(edges):
-            results = check_count(node, results)
-        for index, edge in enumerate(edges):
-            if edge is None:
-                continue
-            child, nr = edge
-            grad = results[index]
-            if grad is not None and (self._needed is None or self._wanted(child)):
-                shape, kind = (child.shape, child.dtype) if not child.multi else child.output_specs()[nr]
-                if plain:
-                    if grad.dtype is not kind or grad.shape != shape:
-                        grad = validate_array(node, index, grad, shape, kind)
-                else:
-                    grad = validate_tensor(node, index, grad, shape, kind)
-                if child in buffers or child.multi:
-                    self._receive(child, nr, grad)
-                else:
-                    buffers[child] = grad
-            waiting = dependencies[child]
-            if waiting > 1:
-                dependencies[child] = waiting - 1
-            elif self._needed is None or self._wanted(child):
-                self._make_ready(child)
-
     def _wanted(self, node: Node) -> bool:
         return self._needed is None or node in self._needed or node in self._captures
+
+    def will_reach(self, node: Node) -> bool:
+        """Whether a gradient arrives at `node` in this run."""
+        return node in self._dependencies and self._wanted(node)
 
     # --- running ---
 
     def step(self) -> Node | None:
         """Run the next ready node; return it, or None when there is nothing left to run."""
-        if not (self.ready or self._leaves):
-            return None
         if state.local.current_task is self:
-            return self._step()
+            return self._advance(1)
         saved = self._enter()
         try:
-            return self._step()
+            return self._advance(1)
         finally:
             self._leave(saved)
-
-    def _step(self) -> Node:
-        node = self._leaves.pop(0) if self._leaves else heappop(self.ready)[1]
-        grad = self._buffers.pop(node, None)
-        if self._owned:
-            self._owned.discard(node)  # type: ignore[union-attr]
-        self.nodes_run += 1
-        if node.extra is not None or state.special or self._needed is not None:
-            self._run_attended(node, grad)
-        elif type(node) is AccumulateGrad:
-            if grad is not None:
-                meta = node.leaf_meta
-                if meta.hooks or meta.post_accumulate or self.create_graph:
-                    self._run_attended(node, grad)
-                else:
-                    node.accumulate(grad)
-        else:
-            try:
-                results = node.apply_graph(grad) if self.create_graph else node.apply(grad)
-            except Exception as error:
-                name_node(error, node)
-                raise
-            if not self.keep_graph and node.saved_names:
-                node.release()
-            del grad
-            self._distribute(node, results)
-        return node
 
     def run(self) -> None:
         """Run to the end; on failure drop what was on its way and leave the runtime usable."""
@@ -251,9 +198,7 @@ class GraphTask:
         try:
             if state.special:
                 events.emit(events.GraphTaskStarted(self))
-            ready, leaves, step = self.ready, self._leaves, self._step
-            while ready or leaves:
-                step()
+            self._advance(-1)
             while self.callbacks:
                 callback, *self.callbacks = self.callbacks
                 callback()
@@ -268,6 +213,70 @@ class GraphTask:
             raise
         finally:
             self._leave(saved)
+
+    def _advance(self, count: int) -> Node | None:
+        """Run `count` nodes, or all that are left if it is negative; return the last.
+
+        This is the engine: everything else here prepares it or is called from it. It is one flat loop over local names
+        because a node of a small graph costs about as much as a few calls do.
+        """
+        ready, leaves, buffers, dependencies = self.ready, self._leaves, self._buffers, self._dependencies
+        node: Node | None = None
+        while count and (ready or leaves):
+            count -= 1
+            self.nodes_run += 1
+            node = leaves.pop(0) if leaves else heappop(ready)[1]
+            grad = buffers.pop(node, None)
+            if self._owned:
+                self._owned.discard(node)  # type: ignore[union-attr]
+            try:
+                if node.extra is not None or state.special or self._needed is not None or self.create_graph:
+                    results = self._run_attended(node, grad)
+                elif type(node) is not AccumulateGrad:
+                    results = node.apply(grad)
+                    if node.saved_names and not self.keep_graph:
+                        node.release()
+                elif node.leaf_meta.hooks or node.leaf_meta.post_accumulate:
+                    results = self._run_attended(node, grad)
+                else:
+                    if grad is not None:
+                        node.accumulate(grad)
+                    continue
+            except Exception as error:
+                name_node(error, node)
+                raise
+            del grad
+            edges = node.edges
+            if len(results) != len(edges):
+                results = check_count(node, results)
+            index = -1
+            for edge in edges:
+                index += 1
+                if edge is None:
+                    continue
+                child, nr = edge
+                if self._needed is not None and not self._wanted(child):
+                    dependencies[child] -= 1
+                    continue
+                grad = results[index]
+                if grad is not None:
+                    shape, kind = (child.shape, child.dtype) if not child.multi else child.output_specs()[nr]
+                    if grad.dtype is not kind or grad.shape != shape:
+                        grad = self._validate(node, index, grad, shape, kind)
+                    if child in buffers or child.multi:
+                        self._receive(child, nr, grad)
+                    else:
+                        buffers[child] = grad
+                waiting = dependencies[child]
+                if waiting > 1:
+                    dependencies[child] = waiting - 1
+                else:
+                    self._make_ready(child)
+        return node
+
+    def _validate(self, node: Node, index: int, grad: Any, shape: tuple[int, ...], kind: Any) -> Any:
+        check = validate_tensor if self.create_graph else validate_array
+        return check(node, index, grad, shape, kind)
 
     def _enter(self) -> tuple[Any, ...]:
         modes = state.local
@@ -284,7 +293,8 @@ class GraphTask:
 
     # --- one node with hooks, captures or listeners ---
 
-    def _run_attended(self, node: Node, grad: Any) -> None:
+    def _run_attended(self, node: Node, grad: Any) -> Any:
+        """Run a node with its hooks, telling listeners; return its results, one per edge."""
         outer = state.local.current_node
         state.local.current_node = node
         try:
@@ -292,13 +302,10 @@ class GraphTask:
             grads = self._tensor_hooks(node, grads)
             self._capture(node, grads)
             if not self._runs(node):
-                return
+                return (None,) * len(node.edges)
             grads = self._prehooks(node, grads)
             grads, skip = self._announce_entry(node, grads)
-            self._execute(node, grads, skip)
-        except Exception as error:
-            name_node(error, node)
-            raise
+            return self._execute(node, grads, skip)
         finally:
             state.local.current_node = outer
 
@@ -311,7 +318,7 @@ class GraphTask:
         carried = [g if g is None or self.create_graph else _bare(g) for g in grads]
         return carried if node.multi else (carried[0] if carried else None)
 
-    def _execute(self, node: Node, grads: list[Any], skip: bool) -> None:
+    def _execute(self, node: Node, grads: list[Any], skip: bool) -> Any:
         if type(node) is AccumulateGrad:
             if grads and grads[0] is not None and not skip:
                 carried = self._as_carried(node, grads)
@@ -321,7 +328,7 @@ class GraphTask:
                 self._accumulate(node, carried)
             self._posthooks(node, (), grads)
             self._announce_exit(node, grads, [])
-            return
+            return ()
         carried = self._as_carried(node, grads)
         if skip:
             results: Any = (None,) * len(node.edges)
@@ -335,8 +342,7 @@ class GraphTask:
             results = check_count(node, results)
         if state.anomaly:
             check_anomaly(node, results)
-        results = self._results_seen(node, results, grads)
-        self._distribute(node, results)
+        return self._results_seen(node, results, grads)
 
     def _results_seen(self, node: Node, results: Any, grads: list[Any]) -> Any:
         """Show the produced gradients to post-hooks and listeners; return them as they carry on."""
@@ -602,7 +608,7 @@ def backward(
     create_graph : bool
         Record the backward pass.
     inputs : Tensor, GradientEdge or sequence, optional
-        Accumulate only into these; an empty sequence is an error.
+        Accumulate only into these (a non-leaf retains its gradient from now on); an empty sequence is an error.
     grad_variables, retain_variables, variables
         The names PyTorch 0.1 had for `grad_tensors`, `retain_graph` and `tensors`.
 
@@ -626,15 +632,11 @@ def backward(
     targets = as_sequence(inputs)
     if not targets:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    leaves = [t for t in targets if is_leaf_target(t)]
-    others = [t for t in targets if not is_leaf_target(t)]
-    only = {node_of_target(t) for t in leaves}
-    captures = [target_edge(t, i) for i, t in enumerate(others)]
-    task = GraphTask(roots, grads, keep_graph=keep, create_graph=create_graph, captures=captures, only=only)
-    run_task(task)
-    for target, grad in zip(others, task.captured, strict=True):
-        if hasattr(target, "_array") and not target._extras().retains_grad:
-            retain(target, grad, create_graph)
+    for target in targets:
+        if hasattr(target, "_array"):
+            target.retain_grad()
+    only = {target_edge(target, index)[0] for index, target in enumerate(targets)}
+    run_task(GraphTask(roots, grads, keep_graph=keep, create_graph=create_graph, only=only))
 
 
 def _backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) -> None:
@@ -857,18 +859,6 @@ def edge_spec(target: Any) -> tuple[tuple[int, ...], Any]:
     if isinstance(target, GradientEdge):
         return target.node.output_specs()[target.output_nr]
     return target._array.shape, target._array.dtype
-
-
-def is_leaf_target(target: Any) -> bool:
-    """Whether a target of ``inputs=`` is a leaf (or the edge of one)."""
-    if isinstance(target, GradientEdge):
-        return type(target.node) is AccumulateGrad
-    return target.is_leaf
-
-
-def node_of_target(target: Any) -> Node:
-    """Return the node of a leaf target."""
-    return target_edge(target, 0)[0]
 
 
 def target_edge(target: Any, index: int) -> Edge:

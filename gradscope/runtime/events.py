@@ -207,6 +207,10 @@ class VersionBumped(Event):
     requires_grad: bool = False
     grad_mode: bool = True
 
+    def repeated_by(self, other: VersionBumped) -> bool:
+        """Whether `other` is a write by the same operator at the same known place."""
+        return self.call_site is not None and self.operator == other.operator and self.call_site == other.call_site
+
 
 @dataclass(slots=True, eq=False)
 class VersionViolation(Event):
@@ -389,6 +393,12 @@ class CallSite:
             if text:
                 lines.append(f"    {text}\n")
         return "".join(lines)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CallSite) and self._raw == other._raw
+
+    def __hash__(self) -> int:
+        return hash(tuple(last for _, last in self._raw))
 
     def __repr__(self) -> str:
         frame = self.user_frame()

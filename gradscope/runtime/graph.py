@@ -391,8 +391,6 @@ def unpack(node: Node, name: str, *, as_tensor: bool, index: int | None = None) 
         value = value[index]
     elif isinstance(value, list):
         return [unpack(node, name, as_tensor=as_tensor, index=i) for i in range(len(value))]
-    if state.special and events.wanted(events.TensorUnpacked) and is_saved(value):
-        events.emit(events.TensorUnpacked(node, name, SavedTensor(node, name, index).saved_version))
     if isinstance(value, PackedTensor):
         return _unpack_packed(node, value, as_tensor)
     if isinstance(value, SavedResult):
@@ -577,10 +575,12 @@ class AccumulateGrad(Node):
         """Add the tensor `grad`, out of place, so that the sum stays in the graph."""
         with _accumulate_lock:
             meta = self.leaf_meta
-            if meta.grad is None:
-                meta.grad = grad.clone() if _is_seed(grad) else grad
-            else:
+            if meta.grad is not None:
                 meta.grad = meta.grad + grad
+                return
+            # A copy, because other receivers may hold the same tensor.
+            xp = device.array_module(self.array)
+            meta.grad = _tensor_type()._wrap(xp.empty_like(self.array, dtype=grad._array.dtype)).copy_(grad)
 
 
 def _add_into(total: Any, grad: Any) -> bool:
@@ -590,10 +590,6 @@ def _add_into(total: Any, grad: Any) -> bool:
     except ValueError:  # a read-only array that the user set as .grad
         return False
     return True
-
-
-def _is_seed(grad: Any) -> bool:
-    return grad._edge is None
 
 
 def _refcount_probe(grad: Any) -> int:

@@ -46,6 +46,7 @@ class ThreadModes(threading.local):
     inference: bool = False
     saved_hooks: tuple[Any, ...] = ()
     saved_hooks_disabled: str | None = None
+    before_write: Any = None
     current_node: Any = None
     current_task: Any = None
     scope: Any = None

@@ -108,3 +108,15 @@ def overlaps_itself(array: Any) -> bool:
             return True
         extent = step * (size - 1) + extent
     return False
+
+
+def is_dense(array: Any) -> bool:
+    """Whether the elements of `array` fill a piece of memory without gaps or overlaps, in whatever order."""
+    if array.flags.forc or array.size == 0:
+        return True
+    expected = array.dtype.itemsize
+    for step, size in sorted((step, size) for step, size in zip(array.strides, array.shape, strict=True) if size > 1):
+        if step != expected:
+            return False
+        expected *= size
+    return True

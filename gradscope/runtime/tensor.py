@@ -237,7 +237,11 @@ class Tensor(TensorMethods):
         if counter.writes is None:
             counter.writes = []
         # The record kept with the counter holds no tensor, so that it keeps none alive.
-        counter.writes.append(events.VersionBumped(None, *facts))
+        record = events.VersionBumped(None, *facts)
+        if counter.writes and counter.writes[-1].repeated_by(record):
+            # A loop over one line: the last of its writes stands for all.
+            counter.writes.pop()
+        counter.writes.append(record)
         del counter.writes[:-16]
         if events.wanted(events.VersionBumped):
             events.emit(events.VersionBumped(self, *facts))

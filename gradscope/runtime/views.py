@@ -193,6 +193,8 @@ def check_inplace(tensor: Tensor, recording: bool) -> None:
         check_view(tensor, view)
     if overlaps_itself(tensor._array):
         raise overlap_error()
+    if state.local.before_write is not None:
+        state.local.before_write(tensor)
 
 
 def check_view(tensor: Tensor, view: ViewInfo) -> None:

@@ -6,6 +6,6 @@
 from __future__ import annotations
 
 from .native import NativeAdapter
-from .protocol import Adapter, NodeCall, Observer, Observation, SavedView
+from .protocol import Adapter, NodeCall, Observation, Observer, SavedView
 
 __all__ = ["Adapter", "NativeAdapter", "NodeCall", "Observation", "Observer", "SavedView"]

@@ -176,9 +176,7 @@ class NativeObservation:
             handlers[events.GraphTaskFinished] = lambda event: observer.task_finished(event.task)
             handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
             handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
-        self._subscription = events.subscribe(
-            lambda event: handlers[type(event)](event), *handlers, call_sites=forward
-        )
+        self._subscription = events.subscribe(lambda event: handlers[type(event)](event), *handlers, call_sites=forward)
 
     def close(self) -> None:
         """Stop observing; doing so twice is harmless."""

@@ -4,12 +4,42 @@ from __future__ import annotations
 
 from .. import creation, random
 from ..tensor import finish_class
-from . import activations, complexes, copies, losses, matrices, pointwise, reductions, shapes, special
+from . import (
+    activations,
+    complexes,
+    copies,
+    gathers,
+    indexing,
+    losses,
+    matrices,
+    order,
+    pointwise,
+    reductions,
+    selection,
+    shapes,
+    special,
+    statistics,
+)
 from .registry import METHODS, OPERATORS, PUBLIC
 
 __all__ = ["FAMILIES", "METHODS", "OPERATORS", "PUBLIC"]
 
-FAMILIES = (pointwise, shapes, complexes, copies, reductions, matrices, special, activations, losses)
+FAMILIES = (
+    pointwise,
+    shapes,
+    complexes,
+    copies,
+    indexing,
+    gathers,
+    selection,
+    reductions,
+    statistics,
+    order,
+    matrices,
+    special,
+    activations,
+    losses,
+)
 
 for _module in (creation, random):
     for _name in _module.__all__:

@@ -20,7 +20,7 @@ import numpy
 
 from .. import device, state
 from ..graph import RELEASED, Node, SavedResult
-from ..storage import VersionCounter
+from ..storage import VersionCounter, element_strides
 from . import general
 from .arrays import array_operators
 
@@ -181,7 +181,13 @@ def apply_source(op: Operator) -> str:
                 f"        else: {local(name)} = unpack_array(n, {name!r})",
                 f"    elif {_packed_test(op, name)}: {local(name)} = unpack_array(n, {name!r})",
             ]
-        elif name in tensors or name in op.outputs or name in op.aux:
+        elif name in op.outputs:
+            lines += [
+                f"    if type({local(name)}) is SavedResult and {local(name)}.counter.version == n.v_{name}:",
+                f"        {local(name)} = {local(name)}.array",
+                f"    elif {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})",
+            ]
+        elif name in tensors or name in op.aux:
             lines.append(f"    if {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})")
     formulas = list(op.derivatives.values()) + ([op.joint] if op.joint else [])
     if any("F" in op.needed_by(f) for f in formulas):
@@ -241,6 +247,7 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "state": state,
         "modes": state.local,
         "next_sequence": state.next_sequence,
+        "element_strides": element_strides,
         "op": op,
         "general": general,
         "forward": op.forward,
@@ -352,13 +359,13 @@ def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
 
 def _record_lines(op: Operator, names: list[str]) -> list[str]:
     flags = " | ".join(f"f_{n}" for n in names)
+    reset = "" if op.view else "out._edge = None; out._flags = 0; "
     lines = [
         f"    f = {flags}",
         "    if f and modes.grad_enabled:",
-        f"        if f >= 4: return general.flagged(op, out, f, {_argument_tuple(op)})",
+        f"        if f >= 4: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})",
     ]
     if op.promote is None:
-        reset = "" if op.view else "out._edge = None; out._flags = 0; "
         lines.append(f"        if r.dtype.kind not in FLOATS: {reset}return out")
     edged = [p.name for p in op.edged]
     lines += [f"        e_{n} = ({n}._edge or edge_of({n})) if f_{n} else None" for n in edged]
@@ -380,7 +387,7 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
         ]
     body.append("return out")
     lines += [f"            {line}" for line in body]
-    return [*lines, f"    elif f >= 4: return general.flagged(op, out, f, {_argument_tuple(op)})"]
+    return [*lines, f"    elif f >= 4: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})"]
 
 
 def _save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]) -> list[str]:
@@ -402,7 +409,8 @@ def _save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str
         if argument in names and name.endswith(suffix):
             if _may_be_number(op, argument):
                 return [f"n.s_{name} = None if t is float or t is int else x_{argument}.{suffix[1:]}"]
-            return [f"n.s_{name} = x_{argument}.{suffix[1:]}"]
+            fact = f"element_strides(x_{argument})" if suffix == "_strides" else f"x_{argument}.{suffix[1:]}"
+            return [f"n.s_{name} = {fact}"]
     return [f"n.s_{name} = {name}"]
 
 

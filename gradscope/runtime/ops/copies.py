@@ -117,7 +117,7 @@ def contiguous(self: Any) -> Any:
 # --- writes -----------------------------------------------------------------------------------------------------------
 
 operator("copy(Tensor self, Tensor src)", lambda xp, self, src: xp.broadcast_to(src, self.shape).astype(self.dtype),
-         derivatives={"self": lambda g: None, "src": lambda g: g}, node="CopyBackwards", method=False,
+         derivatives={"self": lambda g, F: F.zeros_like(g), "src": lambda g: g}, node="CopyBackwards", method=False,
          public_name=False, doc="Return `src` in the shape and dtype of `self`.")
 
 

@@ -566,6 +566,8 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
     if result.shape != out._array.shape:
         out._array = xp.empty(result.shape, dtype=out._array.dtype)
     check_result(op, out._array, result)
+    if modes.before_write is not None:
+        modes.before_write(out)
     device.copy_to(out._array, result)
     out._bump(op.name)
     if flags_of(operands) & state.VOLATILE:

@@ -176,7 +176,7 @@ def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumul
             self[key] = values
     except IndexError as error:
         raise index_error(self.shape, indices, dims, error) from None
-    except ValueError:
+    except (ValueError, TypeError):
         found = _index(xp, self, indices, dims).shape
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
@@ -461,8 +461,8 @@ def _write(target: Any, value: Any) -> None:
     if not have:
         OPERATORS["fill.Tensor"].inplace_function(target, value)  # type: ignore[misc]
         return
-    value = OPERATORS["expand.size"].function(_trimmed(value, always=True), want)
-    METHODS["copy_"](target, value)
+    value = _trimmed(value, always=True)
+    METHODS["copy_"](target, value if value._array.shape == want else OPERATORS["expand.size"].function(value, want))
 
 
 def _trimmed(value: Any, always: bool = False) -> Any:

@@ -10,8 +10,14 @@ import math
 from typing import Any
 
 from .arrays import conj
-from .registry import operator, public
-from .samples import binary, unary
+from .registry import METHODS, OPERATORS, PUBLIC, operator, public
+from .samples import binary, integers, unary
+
+
+
+def _function(name: str) -> Any:
+    return OPERATORS[name].function
+
 
 # --- arithmetic -------------------------------------------------------------------------------------------------------
 
@@ -37,6 +43,15 @@ def _times(g: Any, alpha: Any) -> Any:
     return g if alpha == 1 else g * conj(alpha)
 
 
+def _form_for(other: Any) -> str:
+    # PyTorch has an operator of its own, and a node of its own name, where the second argument is a number.
+    return "tensor" if hasattr(other, "_array") else "scalar"
+
+
+def _by_number(low: float, high: float, number: float = 1.5) -> Any:
+    return lambda make: [((make(*shape, low=low, high=high), number), {}) for shape in ((2, 3), (), (0, 2))]
+
+
 operator(
     "add(Tensor self, Tensor other, *, Scalar alpha=1)",
     _add,
@@ -55,14 +70,24 @@ operator(
     doc="Return ``self - alpha * other``, elementwise.",
     samples=binary(),
 )
-operator(
-    "rsub(Tensor self, Tensor other, *, Scalar alpha=1)",
-    lambda xp, self, other, alpha=1: _sub(xp, other, self, alpha),
-    promote="numeric", node="RsubBackward1",
-    derivatives={"self": lambda g, alpha: -_times(g, alpha), "other": lambda g: g},
-    doc="Return ``other - alpha * self``, elementwise.",
-    samples=binary(),
-)
+for _form, _node in (("tensor", "RsubBackward0"), ("scalar", "RsubBackward1")):
+    operator(
+        f"rsub.{_form}(Tensor self, Tensor other, *, Scalar alpha=1)",
+        lambda xp, self, other, alpha=1: _sub(xp, other, self, alpha),
+        promote="numeric", node=_node,
+        derivatives={"self": lambda g, alpha: -_times(g, alpha)} | (
+            {} if _form == "scalar" else {"other": lambda g: g}),
+        doc="Return ``other - alpha * self``, elementwise.",
+        samples=binary(scalar=None) if _form == "tensor" else _by_number(-2.0, 2.0),
+    )
+
+
+@public(method=True)
+def rsub(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """Return ``other - alpha * self``, elementwise."""
+    return _function(f"rsub.{_form_for(other)}")(self, other, alpha=alpha)
+
+
 operator(
     "mul(Tensor self, Tensor other)",
     "multiply",
@@ -95,35 +120,61 @@ def _div_mode(xp: Any, self: Any, other: Any, rounding_mode: str) -> Any:
 operator(
     "div.mode(Tensor self, Tensor other, *, str rounding_mode)",
     _div_mode,
-    promote="numeric", inplace=True, node="DivBackward1",
+    promote="numeric", inplace=True, node="DivBackward2",
     derivatives={"self": lambda g: g * 0, "other": lambda g, other: g * other * 0},
-    doc="Divide elementwise and round, towards zero (\"trunc\") or down (\"floor\").",
+    doc="Divide elementwise and round, towards zero (\"trunc\") or down (\"floor\").", supports="f",
+    samples=lambda make: [((make(*shape, low=2.1, high=2.9), make(low=0.9, high=0.99)), {"rounding_mode": mode})
+                          for mode in ("trunc", "floor") for shape in ((2, 3), (), (0, 2))],
 )
 operator(
     "floor_divide(Tensor self, Tensor other)", "floor_divide",
     promote="numeric", inplace=True, out=True,
     doc="Return the quotient rounded down.",
+    samples=binary(0.5, 4.0, low2=1.0, high2=2.0),
 )
-operator(
-    "remainder(Tensor self, Tensor other)", "remainder",
-    promote="numeric", inplace=True, out=True,
-    derivatives={
-        "self": lambda g: g,
-        "other": lambda g, self, other, F: -g * F.floor(F.true_divide(self, other)),
-    },
-    doc="Return the remainder with the sign of `other` (Python's modulus).",
-    samples=binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=2.5),
-)
-operator(
-    "fmod(Tensor self, Tensor other)", "fmod",
-    promote="numeric", inplace=True, out=True,
-    derivatives={
-        "self": lambda g: g,
-        "other": lambda g, self, other, F: -g * F.trunc(F.true_divide(self, other)),
-    },
-    doc="Return the remainder with the sign of `self` (C's fmod).",
-    samples=binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=2.5),
-)
+for _form, _nr in (("tensor", 1), ("scalar", 0)):
+    operator(
+        f"remainder.{_form}(Tensor self, Tensor other)", "remainder",
+        promote="numeric", inplace=True, out=True, node=f"RemainderBackward{_nr}",
+        derivatives={"self": lambda g: g} | ({} if _form == "scalar" else {
+            "other": lambda g, self, other, F: -g * F.floor(F.true_divide(self, other)),
+        }),
+        doc="Return the remainder with the sign of `other` (Python's modulus).", supports="f",
+        samples=_by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
+    )
+    operator(
+        f"fmod.{_form}(Tensor self, Tensor other)", "fmod",
+        promote="numeric", inplace=True, out=True, node=f"FmodBackward{_nr}",
+        derivatives={"self": lambda g: g} | ({} if _form == "scalar" else {
+            "other": lambda g, self, other, F: -g * F.trunc(F.true_divide(self, other)),
+        }),
+        doc="Return the remainder with the sign of `self` (C's fmod).", supports="f",
+        samples=_by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
+    )
+
+
+@public(method=True, arrays=lambda xp, self, other: xp.remainder(self, other))
+def remainder(self: Any, other: Any, *, out: Any = None) -> Any:
+    """Return the remainder with the sign of `other` (Python's modulus)."""
+    return _function(f"remainder.{_form_for(other)}")(self, other, out=out)
+
+
+@public(method=True)
+def remainder_(self: Any, other: Any) -> Any:
+    """In-place form of :func:`remainder`."""
+    return _function(f"remainder.{_form_for(other)}").operator.inplace_function(self, other)
+
+
+@public(method=True, arrays=lambda xp, self, other: xp.fmod(self, other))
+def fmod(self: Any, other: Any, *, out: Any = None) -> Any:
+    """Return the remainder with the sign of `self` (C's fmod)."""
+    return _function(f"fmod.{_form_for(other)}")(self, other, out=out)
+
+
+@public(method=True)
+def fmod_(self: Any, other: Any) -> Any:
+    """In-place form of :func:`fmod`."""
+    return _function(f"fmod.{_form_for(other)}").operator.inplace_function(self, other)
 
 
 @public(method=True)
@@ -162,17 +213,9 @@ def _check_rounding(mode: Any) -> None:
         )
 
 
-def _function(name: str) -> Any:
-    from .registry import OPERATORS
-
-    return OPERATORS[name].function
-
-
 _true_divide = _function("div.true")
 _rounded_divide = _function("div.mode")
 for _name in ("true_divide", "divide"):
-    from .registry import METHODS, PUBLIC
-
     PUBLIC[_name] = METHODS[_name] = _true_divide if _name == "true_divide" else div
 
 # --- powers, exponentials, logarithms ---------------------------------------------------------------------------------
@@ -274,7 +317,7 @@ operator("log2(Tensor self)", "log2", promote="float", inplace=True, out=True,
 operator("log10(Tensor self)", "log10", promote="float", inplace=True, out=True,
          derivatives={"self": lambda g, self: g / conj(self * math.log(10))},
          doc="Return the logarithm to base 10.", samples=unary(0.2, 3.0))
-operator("log1p(Tensor self)", "log1p", promote="float", inplace=True, out=True,
+operator("log1p(Tensor self)", "log1p", promote="float", inplace=True, out=True, node="Log1PBackward0",
          derivatives={"self": lambda g, self: g / conj(self + 1)},
          doc="Return ``log(1 + self)``, exact near 0.", samples=unary(-0.5, 3.0))
 operator("sqrt(Tensor self)", "sqrt", promote="float", inplace=True, out=True,
@@ -385,17 +428,17 @@ for _name, _ufunc, _alias, _doc in (
     ("ge", "greater_equal", ("greater_equal",), "greater or equal"),
 ):
     operator(f"{_name}(Tensor self, Tensor other)", _ufunc, promote="numeric", out=True, alias=_alias,
-             doc=f"Say elementwise whether `self` is {_doc} (compared with `other`).")
+             samples=binary(), doc=f"Say elementwise whether `self` is {_doc} (compared with `other`).")
 for _name in ("logical_and", "logical_or", "logical_xor"):
-    operator(f"{_name}(Tensor self, Tensor other)", _name, promote="numeric", out=True,
+    operator(f"{_name}(Tensor self, Tensor other)", _name, promote="numeric", out=True, samples=binary(scalar=None),
              doc=f"Elementwise {_name.replace('_', ' ')}.")
-operator("logical_not(Tensor self)", "logical_not", out=True, doc="Elementwise logical not.")
+operator("logical_not(Tensor self)", "logical_not", out=True, samples=unary(), doc="Elementwise logical not.")
 for _name, _doc in (("and", "and"), ("or", "or"), ("xor", "exclusive or")):
     operator(f"bitwise_{_name}(Tensor self, Tensor other)", f"bitwise_{_name}", promote="numeric", inplace=True,
-             out=True, doc=f"Elementwise bitwise {_doc}.")
-operator("bitwise_not(Tensor self)", "invert", inplace=True, out=True, doc="Elementwise bitwise not.")
+             out=True, samples=integers(2), doc=f"Elementwise bitwise {_doc}.")
+operator("bitwise_not(Tensor self)", "invert", inplace=True, out=True, samples=integers(1), doc="Elementwise bitwise not.")
 for _name in ("isnan", "isinf", "isfinite"):
-    operator(f"{_name}(Tensor self)", _name, doc=f"Elementwise {_name}.")
+    operator(f"{_name}(Tensor self)", _name, samples=unary(), doc=f"Elementwise {_name}.")
 
 for _dunder, _target in {
     "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__rsub__": "rsub", "__isub__": "sub_",
@@ -439,4 +482,4 @@ def _pos(self: Any) -> Any:
     return self
 
 
-del _name, _ufunc, _alias, _doc, _dunder, _target
+del _form, _node, _nr, _name, _ufunc, _alias, _doc, _dunder, _target

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Samples", "binary", "unary"]
+__all__ = ["Samples", "binary", "integers", "unary"]
 
 Samples = Callable[[Callable[..., Any]], list[tuple[tuple[Any, ...], dict[str, Any]]]]
 
@@ -36,5 +36,19 @@ def binary(
         if scalar is not None:
             found.append(((make(2, 3, low=low, high=high), scalar), {}))
         return found
+
+    return samples
+
+
+def integers(count: int) -> Samples:
+    """`count` integer tensors of one shape, and of broadcasting shapes; bool ones too."""
+
+    def samples(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        shapes = [((2, 3), (2, 3)), ((2, 1), (1, 3)), ((), ()), ((0, 2), (2,))]
+        return [
+            (tuple(make(*shape, low=0, high=high, dtype=kind) for shape in pair[:count]), {})
+            for pair in shapes
+            for kind, high in (("int64", 9), ("bool", 2))
+        ]
 
     return samples

@@ -567,9 +567,19 @@ def _split_backward(g: Any, self_shape: Any, split_size: Any, dim: int, F: Any) 
     return total
 
 
-operator("split(Tensor self, int split_size, int dim=0)", _split, view="multi", output_list=True,
-         derivatives={"self": _split_backward}, doc="Return views of consecutive parts of a dimension.",
-         samples=lambda make: [((make(5, 2), 2), {}), ((make(2, 3), [1, 2], 1), {})])
+for _schema, _node, _sample in (("split.size(Tensor self, int split_size, int dim=0)", "SplitBackward0", 2),
+                                ("split.sizes(Tensor self, int[] split_size, int dim=0)", "SplitWithSizesBackward0",
+                                 [1, 1, 3])):
+    operator(_schema, _split, view="multi", output_list=True, node=_node, method=False,
+             derivatives={"self": _split_backward}, doc="Return views of consecutive parts of a dimension.",
+             samples=lambda make, parts=_sample: [((make(5, 2), parts), {}), ((make(2, 5), parts, -1), {})])
+
+
+@public
+def split(self: Any, split_size: Any, dim: int = 0) -> Any:
+    """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says."""
+    form = "size" if isinstance(split_size, int) else "sizes"
+    return OPERATORS[f"split.{form}"].function(self, split_size, dim)
 
 
 @public

@@ -10,27 +10,49 @@ import numpy
 
 import gradscope as gs
 from gradscope.runtime import device, dtype, engine
-from gradscope.runtime.ops.registry import Operator
+from gradscope.runtime.ops.registry import PUBLIC, Operator
 from gradscope.runtime.tensor import Tensor
 from tests.strict_arrays import to_strict
 
 Sample = tuple[tuple[Any, ...], dict[str, Any]]
 
+
+def placed(torch: Any, indices: Any, dims: Any) -> list[Any]:
+    """Return index tensors as aten takes them: one entry per dimension, None where there is none."""
+    found = dict(zip(dims, indices, strict=True))
+    return [found.get(axis) for axis in range(max(dims) + 1)]
+
+
 # Operators that PyTorch has under another name, or with other arguments.
 COUNTERPARTS: dict[str, Callable[..., Any]] = {
-    "as_strided.relative": lambda t, x, size, stride, offset: t.as_strided(
-        x, size, stride, x.storage_offset() + offset
-    ),
+    "as_strided.relative": lambda t, x, size, stride, offset: x.as_strided(size, stride, offset),
     "clone": lambda t, x, memory_format=None: x.clone(),
     "conj.complex": lambda t, x: x.conj(),
     "copy": lambda t, x, src: x.clone().copy_(src),
     "div.mode": lambda t, x, y, rounding_mode: t.div(x, y, rounding_mode=rounding_mode),
     "expand.size": lambda t, x, size: x.expand(size),
+    "index": lambda t, x, indices, dims: t.ops.aten.index(x, placed(t, indices, dims)),
+    "index_put": lambda t, x, indices, dims, values, accumulate=False: t.ops.aten.index_put(
+        x, placed(t, indices, dims), values, accumulate
+    ),
+    "kl_div": lambda t, x, target, reduction, log_target: t.ops.aten.kl_div(
+        x, target, reduction, log_target=log_target
+    ),
+    "nll_loss.plain": lambda t, x, target, reduction, ignore: t.ops.aten.nll_loss(x, target, None, reduction, ignore),
+    "nll_loss.weighted": lambda t, x, target, weight, *rest: t.ops.aten.nll_loss(x, target, weight, *rest),
+    "nll_loss2d.plain": lambda t, x, target, *rest: t.ops.aten.nll_loss2d(x, target, None, *rest),
     "permute.dims": lambda t, x, dims: x.permute(dims),
     "reshape.copy": lambda t, x, size: t.ops.aten._unsafe_view(x.clone(), size),
     "scatter_strided": lambda t, x, length, stride, offset: t.ops.aten.as_strided_scatter(
         t.zeros(length, dtype=x.dtype), x, list(x.shape), stride, offset
     ),
+    "select_backward": lambda t, g, size, dim, index: t.ops.aten.select_backward(g, size, dim, index),
+    "slice": lambda t, x, dim, start, end, step: t.ops.aten.slice(x, dim, start, end, step),
+    "slice_backward": lambda t, g, *rest: t.ops.aten.slice_backward(
+        g, rest[0], rest[1], 0 if rest[2] is None else rest[2], 2**62 if rest[3] is None else rest[3], rest[4]
+    ),
+    "split.size": lambda t, x, size, dim=0: x.split(size, dim),
+    "split.sizes": lambda t, x, sizes, dim=0: x.split(sizes, dim),
     "squeeze.all": lambda t, x: x.squeeze(),
     "to.dtype": lambda t, x, kind: x.to(kind),
     "transfer": lambda t, x, where, where_from: x.clone(),
@@ -39,9 +61,10 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
 }
 # Operators whose node has another name in PyTorch, and why.
 OTHER_NAMES = {
+    "fill.Tensor": "it has the name of the in-place form, the only one that is called",
     "scatter_strided": "PyTorch has no such operator of its own",
     "transfer": "needs two devices",
-    "linear": "PyTorch names it after the path its matrix product takes",
+    "linear.bias": "PyTorch names it after the path its matrix product takes",
 }
 
 
@@ -54,10 +77,12 @@ class Maker:
         self.requires_grad = requires_grad
 
     def __call__(self, *shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = None) -> Tensor:
-        kind = numpy.dtype(self.kind if dtype is None else gs.Tensor(0).to(dtype)._array.dtype)
+        kind = numpy.dtype(getattr(dtype, "numpy", dtype) if dtype is not None else self.kind)
         values = self.generator.uniform(low, high, shape)
         if kind.kind == "c":
             values = values + 1j * self.generator.uniform(low, high, shape)
+        if kind.kind in "iub":
+            values = numpy.floor(values)
         if dtype is not None and self.kind == "float32":
             kind = {"float64": numpy.dtype("float32"), "complex128": numpy.dtype("complex64")}.get(kind.name, kind)
         tensor = gs.from_numpy(numpy.asarray(values).astype(kind))
@@ -133,7 +158,7 @@ def host(tensor: Any) -> Any:
         return None
     if isinstance(tensor, Tensor):
         return numpy.array(device.to_host(tensor._array))
-    return numpy.array(tensor.detach().resolve_conj().resolve_neg().numpy())
+    return numpy.array(tensor.detach().resolve_conj().resolve_neg().numpy(force=True))
 
 
 def same(found: Any, expected: Any, what: str, *, rtol: float = 1e-9, atol: float = 1e-10) -> None:
@@ -144,6 +169,12 @@ def same(found: Any, expected: Any, what: str, *, rtol: float = 1e-9, atol: floa
     assert found.shape == expected.shape, f"{what}: shape {found.shape} instead of {expected.shape}"
     assert found.dtype == expected.dtype, f"{what}: dtype {found.dtype} instead of {expected.dtype}"
     numpy.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=what)
+
+
+def sizes(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return a shape with -1 replaced by what makes `count` elements."""
+    known = int(numpy.prod([s for s in shape if s != -1]))
+    return tuple(count // known if s == -1 else s for s in shape)
 
 
 # --- other layouts, other modules -------------------------------------------------------------------------------------
@@ -190,6 +221,11 @@ def torch_leaves(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [t for item in value for t in torch_leaves(item)]
     return []
+
+
+def has_counterpart(op: Operator) -> bool:
+    """Whether PyTorch is expected to have the operator: all but the helpers that only derivatives call."""
+    return op.name in COUNTERPARTS or op.name.partition(".")[0] in PUBLIC
 
 
 def counterpart(torch: Any, op: Operator) -> Callable[..., Any]:

@@ -1,0 +1,9 @@
+"""Modules, their parameters, and the functions they compute."""
+
+from __future__ import annotations
+
+from . import functional, init, modules, parameter, utils
+from .modules import *  # noqa: F403
+from .parameter import Buffer, Parameter
+
+__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils", *modules.__all__]

@@ -1,0 +1,237 @@
+"""Initial values of parameters. Each function writes a tensor in place, outside the graph, and returns it.
+
+References
+----------
+X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010.
+K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers", ICCV 2015.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from ..runtime import device as devices
+from ..runtime.modes import no_grad
+from ..runtime.random import Generator
+from ..runtime.tensor import Tensor
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "dirac_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+_GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """Return the factor by which weights before a nonlinearity are larger.
+
+    Parameters
+    ----------
+    nonlinearity : str
+        ``"linear"``, ``"sigmoid"``, ``"tanh"``, ``"relu"``, ``"leaky_relu"``, ``"selu"`` or a convolution.
+    param : float, optional
+        The negative slope of ``"leaky_relu"``.
+
+    Examples
+    --------
+    >>> calculate_gain("tanh")
+    1.6666666666666667
+    """
+    if nonlinearity in _LINEAR:
+        return 1.0
+    if nonlinearity == "leaky_relu":
+        if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    if nonlinearity in _GAINS:
+        return _GAINS[nonlinearity]
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def _fans(tensor: Tensor) -> tuple[int, int]:
+    shape = tensor.shape
+    if len(shape) < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return _fans(tensor)[mode == "fan_out"]
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers drawn uniformly from [a, b)."""
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)  # type: ignore[attr-defined]
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers."""
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)  # type: ignore[attr-defined]
+
+
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Fill with normal numbers, those outside [a, b] drawn again."""
+    from ..runtime.ops.registry import METHODS
+
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            stacklevel=2,
+        )
+
+    def below(x: float) -> float:
+        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+    low, high = below((a - mean) / std), below((b - mean) / std)
+    with no_grad():
+        # The inverse of the normal distribution function, of uniform numbers.
+        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)  # type: ignore[attr-defined]
+        METHODS["erfinv_"](tensor)
+        tensor.mul_(std * math.sqrt(2.0)).add_(mean)  # type: ignore[attr-defined]
+        array = tensor._array
+        xp = devices.array_module(array)
+        xp.minimum(xp.maximum(array, a), b, out=array)
+    return tensor
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fill with a number."""
+    with no_grad():
+        return tensor.fill_(val)  # type: ignore[attr-defined]
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fill with ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fill with zeros."""
+    return constant_(tensor, 0.0)
+
+
+def _write(tensor: Tensor, array: Any) -> Tensor:
+    with no_grad():
+        return tensor.copy_(Tensor._wrap(array))  # type: ignore[attr-defined]
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Fill a matrix with the identity."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    return _write(tensor, devices.array_module(tensor._array).eye(*tensor.shape, dtype=tensor._array.dtype))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fill the weight of a convolution so that it passes its input on."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    outputs, inputs = tensor.shape[:2]
+    if outputs % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    array = devices.array_module(tensor._array).zeros(tuple(tensor.shape), dtype=tensor._array.dtype)
+    middle = tuple(size // 2 for size in tensor.shape[2:])
+    for group in range(groups):
+        for channel in range(min(outputs // groups, inputs)):
+            array[(group * (outputs // groups) + channel, channel, *middle)] = 1
+    return _write(tensor, array)
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill uniformly, with a variance after the mean of both fans (Glorot and Bengio)."""
+    bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers, with a variance after the mean of both fans (Glorot and Bengio)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return None
+    return calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Fill uniformly, with a variance that rectifiers keep (He et al.).
+
+    Parameters
+    ----------
+    tensor : Tensor
+    a : float
+        The negative slope of the rectifier that follows.
+    mode : {"fan_in", "fan_out"}
+        Keep the variance forward or backward.
+    nonlinearity : str
+        See :func:`calculate_gain`.
+    """
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    return tensor if std is None else uniform_(tensor, -math.sqrt(3.0) * std, math.sqrt(3.0) * std, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Fill with normal numbers, with a variance that rectifiers keep (He et al.); see :func:`kaiming_uniform_`."""
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    return tensor if std is None else normal_(tensor, 0.0, std, generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with a (semi-)orthogonal matrix (A. Saxe et al., "Exact solutions to ...", ICLR 2014)."""
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if not tensor.numel():
+        return tensor
+    from ..runtime.random import randn
+
+    rows = tensor.shape[0]
+    columns = tensor.numel() // rows
+    drawn = randn(rows, columns, dtype=tensor.dtype, device=tensor.device, generator=generator)._array
+    xp = devices.array_module(drawn)
+    q, r = xp.linalg.qr(drawn.T if rows < columns else drawn)
+    # The signs of r's diagonal make the distribution uniform.
+    q = q * xp.sign(xp.diagonal(r))
+    return _write(tensor, gain * (q.T if rows < columns else q).reshape(tuple(tensor.shape)))

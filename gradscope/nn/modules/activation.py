@@ -1,0 +1,371 @@
+"""Activation functions as modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...runtime.creation import empty
+from ...runtime.tensor import Tensor
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+__all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "SELU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Mish",
+    "PReLU",
+    "ReLU",
+    "ReLU6",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softmin",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+    "Threshold",
+]
+
+
+class _Elementwise(Module):
+    """An activation described by its settings: their names, in the order of the constructor, and the function.
+
+    A setting named ``inplace`` is shown only when true, as PyTorch shows it.
+    """
+
+    _settings: tuple[str, ...] = ()
+    _unnamed: tuple[str, ...] = ()
+
+    def extra_repr(self) -> str:
+        shown = []
+        for name in self._settings:
+            value = getattr(self, name)
+            if name == "inplace" and not value:
+                continue
+            shown.append(str(value) if name in self._unnamed else f"{name}={value!r}")
+        return ", ".join(shown)
+
+
+class ReLU(_Elementwise):
+    """``max(input, 0)``; `inplace` writes into the input."""
+
+    _settings = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return ``max(input, 0)``."""
+        return F.relu(input, self.inplace)
+
+
+class Hardtanh(_Elementwise):
+    """The input limited to [min_val, max_val]."""
+
+    _settings = ("min_val", "max_val", "inplace")
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        if min_val >= max_val:
+            raise ValueError(f"max_val must be larger than min_val, got {min_val} and {max_val}")
+        self.min_val = min_val
+        self.max_val = max_val
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the limited input."""
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+
+class ReLU6(Hardtanh):
+    """The input limited to [0, 6]."""
+
+    _settings = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+
+class Threshold(_Elementwise):
+    """The input where above a threshold, else a value."""
+
+    _settings = ("threshold", "value", "inplace")
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the input or the value."""
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+
+class LeakyReLU(_Elementwise):
+    """The input, times `negative_slope` where negative."""
+
+    _settings = ("negative_slope", "inplace")
+
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
+        super().__init__()
+        self.negative_slope = negative_slope
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the leaky rectified input."""
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+
+class ELU(_Elementwise):
+    """The input where positive, else ``alpha * expm1(input)``."""
+
+    _settings = ("alpha", "inplace")
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the exponential linear unit."""
+        return F.elu(input, self.alpha, self.inplace)
+
+
+class CELU(ELU):
+    """The input where positive, else ``alpha * expm1(input / alpha)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the continuously differentiable exponential linear unit."""
+        return F.celu(input, self.alpha, self.inplace)
+
+
+class SELU(_Elementwise):
+    """The self-normalizing exponential linear unit."""
+
+    _settings = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the self-normalizing exponential linear unit."""
+        return F.selu(input, self.inplace)
+
+
+class PReLU(Module):
+    """The input, times a learned weight where negative.
+
+    Parameters
+    ----------
+    num_parameters : int
+        1, or the number of channels.
+    init : float
+    """
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Put the weights back to their first value."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the parametric rectified input."""
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class Sigmoid(Module):
+    """``1 / (1 + exp(-input))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the logistic function."""
+        return F.sigmoid(input)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the hyperbolic tangent."""
+        return F.tanh(input)
+
+
+class LogSigmoid(Module):
+    """``log(sigmoid(input))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the logarithm of the logistic function."""
+        return F.logsigmoid(input)
+
+
+class Softsign(Module):
+    """``input / (1 + |input|)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the soft sign."""
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    """``input - tanh(input)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the difference from the hyperbolic tangent."""
+        return F.tanhshrink(input)
+
+
+class SiLU(_Elementwise):
+    """``input * sigmoid(input)``."""
+
+    _settings = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the sigmoid linear unit."""
+        return F.silu(input, self.inplace)
+
+
+class Mish(_Elementwise):
+    """``input * tanh(softplus(input))``."""
+
+    _settings = ("inplace",)
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the mish function."""
+        return F.mish(input, self.inplace)
+
+
+class Hardsigmoid(Module):
+    """``min(max(input + 3, 0), 6) / 6``."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the piecewise linear sigmoid."""
+        return F.hardsigmoid(input, self.inplace)
+
+
+class Hardswish(Module):
+    """``input * hardsigmoid(input)``."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the piecewise linear swish."""
+        return F.hardswish(input, self.inplace)
+
+
+class Softplus(_Elementwise):
+    """``log(1 + exp(beta * input)) / beta``; the input itself beyond the threshold."""
+
+    _settings = ("beta", "threshold")
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the smooth rectifier."""
+        return F.softplus(input, self.beta, self.threshold)
+
+
+class Hardshrink(_Elementwise):
+    """The input beyond [-lambd, lambd], else 0."""
+
+    _settings = ("lambd",)
+    _unnamed = ("lambd",)
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the hard-shrunk input."""
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(Hardshrink):
+    """The input moved towards 0 by `lambd`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the soft-shrunk input."""
+        return F.softshrink(input, self.lambd)
+
+
+class GELU(_Elementwise):
+    """The Gaussian error linear unit, exact or by tanh."""
+
+    _settings = ("approximate",)
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the Gaussian error linear unit."""
+        return F.gelu(input, approximate=self.approximate)
+
+
+class Softmax(_Elementwise):
+    """``exp(input)`` divided by its sum along `dim`."""
+
+    _settings = ("dim",)
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the softmax."""
+        return F.softmax(input, self.dim)
+
+
+class LogSoftmax(Softmax):
+    """The logarithm of the softmax along `dim`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the logarithm of the softmax."""
+        return F.log_softmax(input, self.dim)
+
+
+class Softmin(Softmax):
+    """The softmax of the negative input along `dim`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the softmin."""
+        return F.softmin(input, self.dim)

@@ -1,0 +1,42 @@
+"""Modules that change the shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...runtime.tensor import Tensor
+from .module import Module
+
+__all__ = ["Flatten", "Unflatten"]
+
+
+class Flatten(Module):
+    """The input with the dimensions from `start_dim` to `end_dim` joined."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the flattened input."""
+        return input.flatten(self.start_dim, self.end_dim)  # type: ignore[attr-defined]
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """The input with dimension `dim` split into `unflattened_size`."""
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        self.dim = dim
+        self.unflattened_size = unflattened_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the unflattened input."""
+        return input.unflatten(self.dim, self.unflattened_size)  # type: ignore[attr-defined]
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

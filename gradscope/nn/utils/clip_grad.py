@@ -1,0 +1,95 @@
+"""Gradient clipping: in place, outside the graph, counted as writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ...runtime import device as devices
+from ...runtime.tensor import Tensor
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+def _gradients(parameters: Any) -> list[Tensor]:
+    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [p.grad for p in tensors if p.grad is not None]
+
+
+def _norm(xp: Any, array: Any, norm_type: float) -> Any:
+    size = xp.absolute(array)
+    if norm_type == math.inf:
+        return size.max() if size.size else xp.zeros((), dtype=size.dtype)
+    if norm_type == 2:
+        flat = size.reshape(-1)
+        return xp.sqrt(xp.dot(flat, flat))
+    return xp.add.reduce(size**norm_type, axis=None) ** (1.0 / norm_type)
+
+
+def get_total_norm(
+    tensors: Iterable[Tensor] | Tensor, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """Return the norm of the norms of the tensors.
+
+    Raises
+    ------
+    RuntimeError
+        If it is not finite and `error_if_nonfinite`.
+    """
+    arrays = [t._array for t in ([tensors] if isinstance(tensors, Tensor) else list(tensors))]
+    if not arrays:
+        return Tensor._wrap(devices.numpy.zeros((), dtype=devices.numpy.float32))
+    xp = devices.array_module(arrays[0])
+    norm_type = float(norm_type)
+    total = _norm(xp, xp.stack([xp.asarray(_norm(xp, a, norm_type)) for a in arrays]), norm_type)
+    result = Tensor._wrap(xp.asarray(total))
+    if error_if_nonfinite and not math.isfinite(result.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return result
+
+
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor) -> None:
+    """Scale the gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
+    for grad in _gradients(parameters):
+        xp = devices.array_module(grad._array)
+        # Multiplied also by 1, so that a GPU need not be waited for.
+        factor = xp.minimum(float(max_norm) / (total_norm._array + 1e-6), 1.0)
+        xp.multiply(grad._array, factor.astype(grad._array.dtype), out=grad._array)
+        grad._bump("clip_grad_norm_")
+
+
+def clip_grad_norm_(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """Scale the gradients of `parameters` so that their norm, as of one vector, is at most `max_norm`.
+
+    Parameters
+    ----------
+    parameters : Tensor or iterable of Tensor
+    max_norm, norm_type : float
+    error_if_nonfinite : bool
+        Raise when the norm is NaN or infinite.
+
+    Returns
+    -------
+    Tensor
+        The norm before.
+    """
+    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    total = get_total_norm(_gradients(tensors), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(tensors, max_norm, total)
+    return total
+
+
+def clip_grad_value_(parameters: Any, clip_value: float) -> None:
+    """Limit every element of the gradients to [-clip_value, clip_value]."""
+    limit = float(clip_value)
+    for grad in _gradients(parameters):
+        xp = devices.array_module(grad._array)
+        xp.minimum(xp.maximum(grad._array, -limit), limit, out=grad._array)
+        grad._bump("clip_grad_value_")

@@ -1,0 +1,362 @@
+"""Optimizer: what all optimizers share. Updates run on the bare arrays, in place, and count as writes.
+
+On the CPU an update goes through a parameter in blocks that stay in the cache, whatever number of passes it makes.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from ..runtime import device as devices
+from ..runtime.hooks import HookTable, RemovableHandle, add_hook
+from ..runtime.modes import enable_grad
+from ..runtime.tensor import Tensor
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
+
+Hook = Callable[..., Any]
+
+_step_pre_hooks: HookTable = HookTable()
+_step_post_hooks: HookTable = HookTable()
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required: Any = _Required()
+
+
+def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` before the step of every optimizer."""
+    return add_hook(_step_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` after the step of every optimizer."""
+    return add_hook(_step_post_hooks, hook)
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `step` with the step hooks around it; without hooks it costs one test."""
+    if getattr(step, "hooked", False):
+        return step
+
+    @functools.wraps(step)
+    def hooked_step(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if not (_step_pre_hooks or _step_post_hooks or self._step_pre_hooks or self._step_post_hooks):
+            return step(self, *args, **kwargs)
+        arguments: tuple[Any, ...] = (self, *args)
+        for hook in (*_step_pre_hooks.values(), *self._step_pre_hooks.values()):
+            replaced = hook(self, arguments, kwargs)
+            if replaced is None:
+                continue
+            if not (isinstance(replaced, tuple) and len(replaced) == 2):
+                raise RuntimeError(
+                    f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+                )
+            arguments, kwargs = replaced
+        result = step(*arguments, **kwargs)
+        for hook in (*self._step_post_hooks.values(), *_step_post_hooks.values()):
+            hook(self, arguments, kwargs)
+        return result
+
+    hooked_step.hooked = True  # type: ignore[attr-defined]
+    return hooked_step
+
+
+class Optimizer:
+    """Base of all optimizers.
+
+    A subclass defines ``step``; it finds the parameters in :attr:`param_groups` and keeps what it needs from one step
+    to the next in :attr:`state`.
+
+    Parameters
+    ----------
+    params : iterable of Tensor, of (name, Tensor), or of dict
+        The parameters; dicts with a key ``"params"`` make groups with settings of their own.
+    defaults : dict
+        The settings of groups that have none of their own.
+
+    Attributes
+    ----------
+    param_groups : list of dict
+    state : dict
+        Of each parameter, by the parameter.
+    defaults : dict
+
+    Raises
+    ------
+    TypeError
+        If `params` is a tensor, or holds something else than tensors.
+    ValueError
+        If there are no parameters, or one is no leaf.
+    """
+
+    param_groups: list[dict[str, Any]]
+    state: defaultdict[Tensor, Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        self._scratch: dict[Any, Any] = {}
+        self._step_pre_hooks: HookTable = HookTable()
+        self._step_post_hooks: HookTable = HookTable()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                f"{params.type()}\nPut it in a list: [parameter]."  # type: ignore[attr-defined]
+            )
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._scratch = {}
+        self._step_pre_hooks = HookTable()
+        self._step_post_hooks = HookTable()
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+    # --- groups ---
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters: a dict with ``"params"`` and settings.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is no leaf, or is in another group already.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will change between runs. Please use a list instead."
+            )
+        entries = [params] if isinstance(params, Tensor) else list(params)
+        if entries and isinstance(entries[0], tuple):
+            param_group["param_names"] = [name for name, _ in entries]
+            entries = [tensor for _, tensor in entries]
+        param_group["params"] = entries
+        self._check_parameters(entries)
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        present = {id(p) for group in self.param_groups for p in group["params"]}
+        if any(id(p) in present for p in entries):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    def _check_parameters(self, entries: list[Any]) -> None:
+        for parameter in entries:
+            if not isinstance(parameter, Tensor):
+                raise TypeError(
+                    f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}"
+                )
+            if not (parameter.is_leaf or parameter.retains_grad):
+                raise ValueError(
+                    f"can't optimize a non-leaf Tensor\nIts shape is {list(parameter.shape)}; it was computed by "
+                    f"{parameter.grad_fn}. Optimize the leaf it comes from, or parameter.detach().requires_grad_()."
+                )
+        if len({id(p) for p in entries}) != len(entries):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=4,
+            )
+
+    # --- stepping ---
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters; a subclass defines it.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss anew, with gradients, and returns it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define step()")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters (or fill them with zeros)."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                meta = parameter._meta
+                if meta is None or meta.grad is None:
+                    continue
+                if set_to_none:
+                    meta.grad = None
+                    continue
+                if meta.grad.grad_fn is not None:
+                    meta.grad.detach_()
+                else:
+                    meta.grad.requires_grad_(False)
+                meta.grad.zero_()
+
+    def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return new arguments."""
+        return add_hook(self._step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return add_hook(self._step_post_hooks, hook)
+
+    def _evaluate(self, closure: Callable[[], Any] | None) -> Any:
+        """Return what the closure computes, with recording on."""
+        if closure is None:
+            return None
+        with enable_grad():
+            return closure()
+
+    def _blocks(self, count: int, *arrays: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the arrays in parts that fit the cache, with `count` work arrays each of the part's shape."""
+        first = arrays[0]
+        if first.dtype.kind == "c":
+            arrays = tuple(a.view(a.real.dtype) for a in arrays)
+            first = arrays[0]
+        whole = type(first) is not devices.ndarray or first.size <= BLOCK
+        if whole or not all(a.flags.c_contiguous for a in arrays):
+            yield (*arrays, *self._work(count, first, first.size, first.shape))
+            return
+        flat = [a.reshape(-1) for a in arrays]
+        work = self._work(count, first, BLOCK, None)
+        size = first.size
+        for start in range(0, size, BLOCK):
+            stop = min(start + BLOCK, size)
+            parts = work if stop - start == BLOCK else [w[: stop - start] for w in work]
+            yield (*[f[start:stop] for f in flat], *parts)
+
+    def _work(self, count: int, like: Any, size: int, shape: tuple[int, ...] | None) -> list[Any]:
+        found = []
+        for number in range(count):
+            key = (like.dtype, type(like), number)
+            buffer = self._scratch.get(key)
+            if buffer is None or buffer.size < size:
+                xp = devices.array_module(like)
+                buffer = self._scratch[key] = xp.empty(max(size, min(BLOCK, 4096)), dtype=like.dtype)
+            part = buffer if buffer.size == size else buffer[:size]
+            found.append(part if shape is None else part.reshape(shape))
+        return found
+
+    # --- state ---
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state and the groups, with numbers in the place of parameters."""
+        numbers: dict[int, int] = {}
+
+        def packed(group: dict[str, Any]) -> dict[str, Any]:
+            result = {key: value for key, value in group.items() if key != "params"}
+            for parameter in group["params"]:
+                numbers.setdefault(id(parameter), len(numbers))
+            result["params"] = [numbers[id(parameter)] for parameter in group["params"]]
+            return result
+
+        groups = [packed(group) for group in self.param_groups]
+        state = {
+            numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()
+        }
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what :meth:`state_dict` of an optimizer with groups of the same sizes returned.
+
+        Raises
+        ------
+        ValueError
+            If the groups differ.
+        """
+        saved = state_dict["param_groups"]
+        if len(self.param_groups) != len(saved):
+            raise ValueError(
+                "loaded state dict has a different number of parameter groups\n"
+                f"The optimizer has {len(self.param_groups)}, the state dict {len(saved)}."
+            )
+        for mine, theirs in zip(self.param_groups, saved, strict=True):
+            if len(mine["params"]) != len(theirs["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group\n"
+                    f"The optimizer's has {len(mine['params'])} parameters, the loaded one {len(theirs['params'])}."
+                )
+        numbers = chain.from_iterable(group["params"] for group in saved)
+        parameters = chain.from_iterable(group["params"] for group in self.param_groups)
+        by_number = dict(zip(numbers, parameters, strict=True))
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            parameter = by_number.get(key)
+            state[key if parameter is None else parameter] = (
+                copy.deepcopy(value) if parameter is None else _fitted(value, parameter)
+            )
+        self.state = state
+        self.param_groups = [
+            {**copy.deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": mine["params"]}
+            for mine, theirs in zip(self.param_groups, saved, strict=True)
+        ]
+
+
+BLOCK = 1 << 15
+"""Elements of a parameter that are updated at once on the CPU."""
+
+
+def _fitted(value: Any, parameter: Tensor, name: str = "") -> Any:
+    """Return a copy of loaded state in the dtype and on the device of its parameter; counts stay as they are."""
+    if isinstance(value, Tensor):
+        if name == "step" or not parameter.is_floating_point():
+            return value.detach().clone()  # type: ignore[attr-defined]
+        return value.detach().to(device=parameter.device, dtype=parameter.dtype, copy=True)  # type: ignore[attr-defined]
+    if isinstance(value, dict):
+        return {key: _fitted(item, parameter, key) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (str, OrderedDict)):
+        return type(value)(_fitted(item, parameter) for item in value)  # type: ignore[call-arg]
+    return value
+
+
+def check_range(name: str, value: Any, low: float = 0.0, high: float | None = None) -> None:
+    """Raise ValueError unless ``low <= value`` (and ``value < high``)."""
+    number = value.item() if isinstance(value, Tensor) else value
+    if not low <= number or (high is not None and not number < high):
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+def plain_number(value: Any) -> float:
+    """Return a setting that may be a one-element tensor as a number."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def zeros_state(parameter: Tensor) -> Tensor:
+    """Return zeros laid out like a parameter."""
+    return Tensor._wrap(devices.array_module(parameter._array).zeros_like(parameter._array))
+
+
+def count_state() -> Tensor:
+    """Return a step count: on the host, so that reading it waits for no device."""
+    return Tensor._wrap(devices.numpy.zeros((), dtype=devices.numpy.float32))

@@ -1,0 +1,143 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..runtime import device as devices
+from ..runtime.tensor import Tensor
+from .optimizer import Optimizer, check_range, plain_number
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, optionally with momentum.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or groups, see :class:`Optimizer`.
+    lr : float
+        Learning rate.
+    momentum, dampening : float
+        The update is ``buffer = momentum * buffer + (1 - dampening) * grad``.
+    weight_decay : float
+        Adds ``weight_decay * parameter`` to the gradient.
+    nesterov : bool
+        Nesterov's momentum, in the form of Sutskever et al.
+    maximize : bool
+        Go up the gradient.
+    foreach, fused : bool, optional
+        Accepted for PyTorch's sake: there is one implementation.
+
+    References
+    ----------
+    I. Sutskever, J. Martens, G. Dahl, G. Hinton, "On the importance of initialization and momentum in deep learning",
+    ICML 2013.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.tensor([1.0], requires_grad=True)
+    >>> optimizer = gs.optim.SGD([w], lr=0.1)
+    >>> (w * 3).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.7000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: Any = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        fused: bool | None = None,
+    ) -> None:
+        check_range("learning rate", lr)
+        check_range("momentum value", momentum)
+        check_range("weight_decay value", weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+                "foreach": foreach,
+                "fused": fused,
+            },
+        )
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once; return the closure's loss, if there is one."""
+        loss = self._evaluate(closure)
+        for group in self.param_groups:
+            lr, decay = plain_number(group["lr"]), plain_number(group["weight_decay"])
+            momentum, up = group["momentum"], group["maximize"]
+            for parameter in group["params"]:
+                meta = parameter._meta
+                if meta is None or meta.grad is None:
+                    continue
+                if momentum:
+                    self._with_momentum(parameter, meta.grad, group, lr, decay)
+                else:
+                    self._plain(parameter._array, meta.grad._array, -lr if up else lr, -decay if up else decay)
+                parameter._bump("SGD.step")
+        return loss
+
+    def _plain(self, array: Any, grad: Any, lr: float, decay: float) -> None:
+        xp = devices.array_module(array)
+        multiply, subtract = xp.multiply, xp.subtract
+        for p, g, w in self._blocks(1, array, grad):
+            if decay:
+                multiply(p, decay, out=w)
+                w += g
+                w *= lr
+            else:
+                multiply(g, lr, out=w)
+            subtract(p, w, out=p)
+
+    def _with_momentum(self, parameter: Any, grad: Any, group: dict[str, Any], lr: float, decay: float) -> None:
+        array = parameter._array
+        xp = devices.array_module(array)
+        momentum, keep = group["momentum"], 1 - group["dampening"]
+        state = self.state[parameter]
+        buffer = state.get("momentum_buffer")
+        first = buffer is None
+        if buffer is None:
+            buffer = state["momentum_buffer"] = Tensor._wrap(xp.empty_like(array))
+        for p, g, b, w in self._blocks(1, array, grad._array, buffer._array):
+            if decay:
+                xp.multiply(p, decay, out=w)
+                (xp.subtract if group["maximize"] else xp.add)(w, g, out=w)
+            elif group["maximize"]:
+                xp.negative(g, out=w)
+            else:
+                w[...] = g
+            if first:
+                b[...] = w
+            else:
+                b *= momentum
+                if keep == 1:
+                    b += w
+                else:
+                    b += w * keep
+            if group["nesterov"]:
+                w += b * momentum
+                w *= lr
+            else:
+                xp.multiply(b, lr, out=w)
+            xp.subtract(p, w, out=p)
+        buffer._bump("SGD.step")

@@ -1,0 +1,526 @@
+"""Gathering and scattering along one dimension: gather, scatter, index_select, index_add and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtype as dtypes
+from .indexing import add_at, check_bounds
+from .registry import OPERATORS, operator, public
+from .shapes import axis_of
+
+# --- gather and scatter -----------------------------------------------------------------------------------------------
+
+
+def _kind(array: Any) -> str:
+    return dtypes.BY_NUMPY[array.dtype].name
+
+
+def _need_integers(name: str, index: Any) -> None:
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(
+            f"{name}(): Expected dtype int32/int64 for index, but got {_kind(index)}\nConvert it with .long()."
+        )
+
+
+def _checked(name: str, self: Any, dim: int, index: Any, src: Any = None) -> int:
+    """Return the dimension counted from the front, after the checks that gather and scatter share."""
+    axis = axis_of(dim, self.ndim)
+    _need_integers(name, index)
+    ndim = max(self.ndim, 1)
+    if max(index.ndim, 1) != ndim or (src is not None and max(src.ndim, 1) != ndim):
+        other = "src" if src is not None and max(index.ndim, 1) == ndim else "input"
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {other} tensor\n"
+            f"Here self has shape {list(self.shape)}, index {list(index.shape)}"
+            + ("." if src is None else f", src {list(src.shape)}.")
+        )
+    if self.ndim == 0 or index.ndim == 0 or not index.size:
+        return axis
+    apart = any(i > s for d, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if d != axis)
+    if src is not None and (apart or any(i > s for i, s in zip(index.shape, src.shape, strict=True))):
+        raise RuntimeError(
+            f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension "
+            f"{axis} and to be no larger size than src {list(src.shape)}"
+        )
+    if apart:
+        raise RuntimeError(
+            f"Size does not match at dimension {axis} expected index {list(index.shape)} to be no larger than self "
+            f"{list(self.shape)} apart from dimension {axis}"
+        )
+    try:
+        check_bounds(index, self.shape[axis], "")
+    except IndexError:
+        wrong = index[(index < 0) | (index >= self.shape[axis])].reshape(-1)[0]
+        raise RuntimeError(
+            f"index {wrong} is out of bounds for dimension {axis} with size {self.shape[axis]}\nIn {name}()."
+        ) from None
+    return axis
+
+
+def _along(xp: Any, index: Any, axis: int) -> tuple[Any, ...]:
+    """Return the key whose element at every place is `index` in dimension `axis` and the place itself elsewhere."""
+    ndim = index.ndim
+    return tuple(
+        index if d == axis else xp.reshape(xp.arange(size), (1,) * d + (-1,) + (1,) * (ndim - d - 1))
+        for d, size in enumerate(index.shape)
+    )
+
+
+def _gather(xp: Any, self: Any, dim: int, index: Any) -> Any:
+    axis = _checked("gather", self, dim, index)
+    if self.ndim == 0 or index.ndim == 0:
+        return self.reshape(-1)[index.reshape(-1)].reshape(index.shape)
+    return self[_along(xp, index, axis)]
+
+
+def _add_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None:
+    if target.ndim == 0 or index.ndim == 0:
+        # One element; a 1-d view of it always exists.
+        xp.add.at(target.reshape(-1), index.reshape(-1), values.reshape(-1))
+    elif index.size:
+        add_at(xp, target, _along(xp, index, axis), tuple(range(index.ndim)), values)
+
+
+def _gather_backward(xp: Any, self: Any, size: Any, dim: int, index: Any) -> Any:
+    whole = xp.zeros(size, dtype=self.dtype)
+    _add_along(xp, whole, axis_of(dim, whole.ndim), index, self)
+    return whole
+
+
+def _longs(like: Any, value: Any) -> Any:
+    from ..creation import tensor
+
+    return tensor(value, device=like.device)
+
+
+operator(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)",
+    lambda xp, self, dim, index, sparse_grad=False: _gather(xp, self, dim, index),
+    out=True,
+    derivatives={"self": lambda g, self_shape, dim, index, F: F.gather_backward(g, self_shape, dim, index)},
+    doc="Take, at each place, the element whose position along `dim` is given by `index`.",
+    samples=lambda make: [
+        ((x := make(3, 4), 0, _longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]])), {}),
+        ((x := make(2, 3), -1, _longs(x, [[0, 0, 2, 1]])), {}),
+        ((x := make(), 0, _longs(x, [0, 0])), {}),
+    ],
+)
+operator(
+    "gather_backward(Tensor self, int[] size, int dim, Tensor index)",
+    _gather_backward,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, dim, index, F: F.gather(g, dim, index)},
+    doc="The adjoint of gather: zeros, to which each element is added where it came from.",
+    samples=lambda make: [((x := make(2, 2), (3, 4), 0, _longs(x, [[0, 1], [2, 1]])), {})],
+)
+
+
+def _same_dtype(name: str, self: Any, src: Any) -> None:
+    if self.dtype != src.dtype:
+        raise RuntimeError(
+            f"{name}(): Expected self.dtype to be equal to src.dtype\n"
+            f"They are {_kind(self)} and {_kind(src)}; convert one with .to()."
+        )
+
+
+def _part(src: Any, shape: Any) -> Any:
+    """Return the leading part of `src` that an index of `shape` covers."""
+    return src if src.shape == shape or src.ndim == 0 else src[tuple(slice(size) for size in shape)]
+
+
+def _scatter(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
+    axis = _checked("scatter", self, dim, index, src)
+    _same_dtype("scatter", self, src)
+    _put_along(xp, self, axis, index, _part(src, index.shape))
+
+
+def _scatter_value(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
+    _put_along(xp, self, _checked("scatter", self, dim, index), index, value)
+
+
+def _put_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None:
+    if target.ndim == 0 or index.ndim == 0:
+        if index.size:
+            values = values.reshape(-1)[-1] if hasattr(values, "reshape") else values
+            target.reshape(-1)[index.reshape(-1)] = values
+    elif index.size:
+        target[_along(xp, index, axis)] = values
+
+
+def _scatter_add(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
+    axis = _checked("scatter_add", self, dim, index, src)
+    _same_dtype("scatter", self, src)
+    _add_along(xp, self, axis, index, _part(src, index.shape))
+
+
+operator(
+    "scatter.src(Tensor self, int dim, Tensor index, Tensor src)",
+    write=_scatter,
+    inplace=True,
+    method=False,
+    node="ScatterBackward0",
+    derivatives={
+        "self": lambda g, dim, index, F: F.scatter_zero(g, dim, index),
+        "src": lambda g, dim, index, F: F.gather(g, dim, index),
+    },
+    doc="Return `self` with the elements of `src` at the positions along `dim` given by `index`.",
+    samples=lambda make: [
+        ((x := make(3, 4), 0, _longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]]), make(2, 4)), {}),
+        ((x := make(2, 3), -1, _longs(x, [[0, 2], [1, 0]]), make(2, 2)), {}),
+    ],
+)
+operator(
+    "scatter.value(Tensor self, int dim, Tensor index, Scalar value)",
+    write=_scatter_value,
+    inplace=True,
+    method=False,
+    node="ScatterBackward1",
+    derivatives={"self": lambda g, dim, index, F: F.scatter_zero(g, dim, index)},
+    doc="Return `self` with a number at the positions along `dim` given by `index`.",
+    samples=lambda make: [((x := make(3, 4), 0, _longs(x, [[0, 1, 2, 0]]), 1.5), {})],
+)
+
+
+operator(
+    "scatter_zero(Tensor self, int dim, Tensor index)",
+    lambda xp, self, dim, index: OPERATORS["scatter.value"].run_forward(xp, self, dim, index, 0),
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, dim, index, F: F.scatter_zero(g, dim, index)},
+    doc="Return `self` with zeros at the positions along `dim` given by `index`.",
+    samples=lambda make: [((x := make(3, 4), 0, _longs(x, [[0, 1, 2, 0]])), {})],
+)
+
+
+def _scatter_choice(src: Any, value: Any) -> tuple[str, Any]:
+    given = value if src is None else src
+    return ("scatter.src" if hasattr(given, "_array") else "scatter.value"), given
+
+
+@public
+def scatter(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None) -> Any:
+    """Return a copy with `src` (a tensor) or `value` (a number) written along a dimension.
+
+    Parameters
+    ----------
+    dim : int
+    index : Tensor
+        Integers: the position along `dim` of each element of `src`.
+    src : Tensor or number
+
+    Raises
+    ------
+    RuntimeError
+        If shapes or dtypes do not fit, or an index is out of range.
+    """
+    name, given = _scatter_choice(src, value)
+    return OPERATORS[name].function(self, dim, index, given)
+
+
+@public
+def scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None) -> Any:
+    """In-place form of :func:`scatter`."""
+    name, given = _scatter_choice(src, value)
+    return OPERATORS[name].inplace_function(self, dim, index, given)  # type: ignore[misc]
+
+
+operator(
+    "scatter_add(Tensor self, int dim, Tensor index, Tensor src)",
+    write=_scatter_add,
+    inplace=True,
+    derivatives={"self": lambda g: g, "src": lambda g, dim, index, F: F.gather(g, dim, index)},
+    doc="Return `self` with the elements of `src` added at the positions along `dim` given by `index`.",
+    samples=lambda make: [
+        ((x := make(3, 4), 0, _longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]]), make(2, 4)), {}),
+        ((x := make(2, 3), 1, _longs(x, [[0, 0], [1, 1]]), make(2, 2)), {}),
+        ((x := make(), 0, _longs(x, [0, 0]), make(2)), {}),
+    ],
+)
+
+# --- whole slices -----------------------------------------------------------------------------------------------------
+
+
+def _vector(name: str, index: Any) -> Any:
+    """Return an index of slices as a vector."""
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector\nIts shape is {list(index.shape)}.")
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index\nIt is {_kind(index)}: use .long().")
+    return index.reshape(-1)
+
+
+def _slices(axis: int, index: Any) -> tuple[Any, ...]:
+    return (*(slice(None),) * axis, index)
+
+
+def _index_select(xp: Any, self: Any, dim: int, index: Any) -> Any:
+    axis = axis_of(dim, self.ndim)
+    index = _vector("index_select", index)
+    source = self.reshape(1) if self.ndim == 0 else self
+    check_bounds(
+        index, source.shape[axis], "index out of range in self\nIndex {index} along a dimension of size {size}."
+    )
+    result = source[_slices(axis, index)]
+    return result.reshape(()) if self.ndim == 0 else result
+
+
+operator(
+    "index_select(Tensor self, int dim, Tensor index)",
+    _index_select,
+    out=True,
+    derivatives={"self": lambda g, self_shape, dim, index, F: F.index_select_backward(g, self_shape, dim, index)},
+    doc="Return the slices along `dim` that `index` lists.",
+    samples=lambda make: [
+        ((x := make(3, 4), 0, _longs(x, [2, 0, 2])), {}),
+        ((x := make(2, 3), -1, _longs(x, 1)), {}),
+        ((x := make(2, 3), 1, _longs(x, [1, 0])), {}),
+    ],
+)
+operator(
+    "index_select_backward(Tensor self, int[] size, int dim, Tensor index)",
+    lambda xp, self, size, dim, index: _add_slices(xp, xp.zeros(size, dtype=self.dtype), dim, index, self),
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, dim, index, F: F.index_select(g, dim, index)},
+    doc="The adjoint of index_select: zeros, to which each slice is added where it came from.",
+    samples=lambda make: [((x := make(3, 2), (4, 2), 0, _longs(x, [2, 0, 2])), {})],
+)
+
+
+def _add_slices(xp: Any, target: Any, dim: int, index: Any, source: Any) -> Any:
+    axis = axis_of(dim, target.ndim)
+    index = index.reshape(-1)
+    if target.ndim == 0:
+        xp.add.at(target.reshape(1), index, source.reshape(-1))
+    else:
+        add_at(xp, target, (index,), (axis,), source)
+    return target
+
+
+def _slice_message(name: str) -> str:
+    return name + "index {index} is out of bounds for dimension with size {size}"
+
+
+def _index_add(xp: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> None:
+    axis = axis_of(dim, self.ndim)
+    index = _vector("index_add", index)
+    if self.dtype != source.dtype:
+        raise RuntimeError(
+            f"index_add(): self ({_kind(self)}) and source ({_kind(source)}) must have the same scalar type\n"
+            "Convert one with .to()."
+        )
+    length = source.shape[axis] if source.ndim else 1
+    if index.size != length:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): ({length}), for "
+            f"dim: {axis}"
+        )
+    if source.ndim and self.shape[:axis] + self.shape[axis + 1 :] != source.shape[:axis] + source.shape[axis + 1 :]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(self.shape)} source.shape = {list(source.shape)}"
+        )
+    size = self.shape[axis] if self.ndim else 1
+    try:
+        check_bounds(index, size, _slice_message(""))
+    except IndexError as error:
+        raise RuntimeError(f"{error}\nIn index_add() along dimension {axis}.") from None
+    _add_slices(xp, self, dim, index, source if alpha == 1 else source * alpha)
+
+
+operator(
+    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1)",
+    write=_index_add,
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g: g,
+        "source": lambda g, dim, index, alpha, source_shape, F: F.reshape(
+            F.index_select(g, dim, index) if alpha == 1 else F.index_select(g, dim, index) * alpha, source_shape
+        ),
+    },
+    doc="Return `self` with ``alpha * source`` added to the slices along `dim` that `index` lists.",
+    samples=lambda make: [
+        ((x := make(3, 4), 0, _longs(x, [2, 0, 2]), make(3, 4)), {}),
+        ((x := make(2, 3), 1, _longs(x, [1, 1]), make(2, 2)), {"alpha": 2.0}),
+    ],
+)
+
+
+def _index_copy(xp: Any, self: Any, dim: int, index: Any, source: Any) -> None:
+    axis = axis_of(dim, self.ndim)
+    index = _vector("index_copy", index)
+    if self.dtype != source.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{_kind(self)} and (source) {_kind(source)}"
+        )
+    length = source.shape[axis] if source.ndim else 1
+    if index.size != length:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({length})"
+        )
+    want, have = (a.shape[:axis] + a.shape[axis + 1 :] for a in (self, source))
+    if source.ndim and want != have:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{list(want)} at dimension {axis} and source slice shape: {list(have)} at dimension {axis}."
+        )
+    check_bounds(index, self.shape[axis] if self.ndim else 1, _slice_message("index_copy_(): "))
+    if self.ndim:
+        self[_slices(axis, index)] = source
+    elif index.size:
+        self[...] = source.reshape(-1)[-1]
+
+
+operator(
+    "index_copy(Tensor self, int dim, Tensor index, Tensor source)",
+    write=_index_copy,
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g, dim, index, F: F.index_zero(g, dim, index),
+        "source": lambda g, dim, index, source_shape, F: F.reshape(F.index_select(g, dim, index), source_shape),
+    },
+    doc="Return `self` with `source` in the slices along `dim` that `index` lists.",
+    samples=lambda make: [
+        ((x := make(3, 4), 0, _longs(x, [2, 0]), make(2, 4)), {}),
+        ((x := make(2, 3), 1, _longs(x, [1]), make(2, 1)), {}),
+    ],
+)
+
+
+def _index_fill(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
+    axis = axis_of(dim, self.ndim)
+    index = _vector("index_fill_", index)
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    size = self.shape[axis] if self.ndim else 1
+    check_bounds(index, size, _slice_message(""), -size)
+    if self.ndim:
+        self[_slices(axis, index)] = value
+    elif index.size:
+        self[...] = value
+
+
+operator(
+    "index_fill.number(Tensor self, int dim, Tensor index, Scalar value)",
+    write=_index_fill,
+    inplace=True,
+    method=False,
+    node="IndexFillBackward0",
+    derivatives={"self": lambda g, dim, index, F: F.index_zero(g, dim, index)},
+    doc="Return `self` with a number in the slices along `dim` that `index` lists.",
+    samples=lambda make: [((x := make(3, 4), 0, _longs(x, [2, 0]), 1.5), {})],
+)
+operator(
+    "index_fill.tensor(Tensor self, int dim, Tensor index, Tensor value)",
+    write=_index_fill,
+    inplace=True,
+    method=False,
+    node="IndexFillBackward1",
+    derivatives={
+        "self": lambda g, dim, index, F: F.index_zero(g, dim, index),
+        "value": lambda g, dim, index, F: F.index_select(g, dim, index),
+    },
+    doc="Return `self` with the element of a 0-d tensor in the slices along `dim` that `index` lists.",
+    samples=lambda make: [((x := make(3, 4), 1, _longs(x, [2, 0]), make()), {})],
+)
+
+
+operator(
+    "index_zero(Tensor self, int dim, Tensor index)",
+    lambda xp, self, dim, index: OPERATORS["index_fill.number"].run_forward(xp, self, dim, index, 0),
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, dim, index, F: F.index_zero(g, dim, index)},
+    doc="Return `self` with zeros in the slices along `dim` that `index` lists.",
+    samples=lambda make: [((x := make(3, 4), 0, _longs(x, [2, 0])), {})],
+)
+
+
+def _fill_choice(value: Any) -> str:
+    return "index_fill.tensor" if hasattr(value, "_array") else "index_fill.number"
+
+
+@public
+def index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
+    """Return a copy with `value`, a number or a 0-d tensor, in the slices along `dim` that `index` lists."""
+    return OPERATORS[_fill_choice(value)].function(self, dim, index, value)
+
+
+@public
+def index_fill_(self: Any, dim: int, index: Any, value: Any) -> Any:
+    """In-place form of :func:`index_fill`."""
+    return OPERATORS[_fill_choice(value)].inplace_function(self, dim, index, value)  # type: ignore[misc]
+
+
+# --- flat positions ---------------------------------------------------------------------------------------------------
+
+
+def _take(xp: Any, self: Any, index: Any) -> Any:
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {_kind(index)}\nUse .long().")
+    count = self.size
+    message = f"out of range: tried to access index {{index}} on a tensor of {count} elements."
+    check_bounds(index, count, message, -count)
+    return self.reshape(-1)[index]
+
+
+def _take_backward(xp: Any, self: Any, size: Any, index: Any) -> Any:
+    whole = xp.zeros(size, dtype=self.dtype)
+    xp.add.at(whole.reshape(-1), index.reshape(-1), self.reshape(-1))
+    return whole
+
+
+operator(
+    "take(Tensor self, Tensor index)",
+    _take,
+    out=True,
+    derivatives={"self": lambda g, self_shape, index, F: F.take_backward(g, self_shape, index)},
+    doc="Take elements by their position in row-major order.",
+    samples=lambda make: [
+        ((x := make(3, 4), _longs(x, [[0, 11], [-1, 5]])), {}),
+        ((x := make(3), _longs(x, 1)), {}),
+    ],
+)
+operator(
+    "take_backward(Tensor self, int[] size, Tensor index)",
+    _take_backward,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, index, F: F.take(g, index)},
+    doc="The adjoint of take: zeros, to which each element is added where it came from.",
+    samples=lambda make: [((x := make(2), (2, 2), _longs(x, [3, 3])), {})],
+)
+
+
+@public
+def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
+    """Take elements by their position along `dim`, the other dimensions broadcast; flat positions without `dim`."""
+    if dim is None:
+        return OPERATORS["gather"].function(self.reshape(-1), 0, indices.reshape(-1))
+    axis = axis_of(dim, self._array.ndim)
+    if indices._array.ndim != self._array.ndim:
+        raise RuntimeError(
+            "take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{self._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
+        )
+    from ..creation import broadcast_shapes
+
+    own, other = list(self._array.shape), list(indices._array.shape)
+    size, count = own[axis], other[axis]
+    own[axis] = other[axis] = 1
+    shape = list(broadcast_shapes(own, other))
+    wide = [*shape[:axis], size, *shape[axis + 1 :]], [*shape[:axis], count, *shape[axis + 1 :]]
+    return OPERATORS["gather"].function(self.expand(*wide[0]), axis, indices.expand(*wide[1]))
+
+
+@public
+def narrow_copy(self: Any, dim: int, start: int, length: int) -> Any:
+    """Return a copy of `length` indices of dimension `dim` from `start`."""
+    return self.narrow(dim, start, length).clone()

@@ -1,0 +1,643 @@
+"""Choosing between values: where, masks, clamp, interpolation, and comparisons of whole tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import device as devices
+from .. import dtype as dtypes
+from ..creation import broadcast_shapes
+from . import general
+from .arrays import conj
+from .registry import OPERATORS, operator, public
+from .samples import binary
+
+# --- where and masks --------------------------------------------------------------------------------------------------
+
+
+def _where(xp: Any, condition: Any, self: Any, other: Any) -> Any:
+    if condition.dtype.kind != "b":
+        kind = dtypes.BY_NUMPY[condition.dtype].name
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind}\n"
+            "Compare it first, e.g. condition != 0."
+        )
+    target = dtypes.result_numpy([self, other])
+    return xp.where(condition, self.astype(target, copy=False), other.astype(target, copy=False))
+
+
+operator(
+    "where.self(Tensor condition, Tensor self, Tensor other)",
+    _where,
+    method=False,
+    derivatives={
+        "self": lambda g, condition, F: F.where(condition, g, F.zeros_like(g)),
+        "other": lambda g, condition, F: F.where(condition, F.zeros_like(g), g),
+    },
+    doc="Choose elements of `self` where `condition` holds, of `other` elsewhere.",
+    samples=lambda make: [
+        ((make(3, 4) > 0, make(3, 4), make(3, 4)), {}),
+        ((make(2, 1) > 0, make(3), make()), {}),
+        ((make() > 0, make(0, 2), make(2)), {}),
+    ],
+)
+
+
+@public(method=False, arrays=lambda xp, condition, self, other: xp.where(condition, self, other))
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+    """Return elements of `input` where `condition` holds and of `other` elsewhere; or where `condition` is not zero.
+
+    Parameters
+    ----------
+    condition : Tensor
+        Of dtype bool. Given alone, the result is ``nonzero(condition, as_tuple=True)``.
+    input, other : Tensor or number
+        Broadcast with `condition`.
+
+    Raises
+    ------
+    RuntimeError
+        If `condition` is not bool, or the shapes do not broadcast.
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if not hasattr(input, "_array"):
+        if hasattr(other, "_array"):
+            input = general.as_tensor_like(input, other)
+        else:
+            input, other = (_scalar(condition, value) for value in (input, other))
+    elif not hasattr(other, "_array"):
+        other = general.as_tensor_like(other, input)
+    return OPERATORS["where.self"].function(condition, input, other)
+
+
+def _scalar(like: Any, value: Any) -> Any:
+    array = devices.array_module(like._array).full((), value, dtype=dtypes.scalar_dtype(value))
+    return like.__class__._wrap(array)
+
+
+@public(method="where", function_too=False)
+def _where_method(self: Any, condition: Any, other: Any) -> Any:
+    """Return the elements of this tensor where `condition` holds, and those of `other` elsewhere."""
+    return where(condition, self, other)
+
+
+def _need_mask(name: str, mask: Any) -> None:
+    if mask.dtype.kind != "b":
+        kind = dtypes.BY_NUMPY[mask.dtype].name
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {kind}\nUse mask.bool().")
+
+
+def _masked_fill(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+    _need_mask("masked_fill_", mask)
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            "\nUse where() to choose between two tensors."
+        )
+    return xp.where(mask, value, self).astype(self.dtype, copy=False)
+
+
+operator(
+    "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
+    _masked_fill,
+    method=False,
+    inplace=True,
+    node="MaskedFillBackward0",
+    derivatives={"self": lambda g, mask, F: F.where(mask, F.zeros_like(g), g)},
+    doc="Return `self` with a number where `mask` holds.",
+    samples=lambda make: [((make(3, 4), make(3, 4) > 0, 1.5), {}), ((make(2, 3), make(3) > 0, 0), {})],
+)
+operator(
+    "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
+    _masked_fill,
+    method=False,
+    inplace=True,
+    node="MaskedFillBackward1",
+    derivatives={
+        "self": lambda g, mask, F: F.where(mask, F.zeros_like(g), g),
+        "value": lambda g, mask, F: F.where(mask, g, F.zeros_like(g)),
+    },
+    doc="Return `self` with the element of a 0-d tensor where `mask` holds.",
+    samples=lambda make: [((make(3, 4), make(4) > 0, make()), {})],
+)
+
+
+def _masked_fill_form(value: Any) -> Any:
+    return OPERATORS["masked_fill.Tensor" if hasattr(value, "_array") else "masked_fill.Scalar"]
+
+
+@public(arrays=_masked_fill)
+def masked_fill(self: Any, mask: Any, value: Any) -> Any:
+    """Return a copy with `value`, a number or a 0-d tensor, where `mask` holds."""
+    return _masked_fill_form(value).function(self, mask, value)
+
+
+@public
+def masked_fill_(self: Any, mask: Any, value: Any) -> Any:
+    """In-place form of :func:`masked_fill`."""
+    return _masked_fill_form(value).inplace_function(self, mask, value)
+
+
+def _masked_select(xp: Any, self: Any, mask: Any) -> Any:
+    if mask.dtype.kind != "b":
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {dtypes.BY_NUMPY[mask.dtype].name}")
+    if self.shape != mask.shape:
+        shape = broadcast_shapes(self.shape, mask.shape)
+        self, mask = xp.broadcast_to(self, shape), xp.broadcast_to(mask, shape)
+    return self[mask]
+
+
+def _masked_select_backward(xp: Any, self: Any, size: Any, mask: Any) -> Any:
+    whole = xp.zeros(broadcast_shapes(size, mask.shape), dtype=self.dtype)
+    whole[xp.broadcast_to(mask, whole.shape)] = self
+    return whole
+
+
+def _mask(like: Any) -> Any:
+    """Return a mask that two of the elements of a vector of three pass."""
+    mask = like.detach() == like.detach()
+    return mask.index_fill(0, (mask[:1] * 1).long(), False)
+
+
+operator(
+    "masked_select(Tensor self, Tensor mask)",
+    _masked_select,
+    out=True,
+    derivatives={"self": lambda g, self_shape, mask, F: F.masked_select_backward(g, self_shape, mask)},
+    doc="Return the elements where `mask` holds, in one dimension.",
+    samples=lambda make: [((make(3, 4), make(3, 4) > 0), {}), ((make(2, 1), make(3) > 0), {})],
+)
+operator(
+    "masked_select_backward(Tensor self, int[] size, Tensor mask)",
+    _masked_select_backward,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, mask, F: F.masked_select(g, mask)},
+    doc="The adjoint of masked_select: zeros, with the elements back in their places.",
+    samples=lambda make: [((make(2), (3,), _mask(make(3))), {})],
+)
+
+
+def _masked_scatter(xp: Any, self: Any, mask: Any, source: Any) -> Any:
+    _need_mask("masked_scatter_", mask)
+    if self.dtype != source.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes\nConvert one with .to().")
+    result = xp.broadcast_to(self, broadcast_shapes(self.shape, mask.shape)).copy()
+    places = xp.broadcast_to(mask, result.shape).nonzero() if result.ndim else (mask.reshape(1).nonzero()[0],)
+    count = places[0].size
+    if count > source.size:
+        raise RuntimeError(
+            f"Number of elements of source < number of ones in mask\nThey are {source.size} and {count}."
+        )
+    if result.ndim:
+        result[places] = source.reshape(-1)[:count]
+    elif count:
+        result[...] = source.reshape(-1)[0]
+    return result
+
+
+def _source_gradient(g: Any, mask: Any, source_shape: Any, F: Any) -> Any:
+    part = F.masked_select(g, mask)
+    total = 1
+    for size in source_shape:
+        total *= size
+    return F.reshape(F.slice_backward(part, (total,), 0, 0, part.shape[0], 1), source_shape)
+
+
+operator(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source)",
+    _masked_scatter,
+    inplace=True,
+    derivatives={"self": lambda g, mask, F: F.where(mask, F.zeros_like(g), g), "source": _source_gradient},
+    doc="Return `self` with the elements of `source`, in order, where `mask` holds.",
+    samples=lambda make: [((make(3, 4), make(3, 4) > 0, make(2, 6)), {}), ((make(2, 3), make(3) > 0, make(7)), {})],
+)
+
+
+def _nonzero(xp: Any, self: Any) -> Any:
+    if self.ndim == 0:
+        return xp.zeros((self.reshape(1).nonzero()[0].size, 0), dtype=xp.int64)
+    return xp.stack(self.nonzero(), axis=1)
+
+
+operator(
+    "nonzero.indices(Tensor self)", _nonzero, method=False, doc="Return the indices of the elements that are not 0."
+)
+
+
+@public
+def nonzero(self: Any, *, as_tuple: bool = False) -> Any:
+    """Return the indices of the elements that are not zero: one row each, or one vector a dimension.
+
+    Parameters
+    ----------
+    as_tuple : bool
+        Return a tuple of vectors, which can be used as an index.
+    """
+    function = OPERATORS["nonzero.indices"].function
+    if not as_tuple:
+        return function(self)
+    return function(self.reshape(1) if self._array.ndim == 0 else self).unbind(1)
+
+
+# --- clamp ------------------------------------------------------------------------------------------------------------
+
+
+def _bounded(xp: Any, self: Any, min: Any, max: Any) -> Any:
+    target = dtypes.result_numpy([value for value in (self, min, max) if value is not None])
+    result = self if self.dtype == target else self.astype(target)
+    if min is not None:
+        result = xp.maximum(result, min)
+    return result if max is None else xp.minimum(result, max)
+
+
+def _inside(g: Any, self: Any, min: Any, max: Any, F: Any) -> Any:
+    """Return `g` where `self` lies between the bounds or on one, as PyTorch does."""
+    if min is None:
+        chosen = self <= max
+    elif max is None:
+        chosen = self >= min
+    else:
+        chosen = (self >= min) & (self <= max)
+    return F.where(chosen, g, F.zeros_like(g))
+
+
+def _to_min(g: Any, self: Any, min: Any, max: Any, F: Any) -> Any:
+    chosen = self < min
+    return F.where(chosen if max is None else chosen & (min < max), g, F.zeros_like(g))
+
+
+def _to_max(g: Any, self: Any, min: Any, max: Any, F: Any) -> Any:
+    chosen = self > max
+    return F.where(chosen if min is None else chosen | (max < min), g, F.zeros_like(g))
+
+
+operator(
+    "clamp.Scalar(Tensor self, Scalar? min=None, Scalar? max=None)",
+    _bounded,
+    method=False,
+    inplace=True,
+    out=True,
+    node="ClampBackward1",
+    derivatives={"self": _inside},
+    doc="Limit to the range of two numbers.",
+    samples=lambda make: [
+        ((make(3, 4), -0.5, 1.0), {}),
+        ((make(3), None, 0.5), {}),
+        ((make(), 0.25), {}),
+        ((make(0, 2), 1.0, 0.5), {}),
+    ],
+    supports="f",
+)
+operator(
+    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
+    _bounded,
+    promote="numeric",
+    method=False,
+    inplace=True,
+    out=True,
+    node="ClampBackward0",
+    derivatives={"self": _inside, "min": _to_min, "max": _to_max},
+    doc="Limit elementwise to the range of two tensors.",
+    samples=lambda make: [
+        ((make(3, 4), make(3, 4), make(4)), {}),
+        ((make(3, 4), make(4)), {}),
+        ((make(2, 3), None, make()), {}),
+    ],
+    supports="f",
+)
+for _side in ("min", "max"):
+    _other = {"min": "max", "max": "min"}[_side]
+    _form = {
+        "min": lambda xp, self, min: _bounded(xp, self, min, None),
+        "max": lambda xp, self, max: _bounded(xp, self, None, max),
+    }[_side]
+    _self = {
+        "min": lambda g, self, min, F: _inside(g, self, min, None, F),
+        "max": lambda g, self, max, F: _inside(g, self, None, max, F),
+    }[_side]
+    _bound = {
+        "min": lambda g, self, min, F: _to_min(g, self, min, None, F),
+        "max": lambda g, self, max, F: _to_max(g, self, None, max, F),
+    }[_side]
+    operator(
+        f"clamp_{_side}.Scalar(Tensor self, Scalar {_side})",
+        _form,
+        method=False,
+        inplace=True,
+        out=True,
+        node=f"Clamp{_side.title()}Backward0",
+        derivatives={"self": _self},
+        doc=f"Limit from {'below' if _side == 'min' else 'above'} by a number.",
+        samples=lambda make: [((make(3, 4), 0.5), {}), ((make(), -0.25), {})],
+        supports="f",
+    )
+    operator(
+        f"clamp_{_side}.Tensor(Tensor self, Tensor {_side})",
+        _form,
+        promote="numeric",
+        method=False,
+        inplace=True,
+        out=True,
+        node=f"Clamp{_side.title()}Backward1",
+        derivatives={"self": _self, _side: _bound},
+        doc=f"Limit elementwise from {'below' if _side == 'min' else 'above'} by a tensor.",
+        samples=lambda make: [((make(3, 4), make(4)), {}), ((make(), make()), {})],
+        supports="f",
+    )
+
+
+def _clamp_form(name: str, *bounds: Any) -> Any:
+    return OPERATORS[f"{name}.Tensor" if any(hasattr(b, "_array") for b in bounds) else f"{name}.Scalar"]
+
+
+def _need_bound(min: Any, max: Any) -> None:
+    if min is None and max is None:
+        raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None\nGive one, or use clone().")
+
+
+@public
+def clamp(self: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+    """Limit every element to the range from `min` to `max`, numbers or tensors; `max` wins where they cross.
+
+    Raises
+    ------
+    RuntimeError
+        If neither is given.
+    """
+    _need_bound(min, max)
+    return _clamp_form("clamp", min, max).function(self, min, max, out=out)
+
+
+@public
+def clamp_(self: Any, min: Any = None, max: Any = None) -> Any:
+    """In-place form of :func:`clamp`."""
+    _need_bound(min, max)
+    return _clamp_form("clamp", min, max).inplace_function(self, min, max)
+
+
+@public
+def clip(self: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+    """Another name of :func:`clamp`."""
+    return clamp(self, min, max, out=out)
+
+
+@public
+def clip_(self: Any, min: Any = None, max: Any = None) -> Any:
+    """In-place form of :func:`clip`."""
+    return clamp_(self, min, max)
+
+
+@public
+def clamp_min(self: Any, min: Any, *, out: Any = None) -> Any:
+    """Limit every element from below by `min`, a number or a tensor."""
+    return _clamp_form("clamp_min", min).function(self, min, out=out)
+
+
+@public
+def clamp_min_(self: Any, min: Any) -> Any:
+    """In-place form of :func:`clamp_min`."""
+    return _clamp_form("clamp_min", min).inplace_function(self, min)
+
+
+@public
+def clamp_max(self: Any, max: Any, *, out: Any = None) -> Any:
+    """Limit every element from above by `max`, a number or a tensor."""
+    return _clamp_form("clamp_max", max).function(self, max, out=out)
+
+
+@public
+def clamp_max_(self: Any, max: Any) -> Any:
+    """In-place form of :func:`clamp_max`."""
+    return _clamp_form("clamp_max", max).inplace_function(self, max)
+
+
+# --- interpolation and fused arithmetic -------------------------------------------------------------------------------
+
+
+def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
+    if end.dtype != self.dtype:
+        kinds = [dtypes.BY_NUMPY[a.dtype].name for a in (self, end)]
+        raise RuntimeError(f"expected dtype {kinds[0]} for `end` but got dtype {kinds[1]}\nConvert it with .to().")
+    difference = end - self
+    near = abs(weight) < 0.5
+    if isinstance(near, bool):
+        return self + weight * difference if near else end - difference * (1 - weight)
+    return xp.where(near, self + weight * difference, end - difference * (1 - weight))
+
+
+operator(
+    "lerp.Scalar(Tensor self, Tensor end, Scalar weight)",
+    _lerp,
+    method=False,
+    inplace=True,
+    out=True,
+    node="LerpBackward0",
+    derivatives={
+        "self": lambda g, weight: g * (1 - conj(weight)),
+        "end": lambda g, weight: g * conj(weight),
+    },
+    doc="Interpolate linearly from `self` to `end`, by a number.",
+    samples=lambda make: [((make(3, 4), make(4), 0.25), {}), ((make(2), make(2), 0.75), {})],
+)
+operator(
+    "lerp.Tensor(Tensor self, Tensor end, Tensor weight)",
+    _lerp,
+    method=False,
+    inplace=True,
+    out=True,
+    node="LerpBackward1",
+    derivatives={
+        "self": lambda g, weight: g * (1 - conj(weight)),
+        "end": lambda g, weight: g * conj(weight),
+        "weight": lambda g, self, end: g * conj(end - self),
+    },
+    doc="Interpolate linearly from `self` to `end`, by a tensor.",
+    samples=lambda make: [((make(3, 4), make(4), make(3, 1)), {}), ((make(), make(), make()), {})],
+)
+
+
+def _lerp_form(weight: Any) -> Any:
+    return OPERATORS["lerp.Tensor" if hasattr(weight, "_array") else "lerp.Scalar"]
+
+
+@public
+def lerp(self: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
+    """Return ``self + weight * (end - self)``, elementwise; `weight` is a number or a tensor."""
+    return _lerp_form(weight).function(self, end, weight, out=out)
+
+
+@public
+def lerp_(self: Any, end: Any, weight: Any) -> Any:
+    """In-place form of :func:`lerp`."""
+    return _lerp_form(weight).inplace_function(self, end, weight)
+
+
+def _times(value: Any, factor: Any) -> Any:
+    return value if factor == 1 else value * factor
+
+
+def _addcdiv(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+    if self.dtype.kind not in "fc":
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
+            "division of tensor1 and tensor2.\nConvert the tensors with .float()."
+        )
+    return self + _times(tensor1 / tensor2, value)
+
+
+def _ternary(low: float = -2.0) -> Any:
+    return lambda make: [
+        ((make(3, 4), make(3, 4), make(3, 4, low=low)), {}),
+        ((make(2, 3), make(3), make(2, 1, low=low)), {"value": 0.5}),
+        ((make(), make(), make(low=low)), {}),
+    ]
+
+
+operator(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
+    lambda xp, self, tensor1, tensor2, value=1: self + _times(tensor1 * tensor2, value),
+    promote="numeric",
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g: g,
+        "tensor1": lambda g, tensor2, value: g * conj(_times(tensor2, value)),
+        "tensor2": lambda g, tensor1, value: g * conj(_times(tensor1, value)),
+    },
+    doc="Return ``self + value * tensor1 * tensor2``.",
+    samples=_ternary(),
+)
+operator(
+    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
+    _addcdiv,
+    promote="numeric",
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g: g,
+        "tensor1": lambda g, tensor2, value: g * conj(value / tensor2),
+        "tensor2": lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
+    },
+    doc="Return ``self + value * tensor1 / tensor2``.",
+    samples=_ternary(0.5),
+)
+
+# --- special values ---------------------------------------------------------------------------------------------------
+
+
+def _nan_to_num(xp: Any, self: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+    return xp.nan_to_num(self, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
+
+
+operator(
+    "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
+    _nan_to_num,
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self, F: F.where(F.isfinite(self), g, F.zeros_like(g))},
+    doc="Replace NaN by a number (0), and infinities by numbers (the largest there are).",
+    samples=lambda make: [((make(3, 4),), {}), ((make(0, 2),), {"nan": 1.0, "posinf": 2.0, "neginf": 3.0})],
+    supports="f",
+)
+operator(
+    "heaviside(Tensor self, Tensor values)",
+    lambda xp, self, values: xp.where(self == 0, values, (self > 0).astype(self.dtype)),
+    inplace=True,
+    out=True,
+    doc="Return 0 below zero, 1 above, `values` at zero.",
+    samples=lambda make: [((make(3, 4).detach(), make(4).detach()), {})],
+)
+
+# --- comparisons of whole tensors -------------------------------------------------------------------------------------
+
+
+def _isclose(xp: Any, self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    if self.dtype != other.dtype:
+        names = [dtypes.BY_NUMPY[a.dtype].legacy_name.removesuffix("Tensor") for a in (self, other)]
+        raise RuntimeError(f"{names[0]} did not match {names[1]}\nConvert one of them with .to().")
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(f"rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
+    close = self == other
+    if self.dtype.kind == "b":
+        return close
+    if self.dtype.kind in "fc":
+        near = abs(self - other) <= atol + rtol * abs(other)
+        close = close | (near & xp.isfinite(self) & xp.isfinite(other))
+        return close | (xp.isnan(self) & xp.isnan(other)) if equal_nan else close
+    wide = self.astype("float64"), other.astype("float64")
+    return close | (abs(wide[0] - wide[1]) <= atol + rtol * abs(wide[1]))
+
+
+operator(
+    "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False)",
+    _isclose,
+    doc="Say elementwise whether ``|self - other| <= atol + rtol * |other|``.",
+    samples=binary(scalar=None),
+)
+
+
+@public
+def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Return whether all elements are close, as :func:`isclose` defines it."""
+    close = OPERATORS["isclose"].function(self, other, rtol, atol, equal_nan)
+    return bool(devices.to_host(close._array.all()))
+
+
+@public
+def equal(self: Any, other: Any) -> bool:
+    """Return whether two tensors have the same shape and the same elements."""
+    if self._array.shape != other._array.shape:
+        return False
+    return bool(devices.to_host((self._array == other._array).all()))
+
+
+# --- sets -------------------------------------------------------------------------------------------------------------
+
+
+@public
+def unique(
+    self: Any,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """Return the distinct elements in ascending order, or the distinct slices along `dim`.
+
+    Parameters
+    ----------
+    sorted : bool
+        They are sorted in either case.
+    return_inverse : bool
+        Return also where in the result each element is.
+    return_counts : bool
+        Return also how often each occurs.
+    """
+    array = self._array
+    found = devices.array_module(array).unique(
+        array, return_inverse=return_inverse, return_counts=return_counts, axis=dim
+    )
+    parts = list(found) if isinstance(found, tuple) else [found]
+    if return_inverse:
+        parts[1] = parts[1].reshape(array.shape if dim is None else (-1,))
+    wrap = self.__class__._wrap
+    return tuple(wrap(part) for part in parts) if len(parts) > 1 else wrap(parts[0])
+
+
+@public
+def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """Return how often each of 0, 1, 2, ... occurs in a vector of integers, or the sums of their weights."""
+    array = self._array
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise RuntimeError(
+            f"bincount only supports 1-d non-negative integral inputs.\nGot {self.dtype} of shape {list(array.shape)}."
+        )
+    xp = devices.array_module(array)
+    given = None if weights is None else weights._array
+    found = xp.bincount(array, weights=given, minlength=minlength)
+    return self.__class__._wrap(found if given is None or given.dtype.kind != "f" else found.astype(given.dtype))
+
+
+del _side, _other, _form, _self, _bound

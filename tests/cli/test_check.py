@@ -1,0 +1,171 @@
+"""``gradscope check`` as a user runs it: in a process of its own."""
+
+import json
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+BUG = """\
+import sys
+import gradscope as gs
+
+x = gs.ones(3, requires_grad=True)
+y = x.exp()
+y += 1
+print("training", sys.argv[1:])
+y.sum().backward()
+"""
+
+CAUGHT = BUG.replace("y.sum().backward()", "try:\n    y.sum().backward()\nexcept RuntimeError:\n    print('went on')")
+
+
+def check(tmp_path, source, *arguments, before=()):
+    (tmp_path / "script.py").write_text(dedent(source))
+    command = [sys.executable, "-m", "gradscope", "check", *before, "script.py", *arguments]
+    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+
+def test_a_finding(tmp_path):
+    done = check(tmp_path, BUG, "--lr", "1")
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "training ['--lr', '1']",
+        "GS101 error: `y` (float32 [3], output of ExpBackward0) was modified in place, and ExpBackward0 still needs it",
+        "  script.py:6  y += 1              <- written here by add_",
+        "  script.py:5  y = x.exp()            saved here by ExpBackward0 as `result`",
+        "  script.py:8  y.sum().backward()     needed here: ExpBackward0 fails",
+        "  version 0 was saved, version 1 is there now",
+        "  help: write `y = y + 1`",
+        "",
+        "Found 1 error in 1 backward pass, 1 in-place write.",
+        "The script did not catch the error and ended there.",
+        "`gradscope check --explain GS101` tells more.",
+    ]
+
+
+def test_a_script_that_catches_the_error_is_reported_too(tmp_path):
+    done = check(tmp_path, CAUGHT)
+    assert done.returncode == 1
+    assert done.stdout.startswith("training []\nwent on\nGS101 error")
+    assert "ended there" not in done.stdout
+
+
+def test_nothing_found(tmp_path):
+    done = check(tmp_path, BUG.replace("y += 1", "y = y + 1"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "training []\nNothing found in 1 backward pass, 0 in-place writes.\n"
+
+
+def test_json_has_stdout_to_itself(tmp_path):
+    source = BUG + "import os\n"
+    source = source.replace("y += 1", "y += 1\nimport subprocess\nsubprocess.run(['echo', 'from a child'], check=True)")
+    done = check(tmp_path, source, before=["--format", "json"])
+    report = json.loads(done.stdout)
+    assert "training []" in done.stderr
+    assert "from a child" in done.stderr
+    assert (done.returncode, report["exit_status"], report["schema"]) == (1, 1, 1)
+    assert report["ended_by"]["type"] == "SavedTensorModifiedError"
+    (finding,) = report["findings"]
+    assert [(s["role"], s["line"], s["source"]) for s in finding["sites"]] == [
+        ("written", 6, "y += 1"),
+        ("saved", 5, "y = x.exp()"),
+        ("read", 10, "y.sum().backward()"),
+    ]
+    assert {s["filename"] for s in finding["sites"]} == {str(tmp_path / "script.py")}
+    assert finding["tensor"] == {
+        "name": "y",
+        "shape": [3],
+        "dtype": "float32",
+        "producer": "ExpBackward0",
+        "saved_as": "result",
+        "is_parameter": False,
+    }
+    assert (finding["code"], finding["node"], finding["occurrences"]) == ("GS101", "ExpBackward0", 1)
+    assert (finding["saved_version"], finding["current_version"]) == (0, 1)
+
+
+def test_another_error_is_the_scripts(tmp_path):
+    done = check(tmp_path, "def f():\n    raise ValueError('no data')\n\nf()\n")
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert sum("File" in line for line in lines) == 2
+    assert lines[-1] == "ValueError: no data"
+
+
+def test_findings_before_another_error_count(tmp_path):
+    done = check(tmp_path, CAUGHT + "raise ValueError('no data')\n")
+    assert done.returncode == 1
+    assert done.stderr.endswith("ValueError: no data\n")
+    assert "GS101 error" in done.stdout
+
+
+@pytest.mark.parametrize(("call", "status"), [("sys.exit()", 0), ("sys.exit(0)", 0), ("sys.exit(5)", 2)])
+def test_exit_status_of_the_script(tmp_path, call, status):
+    done = check(tmp_path, f"import sys\n{call}\n")
+    assert done.returncode == status
+    assert ("ended with exit status 5" in done.stderr) == (status == 2)
+
+
+def test_suppressed(tmp_path):
+    done = check(tmp_path, CAUGHT.replace("y += 1", "y += 1  # gradscope: ignore[GS101]"))
+    assert done.returncode == 0
+    assert done.stdout.endswith("Nothing found, 1 suppressed in 1 backward pass, 1 in-place write.\n")
+
+
+def test_suppressed_but_fatal_shows_the_error(tmp_path):
+    done = check(tmp_path, BUG.replace("y += 1", "y += 1  # gradscope: ignore[GS101]"))
+    assert done.returncode == 2
+    assert "modified by an inplace operation" in done.stderr
+
+
+def test_a_missing_script(tmp_path):
+    command = [sys.executable, "-m", "gradscope", "check", "missing.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gradscope check: cannot read missing.py: No such file or directory\n"
+
+
+@pytest.mark.parametrize("arguments", [["--format", "yaml", "script.py"], []])
+def test_usage_errors(tmp_path, arguments):
+    command = [sys.executable, "-m", "gradscope", "check", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "usage: gradscope check" in done.stderr
+
+
+def test_explain(tmp_path):
+    command = [sys.executable, "-m", "gradscope", "check", "--explain", "gs102"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert done.stdout.startswith("GS102: parameter modified between forward and backward (error)\n")
+
+
+def test_explain_an_unknown_code(tmp_path):
+    command = [sys.executable, "-m", "gradscope", "check", "--explain", "GS999"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "no code 'GS999'; there are GS101, GS102" in done.stderr
+
+
+def test_results_are_the_same_as_without(tmp_path):
+    source = """\
+        import gradscope as gs
+
+        w = gs.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
+        x = gs.linspace(0, 1, 20).reshape(5, 4)
+        for _ in range(10):
+            hidden = (x @ w.t()).tanh_()
+            (hidden * hidden).mean().backward()
+            with gs.no_grad():
+                w -= 0.3 * w.grad
+            w.grad = None
+        print(w.detach().numpy().tobytes().hex())
+        """
+    checked = check(tmp_path, source)
+    plain = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert plain.returncode == checked.returncode == 0
+    assert checked.stdout.splitlines()[0] == plain.stdout.strip()

@@ -1,0 +1,203 @@
+"""The instrumentation points: every event is emitted, with what its documentation says."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+import gradscope as gs
+from gradscope.runtime import events, state
+
+KINDS = [
+    kind
+    for _, kind in inspect.getmembers(events, inspect.isclass)
+    if issubclass(kind, events.Event) and kind is not events.Event
+]
+DOCUMENT = Path(__file__).parents[2] / "docs" / "events.md"
+
+
+def collect(run, *kinds, **options):
+    """Return the events of `kinds` that `run()` causes."""
+    seen = []
+    with events.subscribe(seen.append, *kinds, **options):
+        run()
+    return seen
+
+
+def small_backward():
+    x = gs.tensor([1.0, 2.0], requires_grad=True)
+    (x * 3).exp().sum().backward()
+    return x
+
+
+def test_documentation_lists_every_event_with_its_fields():
+    rows = dict(re.findall(r"^\| `(\w+)` \| .*? \| (.*) \|$", DOCUMENT.read_text(), re.MULTILINE))
+    assert sorted(rows) == sorted(kind.__name__ for kind in KINDS)
+    for kind in KINDS:
+        fields = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", rows[kind.__name__]))
+        assert fields[: len(kind.__slots__)] == list(kind.__slots__), kind.__name__
+
+
+def test_no_listener_leaves_the_flag_down():
+    before = state.special
+    with events.subscribe(print):
+        assert state.special == before
+    with events.subscribe(lambda event: None, events.NodeReady):
+        assert state.special == before + 1
+    assert state.special == before
+
+
+def test_task_events_frame_the_nodes():
+    seen = collect(small_backward, events.GraphTaskStarted, events.NodeEntered, events.GraphTaskFinished)
+    assert [type(e).__name__ for e in seen] == ["GraphTaskStarted", *["NodeEntered"] * 4, "GraphTaskFinished"]
+    assert [e.node.name() for e in seen[1:-1]] == ["SumBackward0", "ExpBackward0", "MulBackward0", "AccumulateGrad"]
+    assert seen[-1].task.nodes_run == seen[-1].task.total == 4
+
+
+def test_exit_carries_gradients_in_and_out():
+    seen = collect(small_backward, events.NodeExited)
+    mul = next(e for e in seen if e.node.name() == "MulBackward0")
+    assert mul.grad_inputs[1] is None
+    gs_out = mul.grad_outputs[0]
+    assert mul.grad_inputs[0].tolist() == (gs_out * 3).tolist()
+
+
+def test_listener_replaces_an_incoming_gradient():
+    def zero(event):
+        if event.node.name() == "ExpBackward0":
+            event.grad_outputs[0] = gs.zeros_like(event.grad_outputs[0])
+
+    with events.subscribe(zero, events.NodeEntered):
+        x = small_backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+
+
+def test_listener_replaces_a_produced_gradient():
+    def double(event):
+        if event.node.name() == "MulBackward0":
+            event.grad_inputs[0] = event.grad_inputs[0] * 2
+
+    plain = small_backward().grad
+    with events.subscribe(double, events.NodeExited):
+        x = small_backward()
+    assert x.grad.tolist() == (plain * 2).tolist()
+
+
+def test_skipped_node_produces_nothing():
+    def skip(event):
+        event.skip = event.node.name() == "MulBackward0"
+
+    with events.subscribe(skip, events.NodeEntered):
+        x = small_backward()
+    assert x.grad is None
+
+
+def test_raising_listener_leaves_through_backward_and_the_next_one_works():
+    class Stop(BaseException):
+        pass
+
+    def stop(event):
+        raise Stop
+
+    failed = []
+    x = gs.tensor(2.0, requires_grad=True)
+    with events.subscribe(failed.append, events.GraphTaskFailed):
+        with events.subscribe(stop, events.NodeEntered), pytest.raises(Stop):
+            (x * x).backward()
+    assert isinstance(failed[0].error, Stop)
+    (x * x).backward()
+    assert x.grad.item() == 4.0
+
+
+def test_listening_changes_no_bit():
+    def train():
+        gs.manual_seed(0)
+        w = gs.randn(5, 3, requires_grad=True)
+        for _ in range(20):
+            loss = (gs.randn(4, 5) @ w).tanh().square().mean()
+            loss.backward()
+            with gs.no_grad():
+                w -= 0.1 * w.grad
+            w.grad = None
+        return w.detach().numpy().tobytes()
+
+    plain = train()
+    with events.subscribe(lambda event: None, *KINDS, call_sites=True):
+        watched = train()
+    assert watched == plain
+
+
+def test_saved_unpacked_and_released():
+    seen = collect(small_backward, events.TensorSaved, events.TensorUnpacked, events.TensorReleased)
+    exp = [(type(e).__name__, e.name) for e in seen if e.node.name() == "ExpBackward0"]
+    assert exp == [("TensorSaved", "result"), ("TensorUnpacked", "result"), ("TensorReleased", "result")]
+
+
+def test_version_bump_names_operator_version_and_line():
+    x = gs.ones(2)
+    seen = collect(lambda: x.add_(1), events.VersionBumped, call_sites=True)
+    assert (seen[0].operator, seen[0].version, seen[0].tensor) == ("add_", 1, x)
+    assert seen[0].call_site.user_frame().filename == __file__
+    assert "x.add_(1)" in seen[0].call_site.source_line
+
+
+def test_violation_is_announced_with_its_writes():
+    def fail():
+        x = gs.ones(2, requires_grad=True)
+        y = x.exp()
+        y.add_(1)
+        with pytest.raises(gs.SavedTensorModifiedError):
+            y.sum().backward()
+
+    seen = collect(fail, events.VersionViolation, events.VersionBumped, call_sites=True)
+    error = next(e for e in seen if isinstance(e, events.VersionViolation)).error
+    assert (error.operator, error.saved_name, error.saved_version, error.current_version) == (
+        "ExpBackward0", "result", 0, 1,
+    )  # fmt: skip
+    assert [w.operator for w in error.writes] == ["add_"]
+    assert error.saved_at.source_line == "y = x.exp()"
+
+
+def test_operator_recorded_tells_what_was_not_recorded():
+    def run():
+        x = gs.ones(2, requires_grad=True)
+        x * 2
+        with gs.no_grad():
+            x * 2
+        x.detach()
+
+    seen = collect(run, events.OperatorRecorded)
+    assert [(e.name, e.node is not None) for e in seen] == [("mul", True), ("mul", False), ("detach", False)]
+
+
+def test_thread_filter():
+    mine = []
+    with events.subscribe(mine.append, events.NodeEntered, thread=threading.get_ident()):
+        other = threading.Thread(target=small_backward)
+        other.start()
+        other.join()
+        assert mine == []
+        small_backward()
+    assert len(mine) == 4
+
+
+def test_subscribing_to_something_else_is_an_error():
+    with pytest.raises(TypeError, match="event classes"):
+        events.subscribe(print, "NodeEntered")
+
+
+def test_step_by_step_is_the_same_backward():
+    from gradscope.runtime.engine import GraphTask
+
+    x = gs.tensor(3.0, requires_grad=True)
+    y = x * x
+    task = GraphTask([(y.grad_fn, 0)], [gs.tensor(1.0)._array])
+    names = []
+    while (node := task.step()) is not None:
+        names.append(node.name())
+    assert names == ["MulBackward0", "AccumulateGrad"]
+    assert x.grad.item() == 6.0
