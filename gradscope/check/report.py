@@ -14,6 +14,7 @@ from ..inspect.records import Location
 from .findings import Finding, Site
 from .runner import ScriptResult
 from .sanitizer import Sanitizer
+from .source import without_comment
 
 __all__ = ["as_json", "as_text", "finding_as_text"]
 
@@ -147,7 +148,7 @@ def _place(location: Location) -> str:
 
 
 def _source(site: Site) -> str:
-    source = site.location.source
+    source = without_comment(site.location.source)
     return source if len(source) <= _SOURCE_WIDTH else source[: _SOURCE_WIDTH - 3] + "..."
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import io
 import linecache
 import re
+import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
 
 from ..inspect.records import Location
 
-__all__ = ["Write", "is_suppressed", "written_at"]
+__all__ = ["Write", "is_suppressed", "without_comment", "written_at"]
 
 _IGNORE = re.compile(r"#\s*gradscope:\s*ignore\[([^\]]*)\]")
 
@@ -54,6 +56,32 @@ def is_suppressed(location: Location | None, code: str) -> bool:
     """
     found = _IGNORE.search(location.source) if location is not None else None
     return found is not None and code in re.split(r"[\s,]+", found.group(1).strip())
+
+
+def without_comment(source: str) -> str:
+    """Return a line of source without the comment at its end.
+
+    Parameters
+    ----------
+    source : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> without_comment("x.fill_('#')  # not needed again")
+    "x.fill_('#')"
+    """
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                return source[: token.start[1]].rstrip()
+    except (tokenize.TokenError, SyntaxError):
+        # The first line of a statement that goes on below.
+        pass
+    return source
 
 
 class Write:

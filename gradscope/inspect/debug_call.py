@@ -43,7 +43,8 @@ def debug(loss: Any, *, adapter: Adapter | None = None, **options: Any) -> Debug
     if adapter.is_tensor(loss):
         if not loss.requires_grad:
             raise RuntimeError(
-                f"a tensor of shape {format_shape(tuple(loss.shape))} does not require grad: it has no backward to debug"
+                f"a tensor of shape {format_shape(tuple(loss.shape))} does not require grad, "
+                "so it has no backward to debug"
             )
         function = adapter.backward(loss, **options)
     elif callable(loss) and not options:

@@ -17,7 +17,8 @@ _HERE = str(Path(__file__).parent)
 class Write(Protocol):
     """Where a program's output goes."""
 
-    def __call__(self, text: str, stream: str = "stdout") -> None: ...
+    def __call__(self, text: str, stream: str = "stdout") -> None:
+        """Take text written to ``'stdout'`` or ``'stderr'``."""
 
 
 class Program(Protocol):

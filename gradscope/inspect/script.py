@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import codecs
 import io
+import linecache
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -71,6 +72,7 @@ class ScriptProgram:
         try:
             with open(self.title, "rb") as file:
                 source = file.read()
+            linecache.getlines(self.title)  # while its path, if relative, still leads there
             with self._as_main() as module, _captured(write):
                 self.exit_status = self._execute(source, module, write)
         except BaseException as error:  # reading the file, or restoring the process
@@ -177,7 +179,7 @@ def captured_stream(write: Callable[[str], None], stands_for: Any) -> io.TextIOW
     'one\n'
     """
     raw = _Raw(write, stands_for)
-    return io.TextIOWrapper(io.BufferedWriter(raw, 1), encoding="utf-8", newline="\n", write_through=True)
+    return io.TextIOWrapper(raw, encoding="utf-8", newline="\n", write_through=True)
 
 
 @contextmanager

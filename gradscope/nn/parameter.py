@@ -41,9 +41,6 @@ class Parameter(Tensor):
         parameter._vc = source._counter()
         return parameter.requires_grad_(requires_grad)  # type: ignore[return-value]
 
-    def __repr__(self) -> str:
-        return "Parameter containing:\n" + super().__repr__()
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) in memo:
             return memo[id(self)]

@@ -149,7 +149,8 @@ def to_dtype(value: Any) -> dtype:
         return _Defaults.floating
     if value is complex:
         return BY_NUMPY[_Defaults.numpy_complex]
-    if value in (int, bool):
+    # `is`, because NumPy's dtypes compare equal to the Python types they stand for.
+    if value is int or value is bool:
         return int64 if value is int else bool_
     try:
         return BY_NUMPY[np.dtype(value)]
@@ -205,6 +206,9 @@ def result_numpy(operands: list[Any]) -> np.dtype:
 def _outranked(high: np.dtype, low: np.dtype | None) -> np.dtype:
     if low is None or CATEGORY[low.kind] <= CATEGORY[high.kind]:
         return high
+    if low.kind == "c" and high.kind == "f":
+        # The precision is that of the higher rank.
+        return complex128.numpy if high.itemsize == 8 else complex64.numpy
     return promote_numpy(high, low)
 
 
@@ -227,7 +231,7 @@ class finfo:  # noqa: N801 - PyTorch's name
         self.bits = info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
-        self.resolution = float(info.resolution)
+        self.resolution = float(f"1e-{info.precision}")
         self.dtype = str(info.dtype)
 
 

@@ -245,7 +245,6 @@ class GraphTask:
             except Exception as error:
                 name_node(error, node)
                 raise
-            del grad
             edges = node.edges
             if len(results) != len(edges):
                 results = check_count(node, results)
@@ -272,6 +271,8 @@ class GraphTask:
                     dependencies[child] = waiting - 1
                 else:
                     self._make_ready(child)
+            # A gradient may be taken over by its leaf only when nobody else, these names either, refers to it.
+            results = grad = None
         return node
 
     def _validate(self, node: Node, index: int, grad: Any, shape: tuple[int, ...], kind: Any) -> Any:
@@ -586,7 +587,7 @@ def release_announced(node: Node) -> None:
 
 
 def backward(
-    tensors: Any,
+    tensors: Any = None,
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -619,9 +620,15 @@ def backward(
     SavedTensorModifiedError
         When a saved tensor has been written in place.
     """
-    if grad_tensors is None and inputs is None and hasattr(tensors, "_array") and tensors._array.size == 1:
+    if (
+        grad_tensors is None
+        and grad_variables is None
+        and inputs is None
+        and hasattr(tensors, "_array")
+        and tensors._array.size == 1
+    ):
         return _backward_scalar(tensors, retain_graph if retain_variables is None else retain_variables, create_graph)
-    tensors = as_sequence(variables if variables is not None else tensors)
+    tensors = as_sequence(tensors if variables is None else variables)
     grad_tensors = grad_variables if grad_tensors is None and grad_variables is not None else grad_tensors
     retain_graph = retain_variables if retain_graph is None and retain_variables is not None else retain_graph
     roots, grads = root_edges(tensors, grad_tensors, create_graph)

@@ -406,8 +406,8 @@ class CallSite:
 
 
 def is_library_file(filename: str) -> bool:
-    """Whether a file belongs to gradscope, the standard library or no file at all."""
-    if filename.startswith((_PACKAGE, "<")):
+    """Whether a file belongs to gradscope or the standard library; what is typed in (``<stdin>``) is the user's."""
+    if filename.startswith((_PACKAGE, "<gradscope ", "<frozen ")):
         return True
     return filename.startswith(_LIBRARY) and "site-packages" not in filename
 

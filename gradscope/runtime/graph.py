@@ -607,6 +607,8 @@ UNSHARED = _measure_unshared()
 
 def _as_gradient(grad: Any, variable: Any, held: int) -> Any:
     """Return `grad` itself if it can be taken over, else a copy laid out like the leaf."""
+    if not device.is_array(grad):  # NumPy's operators return numbers, not 0-d arrays
+        return device.array_module(variable).asarray(grad)
     # CuPy's flags know no `writeable`.
     writeable = getattr(grad.flags, "writeable", True)
     if held <= UNSHARED and grad.base is None and grad.strides == variable.strides and writeable:

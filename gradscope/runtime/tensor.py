@@ -348,9 +348,10 @@ class Tensor(TensorMethods):
     def _make_volatile(self) -> None:
         """Take the history away: a volatile operand was written into this tensor."""
         self._edge = None
+        self._flags = self._flags & ~state.GRAD | state.VOLATILE
         if self._view is not None:
             self._view.edge = None
-        self._flags = self._flags & ~state.GRAD | state.VOLATILE
+            self._view.base._make_volatile()
 
     def _mark_inference(self) -> None:
         if self._view is None:

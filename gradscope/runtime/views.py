@@ -64,6 +64,9 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
     if counter is None or view.version == counter.version:
         return view.edge
     base = view.base
+    if base._flags & state.VOLATILE:
+        view.edge = None
+        tensor._flags = tensor._flags & ~state.GRAD | state.VOLATILE
     if view.edge is None and not base.requires_grad:
         return None
     if view.creation != "default":

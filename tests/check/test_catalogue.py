@@ -143,6 +143,38 @@ MISUSE = [
         "after backward()",
     ),
     Program(
+        "9 optimizer step between forward and backward",
+        "GS102",
+        """
+        w = gs.ones(3, requires_grad=True)
+        optimizer = gs.optim.SGD([w], lr=0.1)
+        (w * w).sum().backward()
+        loss = (w * w).sum()  # saved
+        optimizer.step()  # written
+        loss.backward()  # read
+        """,
+        "call backward() before step()",
+        occurrences=2,
+    ),
+    Program(
+        "10 discriminator stepped before the generator's backward",
+        "GS102",
+        """
+        gs.manual_seed(0)
+        generator = gs.nn.Linear(2, 3)
+        discriminator = gs.nn.Sequential(gs.nn.Linear(3, 4), gs.nn.ReLU(), gs.nn.Linear(4, 1))
+        optimizer = gs.optim.Adam(discriminator.parameters(), lr=0.1)
+        fake = generator(gs.ones(5, 2))
+        loss_g = -discriminator(fake).mean()  # saved
+        loss_d = discriminator(fake.detach()).mean()
+        loss_d.backward()
+        optimizer.step()  # written
+        loss_g.backward()  # read
+        """,
+        "call backward() before step()",
+        occurrences=2,
+    ),
+    Program(
         "14 backward twice",
         "GS104",
         """
@@ -296,6 +328,14 @@ LEGAL = {
         y = w * x
         x.detach().add_(1)
         y.sum().backward()
+        """,
+    "step after backward": """
+        model = gs.nn.Sequential(gs.nn.Linear(3, 4), gs.nn.ReLU(), gs.nn.Linear(4, 1))
+        optimizer = gs.optim.Adam(model.parameters(), lr=0.1)
+        for step in range(3):
+            optimizer.zero_grad()
+            model(gs.ones(2, 3)).sum().backward()
+            optimizer.step()
         """,
     "hidden state detached": """
         w = gs.ones(3, requires_grad=True)

@@ -1,6 +1,6 @@
 import pytest
 
-from gradscope.check.source import is_suppressed, written_at
+from gradscope.check.source import is_suppressed, without_comment, written_at
 from gradscope.inspect import Location
 
 
@@ -76,3 +76,18 @@ def test_suppression_comment(comment, expected):
 
 def test_nothing_is_suppressed_where_the_line_is_not_known():
     assert not is_suppressed(None, "GS101")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("out += skip  # the bug", "out += skip"),
+        ("x['#'] = 1", "x['#'] = 1"),
+        ("x.add_(  # more below", "x.add_("),
+        ("x.add_(", "x.add_("),
+        ("x = 'open", "x = 'open"),
+        ("", ""),
+    ],
+)
+def test_the_comment_at_the_end_is_left_out(source, expected):
+    assert without_comment(source) == expected

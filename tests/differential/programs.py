@@ -272,6 +272,7 @@ class Machine:
         self._modes: list[Any] = []
         self._probe = module.ones(1, requires_grad=True)
         self._recorded: list[tuple[int, int]] = []
+        self._gradients: set[str] = set()
 
     # --- running ---
 
@@ -288,12 +289,13 @@ class Machine:
             return error_outcome(error)
         if result is SKIPPED:
             return SKIPPED
-        if isinstance(result, tuple):
-            self.tensors.update({f"{step.out}.{i}": t for i, t in enumerate(result) if t is not None})
-            self.text = f"{', '.join(f'{step.out}_{i}' for i in range(len(result)))} = {self.text}"
-        elif result is not None:
-            self.tensors[step.out] = result
-            self.text = f"{step.out} = {self.text}"
+        several = isinstance(result, tuple)
+        made = {f"{step.out}.{i}" if several else step.out: t for i, t in enumerate(result if several else [result])}
+        self.tensors.update({name: tensor for name, tensor in made.items() if tensor is not None})
+        if step.kind == "grad_of" or not self._gradients.isdisjoint(references(step.args)):
+            self._gradients.update(made)
+        if result is not None:
+            self.text = f"{', '.join(made)} = {self.text}".replace(".", "_", len(made) * several)
         return OK
 
     def close(self) -> None:
@@ -408,7 +410,10 @@ class Machine:
 
     def _do_grad_of(self, out: str, tensor: Any) -> Any:
         self.text = f"{self.name(tensor)}.grad"
-        return SKIPPED if tensor.grad is None else tensor.grad
+        grad = tensor.grad
+        with self._recording(True):
+            # Of a non-leaf it may be anything that was on its way through the graph.
+            return SKIPPED if grad is None else grad if tensor.is_leaf else grad.contiguous().clone()
 
     def _do_set_grad(self, out: str, tensor: Any, value: Any) -> None:
         self.text = f"{self.name(tensor)}.grad = {self.name(value)}"
@@ -441,6 +446,7 @@ class Machine:
 
     def _do_hook(self, out: str, tensor: Any, factor: float | None) -> None:
         self.text = f"{self.name(tensor)}.register_hook(lambda grad: grad and {factor})"
+        tensor.grad_fn  # PyTorch 2.13 crashes on a first hook of a view whose edge is stale; this makes it anew
         self.handles[out] = tensor.register_hook(self._tensor_hook(out, factor))
 
     def _tensor_hook(self, tag: str, factor: float | None) -> Callable[[Any], Any]:
@@ -518,9 +524,11 @@ class Machine:
             f"allow_unused={unused})"
         )
         with self._recording(create):
-            return self.module.autograd.grad(
+            grads = self.module.autograd.grad(
                 root, list(inputs), gradient, retain_graph=retain, create_graph=create, allow_unused=unused
             )
+            # What else the result shares its memory with, and how it lies in it, is up to the derivatives.
+            return tuple(None if grad is None else grad.contiguous().clone() for grad in grads)
 
     @contextmanager
     def _recording(self, create: bool) -> Iterator[None]:
@@ -555,7 +563,8 @@ class Machine:
             "shape": tuple(tensor.shape),
             "strides": tuple(step for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size != 1),
             "requires_grad": tensor.requires_grad,
-            "_version": tensor._version,
+            # Whether a gradient was handed over or copied (one write) is up to the engine.
+            "_version": None if name in self._gradients else tensor._version,
             "_is_view()": tensor._is_view(),
             "_base": None if tensor._base is None else self.name(tensor._base),
             "retains_grad": tensor.retains_grad,
@@ -566,7 +575,6 @@ class Machine:
         if grad is not None:
             facts["grad.dtype"] = str(grad.dtype).rpartition(".")[2]
             facts["grad.requires_grad"] = grad.requires_grad
-            facts["grad._version"] = grad._version
             facts["grad values"] = grad.numpy(force=True)
         return facts
 
@@ -611,6 +619,15 @@ class Machine:
         return value.numpy(force=True) if hasattr(value, "requires_grad") else None
 
 
+def references(args: tuple[Any, ...]) -> Iterator[str]:
+    """Yield the names of the tensors among the arguments of a step."""
+    for argument in args:
+        if isinstance(argument, Ref):
+            yield argument
+        elif isinstance(argument, tuple):
+            yield from references(argument)
+
+
 def view_arguments(method: str, shape: tuple[int, ...], i: int, j: int) -> tuple[Any, ...]:
     """Return arguments of a view operator that fit `shape`; `i` and `j` choose among them."""
     ndim = len(shape)
@@ -626,7 +643,7 @@ def view_arguments(method: str, shape: tuple[int, ...], i: int, j: int) -> tuple
         return dim, j % max(ndim, 1)
     if method == "permute":
         orders = list(itertools.permutations(range(ndim)))
-        return orders[j % len(orders)]
+        return (orders[j % len(orders)],)
     if method in ("view", "reshape"):
         shapes = [(-1,), (1, -1), (count, 1), shape[::-1], (2, -1), (3, -1)]
         return shapes[i]

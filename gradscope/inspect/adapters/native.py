@@ -164,11 +164,12 @@ class NativeObservation:
     """The subscriptions that turn events into calls of an observer's methods."""
 
     def __init__(self, observer: Observer, *, forward: bool, backward: bool) -> None:
+        self._observer = observer
         handlers: dict[type[events.Event], Callable[[Any], None]] = {}
         if forward:
             handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
             handlers[events.ModuleForward] = lambda event: observer.module_left(event.module)
-            handlers[events.OperatorRecorded] = lambda event: event.node and observer.operator_recorded(event.node)
+            handlers[events.OperatorRecorded] = self._recorded
         if backward:
             handlers[events.GraphTaskStarted] = lambda event: observer.task_started(event.task)
             handlers[events.NodeEntered] = observer.node_entered
@@ -177,6 +178,10 @@ class NativeObservation:
             handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
             handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
         self._subscription = events.subscribe(lambda event: handlers[type(event)](event), *handlers, call_sites=forward)
+
+    def _recorded(self, event: Any) -> None:
+        if event.node is not None:
+            self._observer.operator_recorded(event.node)
 
     def close(self) -> None:
         """Stop observing; doing so twice is harmless."""

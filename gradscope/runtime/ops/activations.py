@@ -25,8 +25,19 @@ def need_floating(name: str, array: Any) -> None:
 # --- rectifiers -------------------------------------------------------------------------------------------------------
 
 
+# The integers that have the bits of a float of so many bytes.
+_BITS = {2: "int16", 4: "int32", 8: "int64"}
+
+
 def _threshold_backward(xp: Any, grad_output: Any, self: Any, threshold: Any) -> Any:
-    return xp.where(self <= threshold, 0, grad_output)
+    kind = grad_output.dtype
+    if grad_output.size < 1024 or kind.kind != "f" or grad_output.shape != self.shape:
+        return xp.where(self <= threshold, 0, grad_output)
+    # The same by masking bits, without a branch for each element: several times faster where signs are random.
+    mask = (self <= threshold).astype(_BITS[kind.itemsize])
+    mask -= 1
+    mask &= grad_output.view(mask.dtype)
+    return mask.view(kind)
 
 
 operator(

@@ -242,6 +242,7 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "ndarray": device.ndarray,
         "numpy": numpy,
         "array_module": device.array_module,
+        "is_array": device.is_array,
         "VersionCounter": VersionCounter,
         "SavedResult": SavedResult,
         "state": state,
@@ -318,7 +319,7 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     lines.append(f"        r = {forward}")
     lines.append(f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)")
     lines += [
-        f"    if type(r) is not ndarray: r = array_module(x_{first}).asarray(r)",
+        f"    if type(r) is not ndarray and not is_array(r): r = array_module(x_{first}).asarray(r)",
         "    out = new(Tensor)",
         "    out._array = r; out._vc = out._view = out._meta = None",
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import device as devices
 from .. import dtype as dtypes
+from ..storage import is_dense
 from . import general
 from .registry import METHODS, OPERATORS, operator, public
 from .samples import unary
@@ -16,13 +17,16 @@ _ORDERS = {"contiguous": "C", "contiguous_format": "C", "preserve": "K", "preser
 def _clone(xp: Any, self: Any, memory_format: Any = None) -> Any:
     if memory_format not in _ORDERS:
         raise RuntimeError(f"unsupported memory format {memory_format!r}\nUse 'contiguous' or 'preserve'.")
-    return self.copy(order=_ORDERS[memory_format])
+    order = _ORDERS[memory_format]
+    return self.copy(order="C" if order == "K" and not is_dense(self) else order)
 
 
 operator("clone(Tensor self, *, str? memory_format=None)", _clone, derivatives={"self": lambda g: g},
          doc="Copy, keeping the history.", samples=unary())
 operator("to.dtype(Tensor self, dtype dtype)", lambda xp, self, dtype: self.astype(dtype.numpy),
-         derivatives={"self": lambda g: g}, node="ToCopyBackward0", method=False, doc="Convert to another dtype.")
+         derivatives={"self": lambda g: g}, node="ToCopyBackward0", method=False,
+         samples=lambda make: [((make(2, 3), dtypes.complex128), {}), ((make(), dtypes.complex128), {})],
+         doc="Convert to another dtype.")
 
 
 def _to_device(xp: Any, self: Any, where: Any) -> Any:
@@ -118,6 +122,7 @@ def contiguous(self: Any) -> Any:
 
 operator("copy(Tensor self, Tensor src)", lambda xp, self, src: xp.broadcast_to(src, self.shape).astype(self.dtype),
          derivatives={"self": lambda g, F: F.zeros_like(g), "src": lambda g: g}, node="CopyBackwards", method=False,
+         samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(2, 3), make(3)), {}), ((make(), make()), {})],
          public_name=False, doc="Return `src` in the shape and dtype of `self`.")
 
 
@@ -153,15 +158,28 @@ def _check_broadcast(target: Any, source: Any) -> None:
         )
 
 
-operator("fill(Tensor self, Scalar value)", lambda xp, self, value: xp.full_like(self, value), inplace=True,
-         derivatives={"self": lambda g: g * 0}, doc="Return a tensor like `self` filled with a number.",
-         samples=lambda make: [((make(2, 3), 1.5), {})])
+operator("fill(Tensor self, Scalar value)", lambda xp, self, value: xp.full_like(self, value),
+         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Return a tensor like `self` filled with a number.",
+         samples=lambda make: [((make(2, 3), 1.5), {}), ((make(), 2), {})])
+operator("fill.write(Tensor self, Scalar value)", lambda xp, self, value: xp.full_like(self, value), inplace=True,
+         node="FillBackward2", method=False,
+         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="The in-place form of fill().",
+         samples=lambda make: [((make(2, 3), 1.5), {}), ((make(), 2), {})])
+operator("zero(Tensor self)", lambda xp, self: xp.zeros_like(self), inplace=True, method=False, public_name=False,
+         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Return zeros like `self`.", samples=unary())
+
+
+@public
+def fill_(self: Any, value: Any) -> Any:
+    """Fill with a number, or with the element of a 0-d tensor."""
+    form = "Tensor" if hasattr(value, "_array") else "write"
+    return OPERATORS[f"fill.{form}"].inplace_function(self, value)  # type: ignore[misc]
 
 
 @public(function_too=False)
 def zero_(self: Any) -> Any:
     """Fill with zeros."""
-    return METHODS["fill_"](self, 0)
+    return OPERATORS["zero"].inplace_function(self)  # type: ignore[misc]
 
 
 del _name, _kind

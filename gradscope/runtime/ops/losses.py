@@ -460,7 +460,8 @@ operator(
     doc="Cross-entropy of probabilities and targets in [0, 1].",
     samples=lambda make: [
         ((make(2, 3, low=0.2, high=0.8), make(2, 3, low=0.1, high=0.9), None, code), {}) for code in (NONE, MEAN, SUM)
-    ],
+    ]
+    + [((make(2, 3, low=0.2, high=0.8), make(2, 3, low=0.1, high=0.9), make(3, low=0.5, high=2.0).detach(), MEAN), {})],
     supports="f",
 )
 

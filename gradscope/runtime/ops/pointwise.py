@@ -121,7 +121,7 @@ operator(
     "div.mode(Tensor self, Tensor other, *, str rounding_mode)",
     _div_mode,
     promote="numeric", inplace=True, node="DivBackward2",
-    derivatives={"self": lambda g: g * 0, "other": lambda g, other: g * other * 0},
+    derivatives={"self": lambda g, F: F.zeros_like(g), "other": lambda g, F: F.zeros_like(g)},
     doc="Divide elementwise and round, towards zero (\"trunc\") or down (\"floor\").", supports="f",
     samples=lambda make: [((make(*shape, low=2.1, high=2.9), make(low=0.9, high=0.99)), {"rounding_mode": mode})
                           for mode in ("trunc", "floor") for shape in ((2, 3), (), (0, 2))],
@@ -268,6 +268,10 @@ def _pow_choice(self: Any, exponent: Any) -> tuple[Any, bool]:
     return ("pow.tensor" if not number or integers else "pow.scalar"), bool(integers)
 
 
+def _is_bool(value: Any) -> bool:
+    return hasattr(value, "_array") and value._array.dtype.kind == "b"
+
+
 @public(method=True)
 def pow(self: Any, exponent: Any, *, out: Any = None) -> Any:
     """Return ``self ** exponent``, elementwise.
@@ -286,6 +290,10 @@ def pow(self: Any, exponent: Any, *, out: Any = None) -> Any:
 
     if isinstance(self, (int, float, complex)):
         self = as_tensor_like(self, exponent)
+    if self._array.dtype.kind == "b" and (isinstance(exponent, bool) or _is_bool(exponent)):
+        # NumPy makes int8 of it.
+        power = exponent if hasattr(exponent, "_array") else as_tensor_like(exponent, self)
+        return METHODS["logical_or"](self, METHODS["logical_not"](power))
     name, integers = _pow_choice(self, exponent)
     if integers and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.\nConvert the tensor with .float().")
@@ -338,26 +346,42 @@ operator("reciprocal(Tensor self)", lambda xp, self: 1 / self, promote="float", 
 operator("neg(Tensor self)", "negative", inplace=True, out=True, alias=("negative",),
          derivatives={"self": lambda g: -g}, doc="Return ``-self``.", samples=unary())
 operator("sign(Tensor self)", "sign", inplace=True, out=True,
-         derivatives={"self": lambda g: g * 0}, doc="Return -1, 0 or 1.", samples=unary(0.2, 2.0), supports="f")
+         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Return -1, 0 or 1.", samples=unary(0.2, 2.0), supports="f")
 operator("floor(Tensor self)", "floor", inplace=True, out=True,
-         derivatives={"self": lambda g: g * 0}, doc="Round down.", samples=unary(0.1, 0.9), supports="f")
+         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Round down.", samples=unary(0.1, 0.9), supports="f")
 operator("ceil(Tensor self)", "ceil", inplace=True, out=True,
-         derivatives={"self": lambda g: g * 0}, doc="Round up.", samples=unary(0.1, 0.9), supports="f")
+         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Round up.", samples=unary(0.1, 0.9), supports="f")
 operator("trunc(Tensor self)", "trunc", inplace=True, out=True, alias=("fix",),
-         derivatives={"self": lambda g: g * 0}, doc="Round towards zero.", samples=unary(0.1, 0.9), supports="f")
+         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Round towards zero.", samples=unary(0.1, 0.9), supports="f")
 operator("round(Tensor self)", "rint", inplace=True, out=True,
-         derivatives={"self": lambda g: g * 0}, doc="Round to the nearest integer, halves to even.",
+         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Round to the nearest integer, halves to even.",
          samples=unary(0.1, 0.4), supports="f")
+
+
+def _sgn(xp: Any, self: Any) -> Any:
+    if self.dtype.kind != "c":
+        return xp.sign(self)
+    size = xp.absolute(self)
+    return self / xp.where(size == 0, xp.ones_like(size), size)
+
+
+def _sgn_backward(g: Any, self: Any, result: Any, F: Any) -> Any:
+    if conj(self) is self:
+        return F.zeros_like(g)
+    # What is left of g when its part along z is taken away, over |z|.
+    size = F.abs(self)
+    zero = size == 0
+    across = g - result * F.real(conj(result) * g)
+    return F.where(zero, F.zeros_like(g), across / F.where(zero, F.ones_like(size), size))
 
 
 def _abs_backward(g: Any, self: Any, F: Any) -> Any:
     return g * F.sgn(self)
 
 
-operator("sgn(Tensor self)",
-         lambda xp, self: xp.sign(self), inplace=True,
-         derivatives={"self": lambda g: g * 0},
-         doc="Return the sign; for complex numbers ``self / |self|``.", samples=unary(0.2, 2.0), supports="f")
+operator("sgn(Tensor self)", _sgn, inplace=True, out=True,
+         derivatives={"self": _sgn_backward},
+         doc="Return the sign; for complex numbers ``self / |self|``.", samples=unary(0.2, 2.0))
 operator("abs(Tensor self)", "absolute", inplace=True, out=True, alias=("absolute",),
          derivatives={"self": _abs_backward}, doc="Return the absolute value.", samples=unary(0.2, 2.0))
 

@@ -29,6 +29,7 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "clone": lambda t, x, memory_format=None: x.clone(),
     "conj.complex": lambda t, x: x.conj(),
     "copy": lambda t, x, src: x.clone().copy_(src),
+    "fill.write": lambda t, x, value: t.fill(x, value),
     "div.mode": lambda t, x, y, rounding_mode: t.div(x, y, rounding_mode=rounding_mode),
     "expand.size": lambda t, x, size: x.expand(size),
     "index": lambda t, x, indices, dims: t.ops.aten.index(x, placed(t, indices, dims)),
@@ -61,7 +62,9 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
 }
 # Operators whose node has another name in PyTorch, and why.
 OTHER_NAMES = {
+    "fill.write": "it has the name of the in-place form, the only one that is called",
     "fill.Tensor": "it has the name of the in-place form, the only one that is called",
+    "kl_div": "PyTorch has no node of its own for it",
     "scatter_strided": "PyTorch has no such operator of its own",
     "transfer": "needs two devices",
     "linear.bias": "PyTorch names it after the path its matrix product takes",
@@ -93,6 +96,15 @@ def samples(op: Operator, kind: str = "float64") -> list[Sample]:
     """Return the sample arguments of an operator, made anew."""
     assert op.samples is not None
     return op.samples(Maker(op.name, kind))
+
+
+def node_name(tensor: Any) -> str:
+    """Return the name of a tensor's node, without PyTorch's C++ namespace."""
+    return tensor.grad_fn.name().removeprefix("torch::autograd::")
+
+
+# In-place forms that are operators of their own in PyTorch, with nodes of their own names.
+OTHER_INPLACE_NAMES = ("elu", "index_put", "leaky_relu", "threshold")
 
 
 def convert(value: Any, function: Callable[[Tensor], Any]) -> Any:

@@ -1,0 +1,67 @@
+"""The ``gradscope`` command: one file per subcommand, each with ``add_parser`` and ``run``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from . import check, debug
+
+__all__ = ["main"]
+
+SUBCOMMANDS = (debug, check)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; those of the process by default.
+
+    Returns
+    -------
+    int
+        The exit status.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    gradscope 0.1.0
+    0
+    """
+    parser = _parser()
+    try:
+        args = parser.parse_args(argv)
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 2
+    try:
+        return args.run(args)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has left; let the interpreter's last flush find nothing to complain about.
+        sys.stdout = None
+        return 141
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gradscope", description="A debugger for gradients.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in SUBCOMMANDS:
+        module.add_parser(subparsers)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Prints the version; the package is imported only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *unused: object) -> None:
+        from gradscope import __version__
+
+        print(f"gradscope {__version__}")
+        parser.exit()

@@ -1,0 +1,130 @@
+"""The verbs of line mode: their names, what they take, and how a line of text is taken apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["VERBS", "UsageError", "Verb", "find_verb", "split_commands"]
+
+
+class UsageError(ValueError):
+    """A command that cannot be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A command.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The main name first, then its aliases.
+    usage : str
+        What may follow.
+    help : str
+        One line.
+    argument : str
+        ``'none'``, ``'optional'`` or ``'needed'``.
+    """
+
+    names: tuple[str, ...]
+    usage: str
+    help: str
+    argument: str = "none"
+
+    @property
+    def name(self) -> str:
+        """The main name."""
+        return self.names[0]
+
+
+VERBS: tuple[Verb, ...] = (
+    Verb(("step", "next", "n"), "[COUNT]", "run the current node (or COUNT) and stop before the next", "optional"),
+    Verb(("into", "s"), "", "run the current node and stop after it, with the gradients it produced"),
+    Verb(("out", "finish", "f"), "", "run until the backward of the current module has ended"),
+    Verb(("continue", "cont", "c"), "", "run to the next breakpoint, failure, or the end of the program"),
+    Verb(("run-to", "to", "until", "t"), "NODE", "run until node number NODE is about to run", "needed"),
+    Verb(("next-backward", "nb"), "", "run to the first node of the next backward"),
+    Verb(("break", "b"), "[SPEC] [if CONDITION]", "stop before the nodes SPEC names", "optional"),
+    Verb(("tbreak",), "SPEC [if CONDITION]", "the same, once", "needed"),
+    Verb(("breakpoints", "breaks"), "", "list the breakpoints"),
+    Verb(("delete", "d"), "NUMBER", "remove a breakpoint", "needed"),
+    Verb(("print", "p"), "[EXPRESSION]", "print the current node, or the value of an expression", "optional"),
+    Verb(("eval",), "EXPRESSION", "print a value made from grad, grads, produced, saved, norm, node", "needed"),
+    Verb(("node", "info"), "NUMBER", "print another node of this backward", "needed"),
+    Verb(("list", "nodes", "l"), "[FROM [TO] | all]", "list nodes in the engine's order", "optional"),
+    Verb(("graph", "g"), "", "print the graph: every node, and where its gradients go"),
+    Verb(("where", "w"), "", "print the line that made the node, and the lines that led to this backward()"),
+    Verb(("set",), "[SLOT] EXPRESSION", "replace an incoming gradient, or after `into` a produced one", "needed"),
+    Verb(("zero",), "[SLOT]", "set that gradient to zero", "optional"),
+    Verb(("scale",), "[SLOT] FACTOR", "multiply that gradient by a number", "needed"),
+    Verb(("abort",), "", "end the program here"),
+    Verb(("quit", "q", "exit"), "", "end the program and leave"),
+    Verb(("help", "h", "?"), "[VERB]", "print this help", "optional"),
+)  # fmt: skip
+
+_BY_NAME = {name: verb for verb in VERBS for name in verb.names}
+
+
+def find_verb(line: str) -> tuple[Verb, str]:
+    """Return the verb of a line, and what follows it.
+
+    Parameters
+    ----------
+    line : str
+
+    Returns
+    -------
+    verb : Verb
+    argument : str
+
+    Raises
+    ------
+    UsageError
+        If there is no such verb, or what follows it cannot be right.
+
+    Examples
+    --------
+    >>> verb, argument = find_verb("b op:Mul* if norm > 10")
+    >>> verb.name, argument
+    ('break', 'op:Mul* if norm > 10')
+    """
+    name, _, argument = line.strip().partition(" ")
+    verb, argument = _BY_NAME.get(name), argument.strip()
+    if verb is None:
+        raise UsageError(f"there is no command {name!r}; `help` lists them")
+    if argument and verb.argument == "none":
+        raise UsageError(f"{verb.name} takes nothing, got {argument!r}")
+    if not argument and verb.argument == "needed":
+        raise UsageError(f"usage: {verb.name} {verb.usage}")
+    return verb, argument
+
+
+def split_commands(text: str) -> list[str]:
+    """Return the commands of a ``-c`` string: parts between semicolons and newlines that stand outside quotes.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> split_commands("step; print '; '; quit")
+    ['step', "print '; '", 'quit']
+    """
+    commands, current, quote = [], "", ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        if character in ";\n" and not quote:
+            commands.append(current)
+            current = ""
+        else:
+            current += character
+    return [command.strip() for command in [*commands, current] if command.strip()]

@@ -1,0 +1,41 @@
+"""``import gradscope`` is light: NumPy, and nothing that only an instrument, a test or a GPU needs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+HEAVY = (
+    "cupy", "cupyx", "gradscope_tui", "hypothesis", "matplotlib", "networkx", "pandas", "pytest", "rich", "scipy",
+    "textual", "torch",
+)  # fmt: skip
+
+
+def modules_after(statement: str) -> set[str]:
+    """Return the modules a fresh interpreter has after one statement."""
+    code = f"import sys; {statement}; import json; print(json.dumps(sorted(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(result.stdout))
+
+
+def test_import_loads_nothing_heavy() -> None:
+    loaded = {name.partition(".")[0] for name in modules_after("import gradscope")}
+    assert loaded.isdisjoint(HEAVY), sorted(loaded & set(HEAVY))
+
+
+def test_import_leaves_the_instruments_for_later() -> None:
+    loaded = modules_after("import gradscope")
+    for name in ("inspect", "check", "testing", "cli"):
+        assert f"gradscope.{name}" not in loaded
+
+
+def test_training_loads_nothing_heavy() -> None:
+    statement = "import gradscope as gs; x = gs.ones(2, requires_grad=True); (x * x).sum().backward(); repr(x.grad)"
+    loaded = {name.partition(".")[0] for name in modules_after(statement)}
+    assert loaded.isdisjoint(HEAVY), sorted(loaded & set(HEAVY))
+
+
+def test_gradient_assertions_need_neither_hypothesis_nor_pytest() -> None:
+    loaded = modules_after("import gradscope.testing, gradscope.testing.strategies")
+    assert loaded.isdisjoint({"hypothesis", "pytest"})
