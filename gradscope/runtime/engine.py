@@ -350,9 +350,17 @@ class GraphTask:
         hooked = node.extra is not None and node.extra.posthooks
         if not hooked and not (state.special and events.wanted(events.NodeExited)):
             return results
-        tensors = list(self._posthooks(node, self._as_tensors(list(results)), grads))
+        tensors = list(self._posthooks(node, self._as_tensors(self._validated(node, results)), grads))
         tensors = self._announce_exit(node, grads, tensors)
         return [g if g is None or self.create_graph else _bare(g) for g in tensors]
+
+    def _validated(self, node: Node, results: Any) -> list[Any]:
+        """Return the results as their receivers expect them; those nobody sees are validated on their way there."""
+        checked = list(results)
+        for index, (edge, grad) in enumerate(zip(node.edges, results)):
+            if edge is not None and grad is not None:
+                checked[index] = self._validate(node, index, grad, *edge[0].output_specs()[edge[1]])
+        return checked
 
     def _tensor_hooks(self, node: Node, grads: list[Any]) -> list[Any]:
         extra = node.extra

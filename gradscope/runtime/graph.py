@@ -569,7 +569,7 @@ class AccumulateGrad(Node):
             if total.dtype is grad.dtype and total.shape == grad.shape and _add_into(total, grad):
                 old._bump("AccumulateGrad")
             else:
-                meta.grad = _tensor_type()._wrap(total + grad)
+                meta.grad = _tensor_type()._wrap(device.array_module(self.array).asarray(total + grad))
 
     def accumulate_graph(self, grad: Any) -> None:
         """Add the tensor `grad`, out of place, so that the sum stays in the graph."""
@@ -617,7 +617,8 @@ def _as_gradient(grad: Any, variable: Any, held: int) -> Any:
         copy = device.array_module(variable).empty_like(variable, dtype=grad.dtype)
         copy[...] = grad
         return copy
-    return grad.copy(order="C")
+    copy = grad.copy(order="C")
+    return copy if copy.ndim else device.array_module(variable).asarray(copy)  # NumPy's sums of 0-d arrays are scalars
 
 
 def accumulate_edge(leaf: Any) -> Edge:

@@ -300,6 +300,11 @@ class Tensor(TensorMethods):
         edge = self._edge if self._view is None else current_view_edge(self, self._view)
         return None if edge is None or type(edge[0]) is AccumulateGrad else edge[0]
 
+    def _known_edge(self) -> Edge | None:
+        """Return the edge to the node that computed the tensor as it is; a stale view's is not made anew."""
+        edge = self._edge if self._view is None else self._view.edge
+        return None if edge is None or type(edge[0]) is AccumulateGrad else edge
+
     @property
     def output_nr(self) -> int:
         """Which output of ``grad_fn`` the tensor is."""
@@ -410,7 +415,7 @@ class Tensor(TensorMethods):
         """The accumulated gradient, or None."""
         meta = self._meta
         grad = None if meta is None else meta.grad
-        if grad is None and not (meta is not None and meta.retains_grad) and not self.is_leaf:
+        if grad is None and not (meta is not None and meta.retains_grad) and self._known_edge() is not None:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
                 "be populated during autograd.backward(). If you indeed want the .grad field to be populated for a "

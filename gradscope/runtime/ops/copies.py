@@ -134,11 +134,11 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     op = OPERATORS["copy"]
     if type_differs(self._array, src._array):
         src = to(src, device=self.device)
-    if not general.wants_grad([self, src]):
-        self._check_inplace(False)
-        _check_broadcast(self, src)
-        return general.commit_inplace(op, self, src._array, None, [self, src])
+    recording = general.wants_grad([self, src])
+    self._check_inplace(recording)
     _check_broadcast(self, src)
+    if not recording:
+        return general.commit_inplace(op, self, src._array, None, [self, src])
     return general.run_inplace(op, (self, src))
 
 

@@ -1,1 +1,227 @@
-"""Placeholder while being written."""
+"""Order along a dimension: running sums and products, sort, topk, kthvalue, median."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .arrays import conj
+from .reductions import evenly, reduce_dtype
+from .registry import OPERATORS, operator, public
+from .shapes import axis_of
+
+# --- running sums and products ----------------------------------------------------------------------------------------
+
+
+def _cumsum(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+    axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
+    return xp.cumsum(self, axis=axis, dtype=kind) if self.ndim else self.astype(kind)
+
+
+def _cumprod(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+    axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
+    return xp.cumprod(self, axis=axis, dtype=kind) if self.ndim else self.astype(kind)
+
+
+def _from_the_end(g: Any, dim: int, F: Any) -> Any:
+    """Return the running sum of `g` along `dim` that starts at the end."""
+    return F.flip(F.cumsum(F.flip(g, (dim,)), dim), (dim,)) if len(g.shape) else g
+
+
+def _cumprod_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
+    # d result_i / d self_k is result_i / self_k for i >= k. Where self_k is the first zero, the products are taken
+    # with 1 in its place; after it they vanish.
+    if not len(g.shape):
+        return g
+    zero = self == 0
+    seen = F.cumsum(zero, dim)
+    first = zero & (seen == 1)
+    ones = F.ones_like(self)
+    others = F.cumprod(F.where(first, ones, self), dim)
+    shares = _from_the_end(g * conj(result), dim, F) / conj(F.where(zero, ones, self))
+    return F.where(first, _from_the_end(g * conj(others), dim, F), shares)
+
+
+def _along_samples(make: Any) -> Any:
+    return [((make(3, 4), 0), {}), ((make(2, 3, 2), -2), {}), ((make(), 0), {}), ((make(0, 2), 1), {})]
+
+
+operator(
+    "cumsum(Tensor self, int dim, *, dtype? dtype=None)",
+    _cumsum,
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, dim, F: _from_the_end(g, dim, F)},
+    doc="Return the running sum along a dimension; integers give ``int64``.",
+    samples=_along_samples,
+)
+operator(
+    "cumprod(Tensor self, int dim, *, dtype? dtype=None)",
+    _cumprod,
+    inplace=True,
+    out=True,
+    derivatives={"self": _cumprod_self},
+    doc="Return the running product along a dimension; integers give ``int64``.",
+    samples=_along_samples,
+)
+
+# --- sorting ----------------------------------------------------------------------------------------------------------
+
+
+def _order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
+    """Return the indices that sort `array` along `axis`, equal elements in their order, NaN as the largest."""
+    if not descending:
+        return array.argsort(axis=axis, kind="stable")
+    back = (*(slice(None),) * axis, slice(None, None, -1))
+    return (array.shape[axis] - 1 - array[back].argsort(axis=axis, kind="stable"))[back].copy()
+
+
+def _sort(xp: Any, self: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    axis = axis_of(dim, self.ndim)
+    if self.ndim == 0:
+        return self.copy(), xp.zeros((), dtype=xp.int64)
+    indices = _order(xp, self, axis, descending)
+    return xp.take_along_axis(self, indices, axis=axis), indices
+
+
+def _back_along(g: Any, self_shape: Any, dim: int, indices: Any, keepdim: bool, F: Any) -> Any:
+    """Return zeros with the gradient of each chosen element in its place."""
+    chosen = g[0]
+    if not keepdim and len(self_shape):
+        chosen, indices = F.unsqueeze(chosen, dim), F.unsqueeze(indices, dim)
+    return F.gather_backward(chosen, self_shape, dim, indices)
+
+
+operator(
+    "sort(Tensor self, int dim=-1, bool descending=False, bool stable=False)",
+    _sort,
+    outputs=("values", "indices"),
+    derivatives={
+        "self": lambda g, self_shape, dim, indices, F: _back_along(g, self_shape, dim, indices, True, F),
+    },
+    doc="Sort along a dimension; return the values and where each was.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(3, 2), 0, True), {}), ((make(),), {})],
+    supports="f",
+)
+
+
+@public
+def argsort(self: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """Return the indices that sort along a dimension."""
+    return OPERATORS["sort"].function(self.detach(), dim, descending, stable)[1]
+
+
+@public
+def msort(self: Any) -> Any:
+    """Sort along the first dimension."""
+    return OPERATORS["sort"].function(self, 0)[0]
+
+
+def _topk(xp: Any, self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    axis = axis_of(dim, self.ndim)
+    if not 0 <= k <= (self.shape[axis] if self.ndim else 1):
+        raise RuntimeError(f"selected index k out of range\nk is {k}, the shape {list(self.shape)}, dim {dim}.")
+    if self.ndim == 0:
+        return self.copy(), xp.zeros((), dtype=xp.int64)
+    indices = _order(xp, self, axis, largest)[(*(slice(None),) * axis, slice(k))]
+    return xp.take_along_axis(self, indices, axis=axis), indices.copy()
+
+
+operator(
+    "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)",
+    _topk,
+    outputs=("values", "indices"),
+    derivatives={
+        "self": lambda g, self_shape, dim, indices, F: _back_along(g, self_shape, dim, indices, True, F),
+    },
+    doc="Return the `k` largest (or smallest) elements along a dimension, sorted, and where they were.",
+    samples=lambda make: [((make(3, 4), 2), {}), ((make(4, 2), 3, 0, False), {})],
+    supports="f",
+)
+
+
+def _pick(xp: Any, self: Any, axis: int, place: Any, order: Any, keepdim: bool) -> Any:
+    """Return values and indices of the elements at `place` in the order along `axis`."""
+    indices = xp.take_along_axis(order, place, axis=axis)
+    values = xp.take_along_axis(self, indices, axis=axis)
+    if keepdim:
+        return values, indices
+    shape = self.shape[:axis] + self.shape[axis + 1 :]
+    return values.reshape(shape), indices.reshape(shape)
+
+
+def _kthvalue(xp: Any, self: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    axis = axis_of(dim, self.ndim)
+    if not 1 <= k <= (self.shape[axis] if self.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}\nk is {k}, counted from 1.")
+    if self.ndim == 0:
+        return self.copy(), xp.zeros((), dtype=xp.int64)
+    order = _order(xp, self, axis, False)
+    place = xp.full((*self.shape[:axis], 1, *self.shape[axis + 1 :]), k - 1, dtype=xp.int64)
+    return _pick(xp, self, axis, place, order, keepdim)
+
+
+operator(
+    "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)",
+    _kthvalue,
+    outputs=("values", "indices"),
+    derivatives={
+        "self": lambda g, self_shape, dim, indices, keepdim, F: _back_along(g, self_shape, dim, indices, keepdim, F),
+    },
+    doc="Return the `k`-th smallest element along a dimension, counted from 1, and where it was.",
+    samples=lambda make: [((make(3, 4), 2), {}), ((make(4, 2), 3, 0, True), {}), ((make(), 1), {})],
+    supports="f",
+)
+
+
+def _median(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
+    axis = axis_of(dim, self.ndim)
+    if self.ndim == 0:
+        return self.copy(), xp.zeros((), dtype=xp.int64)
+    size = self.shape[axis]
+    if not size:
+        raise IndexError(
+            f"median(): Expected reduction dim {axis} to have non-zero size.\nIts shape is {list(self.shape)}."
+        )
+    order = _order(xp, self, axis, False)
+    # NaN sorts last; where there is one, the first of them is the median.
+    absent = (self != self).sum(axis=axis, keepdims=True)
+    place = xp.where(absent > 0, size - absent, (size - 1) // 2).astype("int64")
+    return _pick(xp, self, axis, place, order, keepdim)
+
+
+def _median_all(xp: Any, self: Any) -> Any:
+    if not self.size:
+        return xp.full((), float("nan"), dtype=self.dtype)
+    return _median(xp, self.reshape(-1), 0)[0]
+
+
+operator(
+    "median.all(Tensor self)",
+    _median_all,
+    method=False,
+    derivatives={"self": evenly},
+    doc="Return the median of all elements; of an even number of them the lower one in the middle.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(),), {}), ((make(5),), {})],
+    supports="f",
+)
+operator(
+    "median.dim(Tensor self, int dim, bool keepdim=False)",
+    _median,
+    method=False,
+    outputs=("values", "indices"),
+    node="MedianBackward1",
+    derivatives={
+        "self": lambda g, self_shape, dim, indices, keepdim, F: _back_along(g, self_shape, dim, indices, keepdim, F),
+    },
+    doc="Return the medians along a dimension, and where they were.",
+    samples=lambda make: [((make(3, 4), 0), {}), ((make(3, 5), -1, True), {}), ((make(), 0), {})],
+    supports="f",
+)
+
+
+@public
+def median(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Return the median of all elements, or those along `dim` with their indices."""
+    if dim is None:
+        return OPERATORS["median.all"].function(self)
+    return OPERATORS["median.dim"].function(self, dim, keepdim)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtype as dtypes
+from .arrays import conj
 from .registry import OPERATORS, operator, public
-from .shapes import axes_of
+from .shapes import axes_of, axis_of
 
 
 def spread(g: Any, shape: Any, dim: Any, keepdim: bool, F: Any) -> Any:
@@ -32,14 +33,24 @@ def _sum_dim(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: 
     return xp.add.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
 
 
-operator("sum.all(Tensor self, *, dtype? dtype=None)", _sum_all, method=False, node="SumBackward0",
-         derivatives={"self": lambda g, self_shape, F: F.broadcast_to(g, self_shape)}, doc="Add all elements.",
-         samples=lambda make: [((make(2, 3),), {}), ((make(),), {}), ((make(0, 2),), {})])
-operator("sum.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None)", _sum_dim, method=False,
-         node="SumBackward1",
-         derivatives={"self": lambda g, self_shape, dim, keepdim, F: spread(g, self_shape, dim, keepdim, F)},
-         doc="Add along dimensions.",
-         samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), (0, -1), True), {}), ((make(0, 2), 0), {})])
+operator(
+    "sum.all(Tensor self, *, dtype? dtype=None)",
+    _sum_all,
+    method=False,
+    node="SumBackward0",
+    derivatives={"self": lambda g, self_shape, F: F.broadcast_to(g, self_shape)},
+    doc="Add all elements.",
+    samples=lambda make: [((make(2, 3),), {}), ((make(),), {}), ((make(0, 2),), {})],
+)
+operator(
+    "sum.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None)",
+    _sum_dim,
+    method=False,
+    node="SumBackward1",
+    derivatives={"self": lambda g, self_shape, dim, keepdim, F: spread(g, self_shape, dim, keepdim, F)},
+    doc="Add along dimensions.",
+    samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), (0, -1), True), {}), ((make(0, 2), 0), {})],
+)
 
 
 @public(arrays=_sum_dim)
@@ -50,7 +61,7 @@ def sum(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None)
     return OPERATORS["sum.dim"].function(self, dim, keepdim, dtype=dtype)
 
 
-def _count(shape: Any, dim: Any) -> int:
+def count_of(shape: Any, dim: Any) -> int:
     count = 1
     for axis in axes_of(dim, len(shape)):
         count *= shape[axis]
@@ -65,20 +76,31 @@ def _mean(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any
             f"Got: {name}"
         )
     total = _sum_dim(xp, self, dim, keepdim, dtype)
-    return total / total.dtype.type(_count(self.shape, dim))
+    return total / total.dtype.type(count_of(self.shape, dim))
 
 
-operator("mean.all(Tensor self, *, dtype? dtype=None)", lambda xp, self, dtype=None: _mean(xp, self, dtype=dtype),
-         method=False, node="MeanBackward0",
-         derivatives={"self": lambda g, self_shape, F: F.broadcast_to(g / max(_count(self_shape, None), 1),
-                                                                      self_shape)},
-         doc="Average all elements.", samples=lambda make: [((make(2, 3),), {}), ((make(),), {})])
-operator("mean.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None)", _mean, method=False,
-         node="MeanBackward1",
-         derivatives={"self": lambda g, self_shape, dim, keepdim, F: spread(
-             g / max(_count(self_shape, dim), 1), self_shape, dim, keepdim, F)},
-         doc="Average along dimensions.",
-         samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), (0, 2), True), {})])
+operator(
+    "mean.all(Tensor self, *, dtype? dtype=None)",
+    lambda xp, self, dtype=None: _mean(xp, self, dtype=dtype),
+    method=False,
+    node="MeanBackward0",
+    derivatives={"self": lambda g, self_shape, F: F.broadcast_to(g / (count_of(self_shape, None) or 1), self_shape)},
+    doc="Average all elements.",
+    samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
+)
+operator(
+    "mean.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None)",
+    _mean,
+    method=False,
+    node="MeanBackward1",
+    derivatives={
+        "self": lambda g, self_shape, dim, keepdim, F: spread(
+            g / (count_of(self_shape, dim) or 1), self_shape, dim, keepdim, F
+        )
+    },
+    doc="Average along dimensions.",
+    samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), (0, 2), True), {})],
+)
 
 
 @public(arrays=_mean)
@@ -107,3 +129,281 @@ def _sum_to(xp: Any, array: Any, size: Any) -> Any:
     from .arrays import sum_to
 
     return sum_to(array, tuple(size))
+
+
+# --- products ---------------------------------------------------------------------------------------------------------
+
+
+def _prod(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return xp.multiply.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
+
+
+def _prod_self(g: Any, self: Any, result: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+    # An element's gradient is the product of the others: result / self, unless it is 0 itself. For the only zero it
+    # is the product of the rest; for one of two, the other zero times that (0, but with a derivative).
+    zero = self == 0
+    ones, nothing = F.ones_like(self), F.zeros_like(self)
+    rest = F.prod(F.where(zero, ones, self), dim, True)
+    count = F.sum(zero, dim, True)
+    other_zero = F.sum(F.where(zero, self, nothing), dim, True) - self
+    of_zeros = F.where(count == 1, rest + nothing, F.where(count == 2, other_zero * rest, nothing))
+    whole = spread(result, self.shape, dim, keepdim, F)
+    others = F.where(zero, of_zeros, whole / F.where(zero, ones, self))
+    return spread(g, self.shape, dim, keepdim, F) * conj(others)
+
+
+operator(
+    "prod.all(Tensor self, *, dtype? dtype=None)",
+    lambda xp, self, dtype=None: _prod(xp, self, dtype=dtype),
+    method=False,
+    derivatives={"self": lambda g, self, result, F: _prod_self(g, self, result, None, False, F)},
+    doc="Multiply all elements.",
+    samples=lambda make: [((make(2, 3),), {}), ((make(),), {}), ((make(0, 2),), {})],
+)
+operator(
+    "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, dtype? dtype=None)",
+    _prod,
+    method=False,
+    node="ProdBackward1",
+    derivatives={"self": _prod_self},
+    doc="Multiply along a dimension.",
+    samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), -2, True), {}), ((make(0, 2), 0), {})],
+)
+
+
+@public(arrays=_prod)
+def prod(self: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """Multiply all elements, or those along dimension `dim`; integers give ``int64``."""
+    if dim is None:
+        result = OPERATORS["prod.all"].function(self, dtype=dtype)
+        return result.reshape((1,) * self._array.ndim) if keepdim else result
+    return OPERATORS["prod.dim_int"].function(self, dim, keepdim, dtype=dtype)
+
+
+# --- extremes ---------------------------------------------------------------------------------------------------------
+
+
+def evenly(g: Any, self: Any, result: Any, F: Any) -> Any:
+    """Return the gradient of a choice among all elements, shared by those that are equal to the result."""
+    mask = (self == result) | (self != self)
+    return mask * (g / F.sum(mask))
+
+
+def _evenly_along(g: Any, self: Any, result: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+    mask = (self == spread(result, self.shape, dim, keepdim, F)) | (self != self)
+    return mask * (spread(g, self.shape, dim, keepdim, F) / F.sum(mask, dim, True))
+
+
+def _need_elements(name: str, array: Any, dim: Any) -> None:
+    if array.size:
+        return
+    if dim is None or dim == ():
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            f"the 'dim' argument.\nThe shape is {list(array.shape)}."
+        )
+    for axis in axes_of(dim, array.ndim):
+        if not array.shape[axis]:
+            raise IndexError(
+                f"{name}(): Expected reduction dim {axis} to have non-zero size.\nThe shape is {list(array.shape)}."
+            )
+
+
+def _dims_or_all(dim: Any) -> Any:
+    """Return the dimensions of amax and amin, where () stands for all."""
+    return None if not isinstance(dim, int) and not len(dim) else dim
+
+
+def _best(name: str) -> Any:
+    """Return forwards of a maximum or minimum: of all, along dimensions, and along one with the indices."""
+
+    def of_all(xp: Any, self: Any) -> Any:
+        _need_elements(name, self, None)
+        return getattr(self, name)()
+
+    def along(xp: Any, self: Any, dim: Any = (), keepdim: bool = False) -> Any:
+        _need_elements("a" + name, self, dim)
+        return getattr(self, name)(axis=axes_of(_dims_or_all(dim), self.ndim), keepdims=keepdim)
+
+    def with_indices(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
+        axis = axis_of(dim, self.ndim)
+        if self.ndim == 0:
+            return self.copy(), xp.zeros((), dtype=xp.int64)
+        _need_elements(name, self, dim)
+        indices = xp.expand_dims(getattr(self, "arg" + name)(axis=axis), axis)
+        values = xp.take_along_axis(self, indices, axis=axis)
+        if keepdim:
+            return values, indices
+        shape = self.shape[:axis] + self.shape[axis + 1 :]
+        return values.reshape(shape), indices.reshape(shape)
+
+    return of_all, along, with_indices
+
+
+def _chosen_self(g: Any, self_shape: Any, dim: int, keepdim: bool, indices: Any, F: Any) -> Any:
+    chosen = g[0]
+    if not keepdim and len(self_shape):
+        chosen, indices = F.unsqueeze(chosen, dim), F.unsqueeze(indices, dim)
+    return F.gather_backward(chosen, self_shape, dim, indices)
+
+
+for _name, _word in (("max", "largest"), ("min", "smallest")):
+    _of_all, _along, _with_indices = _best(_name)
+    operator(
+        f"{_name}.all(Tensor self)",
+        _of_all,
+        method=False,
+        node=f"{_name.title()}Backward1",
+        derivatives={"self": evenly},
+        doc=f"Return the {_word} element; equal ones share the gradient.",
+        samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
+        supports="f",
+    )
+    operator(
+        f"{_name}.dim(Tensor self, int dim, bool keepdim=False)",
+        _with_indices,
+        method=False,
+        outputs=("values", "indices"),
+        node=f"{_name.title()}Backward0",
+        derivatives={"self": _chosen_self},
+        doc=f"Return the {_word} elements along a dimension, and where they are.",
+        samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), -2, True), {}), ((make(), 0), {})],
+        supports="f",
+    )
+    operator(
+        f"a{_name}(Tensor self, int[] dim=(), bool keepdim=False)",
+        _along,
+        out=True,
+        derivatives={
+            "self": lambda g, self, result, dim, keepdim, F: _evenly_along(
+                g, self, result, _dims_or_all(dim), keepdim, F
+            )
+        },
+        doc=f"Return the {_word} elements along dimensions; equal ones share the gradient.",
+        samples=lambda make: [((make(2, 3),), {}), ((make(2, 3), 1), {}), ((make(2, 3, 4), (0, -1), True), {})],
+        supports="f",
+    )
+
+
+def _extreme(name: str, self: Any, dim: Any, keepdim: bool, other: Any) -> Any:
+    if other is not None or hasattr(dim, "_array"):
+        return OPERATORS[f"{name}imum"].function(self, dim if other is None else other)
+    if dim is None:
+        return OPERATORS[f"{name}.all"].function(self)
+    return OPERATORS[f"{name}.dim"].function(self, dim, keepdim)
+
+
+@public
+def max(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """Return the largest element, those along `dim` with their indices, or (given a tensor) the elementwise maximum."""
+    return _extreme("max", self, dim, keepdim, other)
+
+
+@public
+def min(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    """Return the smallest element, those along `dim` with their indices, or (given a tensor) the elementwise minimum."""
+    return _extreme("min", self, dim, keepdim, other)
+
+
+def _arg_best(name: str) -> Any:
+    def forward(xp: Any, self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+        _need_elements(name, self, dim)
+        if dim is None:
+            found = xp.asarray(getattr(self.reshape(-1), name)())
+            return found.reshape((1,) * self.ndim) if keepdim else found
+        axis = axis_of(dim, self.ndim)
+        if self.ndim == 0:
+            return xp.zeros((), dtype=xp.int64)
+        found = getattr(self, name)(axis=axis)
+        return xp.expand_dims(found, axis) if keepdim else found
+
+    return forward
+
+
+for _name, _word in (("argmax", "largest"), ("argmin", "smallest")):
+    operator(
+        f"{_name}(Tensor self, int? dim=None, bool keepdim=False)",
+        _arg_best(_name),
+        doc=f"Return where the {_word} element is: its flat position, or its index along `dim`.",
+        samples=lambda make: [((make(2, 3),), {}), ((make(2, 3), 1), {}), ((make(2, 3), 0, True), {})],
+    )
+
+# --- truth and counts -------------------------------------------------------------------------------------------------
+
+
+def _truth(name: str) -> Any:
+    def forward(xp: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        found = getattr(self, name)(axis=axes_of(dim, self.ndim), keepdims=keepdim)
+        return found.astype(self.dtype) if self.dtype.name == "uint8" else found
+
+    return forward
+
+
+for _name, _word in (("any", "any element is"), ("all", "all elements are")):
+    operator(
+        f"{_name}(Tensor self, int[]? dim=None, bool keepdim=False)",
+        _truth(_name),
+        out=True,
+        doc=f"Say whether {_word} nonzero.",
+        samples=lambda make: [((make(2, 3) > 0,), {}), ((make(2, 3) > 0, 1), {}), ((make(2, 3), (0, 1), True), {})],
+    )
+operator(
+    "count_nonzero(Tensor self, int[]? dim=None)",
+    lambda xp, self, dim=None: (self != 0).sum(axis=axes_of(dim, self.ndim), dtype="int64"),
+    doc="Count the elements that are not 0.",
+    samples=lambda make: [((make(2, 3),), {}), ((make(2, 3) > 0, (1,)), {})],
+)
+
+# --- sums that skip NaN, and logarithms of sums -----------------------------------------------------------------------
+
+
+def _nansum(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return _sum_dim(xp, xp.where(self != self, xp.zeros_like(self), self), dim, keepdim, dtype)
+
+
+operator(
+    "nansum(Tensor self, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None)",
+    _nansum,
+    derivatives={
+        "self": lambda g, self, dim, keepdim, F: (self == self) * spread(g, self.shape, dim, keepdim, F),
+    },
+    doc="Add the elements that are not NaN.",
+    samples=lambda make: [((make(2, 3),), {}), ((make(2, 3), 1, True), {}), ((make(2, 3, 2), (0, 2)), {})],
+    supports="f",
+)
+
+
+@public
+def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """Average the elements that are not NaN."""
+    count = (~OPERATORS["isnan"].function(self.detach())).sum(dim, keepdim)
+    return OPERATORS["nansum"].function(self, dim, keepdim, dtype=dtype) / count
+
+
+def _logsumexp(xp: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
+    if self.dtype.kind not in "fc":
+        self = self.astype(dtypes.default_dtype.numpy)
+    axes = axes_of(dim, self.ndim)
+    if not count_of(self.shape, axes):
+        return xp.full(xp.add.reduce(self, axis=axes, keepdims=keepdim).shape, float("-inf"), dtype=self.dtype)
+    top = self.max(axis=axes, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    result = xp.log(xp.add.reduce(xp.exp(self - top), axis=axes, keepdims=True)) + top
+    return result if keepdim else result.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
+
+
+operator(
+    "logsumexp(Tensor self, int[] dim, bool keepdim=False)",
+    _logsumexp,
+    out=True,
+    derivatives={
+        "self": lambda g, self, result, dim, keepdim, F: (
+            spread(g, self.shape, dim, keepdim, F) * F.exp(self - spread(result, self.shape, dim, keepdim, F))
+        ),
+    },
+    doc="Return the logarithm of the sum of exponentials along dimensions, without overflow.",
+    samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), (0, -1), True), {}), ((make(), 0), {})],
+    supports="f",
+)
+
+del _name, _word, _of_all, _along, _with_indices

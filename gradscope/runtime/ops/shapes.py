@@ -518,7 +518,7 @@ operator("stack(Tensor[] tensors, int dim=0)", _stack, method=False, derivatives
 
 def _unbind(xp: Any, self: Any, dim: int) -> list[Any]:
     if self.ndim == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions\nA 0-d tensor has one value: item().")
     axis = axis_of(dim, self.ndim)
     return [self[(*_at(axis, i), Ellipsis)] for i in range(self.shape[axis])]
 
@@ -532,6 +532,11 @@ operator("unbind(Tensor self, int dim=0)", _unbind, view="multi", output_list=Tr
          derivatives={"self": lambda g, dim, F: F.stack(_zero_filled(g, None, F), dim)},
          doc="Return a view of each index of a dimension.",
          samples=lambda make: [((make(3, 2), 0), {}), ((make(2, 3), 1), {})])
+
+
+def _need_dimension(name: str, array: Any) -> None:
+    if array.ndim == 0:
+        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor\nGive it one: tensor.reshape(1).")
 
 
 def _split_sizes(size: int, split: Any) -> list[int]:
@@ -549,6 +554,7 @@ def _split_sizes(size: int, split: Any) -> list[int]:
 
 
 def _split(xp: Any, self: Any, split_size: Any, dim: int) -> list[Any]:
+    _need_dimension("split", self)
     axis = axis_of(dim, self.ndim)
     parts, start = [], 0
     for size in _split_sizes(self.shape[axis], split_size):
@@ -588,6 +594,7 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
     """Return at most `chunks` views of equal parts (the last may be smaller)."""
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    _need_dimension("chunk", self._array)
     size = self._array.shape[axis_of(dim, self._array.ndim)]
     return METHODS["split"](self, max(-(-size // chunks), 1), dim)
 

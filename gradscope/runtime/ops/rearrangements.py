@@ -1,0 +1,305 @@
+"""Elements in other places: flips, rolls, repetitions, diagonals and triangles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .registry import METHODS, OPERATORS, operator, public
+from .shapes import axes_of, axis_of, sizes_of
+
+# --- flips and rolls --------------------------------------------------------------------------------------------------
+
+
+def _flip(xp: Any, self: Any, dims: Any) -> Any:
+    axes = axes_of(tuple(dims), self.ndim)
+    back, forth = slice(None, None, -1), slice(None)
+    return self[tuple(back if axis in axes else forth for axis in range(self.ndim))].copy()
+
+
+operator(
+    "flip.dims(Tensor self, int[] dims)",
+    _flip,
+    method=False,
+    derivatives={"self": lambda g, dims, F: F.flip(g, dims)},
+    doc="Reverse dimensions.",
+    samples=lambda make: [((make(2, 3), (0,)), {}), ((make(2, 3, 2), (0, -1)), {}), ((make(), ()), {})],
+)
+
+
+@public(arrays=_flip)
+def flip(self: Any, *dims: Any) -> Any:
+    """Return a copy with the dimensions `dims` reversed."""
+    return OPERATORS["flip.dims"].function(self, sizes_of(dims))
+
+
+@public
+def fliplr(self: Any) -> Any:
+    """Reverse the second dimension."""
+    return OPERATORS["flip.dims"].function(self, (1,))
+
+
+@public
+def flipud(self: Any) -> Any:
+    """Reverse the first dimension."""
+    return OPERATORS["flip.dims"].function(self, (0,))
+
+
+def _tuple(value: Any) -> tuple[int, ...]:
+    return (value,) if isinstance(value, int) else tuple(value)
+
+
+def _roll(xp: Any, self: Any, shifts: Any, dims: Any = ()) -> Any:
+    shifts, dims = _tuple(shifts), _tuple(dims)
+    if not dims and len(shifts) == 1:
+        return xp.roll(self, shifts[0])
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    return xp.roll(self, shifts, tuple(axis_of(dim, self.ndim) for dim in dims))
+
+
+operator(
+    "roll(Tensor self, int[] shifts, int[] dims=())",
+    _roll,
+    derivatives={"self": lambda g, shifts, dims, F: F.roll(g, tuple(-shift for shift in _tuple(shifts)), dims)},
+    doc="Move elements along dimensions; what leaves at one end enters at the other.",
+    samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3), 1, 1), {}), ((make(2, 3), (1, -2), (0, 1)), {})],
+)
+
+# --- repetitions ------------------------------------------------------------------------------------------------------
+
+
+def _repeat(xp: Any, self: Any, repeats: Any) -> Any:
+    if len(repeats) < self.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor\n"
+            f"The repeats are {list(repeats)}, the shape {list(self.shape)}."
+        )
+    if any(count < 0 for count in repeats):
+        raise RuntimeError(f"Trying to create tensor with negative dimension: repeats {list(repeats)}")
+    return xp.tile(self, tuple(repeats)) if repeats else self.copy()
+
+
+def _repeat_self(g: Any, self_shape: Any, repeats: Any, F: Any) -> Any:
+    extra = len(repeats) - len(self_shape)
+    shape: list[int] = []
+    for count, size in zip(repeats, (*(1,) * extra, *self_shape), strict=True):
+        shape += [count, size]
+    summed = F.sum(F.reshape(g, tuple(shape)), tuple(range(0, len(shape), 2))) if shape else g
+    return F.reshape(summed, self_shape)
+
+
+operator(
+    "repeat.sizes(Tensor self, int[] repeats)",
+    _repeat,
+    method=False,
+    derivatives={"self": _repeat_self},
+    doc="Repeat the tensor along its dimensions.",
+    samples=lambda make: [((make(2, 3), (2, 1)), {}), ((make(3), (2, 2)), {}), ((make(), ()), {})],
+)
+
+
+@public(function_too=False)
+def repeat(self: Any, *repeats: Any) -> Any:
+    """Return a copy repeated `repeats` times along each dimension, new ones in front."""
+    return OPERATORS["repeat.sizes"].function(self, sizes_of(repeats))
+
+
+@public
+def tile(self: Any, *dims: Any) -> Any:
+    """Repeat along the last dimensions: as :meth:`repeat`, with 1 for the dimensions that are not named."""
+    counts = sizes_of(dims)
+    return OPERATORS["repeat.sizes"].function(self, (1,) * (self._array.ndim - len(counts)) + counts)
+
+
+@public
+def repeat_interleave(self: Any, repeats: Any, dim: int | None = None) -> Any:
+    """Repeat each element (each slice along `dim`) `repeats` times, a number or a tensor of one number each."""
+    if dim is None:
+        self, dim = self.flatten(), 0
+    axis = axis_of(dim, self._array.ndim)
+    if hasattr(repeats, "_array") and repeats.numel() != 1:
+        size = self._array.shape[axis]
+        if repeats._array.shape != (size,):
+            raise RuntimeError(
+                "repeats must have the same size as input along dim, but got repeats.size(0) = "
+                f"{repeats.numel()} and input.size({axis}) = {size}"
+            )
+        index = OPERATORS["positions"].function(repeats)
+        return METHODS["index_select"](self, axis, index)
+    count = int(repeats)
+    if count < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    shape = list(self._array.shape)
+    spread = METHODS["unsqueeze"](self, axis + 1).expand(*shape[: axis + 1], count, *shape[axis + 1 :])
+    return spread.clone(memory_format="contiguous").flatten(axis, axis + 1)
+
+
+operator(
+    "positions(Tensor repeats)",
+    lambda xp, repeats: xp.repeat(xp.arange(repeats.size), repeats.tolist()),
+    method=False,
+    public_name=False,
+    doc="Return 0, 1, 2, ... each as often as `repeats` says.",
+)
+
+# --- diagonals --------------------------------------------------------------------------------------------------------
+
+
+def _diagonal(xp: Any, self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    # A strided view: NumPy's own diagonal() may not be written.
+    ndim = self.ndim
+    a, b = axis_of(dim1, ndim), axis_of(dim2, ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rows, columns = self.shape[a], self.shape[b]
+    count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
+    start = [slice(None)] * ndim
+    if count > 0:
+        start[a], start[b] = slice(max(-offset, 0), None), slice(max(offset, 0), None)
+    corner = self[tuple(start)]
+    kept = [axis for axis in range(ndim) if axis not in (a, b)]
+    shape = (*(self.shape[axis] for axis in kept), max(count, 0))
+    strides = (*(self.strides[axis] for axis in kept), self.strides[a] + self.strides[b])
+    return xp.lib.stride_tricks.as_strided(corner, shape, strides)
+
+
+def _diagonal_backward(xp: Any, self: Any, size: Any, offset: int, dim1: int, dim2: int) -> Any:
+    whole = xp.zeros(size, dtype=self.dtype)
+    _diagonal(xp, whole, offset, dim1, dim2)[...] = self
+    return whole
+
+
+_DIAGONAL = {
+    "self": lambda g, self_shape, offset, dim1, dim2, F: F.diagonal_backward(g, self_shape, offset, dim1, dim2),
+}
+
+
+def _diagonal_samples(make: Any) -> Any:
+    return [((make(3, 4),), {}), ((make(3, 4), 1), {}), ((make(2, 3, 3), -1, 1, 2), {}), ((make(2, 2), 5), {})]
+
+
+operator(
+    "diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1)",
+    _diagonal,
+    view="always",
+    derivatives=_DIAGONAL,
+    doc="View a diagonal of two dimensions as the last dimension.",
+    samples=_diagonal_samples,
+)
+operator(
+    "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1)",
+    lambda xp, self, offset=0, dim1=0, dim2=1: _diagonal(xp, self, offset, dim1, dim2).copy(),
+    method=False,
+    node="DiagonalBackward0_copy",
+    derivatives=_DIAGONAL,
+    doc="Copy a diagonal of two dimensions into the last dimension.",
+    samples=_diagonal_samples,
+)
+operator(
+    "diagonal_backward(Tensor self, int[] size, int offset, int dim1, int dim2)",
+    _diagonal_backward,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, offset, dim1, dim2, F: F.diagonal(g, offset, dim1, dim2)},
+    doc="The adjoint of diagonal: zeros but for a diagonal.",
+    samples=lambda make: [((make(3), (3, 4), 0, 0, 1), {})],
+)
+
+
+def _diag_embed(xp: Any, self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    ndim = self.ndim + 1
+    a, b = axis_of(dim1, ndim), axis_of(dim2, ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    side = self.shape[-1] + abs(offset)
+    rest = list(self.shape[:-1])
+    size = [side if axis in (a, b) else rest.pop(0) for axis in range(ndim)]
+    return _diagonal_backward(xp, self, size, offset, a, b)
+
+
+operator(
+    "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1)",
+    _diag_embed,
+    derivatives={"self": lambda g, offset, dim1, dim2, F: F.diagonal(g, offset, dim1, dim2)},
+    doc="Return matrices of zeros with the last dimension on a diagonal.",
+    samples=lambda make: [((make(3),), {}), ((make(2, 3), 1), {}), ((make(2, 3), -1, 0, 2), {})],
+)
+
+
+@public
+def diag(self: Any, diagonal: int = 0) -> Any:
+    """Return the diagonal of a matrix, or the matrix with a vector on its diagonal."""
+    if self._array.ndim == 1:
+        return OPERATORS["diag_embed"].function(self, diagonal)
+    if self._array.ndim != 2:
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {self._array.ndim}D")
+    return OPERATORS["diagonal_copy"].function(self, diagonal)
+
+
+@public
+def diagflat(self: Any, offset: int = 0) -> Any:
+    """Return the matrix with all elements on a diagonal."""
+    return OPERATORS["diag_embed"].function(self.reshape(-1), offset)
+
+
+def _trace(xp: Any, self: Any) -> Any:
+    if self.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
+    return self.trace(dtype="int64" if self.dtype.kind in "iub" else self.dtype)
+
+
+operator(
+    "trace(Tensor self)",
+    _trace,
+    derivatives={
+        "self": lambda g, self_shape, F: F.diagonal_backward(
+            F.broadcast_to(g, (min(self_shape),)), self_shape, 0, 0, 1
+        ),
+    },
+    doc="Add the elements on the diagonal of a matrix.",
+    samples=lambda make: [((make(3, 3),), {}), ((make(2, 4),), {})],
+)
+
+# --- triangles --------------------------------------------------------------------------------------------------------
+
+
+def _triangle(name: str) -> Any:
+    def forward(xp: Any, self: Any, diagonal: int = 0) -> Any:
+        if self.ndim < 2:
+            raise RuntimeError(
+                f"{name}: input tensor must have at least 2 dimensions\nIts shape is {list(self.shape)}."
+            )
+        return getattr(xp, name)(self, diagonal)
+
+    return forward
+
+
+operator(
+    "tril(Tensor self, int diagonal=0)",
+    _triangle("tril"),
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, diagonal, F: F.tril(g, diagonal)},
+    doc="Return the lower triangle of matrices; the rest is 0.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(2, 3, 3), -1), {})],
+)
+operator(
+    "triu(Tensor self, int diagonal=0)",
+    _triangle("triu"),
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, diagonal, F: F.triu(g, diagonal)},
+    doc="Return the upper triangle of matrices; the rest is 0.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(2, 3, 3), 1), {})],
+)
+
+
+@public(method=True)
+def outer(self: Any, vec2: Any) -> Any:
+    """Return the outer product of two vectors."""
+    for position, vector in enumerate((self, vec2), 1):
+        if vector._array.ndim != 1:
+            raise RuntimeError(
+                f"outer: Expected 1-D argument {'self' if position == 1 else 'vec2'}, but got {vector._array.ndim}-D"
+            )
+    return METHODS["mul"](self.reshape(self.numel(), 1), vec2)
