@@ -14,20 +14,19 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
 from ..runtime import device, events, state
+from ..runtime.dtype import BY_NUMPY
+from ..runtime.errors import SavedTensorFreedError
 from ..runtime.graph import (
     RELEASED,
     InputMetadata,
     Node,
     NodeExtra,
-    PackedTensor,
     SavedResult,
     SavedTensor,
     check_version,
     pack_slot,
     unpack,
 )
-from ..runtime.dtype import BY_NUMPY
-from ..runtime.errors import SavedTensorFreedError
 from ..runtime.ops import general
 from ..runtime.tensor import Tensor
 from ..runtime.views import check_view, edge_of, rebase
@@ -45,8 +44,6 @@ SAVED = "saved_tensors"
 
 class FunctionCtx:
     """What ``ctx`` offers to the forward of a :class:`Function`."""
-
-    __slots__ = ()
 
     to_save: tuple[Any, ...] | None
     saved_for_forward: tuple[Any, ...] | None
@@ -141,9 +138,9 @@ class FunctionNode(Node, FunctionCtx):
     multi: Any = property(lambda node: True)
     saved_names = (SAVED,)
 
-    edges = _owned_slot("edges")  # type: ignore[assignment]
-    seq = _owned_slot("seq")  # type: ignore[assignment]
-    extra = _owned_slot("extra")  # type: ignore[assignment]
+    edges = _owned_slot("edges")
+    seq = _owned_slot("seq")
+    extra = _owned_slot("extra")
 
     _forward_cls: type[Function]
 
@@ -180,7 +177,7 @@ class FunctionNode(Node, FunctionCtx):
         values = self.s_saved_tensors
         if values is RELEASED:
             raise SavedTensorFreedError(self)
-        found = []
+        found: list[Tensor | None] = []
         for index, value in enumerate(values):
             if isinstance(value, Tensor):
                 counter = value._vc
@@ -213,12 +210,14 @@ class FunctionNode(Node, FunctionCtx):
         return tuple(SavedTensor(self, SAVED, index) for index in range(len(self.s_saved_tensors)))
 
     def release(self) -> None:
+        """Let go of the saved tensors."""
         if self.s_saved_tensors:
             self.s_saved_tensors = RELEASED
 
     maybe_clear_saved_tensors = release
 
     def output_specs(self) -> list[tuple[tuple[int, ...], Any]]:
+        """Return (shape, NumPy dtype) of each output; a scalar of no dtype for what is no tensor."""
         return [((), None) if spec is None else spec for spec in self._outputs]
 
     @property
@@ -229,12 +228,14 @@ class FunctionNode(Node, FunctionCtx):
     # --- backward ---
 
     def apply(self, grads: Any) -> Any:
+        """Run backward on bare arrays: a list of one per output, or the one of a single output."""
         if type(grads) is not list:
             grads = [grads] if grads is not None else [None] * len(self._outputs)
         results = self._run_backward([g if g is None else _wrap(g) for g in grads])
         return [r if r is None else r._array for r in results]
 
     def apply_graph(self, grads: Any) -> Any:
+        """Run backward on tensors, recorded."""
         if type(grads) is not list:
             grads = [grads] if grads is not None else [None] * len(self._outputs)
         return self._run_backward(list(grads))
@@ -337,7 +338,7 @@ def begin(node: FunctionNode, args: Iterable[Any]) -> bool:
 def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) -> Any:
     """Hang the outputs of forward on `node`, save what it asked to save, and return them."""
     outputs = list(raw) if isinstance(raw, tuple) else [raw]
-    specs = []
+    specs: list[Any] = []
     for output in outputs:
         if isinstance(output, Tensor):
             array = output._array
@@ -563,6 +564,7 @@ class Function(FunctionNode, metaclass=FunctionMeta):
     boxed_grads_call = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Return an instance in the style of PyTorch 0.1; functions with static methods need none."""
         from .legacy import new_instance
 
         return new_instance(cls)
@@ -601,13 +603,13 @@ class Function(FunctionNode, metaclass=FunctionMeta):
         )
 
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward on `args` and record it as one node."""
         separate = cls.setup_context is not _NO_SETUP
         if kwargs or separate:
             args, kwargs = _bound(cls, args, kwargs, separate)
         inputs = (*args, *kwargs.values()) if kwargs else args
-        node = _new(cls._backward_cls)
+        node: FunctionNode = _new(cls._backward_cls)
         recorded = begin(node, inputs)
         before = modes.grad_enabled
         modes.grad_enabled = False
@@ -622,6 +624,7 @@ class Function(FunctionNode, metaclass=FunctionMeta):
             modes.grad_enabled = before
 
     def __call__(self, *inputs: Any) -> Any:
+        """Run forward of an instance in the style of PyTorch 0.1."""
         from .legacy import call_instance
 
         return call_instance(self, inputs)
@@ -661,6 +664,7 @@ class DelayedError(Node):
     __slots__ = ("message",)
 
     node_name = "DelayedError"
+    message: str
 
     def apply(self, grad: Any) -> NoReturn:
         raise RuntimeError(self.message)

@@ -370,7 +370,7 @@ class Normal(StochasticFunction):
         drawn, means, stddevs = self.saved_tensors
         distance = means - drawn
         if self.stddev is not None:
-            return (distance * (reward / (self.stddev**2 + EPSILON)), *(None,) * (self.num_inputs - 1))
+            return (distance * (reward / (self.stddev**2 + EPSILON)), *(None,) * (len(self._is_tensor) - 1))
         variance = stddevs * stddevs
         of_means = distance / (variance + EPSILON) * reward
         of_stddevs = (variance - distance * distance) / (variance * stddevs + EPSILON) * reward

@@ -133,7 +133,7 @@ class Sanitizer:
         self._add(modified(error, read, leaves, reached=True), error)
         # The other nodes of this backward that would have failed too, had it come so far.
         for node in nodes:
-            if task._runs(node):
+            if task.runs(node):
                 for saved in node.saved_tensors_info():
                     other = None if (saved.node, saved.name) == (error.node, error.saved_name) else saved.violation()
                     if other is not None:

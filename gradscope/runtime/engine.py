@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from threading import get_ident
@@ -139,7 +140,8 @@ class GraphTask:
                     stack.append(parent)
         return needed
 
-    def _runs(self, node: Node) -> bool:
+    def runs(self, node: Node) -> bool:
+        """Whether `node` is to run (and not only to be captured, or passed over)."""
         return self._needed is None or node in self._needed
 
     # --- gradients on their way ---
@@ -302,7 +304,7 @@ class GraphTask:
             grads = self._as_tensors(grad if node.multi else [grad])
             grads = self._tensor_hooks(node, grads)
             self._capture(node, grads)
-            if not self._runs(node):
+            if not self.runs(node):
                 return (None,) * len(node.edges)
             grads = self._prehooks(node, grads)
             grads, skip = self._announce_entry(node, grads)
@@ -519,7 +521,10 @@ def check_hook_result(hook: Callable[..., Any], result: Any, grad: Any) -> None:
     """Raise when a hook returned something that cannot stand for the gradient it was given."""
     name = hook_name(hook)
     if not hasattr(result, "_array"):
-        raise TypeError(f"hook '{name}' has changed the type of value (was Tensor got {type(result).__name__})")
+        raise TypeError(
+            f"expected Variable, but hook returned '{type(result).__name__}'\n"
+            f"It is hook '{name}': return a tensor, or None to leave the gradient as it is."
+        )
     if grad is None:
         return
     if result._array.shape != grad._array.shape:
@@ -628,6 +633,14 @@ def backward(
     SavedTensorModifiedError
         When a saved tensor has been written in place.
     """
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+            "after use to break the cycle and avoid the leak.",
+            stacklevel=2,
+        )
     if (
         grad_tensors is None
         and grad_variables is None

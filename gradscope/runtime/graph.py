@@ -447,7 +447,7 @@ def _modified_error(
     node: Node, name: str, index: int | None, current: int, expected: int, counter: Any, tensor: Any
 ) -> SavedTensorModifiedError:
     saved = SavedTensor(node, name, index)
-    producer, nr = (node, 0) if saved.is_output else (None, 0)
+    producer, nr = (node, saved._value().nr) if saved.is_output else (None, 0)
     if tensor is not None:
         # Not grad_fn, which would make the edge of a stale view anew, or raise where that is not allowed.
         edge = tensor._edge if tensor._view is None else tensor._view.edge

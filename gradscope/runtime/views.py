@@ -55,7 +55,8 @@ def edge_of(tensor: Tensor) -> Edge | None:
     edge = tensor._edge if view is None else current_view_edge(tensor, view)
     if edge is not None:
         return edge
-    return accumulate_edge(tensor) if tensor.requires_grad else None
+    # A view asked for gradients after it was made may require grad only through its base: it leads nowhere then.
+    return accumulate_edge(tensor) if tensor._flags & state.GRAD else None
 
 
 def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:

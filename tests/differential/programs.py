@@ -228,6 +228,7 @@ FRAGMENTS = (
     ("output with shape", "shape"),
     ("The expanded size of the tensor", "shape"),
     ("shapes cannot be multiplied", "shape"),
+    ("size mismatch", "shape"),
     ("can't be cast to the desired output type", "cast"),
 )
 
@@ -397,8 +398,11 @@ class Machine:
         result = self._call(method, tensor)
         return None if method.endswith("_") else result
 
-    def _do_requires_grad_(self, out: str, tensor: Any, value: bool) -> None:
+    def _do_requires_grad_(self, out: str, tensor: Any, value: bool) -> Any:
+        if any(other._base is tensor for other in self.tensors.values()):
+            return SKIPPED  # what was a view of it before requires grad then, but leads nowhere
         self._call("requires_grad_", tensor, value)
+        return None
 
     def _do_data(self, out: str, tensor: Any) -> Any:
         self.text = f"{self.name(tensor)}.data"
@@ -646,9 +650,9 @@ def view_arguments(method: str, shape: tuple[int, ...], i: int, j: int) -> tuple
         return (orders[j % len(orders)],)
     if method in ("view", "reshape"):
         shapes = [(-1,), (1, -1), (count, 1), shape[::-1], (2, -1), (3, -1)]
-        return shapes[i]
+        return (shapes[i],)
     if method == "expand":
-        return [(2, *shape), tuple(2 if s == 1 else s for s in shape), (-1,) * ndim][j % 3]
+        return ([(2, *shape), tuple(2 if s == 1 else s for s in shape), (-1,) * ndim][j % 3],)
     if method == "unsqueeze":
         return (i % (ndim + 1),)
     if method == "squeeze":

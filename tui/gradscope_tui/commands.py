@@ -1,152 +1,109 @@
-"""The command line of the app: the same verbs as in line mode."""
+"""The command line of the app: the verbs of line mode, answered in the log pane."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gradscope_tui.actions import ACTIONS, action_for_verb
-from gradscope_tui.messages import CommandAnswered
+from gradscope.inspect.render import graph_text, list_text, node_text
+from gradscope.inspect.verbs import UsageError, find_verb
 from gradscope_tui.session import is_paused
+from gradscope_tui.threads import on_thread
 
 if TYPE_CHECKING:
     from gradscope_tui.app import GradscopeApp
 
-__all__ = ["CommandError", "add_breakpoint", "edit_gradient", "run_command"]
+__all__ = ["run_command"]
+
+_SCREENFUL = 30
+"""Nodes that ``list`` prints around the current one."""
 
 
-class CommandError(Exception):
-    """A command that cannot be carried out; its text says why and what to do."""
-
-
-async def run_command(app: GradscopeApp, text: str) -> None:
-    """Carry out one command.
+async def run_command(app: GradscopeApp, line: str) -> None:
+    """Carry out one command; what it has to say goes to the log.
 
     Parameters
     ----------
     app : GradscopeApp
-        The app; answers are posted to it.
-    text : str
-        A verb, and what it is applied to.
+        The app.
+    line : str
+        A verb of line mode, and what it is applied to.
 
     Raises
     ------
-    CommandError
-        When there is no such verb, or it cannot be applied to that.
+    Exception
+        When there is no such verb, or it cannot be applied to that; the text says why.
     """
-    verb, _, rest = text.strip().partition(" ")
-    rest = rest.strip()
-    action = action_for_verb(verb)
-    if action is None:
-        verbs = " ".join(action.verb for action in ACTIONS if action.verb)
-        raise CommandError(f"no command {verb!r}\nThere are: {verbs}.")
-    match action.id:
+    verb, argument = find_verb(line)
+    session, current = app.session, app.session.current
+    match verb.name:
         case "step":
-            app.action_step(_number(rest or "1", "step takes how many nodes to run"))
-        case "run_to":
-            app.action_run_to(_node(app, rest) if rest else None)
-        case "break" if rest:
-            add_breakpoint(app, rest)
-        case "breakpoints":
-            stops = [f"{b.id} {b.spec}{f' if {b.condition}' if b.condition else ''}" for b in app.session.breakpoints]
-            app.post_message(CommandAnswered("\n".join(stops) or "no breakpoints"))
+            app.action_step(_number(argument or "1", "COUNT"))
+        case "run-to":
+            app.action_run_to(_number(argument, "NODE"))
+        case "into" | "out" | "continue" | "next-backward" | "quit" | "help":
+            await app.run_action(verb.name.replace("-", "_"))
+        case "abort":
+            session.abort()
+        case "break" | "tbreak" if argument:
+            added = session.add_breakpoint(argument, temporary=verb.name == "tbreak")
+            app.log_answer(f"breakpoint {added.id}: {added}")
+        case "break" | "breakpoints":
             app.action_pane(4)
         case "delete":
-            _delete(app, _number(rest, "delete takes the number of a breakpoint"))
-        case "print":
-            await _print(app, rest)
-        case "edit":
-            await edit_gradient(app, rest)
+            session.remove_breakpoint(_number(argument, "NUMBER"))
+        case "print" | "eval" if argument:
+            app.log_answer(await on_thread(lambda: session.evaluate_text(argument)))
+        case "print" | "node":
+            index = _number(argument, "NUMBER") if argument else current
+            record = await on_thread(lambda: session.inspect(index))
+            app.show_node(index)
+            app.log_answer(node_text(record, session.nodes))
+        case "list":
+            first = max(0, current - _SCREENFUL // 2)
+            bounds = [_number(word, "FROM and TO") for word in argument.replace("all", "").split()] or [first]
+            last = len(session.nodes) if argument == "all" else (bounds[1:] or [bounds[0] + _SCREENFUL])[0] + 1
+            app.log_answer(list_text(session.nodes, 0 if argument == "all" else bounds[0], last))
+        case "graph":
+            app.log_answer(graph_text(session.nodes))
+        case "where":
+            app.log_answer(f"backward {session.task_index} was called at\n{session.where().rstrip()}")
+        case "set":
+            await edit_gradient(app, argument)
         case "zero":
-            slot = _number(rest or "0", "zero takes the number of an incoming gradient")
-            await _set(app, slot, lambda: app.session.zero_grad_slot(slot), "0")
-        case "goto":
-            app.show_node(_node(app, rest))
-        case _ if rest:
-            raise CommandError(f"{verb} takes nothing after it, got {rest!r}")
-        case _:
-            await app.run_action(action.id)
-
-
-def add_breakpoint(app: GradscopeApp, text: str) -> None:
-    """Set a breakpoint written as ``SPEC [if CONDITION]``.
-
-    Raises
-    ------
-    CommandError
-        When the session does not understand it.
-    """
-    spec, _, condition = text.partition(" if ")
-    try:
-        stop = app.session.add_breakpoint(spec.strip(), condition=condition.strip() or None)
-    except (ValueError, SyntaxError, LookupError) as error:
-        raise CommandError(str(error)) from error
-    app.post_message(CommandAnswered(f"breakpoint {stop.id} at {text}"))
+            slot = _number(argument or "0", "SLOT")
+            await _change(app, slot, lambda: session.zero_grad_slot(slot), "0")
+        case "scale":
+            slot, text = _slot(argument)
+            factor = float(text)
+            await _change(app, slot, lambda: session.scale_grad(slot, factor), f"itself × {factor:g}")
+        case name:
+            raise UsageError(f"{name} works in line mode only")
     app.refresh_session()
 
 
-async def edit_gradient(app: GradscopeApp, text: str) -> None:
-    """Replace an incoming gradient; `text` is ``[SLOT] EXPRESSION``.
-
-    Raises
-    ------
-    CommandError
-        When there is no such slot, or the expression fails.
-    """
-    first, _, rest = text.partition(" ")
-    slot, expression = (int(first), rest.strip()) if first.isdecimal() and rest.strip() else (0, text)
-    if not expression:
-        raise CommandError("set takes [SLOT] EXPRESSION, such as: set 0 grad * 0.5")
-    await _set(app, slot, lambda: app.session.set_grad(slot, app.session.evaluate(expression)), expression)
+async def edit_gradient(app: GradscopeApp, argument: str) -> None:
+    """Replace a gradient of the paused node; `argument` is ``[SLOT] EXPRESSION``."""
+    slot, expression = _slot(argument)
+    await _change(app, slot, lambda: app.session.set_grad(slot, expression), expression)
 
 
-async def _set(app: GradscopeApp, slot: int, change: Callable[[], None], what: str) -> None:
-    _require_pause(app)
-    await _on_thread(change)
-    app.post_message(CommandAnswered(f"grad_outputs[{slot}] = {what}"))
-    app.refresh_session()
+async def _change(app: GradscopeApp, slot: int, change: Callable[[], None], what: str) -> None:
+    state = app.session.state
+    if not is_paused(state):
+        raise UsageError(f"the session is {state}: a gradient can be changed only where it has stopped")
+    await on_thread(change)
+    side = "outgoing" if state == "paused after" else "incoming"
+    app.log_answer(f"{side} gradient {slot} is now {what}")
 
 
-async def _print(app: GradscopeApp, expression: str) -> None:
-    """Evaluate an expression on the paused thread; without one, go to the paused node and its inspector."""
-    if not expression:
-        app.action_here()
-        app.action_pane(2)
-        return
-    _require_pause(app)
-    text = await _on_thread(lambda: repr(app.session.evaluate(expression)))
-    app.post_message(CommandAnswered(f"{expression} = {text}"))
+def _slot(argument: str) -> tuple[int, str]:
+    """Take apart ``[SLOT] REST``; a single word is the rest, of slot 0."""
+    head, _, rest = argument.partition(" ")
+    return (int(head), rest.strip()) if rest.strip() and head.isdecimal() else (0, argument)
 
 
-def _delete(app: GradscopeApp, number: int) -> None:
-    if number not in {stop.id for stop in app.session.breakpoints}:
-        raise CommandError(f"there is no breakpoint {number}")
-    app.session.remove_breakpoint(number)
-    app.refresh_session()
-
-
-def _require_pause(app: GradscopeApp) -> None:
-    if not is_paused(app.session.state):
-        raise CommandError(f"the session is {app.session.state}: a gradient can only be looked at where it has stopped")
-
-
-async def _on_thread(work: Callable[[], Any]) -> Any:
-    """Let another thread wait for the program's thread, so that the screen stays alive."""
-    try:
-        return await asyncio.to_thread(work)
-    except Exception as error:
-        raise CommandError(f"{type(error).__name__}: {error}") from error
-
-
-def _number(text: str, usage: str) -> int:
-    if not text.isdecimal():
-        raise CommandError(f"{usage}, got {text!r}")
-    return int(text)
-
-
-def _node(app: GradscopeApp, text: str) -> int:
-    index = _number(text.removeprefix("#"), "this takes the number of a node")
-    if index >= len(app.session.nodes):
-        raise CommandError(f"there is no node {index}: this backward has nodes 0 to {len(app.session.nodes) - 1}")
-    return index
+def _number(text: str, name: str) -> int:
+    if not text.removeprefix("#").isdecimal():
+        raise UsageError(f"{name} is a number, got {text!r}")
+    return int(text.removeprefix("#"))

@@ -1,10 +1,10 @@
-"""What other threads, and the tasks of the command line, tell the app."""
+"""What other threads tell the app."""
 
 from __future__ import annotations
 
 from textual.message import Message
 
-__all__ = ["CommandAnswered", "SessionChanged"]
+__all__ = ["SessionChanged"]
 
 
 class SessionChanged(Message):
@@ -12,20 +12,3 @@ class SessionChanged(Message):
 
     Many changes may be told by one message: whoever gets it reads the session itself.
     """
-
-
-class CommandAnswered(Message):
-    """A command has an answer.
-
-    Parameters
-    ----------
-    text : str
-        The answer.
-    failed : bool
-        Whether it is an error.
-    """
-
-    def __init__(self, text: str, *, failed: bool = False) -> None:
-        super().__init__()
-        self.text = text
-        self.failed = failed

@@ -12,10 +12,21 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from gradscope.inspect.verbs import VERBS
 from gradscope_tui.actions import ACTIONS
 from gradscope_tui.widgets.states import NODE_STATES
 
 __all__ = ["ConfirmQuit", "HelpScreen"]
+
+
+def _table(rows: list[tuple[str, str]], width: int) -> Table:
+    """Return a table of two columns, the first of which is `width` cells wide."""
+    table = Table(box=None, padding=(0, 1), show_header=False, expand=True)
+    table.add_column(width=width, style="bold")
+    table.add_column(ratio=1)
+    for left, right in rows:
+        table.add_row(Text(left), Text(right))
+    return table
 
 
 class HelpScreen(ModalScreen[None]):
@@ -35,14 +46,10 @@ class HelpScreen(ModalScreen[None]):
             box.border_title = "Help"
             box.border_subtitle = "j k scroll · Esc closes"
             for group, actions in groupby(ACTIONS, lambda action: action.group):
-                table = Table(box=None, padding=(0, 1), show_header=False, expand=True)
-                table.add_column(no_wrap=True, width=14, style="bold")
-                table.add_column(ratio=1)
-                for action in actions:
-                    command = f"  (:{action.verb}{' ' + action.usage if action.usage else ''})" if action.verb else ""
-                    table.add_row(Text(action.key_help), Text.assemble(action.help, (command, "dim")))
                 yield Static(Text(group), classes="help--group")
-                yield Static(table)
+                yield Static(_table([(action.shown, action.help) for action in actions], 10))
+            yield Static(Text("Commands, after : or in line mode"), classes="help--group")
+            yield Static(_table([(f"{', '.join(v.names)} {v.usage}".rstrip(), v.help) for v in VERBS], 36))
             states = "   ".join(f"{glyph} {word}" for glyph, word, _ in NODE_STATES.values())
             yield Static(Text("Signs"), classes="help--group")
             yield Static(

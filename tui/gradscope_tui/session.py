@@ -34,7 +34,11 @@ class Breakpoint(Protocol):
     def hits(self) -> int:
         """How often it has stopped the program."""
 
-    def matches(self, node: NodeRecord) -> bool:
+    @property
+    def enabled(self) -> bool:
+        """Whether it stops the program at all."""
+
+    def matches(self, candidate: NodeRecord, /) -> bool:
         """Say whether it lies on a node."""
 
 
@@ -66,11 +70,14 @@ class Session(Protocol):
 
     @property
     def output(self) -> Sequence[str]:
-        """What the program has printed, line by line."""
+        """What the program has printed so far, line by line."""
 
     @property
     def breakpoints(self) -> Sequence[Breakpoint]:
         """The breakpoints."""
+
+    def start(self) -> None:
+        """Start the program, and stop at the first node of its first backward."""
 
     def step(self, n: int = 1) -> None:
         """Run `n` nodes."""
@@ -86,6 +93,9 @@ class Session(Protocol):
 
     def run_to(self, index: int) -> None:
         """Run until a node is about to run."""
+
+    def next_backward(self) -> None:
+        """Run to the first node of the next backward."""
 
     def pause(self) -> None:
         """Stop before the next node."""
@@ -103,19 +113,25 @@ class Session(Protocol):
         """Remove a breakpoint."""
 
     def inspect(self, index: int) -> NodeRecord:
-        """Return all that is known about a node."""
+        """Return all that is known about a node. Blocks until the program has answered."""
 
     def set_grad(self, slot: int, value: Any) -> None:
-        """Replace an incoming gradient of the paused node."""
+        """Replace a gradient of the paused node; a string is an expression. Blocks until the program has answered."""
 
     def zero_grad_slot(self, slot: int) -> None:
-        """Set an incoming gradient of the paused node to zero."""
+        """Set a gradient of the paused node to zero. Blocks until the program has answered."""
 
-    def evaluate(self, expression: str) -> Any:
-        """Evaluate an expression on the paused thread of the program."""
+    def scale_grad(self, slot: int, factor: float) -> None:
+        """Multiply a gradient of the paused node. Blocks until the program has answered."""
 
-    def add_listener(self, listener: Callable[[DebuggerEvent], None]) -> Any:
-        """Call `listener`, on whatever thread it happens, when something has changed."""
+    def evaluate_text(self, expression: str) -> str:
+        """Evaluate an expression on the paused thread of the program. Blocks until the program has answered."""
+
+    def where(self) -> str:
+        """Return the lines of the program that led to this backward."""
+
+    def add_listener(self, callback: Callable[[DebuggerEvent], None]) -> Callable[[], None]:
+        """Call `callback`, on whatever thread it happens, when something has changed; return what ends that."""
 
 
 def is_paused(state: str) -> bool:

@@ -114,7 +114,7 @@ class NativeAdapter:
 
     def task_runs(self, task: Any, node: Node) -> bool:
         """Whether a backward will run `node`."""
-        return task._runs(node)
+        return task.runs(node)
 
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array."""

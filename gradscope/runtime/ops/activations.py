@@ -43,7 +43,10 @@ def _threshold_backward(xp: Any, grad_output: Any, self: Any, threshold: Any) ->
 operator(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)",
     _threshold_backward,
-    derivatives={"grad_output": lambda g, self, threshold, F: F.threshold_backward(g, self, threshold)},
+    derivatives={
+        "grad_output": lambda g, self, threshold, F: F.threshold_backward(g, self, threshold),
+        "self": lambda g, F: F.zeros_like(g),
+    },
     method=False,
     public_name=False,
     doc="Pass the gradient where `self` exceeds the threshold (or is NaN).",

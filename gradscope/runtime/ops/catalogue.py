@@ -6,6 +6,7 @@ from .. import creation, random
 from ..tensor import finish_class
 from . import (
     activations,
+    comparisons,
     complexes,
     copies,
     gathers,
@@ -33,6 +34,7 @@ FAMILIES = (
     indexing,
     gathers,
     selection,
+    comparisons,
     reductions,
     rearrangements,
     statistics,

@@ -137,14 +137,14 @@ def _batched(self: Any, other: Any) -> Any:
     if len(right) == 2:
         # A batch against one matrix is one large product.
         flat = METHODS["reshape"](self, -1, left[-1]) if self._array.size else METHODS["reshape"](self, 0, left[-1])
-        return METHODS["mm"](flat, other).reshape(*left[:-1], right[-1])
+        return OPERATORS["unsafe_view"].function(METHODS["mm"](flat, other), (*left[:-1], right[-1]))
     batch = broadcast_shapes(left[:-2], right[:-2])
     count = 1
     for size in batch:
         count *= size
     a = METHODS["expand"](self, *batch, *left[-2:]).reshape(count, *left[-2:])
     b = METHODS["expand"](other, *batch, *right[-2:]).reshape(count, *right[-2:])
-    return METHODS["bmm"](a, b).reshape(*batch, left[-2], right[-1])
+    return OPERATORS["unsafe_view"].function(METHODS["bmm"](a, b), (*batch, left[-2], right[-1]))
 
 
 METHODS["__matmul__"] = matmul

@@ -62,7 +62,11 @@ operator(
     _roll,
     derivatives={"self": lambda g, shifts, dims, F: F.roll(g, tuple(-shift for shift in _tuple(shifts)), dims)},
     doc="Move elements along dimensions; what leaves at one end enters at the other.",
-    samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3), 1, 1), {}), ((make(2, 3), (1, -2), (0, 1)), {})],
+    samples=lambda make: [
+        ((make(2, 3), (1,)), {}),
+        ((make(2, 3), (1,), (1,)), {}),
+        ((make(2, 3), (1, -2), (0, 1)), {}),
+    ],
 )
 
 # --- repetitions ------------------------------------------------------------------------------------------------------

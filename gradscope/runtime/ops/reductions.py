@@ -62,6 +62,7 @@ def sum(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None)
 
 
 def count_of(shape: Any, dim: Any) -> int:
+    """Return how many elements of an array of `shape` a reduction over `dim` brings together."""
     count = 1
     for axis in axes_of(dim, len(shape)):
         count *= shape[axis]
@@ -295,13 +296,13 @@ def _extreme(name: str, self: Any, dim: Any, keepdim: bool, other: Any) -> Any:
 
 @public
 def max(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """Return the largest element, those along `dim` with their indices, or (given a tensor) the elementwise maximum."""
+    """Return the largest element, those along `dim` with indices, or (given a tensor) the elementwise maximum."""
     return _extreme("max", self, dim, keepdim, other)
 
 
 @public
 def min(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """Return the smallest element, those along `dim` with their indices, or (given a tensor) the elementwise minimum."""
+    """Return the smallest element, those along `dim` with indices, or (given a tensor) the elementwise minimum."""
     return _extreme("min", self, dim, keepdim, other)
 
 

@@ -110,7 +110,7 @@ def reshape(self: Any, *shape: Any) -> Any:
     wanted = full_shape(sizes_of(shape), self._array.size)
     if _viewable(self._array, wanted):
         return OPERATORS["view.size"].function(self, wanted)
-    return OPERATORS["view.size"].function(self.clone(memory_format="contiguous"), wanted)
+    return OPERATORS["unsafe_view"].function(self.clone(memory_format="contiguous"), wanted)
 
 
 @public(function_too=False)
@@ -454,6 +454,8 @@ operator("slice_backward(Tensor self, int[] size, int dim, int? start, int? end,
 @public
 def narrow(self: Any, dim: int, start: int, length: int) -> Any:
     """View `length` indices of dimension `dim` from `start`."""
+    if self._array.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.\nGive it a dimension: tensor.reshape(1).")
     axis = axis_of(dim, self._array.ndim)
     size = self._array.shape[axis]
     if not -size <= start <= size:

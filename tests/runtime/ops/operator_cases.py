@@ -55,7 +55,7 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "split.size": lambda t, x, size, dim=0: x.split(size, dim),
     "split.sizes": lambda t, x, sizes, dim=0: x.split(sizes, dim),
     "squeeze.all": lambda t, x: x.squeeze(),
-    "to.dtype": lambda t, x, kind: x.to(kind),
+    "to.dtype": lambda t, x, kind: t.ops.aten._to_copy(x, dtype=kind),
     "transfer": lambda t, x, where, where_from: x.clone(),
     "view.dtype": lambda t, x, kind: x.view(kind),
     "view.size": lambda t, x, size: x.view(size),

@@ -215,7 +215,7 @@ def check_saved(op: Operator) -> None:
             seen = True
             entry = entries[0]
             assert entry.saved_version == entry.current_version == 0
-            written = outputs[0] if entry.is_output else getattr(node, "s_" + name)
+            written = outputs[entry._value().nr] if entry.is_output else getattr(node, "s_" + name)
             written = written[0] if isinstance(written, list) else written
             written.detach().copy_(written.detach().clone())
             with pytest.raises(SavedTensorModifiedError, match="modified by an inplace operation") as caught:

@@ -68,7 +68,7 @@ def chosen_keys(width: int) -> list[Action]:
 
 
 def _key(action: Action) -> str:
-    return action.key_help.split(",")[0]
+    return action.shown.split(",")[0]
 
 
 def _width(action: Action) -> int:

@@ -1,0 +1,148 @@
+"""The networkx model of a backward graph."""
+
+import gc
+import weakref
+
+import networkx
+import pytest
+
+import gradscope as gs
+import gradscope.inspect as gi
+from gradscope.runtime import events
+
+
+def model():
+    return gs.nn.Sequential(gs.nn.Linear(3, 4), gs.nn.ReLU(), gs.nn.Linear(4, 2))
+
+
+def test_nodes_edges_and_names():
+    net = model()
+    x = gs.ones(5, 3)
+    loss = net(x).sum()
+    graph = gi.graph(loss, params=net)
+    assert isinstance(graph, networkx.MultiDiGraph)
+    assert [(d["operator"], d["parameter"]) for _, d in graph.nodes(data=True)] == [
+        ("Sum", ""),
+        ("Addmm", ""),
+        ("AccumulateGrad", "2.weight"),
+        ("AccumulateGrad", "2.bias"),
+        ("Relu", ""),
+        ("Addmm", ""),
+        ("AccumulateGrad", "0.weight"),
+        ("AccumulateGrad", "0.bias"),
+    ]
+    (root,) = graph.graph["roots"]
+    assert graph.nodes[root]["name"] == loss.grad_fn.name()
+    assert [graph.nodes[k]["index"] for k in gi.execution_order(graph)] == list(range(8))
+    (addmm,) = graph.successors(root)
+    assert graph.nodes[addmm]["outputs"][0].shape == (5, 2)
+    saved = {s.name: s for s in graph.nodes[addmm]["saved"]}
+    assert {s.shape for s in saved.values()} == {(5, 4), (2, 4)}
+    assert all(s.state == "ok" and s.saved_version == s.current_version for s in saved.values())
+    assert networkx.is_directed_acyclic_graph(graph)
+
+
+def test_edges_carry_output_and_input_numbers():
+    a = gs.ones(2, requires_grad=True)
+    first, second = (a * 2).unbind()
+    graph = gi.graph(first * second)
+    unbind = next(k for k, d in graph.nodes(data=True) if d["operator"] == "Unbind")
+    into = sorted((d["output_nr"], d["input_nr"]) for _, _, d in graph.in_edges(unbind, data=True))
+    assert into == [(0, 0), (1, 1)]
+    assert len(graph.nodes[unbind]["outputs"]) == 2
+
+
+def test_params_in_every_form():
+    w = gs.ones(2, requires_grad=True)
+    for params in ({"w": w}, [("w", w)], iter([("w", w)])):
+        names = [d["parameter"] for _, d in gi.graph((w * 2).sum(), params=params).nodes(data=True)]
+        assert names == ["", "", "w"]
+    with pytest.raises(TypeError, match="pairs of"):
+        gi.graph((w * 2).sum(), params=[w])
+
+
+def test_track_notes_modules_and_lines():
+    net = model()
+    with gi.track():
+        loss = net(gs.ones(1, 3)).sum()
+    (root, *rest) = gi.graph(loss, params=net).nodes(data=True)
+    assert root[1]["location"].filename == __file__
+    assert root[1]["location"].source == "loss = net(gs.ones(1, 3)).sum()"
+    assert [d["module"] for _, d in rest] == ["2", "2", "2", "1", "0", "0", "0"]
+
+
+def test_several_losses():
+    a, b = gs.ones(2, requires_grad=True), gs.ones(2, requires_grad=True)
+    graph = gi.graph([a.sum(), b.sum()])
+    assert len(graph.graph["roots"]) == 2
+    assert len(graph) == 4
+
+
+def test_keys_are_the_same_each_time():
+    loss = (gs.ones(2, requires_grad=True) * 2).sum()
+    assert list(gi.graph(loss)) == list(gi.graph(loss))
+
+
+def test_a_leaf_is_a_graph_of_one_node():
+    graph = gi.graph(gs.ones((), requires_grad=True))
+    assert [d["name"] for _, d in graph.nodes(data=True)] == ["AccumulateGrad"]
+
+
+def test_modified_and_released_tensors_are_told():
+    x = gs.ones(2, requires_grad=True)
+    y = x.exp()
+    z = y.sum()
+    with gs.no_grad():
+        y.mul_(2)
+    exp = next(d for _, d in gi.graph(z).nodes(data=True) if d["operator"] == "Exp")
+    assert [(s.state, s.saved_version, s.current_version) for s in exp["saved"]] == [("modified", 0, 1)]
+    w = (x * x).sum()
+    w.backward()
+    mul = next(d for _, d in gi.graph(w).nodes(data=True) if d["operator"] == "Mul")
+    assert {s.state for s in mul["saved"]} == {"released"}
+
+
+def test_the_model_keeps_nothing_alive():
+    x = gs.ones(2, requires_grad=True)
+    y = x * 2
+    graph, node, tensor = gi.graph(y.sum()), weakref.ref(y.grad_fn), weakref.ref(x)
+    gc.disable()
+    try:
+        del y, x
+        assert (node(), tensor()) == (None, None)
+    finally:
+        gc.enable()
+    assert len(graph) == 3
+
+
+def test_what_is_no_loss():
+    with pytest.raises(TypeError, match="graph\\(\\) takes a tensor"):
+        gi.graph(3)
+    with pytest.raises(RuntimeError, match=r"shape \(2\) does not require grad"):
+        gi.graph(gs.ones(2))
+
+
+def test_execution_order_of_a_part():
+    a = gs.ones(2, requires_grad=True)
+    graph = gi.graph((a * 2 + a.exp()).sum())
+    (root,) = graph.graph["roots"]
+    graph.remove_node(root)
+    assert [graph.nodes[k]["operator"] for k in gi.execution_order(graph)] == ["Add", "Exp", "Mul", "AccumulateGrad"]
+
+
+def test_looking_emits_nothing_and_changes_nothing():
+    x = gs.ones(2, requires_grad=True)
+    loss = (x * x).sum()
+    heard = []
+    with events.subscribe(heard.append, events.TensorUnpacked, events.OperatorRecorded, events.NodeEntered):
+        gi.graph(loss)
+    assert heard == []
+    loss.backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_big_graph_is_modelled_quickly():
+    y = gs.ones((), requires_grad=True)
+    for _ in range(5_000):
+        y = y + 1.0
+    assert len(gi.graph(y)) == 5_001

@@ -1,0 +1,462 @@
+"""Tensor: its attributes, what shares memory and versions, copies, printing, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+
+# --- attributes -------------------------------------------------------------------------------------------------------
+
+LAYOUTS = {
+    "plain": lambda m: m.zeros(2, 3),
+    "0-d": lambda m: m.zeros(()),
+    "empty": lambda m: m.zeros(0, 3),
+    "transposed": lambda m: m.zeros(2, 3).t(),
+    "permuted": lambda m: m.zeros(2, 3, 4).permute(2, 0, 1),
+    "expanded": lambda m: m.zeros(3, 1).expand(3, 4),
+    "narrowed": lambda m: m.zeros(4, 5).narrow(1, 2, 2),
+    "selected": lambda m: m.zeros(4, 5).select(1, 2),
+    "strided": lambda m: m.zeros(6).as_strided((2, 2), (3, 1), 1),
+    "of expanded": lambda m: m.zeros(4).narrow(0, 1, 1).expand(3).narrow(0, 1, 2),
+    "unsqueezed": lambda m: m.zeros(2, 3).t().unsqueeze(1),
+    "complex": lambda m: m.zeros(2, dtype=m.complex64),
+    "int": lambda m: m.zeros(2, dtype=m.int16),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_shape_strides_and_offset_are_pytorchs(torch: Any, layout: str) -> None:
+    ours, theirs = LAYOUTS[layout](gs), LAYOUTS[layout](torch)
+    assert tuple(ours.shape) == tuple(theirs.shape)
+    assert ours.stride() == theirs.stride()
+    assert ours.storage_offset() == theirs.storage_offset()
+    assert ours.is_contiguous() == theirs.is_contiguous()
+    assert (ours.dim(), ours.ndim, ours.numel(), ours.nelement()) == (
+        theirs.dim(),
+        theirs.ndim,
+        theirs.numel(),
+        theirs.nelement(),
+    )
+    assert (ours.element_size(), ours.itemsize, ours.nbytes) == (theirs.element_size(), theirs.itemsize, theirs.nbytes)
+    assert ours.untyped_storage().nbytes() == theirs.untyped_storage().nbytes()
+    assert ours._is_view() == theirs._is_view()
+    assert ours.is_floating_point() == theirs.is_floating_point()
+    assert ours.is_complex() == theirs.is_complex()
+
+
+def test_size_and_stride_of_one_dimension() -> None:
+    x = gs.zeros(2, 3)
+    assert (x.size(), x.size(0), x.size(-1)) == ((2, 3), 2, 3)
+    assert (x.stride(0), x.stride(-1)) == (3, 1)
+    assert x.shape.numel() == 6
+    assert repr(x.shape) == "gradscope.Size([2, 3])"
+    assert len(x) == 2
+
+
+def test_views_share_the_storage_of_their_base() -> None:
+    x = gs.arange(6.0)
+    part = x.narrow(0, 2, 3)
+    assert part.data_ptr() == x.data_ptr() + 2 * x.element_size()
+    assert part.untyped_storage() == x.untyped_storage()
+    assert x.expand(2, 6).untyped_storage().data_ptr() == x.data_ptr()
+    assert x.is_set_to(x.view(6))
+    assert not x.is_set_to(part)
+
+
+def test_a_leaf_and_a_result_say_what_they_are() -> None:
+    x = gs.ones(2, requires_grad=True)
+    y = x * 2
+    assert (x.is_leaf, x.requires_grad, x.grad_fn, x.output_nr) == (True, True, None, 0)
+    assert (y.is_leaf, y.requires_grad, y.grad_fn.name(), y.output_nr) == (False, True, "MulBackward0", 0)
+    assert [p.output_nr for p in x.unbind()] == [0, 1]
+    assert gs.ones(2).is_leaf
+
+
+# --- memory shared, versions shared or not ----------------------------------------------------------------------------
+
+
+def test_detach_shares_memory_and_version_but_no_history() -> None:
+    y = gs.ones(2, requires_grad=True) * 2
+    free = y.detach()
+    assert (free.requires_grad, free.grad_fn, free._is_view()) == (False, None, False)
+    assert free.data_ptr() == y.data_ptr()
+    free.add_(1)
+    assert (y._version, free._version) == (1, 1)
+    assert y.tolist() == [3.0, 3.0]
+
+
+def test_data_shares_memory_but_no_version() -> None:
+    x = gs.ones(2, requires_grad=True)
+    x.data.add_(1)
+    assert (x._version, x.tolist()) == (0, [2.0, 2.0])
+    assert not x.data.requires_grad
+    x.data = gs.zeros(3)
+    assert (x.shape, x.requires_grad, x.is_leaf) == ((3,), True, True)
+    with pytest.raises(TypeError, match="Variable data has to be a tensor, but got list"):
+        x.data = [1.0]
+
+
+def test_versions_count_writes_through_every_alias() -> None:
+    x = gs.zeros(2, 3)
+    view, free = x.t(), x.detach()
+    x.add_(1)
+    view.mul_(2)
+    free.fill_(0)
+    x.select(0, 0).zero_()
+    assert x._version == view._version == free._version == 4
+    assert x.clone()._version == 0
+
+
+def test_a_failed_write_changes_nothing() -> None:
+    x = gs.ones(2)
+    for write in (
+        lambda: x.add_(gs.ones(3)),
+        lambda: x.add_(gs.ones(2, 2)),
+        lambda: x.copy_(gs.ones(3)),
+        lambda: x.mul_(1j),
+    ):
+        with pytest.raises(RuntimeError):
+            write()
+    assert (x.tolist(), x._version) == ([1.0, 1.0], 0)
+
+
+def test_detach_in_place_makes_a_leaf() -> None:
+    y = gs.ones(2, requires_grad=True) * 2
+    assert y.detach_() is y
+    assert (y.requires_grad, y.grad_fn, y.is_leaf) == (False, None, True)
+    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+        gs.ones(2, 2).t().detach_()
+
+
+# --- NumPy, DLPack ----------------------------------------------------------------------------------------------------
+
+
+def test_numpy_shares_memory_both_ways() -> None:
+    array = numpy.arange(3.0)
+    tensor = gs.from_numpy(array)
+    array[0] = 5.0
+    tensor.select(0, 1).fill_(7.0)
+    assert tensor.tolist() == array.tolist() == [5.0, 7.0, 2.0]
+    assert numpy.shares_memory(tensor.numpy(), array)
+    assert numpy.shares_memory(numpy.asarray(tensor), array)
+    assert not numpy.shares_memory(gs.tensor(array).numpy(), array)
+    assert numpy.array(tensor, dtype=numpy.float32).dtype == numpy.float32
+
+
+def test_numpy_of_a_tensor_that_requires_grad_is_refused() -> None:
+    x = gs.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad. Use tensor.detach\(\)"):
+        x.numpy()
+    assert x.detach().numpy().tolist() == x.numpy(force=True).tolist() == [1.0, 1.0]
+
+
+def test_from_numpy_refuses_what_it_cannot_share() -> None:
+    with pytest.raises(TypeError, match=r"expected np.ndarray \(got list\)"):
+        gs.from_numpy([1.0])
+    with pytest.raises(ValueError, match="At least one stride in the given numpy array is negative"):
+        gs.from_numpy(numpy.arange(3.0)[::-1])
+    with pytest.raises(TypeError, match="can't convert np.ndarray of type"):
+        gs.from_numpy(numpy.array(["a"]))
+
+
+def test_dlpack_shares_memory_with_numpy_and_pytorch(torch: Any) -> None:
+    x = gs.arange(3.0)
+    array = numpy.from_dlpack(x)
+    there = torch.from_dlpack(x)
+    back = gs.from_dlpack(torch.arange(4.0))
+    x.add_(1)
+    assert array.tolist() == there.tolist() == [1.0, 2.0, 3.0]
+    assert back.tolist() == [0.0, 1.0, 2.0, 3.0]
+    theirs = torch.zeros(2)
+    ours = gs.from_dlpack(theirs)
+    theirs.add_(2)
+    assert ours.tolist() == [2.0, 2.0]
+
+
+def test_dlpack_refuses_tensors_that_require_grad() -> None:
+    with pytest.raises(BufferError, match="Can't export tensors that require gradient, use tensor.detach"):
+        numpy.from_dlpack(gs.ones(2, requires_grad=True))
+
+
+# --- Python's protocols -----------------------------------------------------------------------------------------------
+
+
+def test_one_element_converts_to_python_numbers() -> None:
+    assert gs.tensor([[2.5]]).item() == 2.5
+    assert float(gs.tensor(2.5)) == 2.5
+    assert int(gs.tensor([3])) == 3
+    assert complex(gs.tensor(1j)) == 1j
+    assert [10, 20, 30][gs.tensor(1)] == 20
+    assert bool(gs.tensor([0.0])) is False
+    assert f"{gs.tensor(1.23456):.2f}" == "1.23"
+    assert gs.tensor([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda x: x.item(), RuntimeError, "a Tensor with 2 elements cannot be converted to Scalar"),
+        (float, RuntimeError, "a Tensor with 2 elements cannot be converted to Scalar"),
+        (bool, RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
+        (lambda x: bool(x.narrow(0, 0, 0)), RuntimeError, "Boolean value of Tensor with no values is ambiguous"),
+        (lambda x: [0][x], TypeError, "only integer tensors of a single element can be converted to an index"),
+        (lambda x: len(x.sum()), TypeError, "len\\(\\) of a 0-d tensor"),
+        (lambda x: iter(x.sum()), TypeError, "iteration over a 0-d tensor"),
+        (lambda x: x @ x.sum(), RuntimeError, "both arguments to matmul need to be at least 1D"),
+        (lambda x: x + "a", TypeError, ""),
+        (lambda x: x + gs.ones(3), RuntimeError, "The size of tensor a \\(2\\) must match the size of tensor b \\(3\\)"),
+        (lambda x: x.view(3), RuntimeError, "shape '\\[3\\]' is invalid for input of size 2"),
+        (lambda x: x.sum(1), IndexError, "Dimension out of range \\(expected to be in range of \\[-1, 0\\], but got 1\\)"),
+        (lambda x: x.long().requires_grad_(), RuntimeError, "only Tensors of floating point and complex dtype"),
+        (lambda x: x.retain_grad(), RuntimeError, "can't retain_grad on Tensor that has requires_grad=False"),
+        (lambda x: x.register_hook(print), RuntimeError, "cannot register a hook on a tensor that doesn't require"),
+        (lambda x: x.backward(), RuntimeError, "element 0 of tensors does not require grad and does not have a grad_fn"),
+        (lambda x: gs.tensor([[1.0], [1.0, 2.0]]), ValueError, "expected sequence"),
+        (lambda x: gs.tensor(["a"]), (TypeError, ValueError), "invalid data type"),
+    ],
+)  # fmt: skip
+def test_wrong_calls_raise_pytorchs_exceptions(use: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        use(gs.tensor([1.0, 2.0]))
+
+
+def test_iteration_yields_views_with_history() -> None:
+    x = gs.ones(2, 3, requires_grad=True)
+    rows = list(x)
+    assert [r.grad_fn.name() for r in rows] == ["UnbindBackward0"] * 2
+    (rows[1] * 2).sum().backward()
+    assert x.grad.tolist() == [[0.0] * 3, [2.0] * 3]
+
+
+def test_tensors_are_hashed_by_identity_and_compared_by_element() -> None:
+    a, b = gs.ones(2), gs.ones(2)
+    assert len({a, b}) == 2
+    assert (a == b).tolist() == [True, True]
+    assert 1.0 in a
+    assert 3.0 not in a
+
+
+def test_attributes_of_the_users_own_are_kept() -> None:
+    x = gs.ones(2)
+    x.label = "mine"
+    assert x.label == "mine"
+    with pytest.raises(AttributeError):
+        x.no_such_attribute  # noqa: B018
+
+
+# --- copies -----------------------------------------------------------------------------------------------------------
+
+
+def copies() -> dict[str, Any]:
+    return {"deepcopy": copy.deepcopy, "pickle": lambda x: pickle.loads(pickle.dumps(x))}
+
+
+@pytest.mark.parametrize("how", copies())
+def test_leaves_are_copied(how: str) -> None:
+    x = gs.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=gs.float64, requires_grad=True)
+    x.label = ["mine"]
+    again = copies()[how](x)
+    assert again.tolist() == x.tolist()
+    assert (again.dtype, again.requires_grad, again.is_leaf) == (gs.float64, True, True)
+    assert again.label == ["mine"]
+    assert again.data_ptr() != x.data_ptr()
+    assert again._version == 0
+
+
+@pytest.mark.parametrize("how", copies())
+def test_non_leaves_are_refused(how: str) -> None:
+    y = gs.ones(2, requires_grad=True) * 2
+    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
+        copies()[how](y)
+
+
+def test_deepcopy_copies_the_gradient_and_keeps_identity() -> None:
+    x = gs.ones(2, requires_grad=True)
+    (x * 3).sum().backward()
+    first, second = copy.deepcopy([x, x])
+    assert first is second
+    assert first.grad.tolist() == [3.0, 3.0]
+    assert first.grad.data_ptr() != x.grad.data_ptr()
+
+
+def test_deepcopy_of_a_transposed_leaf_keeps_values_and_strides() -> None:
+    x = gs.arange(6.0).view(2, 3).t().detach()
+    again = copy.deepcopy(x)
+    assert again.tolist() == x.tolist()
+    assert again.stride() == x.stride()
+
+
+# --- the gradient -----------------------------------------------------------------------------------------------------
+
+
+def test_grad_accepts_what_fits_and_refuses_the_rest() -> None:
+    x = gs.ones(2, requires_grad=True)
+    grad = gs.zeros(2)
+    x.grad = grad
+    assert x.grad is grad
+    x.grad = None
+    assert x.grad is None
+    for value, error, message in (
+        ([0.0, 0.0], TypeError, "assigned grad expected to be a Tensor or None but got grad of type"),
+        (x, RuntimeError, "can't assign Variable as its own grad"),
+        (gs.zeros(3), RuntimeError, "attempting to assign a gradient of size '\\[3\\]' to a tensor of size '\\[2\\]'"),
+        (gs.zeros(2, dtype=gs.float64), RuntimeError, "attempting to assign a gradient with dtype"),
+    ):
+        with pytest.raises(error, match=message):
+            x.grad = value
+    assert x.grad is None
+
+
+def test_grad_dtype_lifts_the_dtype_check() -> None:
+    x = gs.ones(2, requires_grad=True)
+    assert x.grad_dtype is gs.float32
+    x.grad_dtype = None
+    x.grad = gs.zeros(2, dtype=gs.float64)
+    assert x.grad.dtype is gs.float64
+    with pytest.raises(RuntimeError, match="grad_dtype can only be set on leaf tensors"):
+        (x * 2).grad_dtype = None
+
+
+def test_reading_the_grad_of_a_non_leaf_warns_unless_retained() -> None:
+    x = gs.ones(2, requires_grad=True)
+    y = x * 2
+    with pytest.warns(
+        UserWarning, match=r"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed"
+    ):
+        assert y.grad is None
+    y.retain_grad()
+    assert y.retains_grad
+    y.sum().backward()
+    assert y.grad.tolist() == [1.0, 1.0]
+
+
+def test_requires_grad_of_a_result_cannot_be_switched_off() -> None:
+    y = gs.ones(2, requires_grad=True) * 2
+    with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables"):
+        y.requires_grad_(False)
+    assert y.requires_grad_() is y
+    x = gs.ones(2).requires_grad_()
+    assert not x.requires_grad_(False).requires_grad
+
+
+# --- printing ---------------------------------------------------------------------------------------------------------
+
+PRINTED = {
+    "floats": lambda m: m.tensor([1.0, 2.5, -3.25]),
+    "whole floats": lambda m: m.tensor([1.0, 2.0, 30.0]),
+    "small": lambda m: m.tensor([0.00001, 1.0]),
+    "tiny": lambda m: m.tensor([1e-30, 2e-30]),
+    "large": lambda m: m.tensor([1e9, 1.0]),
+    "large whole": lambda m: m.tensor([1e9, 2e9]),
+    "wide range": lambda m: m.tensor([0.1, 1000.5]),
+    "wide whole range": lambda m: m.tensor([1.0, 100000.0]),
+    "nan and inf": lambda m: m.tensor([float("nan"), float("inf"), -float("inf"), 1.5]),
+    "nan and whole": lambda m: m.tensor([float("nan"), 1.0]),
+    "only nan": lambda m: m.tensor([float("nan")]),
+    "zeros": lambda m: m.zeros(3),
+    "negative zero": lambda m: m.tensor([-0.0, 1.0]),
+    "0-d": lambda m: m.tensor(3.14159),
+    "0-d whole": lambda m: m.tensor(3.0),
+    "0-d int": lambda m: m.tensor(3),
+    "0-d bool": lambda m: m.tensor(True),
+    "ints": lambda m: m.tensor([1, -20, 300]),
+    "int16": lambda m: m.tensor([1, 2], dtype=m.int16),
+    "bools": lambda m: m.tensor([True, False]),
+    "double": lambda m: m.tensor([1.5], dtype=m.float64),
+    "half": lambda m: m.tensor([1.5], dtype=m.float16),
+    "matrix": lambda m: m.tensor([[1.0, 2.0], [3.0, 4.5]]),
+    "cube": lambda m: m.arange(8.0).view(2, 2, 2),
+    "4-d": lambda m: m.arange(4).view(1, 2, 1, 2),
+    "empty": lambda m: m.tensor([]),
+    "empty matrix": lambda m: m.zeros(0, 3),
+    "empty int": lambda m: m.zeros(0, dtype=m.int64),
+    "long": lambda m: m.arange(1001),
+    "long matrix": lambda m: m.arange(2000.0).view(50, 40),
+    "wide": lambda m: m.arange(40.0) + 0.5,
+    "wide ints": lambda m: m.arange(100),
+    "complex": lambda m: m.tensor([1 + 2j, -0.5j]),
+    "complex 0-d": lambda m: m.tensor(1 + 2j),
+    "leaf": lambda m: m.ones(2, requires_grad=True),
+    "result": lambda m: m.ones(2, requires_grad=True) * 2,
+    "result of double": lambda m: (m.ones(2, dtype=m.float64, requires_grad=True) * 2).sum(),
+    "view": lambda m: m.ones(2, 2, requires_grad=True).t(),
+    "written view": lambda m: (m.ones(2, 2, requires_grad=True) * 1).t().mul_(2),
+    "long result": lambda m: m.arange(20.0).requires_grad_() * 1.5,
+}
+
+
+@pytest.mark.parametrize("value", PRINTED)
+def test_repr_is_pytorchs(torch: Any, value: str) -> None:
+    assert repr(PRINTED[value](gs)) == repr(PRINTED[value](torch)).replace("torch.", "gradscope.")
+
+
+def test_printoptions_are_pytorchs(torch: Any) -> None:
+    options = [
+        {"precision": 2},
+        {"sci_mode": True},
+        {"sci_mode": False},
+        {"threshold": 5, "edgeitems": 1},
+        {"linewidth": 40},
+        {"profile": "short"},
+    ]
+    try:
+        for option in options:
+            for module in (gs, torch):
+                module.set_printoptions(profile="default")
+                module.set_printoptions(**option)
+            for value in ("floats", "wide", "matrix", "small"):
+                expected = repr(PRINTED[value](torch)).replace("torch.", "gradscope.")
+                assert repr(PRINTED[value](gs)) == expected, option
+    finally:
+        gs.set_printoptions(profile="default")
+        torch.set_printoptions(profile="default")
+
+
+# --- factories --------------------------------------------------------------------------------------------------------
+
+FACTORIES = {
+    "zeros": lambda m: m.zeros(2, 3),
+    "ones of a tuple": lambda m: m.ones((2, 3)),
+    "full float": lambda m: m.full((2,), 1.5),
+    "full int": lambda m: m.full((2,), 3),
+    "full bool": lambda m: m.full((2,), True),
+    "arange": lambda m: m.arange(5),
+    "arange float": lambda m: m.arange(0, 1, 0.25),
+    "arange step": lambda m: m.arange(5, 0, -2),
+    "linspace": lambda m: m.linspace(0, 1, 5),
+    "logspace": lambda m: m.logspace(0, 2, 3),
+    "eye": lambda m: m.eye(2, 3),
+    "tensor of ints": lambda m: m.tensor([[1, 2], [3, 4]]),
+    "tensor of mixed": lambda m: m.tensor([1, 2.5]),
+    "tensor of bools": lambda m: m.tensor([True, False]),
+    "tensor of complex": lambda m: m.tensor([1j, 2]),
+    "tensor of arrays": lambda m: m.tensor(numpy.arange(3.0)),
+    "scalar": lambda m: m.scalar_tensor(2),
+    "zeros_like": lambda m: m.zeros_like(m.ones(2, dtype=m.int32)),
+    "ones_like with dtype": lambda m: m.ones_like(m.zeros(2), dtype=m.float64),
+    "full_like": lambda m: m.full_like(m.zeros(2), 7),
+}
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_factories_give_what_pytorchs_give(torch: Any, factory: str) -> None:
+    ours, theirs = FACTORIES[factory](gs), FACTORIES[factory](torch)
+    assert ours.dtype.name == str(theirs.dtype).removeprefix("torch.")
+    assert ours.shape == tuple(theirs.shape)
+    numpy.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6)
+
+
+def test_as_tensor_shares_and_tensor_copies() -> None:
+    x = gs.ones(2)
+    assert gs.as_tensor(x) is x
+    array = numpy.ones(2)
+    assert numpy.shares_memory(gs.as_tensor(array).numpy(), array)
+    assert not numpy.shares_memory(gs.tensor(array).numpy(), array)
+    assert gs.is_tensor(x)
+    assert not gs.is_tensor(array)

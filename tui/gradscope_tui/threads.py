@@ -1,0 +1,58 @@
+"""Waiting for another thread without stopping the screen."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["on_thread"]
+
+T = TypeVar("T")
+
+
+async def on_thread(work: Callable[[], T]) -> T:
+    """Call a function that may block on a thread of its own.
+
+    The thread is a daemon, unlike those of `asyncio.to_thread`, for which Python waits at its exit: a program that never
+    answers must not keep the debugger from leaving.
+
+    Parameters
+    ----------
+    work : callable
+        Takes nothing.
+
+    Returns
+    -------
+    object
+        What it returns.
+
+    Raises
+    ------
+    Exception
+        What it raises.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if answer.cancelled():
+            return
+        if error is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(error)
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = work()
+        except BaseException as error:
+            failure = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, name="gradscope tui", daemon=True).start()
+    return await answer
