@@ -337,6 +337,8 @@ def begin(node: FunctionNode, args: Iterable[Any]) -> bool:
 
 def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) -> Any:
     """Hang the outputs of forward on `node`, save what it asked to save, and return them."""
+    if recorded and type(raw) is Tensor and raw._view is None and _is_common(node, args, raw):
+        return _finish_common(node, raw)
     outputs = list(raw) if isinstance(raw, tuple) else [raw]
     specs: list[Any] = []
     for output in outputs:
@@ -390,13 +392,38 @@ def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) 
     return tuple(outputs) if isinstance(raw, tuple) else outputs[0]
 
 
+def _is_common(node: FunctionNode, args: tuple[Any, ...], output: Tensor) -> bool:
+    """Whether forward returned one new tensor on the CPU, marked nothing, and nobody looks."""
+    if state.special or node.dirty_tensors is not None or node.non_differentiable is not None:
+        return False
+    for value in args:
+        if value is output:
+            return False
+    array = output._array
+    return type(array) is device.ndarray and array.dtype.kind in "fc"
+
+
+def _finish_common(node: FunctionNode, output: Tensor) -> Tensor:
+    array = output._array
+    node._outputs = ((array.shape, array.dtype),)
+    output._set_edge((node, 0))
+    if node.to_save is not None:
+        _save(node, node.to_save)
+        node.to_save = None
+    return output
+
+
 def _among(tensor: Any, tensors: Iterable[Any] | None) -> bool:
     return tensors is not None and any(tensor is other for other in tensors)
 
 
 def _bumped(node: FunctionNode) -> tuple[Any, ...]:
     """Return the tensors that forward marked as written, each counted as written once more."""
-    for kind, tensors in (("mark_dirty", node.dirty_tensors), ("mark_non_differentiable", node.non_differentiable)):
+    marked: tuple[tuple[str, Any], ...] = (
+        ("mark_dirty", node.dirty_tensors),
+        ("mark_non_differentiable", node.non_differentiable),
+    )
+    for kind, tensors in marked:
         for index, tensor in enumerate(tensors or ()):
             if not isinstance(tensor, Tensor):
                 raise RuntimeError(

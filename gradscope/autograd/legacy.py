@@ -317,7 +317,7 @@ class Multinomial(StochasticFunction):
     def backward(self, reward: Any) -> Tensor:  # type: ignore[override]
         """Return ``-reward / p`` at what was drawn; as in PyTorch 0.1, p is the normalized row."""
         weights, drawn = self.saved_tensors
-        probs = weights / weights.sum(-1, keepdim=True)  # type: ignore[attr-defined]
+        probs = weights / weights.sum(-1, keepdim=True)
         gradients = (probs.gather(-1, drawn) + EPSILON).reciprocal() * -reward
         return (probs * 0).scatter_add(-1, drawn, gradients)
 

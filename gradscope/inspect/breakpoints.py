@@ -140,7 +140,7 @@ def parse_spec(spec: str) -> Matcher:
         rest = rest.strip()
         if not rest:
             raise BreakpointError(f"breakpoint {spec!r} names nothing after {kind}:\n{_USAGE}")
-    elif re.fullmatch(r".+:\d+", spec):
+    elif re.fullmatch(r".*[./\\].*:\d+", spec):
         kind, rest = "line", spec
     elif found:
         raise BreakpointError(f"unknown kind of breakpoint {kind!r} in {spec!r}\n{_USAGE}")

@@ -200,6 +200,8 @@ class LineMode:
         debugger = self.debugger
         record, reason = debugger.nodes[debugger.current], debugger.reason
         word = "before" if debugger.state is SessionState.PAUSED_BEFORE else "after"
+        if record.state == "failed":
+            word = "in"
         title = title_of(record, len(debugger.nodes))
         text = f"stopped {word} {title} - {reason}"
         if debugger.task_index > 1 and reason is not None and reason.kind != "entry":

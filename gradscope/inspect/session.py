@@ -339,9 +339,15 @@ class Session:
         self._error = error
         with self._mute():
             view.fail()
-        first = str(error).strip().split("\n")[0]
         where = self.adapter.node_name(view.call.node) if view.call is not None else "the backward"
-        text = f"{where} raised {type(error).__name__}: {first}"
+        if kind == "violation":
+            text = (
+                f"{where} needs `{error.saved_name}`, saved at version {error.saved_version}, "  # type: ignore[attr-defined]
+                f"but it has been written since and is at version {error.current_version}"  # type: ignore[attr-defined]
+            )
+        else:
+            first = (str(error).strip() or "no message").splitlines()[0]
+            text = f"{where} raised {type(error).__name__}: {first}"
         self._stop(SessionState.PAUSED_AFTER, StopReason(kind, text), view)
 
     def _incoming(self, view: TaskView) -> dict[str, Any]:

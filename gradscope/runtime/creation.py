@@ -10,7 +10,7 @@ import numpy
 from . import device as devices
 from . import state
 from . import dtype as dtypes
-from .storage import is_dense
+from .storage import in_order
 from .tensor import Tensor
 
 __all__ = [
@@ -210,8 +210,7 @@ def _like(function: str, source: Tensor, kind: Any, where: Any, requires_grad: b
     module = devices.array_module(source._array) if where is None else devices.module_for(where)
     target = source._array.dtype if kind is None else numpy_dtype(kind)
     if module is devices.array_module(source._array):
-        order = "K" if is_dense(source._array) else "C"
-        array = getattr(module, function + "_like")(source._array, dtype=target, order=order)
+        array = getattr(module, function + "_like")(in_order(source._array), dtype=target)
     else:
         array = getattr(module, function)(source._array.shape, dtype=target)
     return finish(array, requires_grad)

@@ -360,7 +360,11 @@ class GraphTask:
         """Return the results as their receivers expect them; those nobody sees are validated on their way there."""
         checked = list(results)
         for index, (edge, grad) in enumerate(zip(node.edges, results)):
-            if edge is not None and grad is not None:
+            if edge is None or grad is None:
+                continue
+            if self._needed is not None and not self._wanted(edge[0]):
+                checked[index] = None
+            else:
                 checked[index] = self._validate(node, index, grad, *edge[0].output_specs()[edge[1]])
         return checked
 
@@ -648,7 +652,7 @@ def backward(
         and hasattr(tensors, "_array")
         and tensors._array.size == 1
     ):
-        return _backward_scalar(tensors, retain_graph if retain_variables is None else retain_variables, create_graph)
+        return backward_scalar(tensors, retain_graph if retain_variables is None else retain_variables, create_graph)
     tensors = as_sequence(tensors if variables is None else variables)
     grad_tensors = grad_variables if grad_tensors is None and grad_variables is not None else grad_tensors
     retain_graph = retain_variables if retain_graph is None and retain_variables is not None else retain_graph
@@ -667,7 +671,7 @@ def backward(
     run_task(GraphTask(roots, grads, keep_graph=keep, create_graph=create_graph, only=only))
 
 
-def _backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) -> None:
+def backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) -> None:
     """backward() of one loss, the common call."""
     edge = tensor._edge or edge_of(tensor)
     array = tensor._array

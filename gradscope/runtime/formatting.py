@@ -1,7 +1,8 @@
-"""How a tensor prints: PyTorch's form, by NumPy's array printer."""
+"""How a tensor prints: PyTorch's form."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -46,6 +47,7 @@ def set_printoptions(
         if profile not in profiles:
             raise ValueError(f"unknown profile {profile!r}\nUse one of: {', '.join(profiles)}.")
         _Options.precision, _Options.threshold, _Options.edgeitems = profiles[profile]  # type: ignore[assignment]
+        _Options.linewidth = 80
     _Options.precision = _Options.precision if precision is None else precision
     _Options.threshold = _Options.threshold if threshold is None else threshold
     _Options.edgeitems = _Options.edgeitems if edgeitems is None else edgeitems
@@ -53,47 +55,73 @@ def set_printoptions(
     _Options.sci_mode = sci_mode
 
 
-def _formatter(array: numpy.ndarray) -> Any:
-    """Return PyTorch's format for the floats of `array`: one width and one notation for all of them."""
-    finite = numpy.abs(array[numpy.isfinite(array)]).astype(numpy.float64)
-    nonzero = finite[finite > 0]
-    integral = bool((finite == numpy.floor(finite)).all())
-    scientific = _Options.sci_mode
-    if scientific is None:
-        scientific = bool(nonzero.size) and bool(
-            nonzero.max() / nonzero.min() > 1000.0 or nonzero.max() > 1.0e8 or nonzero.min() < 1.0e-4
-        )
-        if integral:
-            scientific = bool(nonzero.size) and bool(nonzero.max() > 1.0e8 or nonzero.max() / nonzero.min() > 1000.0)
-    digits = _Options.precision
+class _Numbers:
+    """How the elements of an array print: PyTorch's choice of one notation and one width for all of them."""
 
-    def show(value: Any) -> str:
-        if not numpy.isfinite(value):
-            return str(float(value))
-        if scientific:
-            return f"{value:.{digits}e}"
-        return f"{value:.0f}." if integral else f"{value:.{digits}f}"
+    def __init__(self, array: numpy.ndarray) -> None:
+        self.floating = array.dtype.kind == "f"
+        self.integral, self.scientific, self.width = True, False, 1
+        values = array.reshape(-1)
+        if self.floating:
+            values = values[numpy.isfinite(values) & (values != 0)].astype(numpy.float64)
+            if values.size == 0:
+                return
+            sizes = numpy.abs(values)
+            low, high = sizes.min(), sizes.max()
+            self.integral = bool((values == numpy.ceil(values)).all())
+            wide = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
+            self.scientific = bool(wide) if _Options.sci_mode is None else _Options.sci_mode
+        self.width = max((len(self._text(v)) for v in values.tolist()), default=1)
 
-    width = max((len(show(v)) for v in array.reshape(-1)[:2000]), default=0)
-    return lambda value: show(value).rjust(width)
+    def _text(self, value: Any) -> str:
+        if not self.floating:
+            return str(value)
+        if self.scientific:
+            return f"{value:.{_Options.precision}e}"
+        if not self.integral:
+            return f"{value:.{_Options.precision}f}"
+        return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
+
+    def format(self, value: Any) -> str:
+        """Return one element, right-justified."""
+        return self._text(value).rjust(self.width)
 
 
-def _body(array: numpy.ndarray, indent: int) -> str:
-    formatter = {}
-    if array.dtype.kind == "f" and array.size:
-        shown = array if array.size <= _Options.threshold else _corners(array)
-        formatter = {"float_kind": _formatter(shown)}
-    text = numpy.array2string(
-        array,
-        separator=", ",
-        prefix=" " * indent,
-        max_line_width=_Options.linewidth,
-        threshold=_Options.threshold,
-        edgeitems=_Options.edgeitems,
-        formatter=formatter or None,  # type: ignore[arg-type]
-        precision=_Options.precision,
-    )
-    return text
+class _Elements:
+    """The elements of an array as text: real numbers, or pairs of them."""
+
+    def __init__(self, array: numpy.ndarray, summarize: bool) -> None:
+        shown = _corners(array) if summarize else array
+        self.summarize = summarize
+        self.parts = (_Numbers(shown.real), _Numbers(shown.imag)) if array.dtype.kind == "c" else (_Numbers(shown),)
+        # Each element is followed by a comma and a space, an imaginary part by its j.
+        self.width = self.parts[0].width + 2 + (self.parts[1].width + 1 if len(self.parts) == 2 else 0)
+
+    def one(self, value: Any) -> str:
+        """Return one element."""
+        if len(self.parts) == 1:
+            return self.parts[0].format(value)
+        real, imaginary = self.parts[0].format(value.real), self.parts[1].format(value.imag).lstrip() + "j"
+        return real + imaginary if imaginary[0] in "+-" else f"{real}+{imaginary}"
+
+    def text(self, array: numpy.ndarray, indent: int) -> str:
+        """Return all elements in brackets, continued lines indented."""
+        if array.ndim == 0:
+            return self.one(array.item())
+        edge = _Options.edgeitems
+        split = self.summarize and len(array) > 2 * edge
+        chosen = [*array[:edge], *array[len(array) - edge :]] if split else list(array)
+        if array.ndim == 1:
+            items = [self.one(v.item()) for v in chosen]
+            if split:
+                items.insert(edge, " ...")
+            per_line = max(1, (_Options.linewidth - indent) // self.width)
+            lines = [", ".join(items[i : i + per_line]) for i in range(0, len(items), per_line)]
+            return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+        blocks = [self.text(numpy.asarray(part), indent + 1) for part in chosen]
+        if split:
+            blocks.insert(edge, "...")
+        return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(blocks) + "]"
 
 
 def _corners(array: numpy.ndarray) -> numpy.ndarray:
@@ -107,28 +135,42 @@ def _corners(array: numpy.ndarray) -> numpy.ndarray:
 
 def tensor_repr(tensor: Tensor) -> str:
     """Return what ``repr(tensor)`` says."""
-    prefix = f"{type(tensor).__name__.lower() if type(tensor).__name__ == 'Tensor' else type(tensor).__name__}("
-    label = "Parameter containing:\n" if type(tensor).__name__ == "Parameter" else ""
-    prefix = "tensor(" if type(tensor).__name__ in ("Tensor", "Parameter") else prefix
+    name = type(tensor).__name__
+    label = "Parameter containing:\n" if name == "Parameter" else ""
+    prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
     array = device.to_host(tensor._array)
     suffixes = []
+    if tensor.device.type != "cpu":
+        suffixes.append(f"device='{tensor.device}'")
+    implied: tuple[Any, ...] = (dtype.get_default_dtype(),)
     if array.size == 0:
         body = "[]"
-        if tensor._array.ndim != 1:
-            suffixes.append(f"size={tuple(tensor._array.shape)}")
+        if array.ndim != 1:
+            suffixes.append(f"size={tuple(array.shape)}")
     else:
-        body = _body(array, len(prefix))
-    if tensor.device.type != "cpu":
-        suffixes.insert(0, f"device='{tensor.device}'")
-    implied = (dtype.get_default_dtype(), dtype.int64, dtype.bool_)
-    if tensor.dtype not in implied or array.size == 0 and tensor.dtype is not dtype.get_default_dtype():
+        body = _Elements(array, array.size > _Options.threshold).text(array, len(prefix))
+        implied += (dtype.int64, dtype.bool_, dtype.to_dtype(complex))
+    if tensor.dtype not in implied:
         suffixes.append(f"dtype={tensor.dtype!r}")
     node = _safe_grad_fn(tensor)
     if node is not None:
         suffixes.append(f"grad_fn=<{node}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    return label + prefix + ", ".join([body, *suffixes]) + ")"
+    return label + prefix + _with_suffixes(body, suffixes, len(prefix)) + ")"
+
+
+def _with_suffixes(body: str, suffixes: list[str], indent: int) -> str:
+    """Append the suffixes, each on a line of its own where the line would grow too long."""
+    column = len(body) - body.rfind("\n") + 1
+    for suffix in suffixes:
+        if column + len(suffix) + 2 > _Options.linewidth:
+            body += ",\n" + " " * indent + suffix
+            column = indent + len(suffix)
+        else:
+            body += ", " + suffix
+            column += len(suffix) + 2
+    return body
 
 
 def _safe_grad_fn(tensor: Tensor) -> str | None:

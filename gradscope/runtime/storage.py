@@ -62,8 +62,12 @@ class Storage:
 def memory_of(array: Any) -> Any:
     """Return the array that owns the memory of `array`."""
     kind = type(array)
-    while type(array.base) is kind:
-        array = array.base
+    base = array.base
+    while base is not None:
+        if type(base) is kind:
+            array = base
+        # Between a strided view and its memory NumPy puts an object of another type, which has a base too.
+        base = getattr(base, "base", None)
     return array
 
 
@@ -84,7 +88,12 @@ def element_strides(array: Any) -> tuple[int, ...]:
     itemsize = array.dtype.itemsize
     if array.flags.c_contiguous:
         return contiguous_strides(array.shape)
-    return tuple(s // itemsize for s in array.strides)
+    strides = [s // itemsize for s in array.strides]
+    for axis in reversed(range(array.ndim)):
+        if array.shape[axis] == 1 and strides[axis] == 0:
+            # A new axis: PyTorch gives it the stride that a longer one would have.
+            strides[axis] = strides[axis + 1] * array.shape[axis + 1] if axis + 1 < array.ndim else 1
+    return tuple(strides)
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -108,6 +117,46 @@ def overlaps_itself(array: Any) -> bool:
             return True
         extent = step * (size - 1) + extent
     return False
+
+
+def shared_part(a: Any, b: Any) -> str:
+    """Return how much memory two arrays share: ``"all"``, ``"part"`` or ``"none"``; ``""`` where gaps hide it."""
+    if a is b:
+        return "all"
+    if memory_of(a) is not memory_of(b) or not (a.size and b.size):
+        return "none"
+    if not (is_dense(a) and is_dense(b)):
+        return ""
+    start, other = device.address(a), device.address(b)
+    if start == other and a.nbytes == b.nbytes:
+        return "all" if element_strides(a) == element_strides(b) else "part"
+    return "part" if start < other + b.nbytes and other < start + a.nbytes else "none"
+
+
+def in_order(array: Any) -> Any:
+    """Return `array`; of an expanded one, an uninitialised array in the memory order that PyTorch gives a copy of it.
+
+    A dimension of stride 0 has no place in that order and stays where it stands; NumPy and CuPy make it the innermost.
+    """
+    if 0 not in array.strides:
+        return array
+    strides, shape = array.strides, array.shape
+    order = list(range(array.ndim))[::-1]  # from the innermost, sorted by insertion as in PyTorch
+    for end in range(1, array.ndim):
+        current = end
+        for inner in range(end - 1, -1, -1):
+            a, b = order[inner], order[current]
+            if not (strides[a] and strides[b]):
+                continue
+            if (strides[a], shape[a]) <= (strides[b], shape[b]):
+                if strides[a] < strides[b]:
+                    break
+                continue
+            order[inner], order[current] = b, a
+            current = inner
+    outermost_first = order[::-1]
+    empty = device.array_module(array).empty([shape[axis] for axis in outermost_first], dtype=array.dtype)
+    return empty.transpose(sorted(range(array.ndim), key=outermost_first.__getitem__))
 
 
 def is_dense(array: Any) -> bool:

@@ -408,7 +408,10 @@ class Tensor(TensorMethods):
         >>> x.grad
         tensor([2., 4.])
         """
-        engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **legacy)
+        if gradient is None and inputs is None and not legacy and self._array.size == 1:
+            engine.backward_scalar(self, retain_graph, create_graph)
+        else:
+            engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **legacy)
 
     @property
     def grad(self) -> Tensor | None:

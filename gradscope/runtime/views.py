@@ -84,6 +84,8 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
 def _as_strided_node(tensor: Tensor, base: Tensor, base_edge: Edge) -> Any:
     from .ops.registry import OPERATORS
 
+    if tensor._array.dtype != base._array.dtype:
+        return _reinterpreted_node(tensor, base)
     size, stride, offset = geometry_of(tensor._array, base._array)
     node: Any = OPERATORS["as_strided.relative"].node_class()  # type: ignore[misc]
     node.edges = (base_edge,)
@@ -95,13 +97,26 @@ def _as_strided_node(tensor: Tensor, base: Tensor, base_edge: Edge) -> Any:
     return node
 
 
+def _reinterpreted_node(tensor: Tensor, base: Tensor) -> Any:
+    """Return the node of a view with another dtype than its base's: parts of complex numbers, or pairs as numbers."""
+    from .ops.arrays import TENSOR_OPERATORS as F
+
+    before, state.local.grad_enabled = state.local.grad_enabled, True
+    try:
+        pairs = F.view_as_real(base) if base.is_complex() else F.view_as_complex(base.view(-1, 2))
+        view = F.as_strided_relative(pairs, *geometry_of(tensor._array, base._array))
+    finally:
+        state.local.grad_enabled = before
+    return view.grad_fn
+
+
 class CopySlices(Node):
     """The history of a base one of whose views was written: the operator's node runs on the view's part only.
 
     The first edge leads to the base before the write, the others are those of the operator's other arguments.
     """
 
-    __slots__ = ("function", "view_geometry")
+    __slots__ = ("base_geometry", "function", "view_dtype", "view_geometry")
 
     node_name = "CopySlices"
 
@@ -111,14 +126,17 @@ class CopySlices(Node):
         self.seq = state.next_sequence()
         self.extra = None
         self.shape, self.dtype, self.kind = array.shape, array.dtype, type(array)
+        # None while the base lies contiguously.
+        self.base_geometry = None if array.flags.c_contiguous else geometry_of(array, array)
         self.view_geometry = geometry_of(view._array, array)
+        self.view_dtype = view._array.dtype
         self.function = function
 
     def apply(self, grad: Any) -> Any:
         if grad is None:
             return (None,) * len(self.edges)
-        whole = device.array_module(grad).array(grad, order="C", copy=True)
-        part = strided_part(whole, self._dense_geometry())
+        whole, flat = self._laid_out(grad)
+        part = strided_part(flat.view(self.view_dtype), self.view_geometry)
         results = self.function.apply(part.copy())
         part[...] = 0 if results[0] is None else results[0]
         return (whole, *results[1:])
@@ -128,12 +146,37 @@ class CopySlices(Node):
 
         if grad is None:
             return (None,) * len(self.edges)
-        size, stride, offset = self._dense_geometry()
-        whole = grad.contiguous().clone()
-        part = F.as_strided_relative(whole, size, stride, offset)
+        geometry = self.base_geometry
+        if geometry is None:
+            whole = flat = grad.clone(memory_format="contiguous")
+        else:
+            flat = F.scatter_strided(grad, extent_of(geometry), geometry[1], 0)
+        if self.view_dtype != self.dtype:
+            pairs = F.view_as_real(flat) if flat.is_complex() else F.view_as_complex(flat.view(-1, 2))
+            part = F.as_strided_relative(pairs, *self.view_geometry)
+        else:
+            part = F.as_strided_relative(flat, *self.view_geometry)
         results = self.function.apply_graph(part.clone())
         part.copy_(F.zeros_like(part) if results[0] is None else results[0])
+        if geometry is not None:
+            whole = F.as_strided_relative(flat, *geometry)
         return (whole, *results[1:])
+
+    def _laid_out(self, grad: Any) -> tuple[Any, Any]:
+        """Return a copy of `grad` whose elements lie in memory as the base's do, and that memory, flat."""
+        xp = device.array_module(grad)
+        if self.base_geometry is None:
+            whole = xp.array(grad, order="C", copy=True)
+            return whole, whole.reshape(-1)
+        flat = xp.zeros(extent_of(self.base_geometry), dtype=grad.dtype)
+        whole = strided_part(flat, self.base_geometry)
+        whole[...] = grad
+        return whole, flat
+
+    @property
+    def saved_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names under which the written view's node saved something."""
+        return self.function.saved_names
 
     def release(self) -> None:
         self.function.release()
@@ -142,21 +185,26 @@ class CopySlices(Node):
         """Return what the written view's node saved."""
         return self.function.saved_tensors_info()
 
-    def _dense_geometry(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-        return self.view_geometry
-
     @property
     def call_site(self) -> Any:
         """Where the view was written."""
         return self.function.call_site
 
 
-def strided_part(whole: Any, geometry: tuple[tuple[int, ...], tuple[int, ...], int]) -> Any:
-    """Return the part of a contiguous array that `geometry` (in elements) describes, sharing memory."""
+Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+def extent_of(geometry: Geometry) -> int:
+    """Return how many elements lie between the first and the last one that `geometry` describes, both included."""
     size, stride, offset = geometry
-    flat = whole.reshape(-1)[offset:]
-    strided = device.array_module(whole).lib.stride_tricks.as_strided
-    return strided(flat, size, tuple(s * whole.itemsize for s in stride))
+    return 0 if 0 in size else offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+
+
+def strided_part(flat: Any, geometry: Geometry) -> Any:
+    """Return the part of a flat array that `geometry` (in elements) describes, sharing memory."""
+    size, stride, offset = geometry
+    strided = device.array_module(flat).lib.stride_tricks.as_strided
+    return strided(flat[offset:], size, tuple(step * flat.itemsize for step in stride))
 
 
 def rebase(tensor: Tensor, node: Node) -> None:
@@ -184,17 +232,15 @@ def check_inplace(tensor: Tensor, recording: bool) -> None:
         )
         raise refuse(InplaceError(message, "inference tensor", tensor))
     view = tensor._view
-    if state.local.grad_enabled and tensor.requires_grad:
-        if view is None and tensor.is_leaf:
+    if recording or (state.local.grad_enabled and tensor.requires_grad):
+        if view is not None:
+            check_view(tensor, view)
+        if tensor.requires_grad and tensor._known_edge() is None:
             message = (
                 f"a leaf Variable that requires grad is being used in an in-place operation. {_describe(tensor)}\n"
                 "Write it under gradscope.no_grad(), as optimizers do, or use the out-of-place form."
             )
             raise refuse(InplaceError(message, "leaf", tensor))
-        if view is not None:
-            check_view(tensor, view)
-    elif recording and view is not None:
-        check_view(tensor, view)
     if overlaps_itself(tensor._array):
         raise overlap_error()
     if state.local.before_write is not None:
@@ -206,7 +252,7 @@ def check_view(tensor: Tensor, view: ViewInfo) -> None:
     if view.creation != "default":
         raise refuse(InplaceError(_forbidden(view, indirect=False), view.creation, tensor, view))
     base = view.base
-    if base._flags & state.GRAD and base.is_leaf:
+    if tensor.requires_grad and base._known_edge() is None:
         message = (
             "a view of a leaf Variable that requires grad is being used in an in-place operation. "
             f"{_describe(base)}\nWrite it under gradscope.no_grad(), or work on a clone()."

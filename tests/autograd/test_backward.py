@@ -442,6 +442,14 @@ def test_a_graph_is_freed_without_the_collector():
         gc.enable()
 
 
+def test_a_written_view_frees_what_it_saved():
+    x = leaf(gs) * 1
+    x[:2].exp_()
+    (saved,) = x.grad_fn.saved_tensors_info()
+    x.sum().backward()
+    assert saved.released
+
+
 def test_an_error_names_its_node_once():
     def fail(ctx, g):
         raise ValueError("of the user")

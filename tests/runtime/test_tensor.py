@@ -161,7 +161,7 @@ def test_from_numpy_refuses_what_it_cannot_share() -> None:
         gs.from_numpy([1.0])
     with pytest.raises(ValueError, match="At least one stride in the given numpy array is negative"):
         gs.from_numpy(numpy.arange(3.0)[::-1])
-    with pytest.raises(TypeError, match="can't convert np.ndarray of type"):
+    with pytest.raises(TypeError, match=r"can't convert np.ndarray of type"):
         gs.from_numpy(numpy.array(["a"]))
 
 
@@ -180,7 +180,7 @@ def test_dlpack_shares_memory_with_numpy_and_pytorch(torch: Any) -> None:
 
 
 def test_dlpack_refuses_tensors_that_require_grad() -> None:
-    with pytest.raises(BufferError, match="Can't export tensors that require gradient, use tensor.detach"):
+    with pytest.raises(BufferError, match=r"Can't export tensors that require gradient, use tensor.detach"):
         numpy.from_dlpack(gs.ones(2, requires_grad=True))
 
 
@@ -209,14 +209,14 @@ def test_one_element_converts_to_python_numbers() -> None:
         (lambda x: len(x.sum()), TypeError, "len\\(\\) of a 0-d tensor"),
         (lambda x: iter(x.sum()), TypeError, "iteration over a 0-d tensor"),
         (lambda x: x @ x.sum(), RuntimeError, "both arguments to matmul need to be at least 1D"),
-        (lambda x: x + "a", TypeError, ""),
-        (lambda x: x + gs.ones(3), RuntimeError, "The size of tensor a \\(2\\) must match the size of tensor b \\(3\\)"),
+        (lambda x: x + "a", TypeError, "must be Tensor, not str"),
+        (lambda x: x + gs.ones(3), RuntimeError, "The size of tensor a \\(2\\) must match"),
         (lambda x: x.view(3), RuntimeError, "shape '\\[3\\]' is invalid for input of size 2"),
-        (lambda x: x.sum(1), IndexError, "Dimension out of range \\(expected to be in range of \\[-1, 0\\], but got 1\\)"),
+        (lambda x: x.sum(1), IndexError, "Dimension out of range \\(expected to be in range of"),
         (lambda x: x.long().requires_grad_(), RuntimeError, "only Tensors of floating point and complex dtype"),
         (lambda x: x.retain_grad(), RuntimeError, "can't retain_grad on Tensor that has requires_grad=False"),
         (lambda x: x.register_hook(print), RuntimeError, "cannot register a hook on a tensor that doesn't require"),
-        (lambda x: x.backward(), RuntimeError, "element 0 of tensors does not require grad and does not have a grad_fn"),
+        (lambda x: x.backward(), RuntimeError, "element 0 of tensors does not require grad"),
         (lambda x: gs.tensor([[1.0], [1.0, 2.0]]), ValueError, "expected sequence"),
         (lambda x: gs.tensor(["a"]), (TypeError, ValueError), "invalid data type"),
     ],
@@ -247,7 +247,7 @@ def test_attributes_of_the_users_own_are_kept() -> None:
     x.label = "mine"
     assert x.label == "mine"
     with pytest.raises(AttributeError):
-        x.no_such_attribute  # noqa: B018
+        x.no_such_attribute
 
 
 # --- copies -----------------------------------------------------------------------------------------------------------

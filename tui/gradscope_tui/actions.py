@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 __all__ = ["ACTIONS", "Action", "bindings"]
 
@@ -80,8 +80,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("pane(3)", ("3",), "3", "Source", "Go to the source of the node under the cursor", SCREEN),
     Action("pane(4)", ("4",), "4", "Breakpoints", "Go to the breakpoints", SCREEN),
     Action("pane(5)", ("5",), "5", "Log", "Go to what the script has printed", SCREEN),
-    Action("next_pane", ("tab",), "Tab", "Next pane", "Go to the next pane", SCREEN),
-    Action("previous_pane", ("shift+tab",), "⇧Tab", "Previous pane", "Go to the pane before", SCREEN),
+    Action("focus_next", ("tab",), "Tab", "Next pane", "Go to the next pane", SCREEN),
+    Action("focus_previous", ("shift+tab",), "⇧Tab", "Previous pane", "Go to the pane before", SCREEN),
     Action("maximise", ("m",), "m", "Maximise", "Give the pane the whole screen, or take it back", SCREEN, "", 12),
     Action("help", ("?", "f1"), "?, F1", "Help", "Show this help", SCREEN, "help", 10),
     Action("command_palette", ("ctrl+p",), "^p", "Palette", "Find an action by its name", SCREEN),
@@ -92,7 +92,7 @@ ACTIONS: tuple[Action, ...] = (
 _KEY_NAMES = {":": "colon", "?": "question_mark", "]": "right_square_bracket"}
 
 
-def bindings() -> list[Binding]:
+def bindings() -> list[BindingType]:
     """Return the key bindings of every action, for the app.
 
     Returns

@@ -1,149 +1,245 @@
-"""The terminal app: a controller between a session, which runs in a thread of its own, and the widgets."""
+"""The terminal app: its panes, and what every key does."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Coroutine, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from textual import on
-from textual.app import App, ComposeResult, SystemCommand
-from textual.containers import Container
-from textual.reactive import reactive
+from textual.app import SystemCommand
 from textual.screen import Screen
-from textual.widgets import Input
 
 from gradscope_tui.actions import ACTIONS, bindings
-from gradscope_tui.commands import CommandError, add_breakpoint, edit_gradient, run_command
-from gradscope_tui.messages import CommandAnswered, SessionChanged
+from gradscope_tui.commands import edit_gradient, run_command
+from gradscope_tui.panes import PanesApp
 from gradscope_tui.screens import ConfirmQuit, HelpScreen
-from gradscope_tui.session import Session, is_over, is_paused
+from gradscope_tui.session import is_over, is_paused
+from gradscope_tui.terminal import own_terminal
+from gradscope_tui.threads import on_thread
 from gradscope_tui.widgets.dock import BreakpointPane
-from gradscope_tui.widgets.inspector import Inspector
-from gradscope_tui.widgets.keybar import KeyBar
 from gradscope_tui.widgets.log import LogPane
-from gradscope_tui.widgets.pane import LinePane
 from gradscope_tui.widgets.prompt import Prompt
 from gradscope_tui.widgets.rail import NodeRail
-from gradscope_tui.widgets.source import SourcePane
-from gradscope_tui.widgets.status import Status, StatusBar
+from gradscope_tui.widgets.states import basename
+from gradscope_tui.widgets.status import StatusBar
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records import DebuggerEvent, NodeRecord
+    from gradscope.inspect.debugger import Debugger
 
-__all__ = ["GradscopeApp"]
+__all__ = ["GradscopeApp", "run_app"]
 
-POLL = 1 / 10
-"""Seconds between two looks at a session that is running."""
-
-PATIENCE = 2.0
+LEAVE = 2.0
 """Seconds that an ended program is given to leave its backward."""
 
-NEEDS_PAUSE = frozenset({"step", "into", "out", "continue", "run_to", "edit"})
-"""Actions that make sense only where the session has stopped."""
 
-ALARMS = frozenset({"exception", "nan", "violation"})
-"""Kinds of reasons that are bad news."""
-
-
-class GradscopeApp(App[int]):
-    """The debugger's terminal face.
-
-    Parameters
-    ----------
-    session : Session
-        The program under the debugger. The app reads its immutable records and calls its verbs, which return at once;
-        everything else happens in the session's own threads.
-    script : str
-        What to call the program.
-    """
+class GradscopeApp(PanesApp):
+    """The debugger's terminal face; see `SessionApp` for its parameters."""
 
     CSS_PATH = "gradscope_tui.tcss"
     TITLE = "gradscope"
     BINDINGS = bindings()
-    HORIZONTAL_BREAKPOINTS: ClassVar = [(0, "-tiny"), (60, "-narrow"), (120, "-wide")]
-    VERTICAL_BREAKPOINTS: ClassVar = [(0, "-flat"), (16, "-tall")]
-
-    active: reactive[int] = reactive(1)
-    maximised: reactive[bool] = reactive(False)
-
-    def __init__(self, session: Session, script: str = "") -> None:
-        super().__init__()
-        self.animation_level = "none"
-        self.session = session
-        self.script = script
-        self._told = threading.Event()
-        self._printed = 0
-        self._stop: tuple[object, ...] = ()
-        self._docked = {3: 3, 4: 4}
-
-    def compose(self) -> ComposeResult:
-        """Lay out the panes."""
-        yield StatusBar(id="status")
-        with Container(id="panes", classes="-alone"):
-            yield NodeRail(id="pane1")
-            yield Inspector(id="pane2")
-            yield SourcePane(id="pane3", classes="-dock")
-            yield BreakpointPane(id="pane4", classes="-dock")
-            yield LogPane(id="pane5", classes="-dock")
-        yield KeyBar(id="keys")
-        yield Prompt(id="prompt")
 
     def on_mount(self) -> None:
-        """Start to listen to the session."""
-        self.query_one(NodeRail).focus()
-        self.session.add_listener(self._listen)
-        self.set_interval(POLL, self._poll)
-        self.refresh_session()
+        """Start."""
+        self.arrange()
+        self.follow_session()
 
-    # What the session tells ------------------------------------------------------------------------------------------
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Give every action to the palette, with Textual's own themes and screenshot."""
+        for action in ACTIONS:
+            if action.id != "command_palette":
+                yield SystemCommand(
+                    f"{action.label} ({action.shown})", action.help, partial(self.run_action, action.id)
+                )
+        yield from (c for c in super().get_system_commands(screen) if c.title in ("Theme", "Screenshot"))
 
-    def _listen(self, event: DebuggerEvent) -> None:
-        """Pass on, from whatever thread it comes, that something has changed; many changes make one message."""
-        if not self._told.is_set():
-            self._told.set()
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody looks any more
-                self.post_message(SessionChanged())
+    # Nodes -----------------------------------------------------------------------------------------------------------
 
-    def on_session_changed(self) -> None:
-        """Read the session again."""
-        self._told.clear()
-        self.refresh_session()
+    @on(NodeRail.Selected)
+    def _cursor_moved(self) -> None:
+        self.look()
 
-    def _poll(self) -> None:
-        """Follow a session that is running."""
-        if self.session.state == "running":
+    @on(StatusBar.Clicked)
+    def _timeline_clicked(self, event: StatusBar.Clicked) -> None:
+        self.show_node(event.index)
+
+    def show_node(self, index: int) -> None:
+        """Move the cursor to a node."""
+        self.query_one(NodeRail).cursor = index
+
+    def action_here(self) -> None:
+        """Move the cursor to the node where the session stands."""
+        if self.session.current >= 0:
+            self.show_node(self.session.current)
+
+    # Verbs -----------------------------------------------------------------------------------------------------------
+
+    def _attempt(self, verb: Any, *args: Any) -> None:
+        """Call a verb of the session; what it refuses is said, not raised."""
+        state = self.session.state
+        if not is_paused(state):
+            hint = "p pauses it" if state == "running" else "q leaves"
+            self.refuse(f"the script is {state}; {hint}")
+            return
+        try:
+            verb(*args)
+        except (RuntimeError, ValueError) as error:
+            self.refuse(str(error))
+        else:
             self.refresh_session()
 
-    def refresh_session(self) -> None:
-        """Read the session and show what it says; at a new stop the cursor goes to the node."""
-        session = self.session
-        state, reason, nodes = str(session.state), session.reason, session.nodes
-        stops = session.breakpoints
-        marks = frozenset(n.index for n in nodes for stop in stops if stop.matches(n)) if stops else frozenset()
-        rail = self.query_one(NodeRail)
-        rail.show(nodes, session.task_index, marks)
-        current = nodes[session.current] if 0 <= session.current < len(nodes) else None
-        status = Status(
-            script=self.script,
-            state=state,
-            node=max(0, session.current),
-            total=len(nodes),
-            what=f"{current.name} {current.parameter or current.module}".rstrip() if current else "",
-            why=reason.text if reason is not None and state != "running" else "",
-            task=session.task_index,
-            breakpoints=len(stops),
-            alarm=reason is not None and str(reason.kind) in ALARMS,
-        )
-        failed = frozenset({status.node}) if current is not None and status.alarm else frozenset()
-        self.query_one(StatusBar).show(status, marks, failed)
-        self.query_one(BreakpointPane).show(stops)
-        log = self.query_one(LogPane)
-        for line in session.output[self._printed :]:
-            log.write(line)
-            self._printed += 1
-        paused = is_paused(state)
-        self.query_one(KeyBar).show(frozenset({"pause"}) | (NEEDS_PAUSE if state != "running" else frozenset()))
-        self.query_one(KeyBar).show((NEEDS_PAUSE if not paused else frozenset()) | ({"pause"} - {state == "running" and "pause"}))
+    def action_step(self, count: int = 1) -> None:
+        """Run some nodes."""
+        self._attempt(self.session.step, count)
+
+    def action_into(self) -> None:
+        """Stop after the current node."""
+        self._attempt(self.session.into)
+
+    def action_out(self) -> None:
+        """Run to the end of the current module's backward."""
+        self._attempt(self.session.out)
+
+    def action_continue(self) -> None:
+        """Run to the next breakpoint."""
+        self._attempt(self.session.cont)
+
+    def action_next_backward(self) -> None:
+        """Run to the next backward."""
+        self._attempt(self.session.next_backward)
+
+    def action_run_to(self, index: int | None = None) -> None:
+        """Run to a node, or to the one under the cursor."""
+        self._attempt(self.session.run_to, self.query_one(NodeRail).cursor if index is None else index)
+
+    def action_pause(self) -> None:
+        """Ask a running program to stop."""
+        if self.session.state != "running":
+            self.refuse(f"there is nothing to pause: the script is {self.session.state}")
+            return
+        self.session.pause()
+        self.notify("the script will stop before its next node", timeout=2, markup=False)
+
+    def action_break(self) -> None:
+        """Set or remove a breakpoint on the operator under the cursor."""
+        node = self.query_one(NodeRail).node
+        if node is None:
+            self.refuse("there is no node yet to set a breakpoint on; B asks for one")
+            return
+        spec = f"op:{node.operator}"
+        same = [point.id for point in self.session.breakpoints if point.spec == spec and not point.condition]
+        for number in same:
+            self.session.remove_breakpoint(number)
+        if not same:
+            self.session.add_breakpoint(spec)
+        self.refresh_session()
+
+    def action_delete(self) -> None:
+        """Remove the breakpoint under the cursor of its pane."""
+        point = self.query_one(BreakpointPane).selected if self.active == 4 else None
+        if point is None:
+            self.refuse("d removes the breakpoint under the cursor of pane 4; press 4 first")
+            return
+        self.session.remove_breakpoint(point.id)
+        self.refresh_session()
+
+    # Questions -------------------------------------------------------------------------------------------------------
+
+    def action_command(self) -> None:
+        """Ask for a command."""
+        self.query_one(Prompt).ask("command")
+
+    def action_break_spec(self) -> None:
+        """Ask for a breakpoint."""
+        self.query_one(Prompt).ask("break")
+
+    def action_edit(self) -> None:
+        """Ask for a gradient."""
+        if not is_paused(self.session.state):
+            self._attempt(None)
+        else:
+            self.query_one(Prompt).ask("edit after" if self.session.state == "paused after" else "edit before", "0 ")
+
+    @on(Prompt.Closed)
+    def _prompt_closed(self) -> None:
+        self.arrange()
+
+    @on(Prompt.Answered)
+    def _prompt_answered(self, event: Prompt.Answered) -> None:
+        if event.kind == "command":
+            self.run_worker(self._say_errors(run_command(self, event.text), f":{event.text}"), group="command")
+        elif event.kind == "break":
+            self.run_worker(self._say_errors(run_command(self, f"break {event.text}")), group="command")
+        else:
+            self.run_worker(self._say_errors(edit_gradient(self, event.text)), group="command")
+
+    async def _say_errors(self, work: Coroutine[Any, Any, None], echo: str = "") -> None:
+        """Carry out a command; what goes wrong is said, not raised."""
+        if echo:
+            self.log_answer(echo, "head")
+        try:
+            await work
+        except Exception as error:
+            known = isinstance(error, (ValueError, RuntimeError))
+            text = str(error) if known else f"{type(error).__name__}: {error}"
+            self.log_answer(text, "bad")
+            self.refuse(text)
+
+    def log_answer(self, text: str, ink: str = "dim") -> None:
+        """Write an answer of the debugger into the log, and show it."""
+        self.query_one(LogPane).write([(line, ink) for line in text.split("\n")])
+        self.uncover(5)
+
+    def refuse(self, text: str) -> None:
+        """Say why something cannot be done."""
+        self.notify(text, severity="warning", timeout=4, markup=False)
+
+    # Help and end ----------------------------------------------------------------------------------------------------
+
+    def action_help(self) -> None:
+        """Show the help."""
+        self.push_screen(HelpScreen())
+
+    async def action_quit(self) -> None:
+        """Leave, at once if the program has ended."""
+        state = self.session.state
+        if is_over(state):
+            self.exit(0)
+        elif not isinstance(self.screen, ConfirmQuit):
+            what = f"{self.script or 'The script'} is {state}. Quitting ends it there:\n"
+            what += "gradients that have been accumulated stay in .grad, the others are lost."
+            self.push_screen(ConfirmQuit(what), self._leave)
+
+    async def _leave(self, leave: bool | None) -> None:
+        """End the program, wait a little for it, and leave."""
+        if leave:
+            self.session.abort()
+            await on_thread(lambda: self.session.wait(LEAVE))
+            self.exit(0)
+
+
+def run_app(debugger: Debugger) -> int:
+    """Run the terminal UI on a session until the person leaves.
+
+    Parameters
+    ----------
+    debugger : Debugger
+        The session; started if it has not been.
+
+    Returns
+    -------
+    int
+        An exit status: 0, or that of the app if it failed. ``debugger.conclusion()`` tells how the program ended.
+    """
+    app = GradscopeApp(debugger, script=basename(debugger.title))
+    with own_terminal(app.take_output) as driver:
+        if driver is not None:
+            app.driver_class = driver
+        try:
+            app.run()
+        finally:
+            if not is_over(debugger.state):
+                debugger.abort()
+                debugger.wait(LEAVE)
+    return app.return_code or 0

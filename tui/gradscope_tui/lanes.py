@@ -1,7 +1,8 @@
-"""The lane rail: a graph in execution order, one row a node, one lane an edge that still waits, as ``git log --graph``.
+"""The lane rail: a graph in execution order, drawn as ``git log --graph`` draws commits.
 
-Every node that has been reached and has not run yet owns one lane. A row gives the lane of its node to the furthest of the
-node's targets, so that the trunk of a network runs straight down, and opens or joins lanes to the right and left for the others.
+One row is one node. Every node that has been reached and has not run yet owns one lane. A row gives the lane of its
+node to the furthest of the node's targets, so that the trunk of a network runs straight down, and opens or joins lanes
+to the right and left for the others.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def draw_row(row: LaneRow, glyph: str, lanes: int) -> str:
     Returns
     -------
     str
-        At most ``2 * lanes`` cells, without trailing blanks. A node beyond the last lane is drawn in the last one, after ``…``.
+        At most ``2 * lanes`` cells, without trailing blanks. A node beyond the last lane stands there, after ``…``.
     """
     column = min(row.column, lanes - 1)
     drawn = [t for t in row.targets if t < lanes and t != column]

@@ -54,7 +54,7 @@ class HelpScreen(ModalScreen[None]):
             yield Static(Text("Signs"), classes="help--group")
             yield Static(
                 Text(
-                    f" {states}\n ● breakpoint   › cursor   ‼ alarm: NaN, inf, or a saved tensor written since it was saved\n"
+                    f" {states}\n ● breakpoint   › cursor   ‼ NaN, inf, or a saved tensor written since it was saved\n"
                     " In the graph: ○ a node still to run, ◉ one that has run; lanes are edges that still wait."
                 )
             )

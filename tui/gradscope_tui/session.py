@@ -20,7 +20,7 @@ class Breakpoint(Protocol):
 
     @property
     def spec(self) -> str:
-        """Where it stops: ``'op:Mul*'``, ``'node:12'``, ``'param:fc1.weight'``, ``'mod:layers.*'``, ``'line:train.py:31'``."""
+        """Where it stops: ``'op:Mul*'``, ``'param:fc1.weight'``, ``'line:train.py:31'``, ..."""
 
     @property
     def condition(self) -> str | None:
@@ -45,7 +45,8 @@ class Breakpoint(Protocol):
 class Session(Protocol):
     """A program under the debugger, as `gradscope.inspect.Debugger` offers it.
 
-    The verbs return at once; what they bring about is told to the listeners, on other threads. All that is read is immutable.
+    The verbs return at once; what they bring about is told to the listeners, on other threads. All that is read is
+    immutable.
     """
 
     @property

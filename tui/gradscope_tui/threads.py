@@ -16,8 +16,8 @@ T = TypeVar("T")
 async def on_thread(work: Callable[[], T]) -> T:
     """Call a function that may block on a thread of its own.
 
-    The thread is a daemon, unlike those of `asyncio.to_thread`, for which Python waits at its exit: a program that never
-    answers must not keep the debugger from leaving.
+    The thread is a daemon, unlike those of `asyncio.to_thread`, for which Python waits at its exit: a program that
+    never answers must not keep the debugger from leaving.
 
     Parameters
     ----------

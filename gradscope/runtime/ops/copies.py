@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import device as devices
 from .. import dtype as dtypes
-from ..storage import is_dense
+from ..storage import in_order
 from . import general
 from .registry import METHODS, OPERATORS, operator, public
 from .samples import unary
@@ -18,7 +18,10 @@ def _clone(xp: Any, self: Any, memory_format: Any = None) -> Any:
     if memory_format not in _ORDERS:
         raise RuntimeError(f"unsupported memory format {memory_format!r}\nUse 'contiguous' or 'preserve'.")
     order = _ORDERS[memory_format]
-    return self.copy(order="C" if order == "K" and not is_dense(self) else order)
+    if order == "C" or (copy := in_order(self)) is self:
+        return self.copy(order=order)
+    copy[...] = self
+    return copy
 
 
 operator("clone(Tensor self, *, str? memory_format=None)", _clone, derivatives={"self": lambda g: g},
@@ -137,6 +140,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     recording = general.wants_grad([self, src])
     self._check_inplace(recording)
     _check_broadcast(self, src)
+    general.check_overlap(self._array, src._array)
     if not recording:
         return general.commit_inplace(op, self, src._array, None, [self, src])
     return general.run_inplace(op, (self, src))

@@ -16,8 +16,12 @@ def _kind(array: Any) -> str:
     return dtypes.BY_NUMPY[array.dtype].name
 
 
+def _is_integer(index: Any) -> bool:
+    return index.dtype.kind == "i" and index.dtype.itemsize >= 4
+
+
 def _need_integers(name: str, index: Any) -> None:
-    if index.dtype.name not in ("int64", "int32"):
+    if not _is_integer(index):
         raise RuntimeError(
             f"{name}(): Expected dtype int32/int64 for index, but got {_kind(index)}\nConvert it with .long()."
         )
@@ -246,7 +250,7 @@ def _vector(name: str, index: Any) -> Any:
     """Return an index of slices as a vector."""
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector\nIts shape is {list(index.shape)}.")
-    if index.dtype.name not in ("int64", "int32"):
+    if not _is_integer(index):
         raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index\nIt is {_kind(index)}: use .long().")
     return index.reshape(-1)
 
@@ -463,7 +467,7 @@ def index_fill_(self: Any, dim: int, index: Any, value: Any) -> Any:
 
 
 def _take(xp: Any, self: Any, index: Any) -> Any:
-    if index.dtype.name not in ("int64", "int32"):
+    if not _is_integer(index):
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {_kind(index)}\nUse .long().")
     count = self.size
     message = f"out of range: tried to access index {{index}} on a tensor of {count} elements."

@@ -6,6 +6,7 @@ tensor hooks, inference mode: an operator's call comes through :func:`run`, :fun
 
 from __future__ import annotations
 
+import warnings
 from collections import namedtuple
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import numpy
 
 from .. import device, dtype, events, state
 from ..graph import PackedTensor, SavedResult, SavedTensor, pack_slot, unpack
-from ..storage import VersionCounter, element_strides, memory_of, overlaps_itself
+from ..storage import VersionCounter, element_strides, memory_of, overlaps_itself, shared_part
 from .arrays import TENSOR_OPERATORS
 
 if TYPE_CHECKING:
@@ -472,6 +473,9 @@ def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
     target: Tensor = operands[0]
     recording = wants_grad(operands)
     target._check_inplace(recording)
+    for value in bare[1:]:
+        if device.is_array(value):
+            check_overlap(target._array, value)
     if op.write is not None:
         return run_write(op, operands, bare, xp, recording)
     try:
@@ -540,6 +544,11 @@ def check_result(op: Operator, target: Any, result: Any) -> None:
             f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)} "
             f"in {op.name}_()\nUse the out-of-place form {op.name}()."
         )
+    check_castable(op, target, result)
+
+
+def check_castable(op: Operator, target: Any, result: Any) -> None:
+    """Raise where the dtype of a result is of a higher category than that of the tensor it is to be written into."""
     if dtype.CATEGORY[result.dtype.kind] > dtype.CATEGORY[target.dtype.kind]:
         names = [dtype.BY_NUMPY[d].legacy_name.removesuffix("Tensor") for d in (result.dtype, target.dtype)]
         raise RuntimeError(
@@ -563,9 +572,17 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
     result = result if device.is_array(result) else xp.asarray(result)
     if overlaps_itself(out._array):
         raise overlap_error()
+    check_castable(op, out._array, result)
     if result.shape != out._array.shape:
+        if out._array.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which "
+                f"does not match the required output shape {list(result.shape)}. This behavior is deprecated, and in "
+                "a future PyTorch release outputs will not be resized unless they have zero elements.",
+                UserWarning,
+                stacklevel=3,
+            )
         out._array = xp.empty(result.shape, dtype=out._array.dtype)
-    check_result(op, out._array, result)
     if modes.before_write is not None:
         modes.before_write(out)
     device.copy_to(out._array, result)
@@ -575,11 +592,17 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
     return out
 
 
-def overlap_error() -> RuntimeError:
-    """Return the error for a write into memory that several elements share."""
+def check_overlap(target: Any, source: Any, allowed: str = "all") -> None:
+    """Raise when `target` is to be written while `source`, a part of the same memory, is read."""
+    if shared_part(target, source) not in ("none", "", allowed):
+        raise overlap_error("some elements of the input tensor and the written-to tensor refer")
+
+
+def overlap_error(what: str = "more than one element of the written-to tensor refers") -> RuntimeError:
+    """Return the error for a write into memory that several elements share, or that is read at the same time."""
     return RuntimeError(
-        "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-        "Please clone() the tensor before performing the operation."
+        f"unsupported operation: {what} to a single memory location. Please clone() the tensor before performing the "
+        "operation."
     )
 
 

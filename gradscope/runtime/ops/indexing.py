@@ -79,11 +79,12 @@ def add_at(xp: Any, target: Any, arrays: Any, dims: Any, values: Any) -> None:
     # One flat position an element: an indexed loop over one dimension is several times faster than a fancy one.
     flat = [part for array in arrays for part in (array.nonzero() if array.dtype.kind == "b" else (array,))]
     first, count = dims[0], len(flat)
-    middle, position = target.shape[first : first + count], 0
+    middle = target.shape[first : first + count]
+    position: Any = 0
     for index, size in zip(flat, middle, strict=True):
         check_bounds(index, size, "index {index} is out of bounds for axis 0 with size {size}", -size)
         position = position * size + index % max(size, 1)
-    shape = position.shape  # type: ignore[attr-defined]
+    shape = position.shape
     outer, inner, whole = _product(target.shape[:first]), _product(target.shape[first + count :]), _product(middle)
     if outer * inner != 1:
         position = xp.reshape(position, (1, -1, 1)) * inner + xp.arange(inner)
@@ -168,6 +169,7 @@ def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumul
             f"Index put requires the source and destination dtypes match, got {names[0]} for the destination and "
             f"{names[1]} for the source.\nConvert the source with .to()."
         )
+    general.check_overlap(self, values, allowed="none")
     key = key_of(indices, dims)
     try:
         if accumulate:
@@ -243,6 +245,7 @@ _slice = OPERATORS["slice"].function
 _unsqueeze = OPERATORS["unsqueeze"].function
 _alias = OPERATORS["alias"].function
 _take = OPERATORS["index"].function
+_fill = OPERATORS["fill.Tensor"]
 
 # --- reading an index -------------------------------------------------------------------------------------------------
 
@@ -288,12 +291,13 @@ def _as_index(self: Any, item: Any) -> Any:
             f"{type(item).__name__})\nConvert it to an integer or an integer tensor."
         )
     array = tensor._array
-    if array.dtype.kind not in "biu" or array.dtype.name in ("int8", "int16"):
+    kind = array.dtype.kind
+    if kind not in "biu" or (kind == "i" and array.dtype.itemsize < 4):
         raise IndexError(
             "tensors used as indices must be long, int, byte or bool tensors\n"
             f"This one is {tensor.dtype}; convert it with .long()."
         )
-    if array.dtype.kind == "u":
+    if kind == "u":
         warnings.warn(
             "indexing with dtype uint8 is now deprecated, please use a dtype bool instead.", UserWarning, stacklevel=4
         )
@@ -309,7 +313,7 @@ def _dims_taken(item: Any) -> int:
     if item is None or item is Ellipsis or isinstance(item, (bool, numpy.bool_)):
         return 0
     array = getattr(item, "_array", item)
-    if devices.is_array(array) and (array.dtype.kind == "b" or array.dtype.name == "uint8"):
+    if devices.is_array(array) and array.dtype.kind in "bu":
         return array.ndim
     return 1
 
@@ -323,7 +327,7 @@ def _number(item: Any) -> int | None:
     if isinstance(item, (int, numpy.integer)):
         return int(item)
     array = getattr(item, "_array", item)
-    if devices.is_array(array) and array.ndim == 0 and array.dtype.kind in "iu" and array.dtype.name != "uint8":
+    if devices.is_array(array) and array.ndim == 0 and array.dtype.kind == "i":
         return int(devices.to_host(array))
     return None
 
@@ -367,6 +371,10 @@ def _is_whole(item: slice, size: int) -> bool:
     )
 
 
+def _too_many(ndim: int, taken: int) -> IndexError:
+    return IndexError(f"too many indices for tensor of dimension {ndim}\nThere are {taken} of them.")
+
+
 def _views(self: Any, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[int]]:
     """Apply the views among `items`; return the view, the index tensors left, and the dimensions they stand at."""
     ndim = self._array.ndim
@@ -374,7 +382,7 @@ def _views(self: Any, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[int]
     for item in items:
         taken += _dims_taken(item)
     if taken > ndim:
-        raise IndexError(f"too many indices for tensor of dimension {ndim}\nThere are {taken} of them.")
+        raise _too_many(ndim, taken)
     result, dim = self, 0
     tensors: list[Any] = []
     dims: list[int] = []
@@ -411,7 +419,7 @@ def _is_flag(item: Any) -> bool:
     if isinstance(item, (bool, numpy.bool_)):
         return True
     array = getattr(item, "_array", item)
-    return devices.is_array(array) and array.ndim == 0 and (array.dtype.kind == "b" or array.dtype.name == "uint8")
+    return devices.is_array(array) and array.ndim == 0 and array.dtype.kind in "bu"
 
 
 def _flag_index(self: Any, item: Any) -> Any:
@@ -428,6 +436,10 @@ def getitem(self: Any, index: Any) -> Any:
         return _pick(self, 0, index, 0)
     if kind is slice:
         return _range(self, 0, index)
+    if hasattr(index, "_array") and index._array.ndim and self._array.ndim:
+        if width_of(index._array) > self._array.ndim:
+            raise _too_many(self._array.ndim, width_of(index._array))
+        return _take(self, [_as_index(self, index)], (0,))
     result, tensors, dims = _views(self, _items_of(self, index))
     if tensors:
         return _take(result, tensors, tuple(dims))
@@ -457,6 +469,10 @@ def _write(target: Any, value: Any) -> None:
     have, want = value._array.shape, target._array.shape
     if have == want:
         METHODS["copy_"](target, value)
+        return
+    if not have and not general.wants_grad([target, value]):
+        target._check_inplace(False)
+        general.commit_inplace(_fill, target, value._array, None, [target, value])
         return
     if not have:
         OPERATORS["fill.Tensor"].inplace_function(target, value)  # type: ignore[misc]

@@ -161,6 +161,18 @@ def _nll_samples(*shape: int, weighted: bool) -> Any:
     return samples
 
 
+def _nll_backward_samples(make: Any) -> Any:
+    from ..creation import tensor
+
+    target = tensor([0, 2, 1, 0])
+    weight = make(3, low=0.5, high=2.0).detach()
+    return [
+        ((make(4) if r == NONE else make(), make(4, 3), target, w, r, -100), {})
+        for r in (NONE, MEAN, SUM)
+        for w in (None, weight)
+    ]
+
+
 # One operator without class weights and one with: tensors that are always there are recorded faster. One node name for
 # rows of classes and one for images of them, as in PyTorch.
 for _suffix, _node, _shape in (("", "NllLossBackward0", (4, 3)), ("2d", "NllLoss2DBackward0", (2, 3, 2, 2))):
@@ -204,6 +216,8 @@ operator(
         ),
     },
     doc="The adjoint of nll_loss.",
+    samples=_nll_backward_samples,
+    supports="f",
 )
 
 

@@ -14,7 +14,15 @@ def _need(condition: bool, message: str) -> None:
         raise RuntimeError(message)
 
 
+def _need_same_dtype(self: Any, other: Any, message: str = "expected m1 and m2 to have the same dtype, but got:") -> None:
+    if self.dtype != other.dtype:
+        raise RuntimeError(
+            f"{message} {BY_NUMPY[self.dtype].name} != {BY_NUMPY[other.dtype].name}\nConvert one of them with .to(dtype)."
+        )
+
+
 def _mm(xp: Any, self: Any, mat2: Any) -> Any:
+    _need_same_dtype(self, mat2)
     _need(self.ndim == 2, "self must be a matrix")
     _need(mat2.ndim == 2, "mat2 must be a matrix")
     _need(
@@ -37,6 +45,7 @@ def _adjoint(x: Any, F: Any) -> Any:
 
 
 def _bmm(xp: Any, self: Any, mat2: Any) -> Any:
+    _need_same_dtype(self, mat2, "expected scalar type of both batches to be the same, but found")
     _need(self.ndim == 3 and mat2.ndim == 3, "batch1 and batch2 must be 3D tensors")
     _need(
         self.shape[0] == mat2.shape[0] and self.shape[2] == mat2.shape[1],
@@ -57,6 +66,7 @@ def _mv(xp: Any, self: Any, vec: Any) -> Any:
     _need(self.ndim == 2 and vec.ndim == 1, f"vector + matrix @ vector expected, got {self.ndim}, {vec.ndim}")
     _need(self.shape[1] == vec.shape[0], f"size mismatch, got input ({self.shape[0]}), mat "
                                          f"({self.shape[0]}x{self.shape[1]}), vec ({vec.shape[0]})")
+    _need_same_dtype(self, vec, "mv(): input tensors must have the same dtype, but got")
     return xp.matmul(self, vec)
 
 
@@ -67,6 +77,7 @@ operator("mv(Tensor self, Tensor vec)", _mv, out=True,
 
 
 def _dot(xp: Any, self: Any, tensor: Any) -> Any:
+    _need_same_dtype(self, tensor, "dot : expected both vectors to have same dtype, but found")
     _need(self.ndim == 1 and tensor.ndim == 1,
           f"1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors")
     _need(self.shape == tensor.shape, "inconsistent tensor size, expected tensor [%d] and src [%d] to have the same "
@@ -132,8 +143,6 @@ def _batched(self: Any, other: Any) -> Any:
     from ..creation import broadcast_shapes
 
     left, right = self._array.shape, other._array.shape
-    _need(left[-1] == right[-2],
-          f"mat1 and mat2 shapes cannot be multiplied ({left[-2]}x{left[-1]} and {right[-2]}x{right[-1]})")
     if len(right) == 2:
         # A batch against one matrix is one large product.
         flat = METHODS["reshape"](self, -1, left[-1]) if self._array.size else METHODS["reshape"](self, 0, left[-1])

@@ -87,9 +87,16 @@ operator("reshape.copy(Tensor self, int[] size)", lambda xp, self, size: self.re
          samples=lambda make: [((make(2, 3), (3, 2)), {}), ((make(0, 2), (2, 0)), {})])
 
 
+operator("reshape_alias(Tensor self, int[] size)", _view, view="always", method=False, public_name=False,
+         derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
+         doc="View with another shape, of a tensor that is not contiguous.")
+operator("unsafe_view(Tensor self, int[] size)", lambda xp, self, size: self.reshape(size), method=False,
+         public_name=False,
+         derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
+         doc="Give a contiguous tensor that nobody else holds another shape; the result is no view.")
+
+
 def _viewable(array: Any, shape: tuple[int, ...]) -> bool:
-    if array.flags.c_contiguous:
-        return True
     probe = array.view()
     try:
         probe.shape = shape
@@ -108,8 +115,10 @@ def reshape(self: Any, *shape: Any) -> Any:
         Sizes; one may be -1.
     """
     wanted = full_shape(sizes_of(shape), self._array.size)
-    if _viewable(self._array, wanted):
+    if self._array.flags.c_contiguous:
         return OPERATORS["view.size"].function(self, wanted)
+    if _viewable(self._array, wanted):
+        return OPERATORS["reshape_alias"].function(self, wanted)
     return OPERATORS["unsafe_view"].function(self.clone(memory_format="contiguous"), wanted)
 
 

@@ -20,9 +20,10 @@ class BreakpointPane(CursorPane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 4
     TITLE: ClassVar[str] = "Breakpoints"
+    EMPTY: ClassVar[str] = "none: b sets one on the operator under the cursor, B asks for one"
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self._breakpoints: Sequence[Breakpoint] = ()
 
     def show(self, breakpoints: Sequence[Breakpoint]) -> None:
@@ -30,6 +31,7 @@ class BreakpointPane(CursorPane, inherit_bindings=False):
         self._breakpoints = tuple(breakpoints)
         self.set_heading(count=len(self._breakpoints))
         self.content_changed()
+        self.cursor = min(self.cursor, max(0, len(self._breakpoints) - 1))
 
     @property
     def selected(self) -> Breakpoint | None:
@@ -37,17 +39,11 @@ class BreakpointPane(CursorPane, inherit_bindings=False):
         return self._breakpoints[self.cursor] if self.cursor < len(self._breakpoints) else None
 
     def line_count(self) -> int:
-        """Return the number of breakpoints, or one line that says how to set one."""
-        return len(self._breakpoints) or 1
-
-    def is_marked(self, row: int) -> bool:
-        """Mark the cursor line where there is a breakpoint."""
-        return bool(self._breakpoints) and super().is_marked(row)
+        """Return the number of breakpoints."""
+        return len(self._breakpoints)
 
     def line(self, row: int, width: int) -> Text:
         """Return the line of one breakpoint."""
-        if not self._breakpoints:
-            return Text("  none: b sets one on the operator under the cursor, B asks for one", self.ink("dim"))
         stop = self._breakpoints[row]
         text = Text("›" if row == self.cursor else " ")
         text.append("● ", self.ink("bad"))

@@ -27,6 +27,7 @@ class Inspector(LinePane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 2
     TITLE: ClassVar[str] = "Inspector"
+    EMPTY: ClassVar[str] = "no node yet"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -166,7 +167,7 @@ def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int = 2) ->
         )
     ]
     facts.append(("zero", f"{tensor.zeros / tensor.numel:.0%}", ""))
-    facts += [(name, str(count), "bad" if count else "") for name, count in (("NaN", tensor.nans), ("inf", tensor.infs))]
+    facts += [(n, str(count), "bad" if count else "") for n, count in (("NaN", tensor.nans), ("inf", tensor.infs))]
     lines = [Text("   ")]
     for name, value, alarm in facts:
         if lines[-1].cell_len + len(name) + len(value) + 2 > max(width, 24):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -17,27 +18,29 @@ class LogPane(LinePane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 5
     TITLE: ClassVar[str] = "Log"
+    EMPTY: ClassVar[str] = "the script has printed nothing yet"
     TAB: ClassVar[int] = 8
+    KEPT: ClassVar[int] = 100_000
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self._lines: list[tuple[str, str]] = []
         self._widest = 0
 
-    def write(self, text: str, ink: str = "") -> None:
-        """Add text at the end.
+    def write(self, lines: Iterable[tuple[str, str]]) -> None:
+        """Add lines at the end.
 
         Parameters
         ----------
-        text : str
-            One or more lines.
-        ink : str
-            Style of the pane to write it in; none for what the script prints, so that the two can be told apart.
+        lines : iterable of (str, str)
+            Each line, and the ink to write it in: none for what the script prints, so that it can be told apart.
         """
-        for line in text.rstrip("\n").split("\n"):
+        for line, ink in lines:
             shown = "".join(c if c.isprintable() else "�" for c in line.rstrip("\r").expandtabs(self.TAB))
             self._lines.append((shown, ink))
             self._widest = max(self._widest, cell_len(shown))
+        if len(self._lines) > self.KEPT:
+            del self._lines[: len(self._lines) - self.KEPT * 9 // 10]
         self.set_heading(count=len(self._lines))
         self.content_changed()
 
@@ -50,7 +53,7 @@ class LogPane(LinePane, inherit_bindings=False):
 
     def line_count(self) -> int:
         """Return the number of lines so far."""
-        return len(self._lines) or 1
+        return len(self._lines)
 
     def line_width(self, width: int) -> int:
         """Return the width of the widest line so far."""
@@ -58,7 +61,5 @@ class LogPane(LinePane, inherit_bindings=False):
 
     def line(self, row: int, width: int) -> Text:
         """Return one line."""
-        if not self._lines:
-            return Text("  the script has printed nothing yet", self.ink("dim"))
         text, ink = self._lines[row]
         return Text(text, self.ink(ink) if ink else "")

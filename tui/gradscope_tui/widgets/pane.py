@@ -32,13 +32,19 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         "pane--warn",
         "pane--bad",
     }
-    ALLOW_MAXIMIZE: ClassVar[bool | None] = False
+    ALLOW_MAXIMIZE = False
 
     NUMBER: ClassVar[int] = 0
     """The key that shows the pane."""
 
     TITLE: ClassVar[str] = ""
     """What the pane is called in its border."""
+
+    EMPTY: ClassVar[str] = ""
+    """What to say where there are no lines."""
+
+    empty: str = ""
+    """What to say instead at the moment."""
 
     heading: str = ""
     """Number, name and count, as the border shows them."""
@@ -96,11 +102,15 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         left, top = self.scroll_offset
         row, width = y + top, self.size.width
         base = self.rich_style
-        if row >= self.line_count():
+        count = self.line_count()
+        if row >= max(count, 1):
             return Strip.blank(width, base)
-        text = self.line(row, self.scrollable_content_region.width)
+        if count:
+            text = self.line(row, self.scrollable_content_region.width)
+        else:
+            text = Text(f" {self.empty or self.EMPTY}", self.ink("dim"))
         strip = Strip(text.render(self.app.console)).crop_extend(left, left + width, None).apply_style(base)
-        if self.is_marked(row):
+        if count and self.is_marked(row):
             strip = Strip(Segment.apply_style(strip, post_style=self.ink("cursor")), width)
         return strip
 

@@ -36,7 +36,8 @@ class Prompt(Horizontal):
     KINDS: ClassVar[dict[str, tuple[str, str]]] = {
         "command": (":", "step · break op:Mul* if norm > 10 · print grad_outputs[0] · help"),
         "break": ("break at ", "op:Mul* · param:fc1.weight · mod:layers.* · line:train.py:31 · … if norm > 10"),
-        "edit": ("gradient in = ", "[SLOT] EXPRESSION, such as 0 or grad * 0.5"),
+        "edit before": ("set gradient in ", "SLOT EXPRESSION, such as: 0 grad * 0.5"),
+        "edit after": ("set gradient out ", "SLOT EXPRESSION, such as: 0 grad * 0.5"),
     }
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -26,6 +26,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 1
     TITLE: ClassVar[str] = "Graph"
+    EMPTY: ClassVar[str] = "no backward yet"
 
     class Selected(Message):
         """The cursor has come to another node."""
@@ -36,9 +37,10 @@ class NodeRail(CursorPane, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._nodes: Sequence[NodeRecord] = ()
+        self._records: Sequence[NodeRecord] = ()
         self._layout: list[LaneRow] = []
         self._shape: tuple[object, ...] = ()
+        self._positions: dict[int, int] = {}
         self._lanes = 1
         self._marks: frozenset[int] = frozenset()
 
@@ -54,29 +56,39 @@ class NodeRail(CursorPane, inherit_bindings=False):
         marks : frozenset of int
             Indices of the nodes on which a breakpoint lies.
         """
-        self._nodes, self._marks = nodes, marks
-        shape = (task, len(nodes), nodes[0].key if nodes else None, nodes[-1].key if nodes else None)
+        self._records, self._marks = nodes, marks
+        shape = (task, hash(tuple(node.key for node in nodes)))
         if shape != self._shape:
             self._shape = shape
+            self._positions = {node.key: index for index, node in enumerate(nodes)}
             self._layout = lay_out((node.key, [edge.target_key for edge in node.edges]) for node in nodes)
             self._lanes = 1 + max((max(row.column, *row.targets, 0) for row in self._layout), default=0)
             self.content_changed()
             self.cursor = min(self.cursor, max(0, len(nodes) - 1))
         self.refresh()
 
+    @property
+    def node(self) -> NodeRecord | None:
+        """The node under the cursor."""
+        return self._records[self.cursor] if self.cursor < len(self._records) else None
+
+    def position(self, key: int | None) -> int | None:
+        """Return the index of the node with a key, if it is here."""
+        return None if key is None else self._positions.get(key)
+
     def line_count(self) -> int:
         """Return the number of nodes."""
-        return len(self._nodes)
+        return len(self._records)
 
     def line(self, row: int, width: int) -> Text:
         """Return the line of one node."""
-        node = self._nodes[row]
+        node = self._records[row]
         glyph, word, ink = NODE_STATES[str(node.state)]
         wide = width >= _WIDE
         lanes = min(self._lanes, MAX_LANES, max(2, (width - (34 if wide else 28)) // 2))
         text = Text("›" if row == self.cursor else " ", no_wrap=True, end="")
         text.append("●" if row in self._marks else " ", self.ink("bad"))
-        text.append(f"{node.index:>{max(3, len(str(len(self._nodes) - 1)))}} ", self.ink("dim"))
+        text.append(f"{node.index:>{max(3, len(str(len(self._records) - 1)))}} ", self.ink("dim"))
         text.append(glyph, self.ink(ink))
         if wide:
             text.append(f" {word:<4}", self.ink(ink))
@@ -106,4 +118,3 @@ class NodeRail(CursorPane, inherit_bindings=False):
 def _place(node: NodeRecord) -> str:
     """Return the file and line of the user code that made a node."""
     return f"{basename(node.location.filename)}:{node.location.lineno}" if node.location else ""
-

@@ -37,10 +37,9 @@ class SourcePane(LinePane, inherit_bindings=False):
     NUMBER: ClassVar[int] = 3
     TITLE: ClassVar[str] = "Source"
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self._location: Location | None = None
-        self._why_empty = "no node yet"
         self._first = 1
         self._lines: tuple[Text, ...] = ()
 
@@ -55,7 +54,7 @@ class SourcePane(LinePane, inherit_bindings=False):
             What to say instead when there is no location.
         """
         changed = location != self._location
-        self._location, self._why_empty = location, why_empty
+        self._location, self.empty = location, why_empty
         self._highlight()
         self.set_heading(about="" if location is None else f"{basename(location.filename)}:{location.lineno}")
         self.content_changed()
@@ -88,8 +87,8 @@ class SourcePane(LinePane, inherit_bindings=False):
             self.centre()
 
     def line_count(self) -> int:
-        """Return the number of lines of the window, or one line that says why there is none."""
-        return len(self._lines) or 1
+        """Return the number of lines of the window."""
+        return len(self._lines)
 
     def line_width(self, width: int) -> int:
         """Return the width of the widest line, with its number."""
@@ -97,10 +96,8 @@ class SourcePane(LinePane, inherit_bindings=False):
 
     def line(self, row: int, width: int) -> Text:
         """Return one line with its number."""
-        if not self._lines or self._location is None:
-            return Text(f"  {self._why_empty}", self.ink("dim"))
         number = self._first + row
-        here = number == self._location.lineno
+        here = self._location is not None and number == self._location.lineno
         text = Text.assemble(
             ("▶" if here else " ", self.ink("now")), (f"{number:>4}  ", self.ink("now" if here else "dim"))
         )
@@ -108,4 +105,4 @@ class SourcePane(LinePane, inherit_bindings=False):
 
     def is_marked(self, row: int) -> bool:
         """Mark the line that made the node."""
-        return self._location is not None and bool(self._lines) and self._first + row == self._location.lineno
+        return self._location is not None and self._first + row == self._location.lineno

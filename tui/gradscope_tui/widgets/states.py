@@ -1,4 +1,4 @@
-"""How the state of a node and of the session is written: always a glyph and a word, in a style that only repeats them."""
+"""How states are written: always a glyph and a word, in a style that only repeats them."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def short_value(value: float | None) -> str:
 
 
 def basename(path: str) -> str:
-    """Return the last part of a path, whichever system wrote it.
+    r"""Return the last part of a path, whichever system wrote it.
 
     Examples
     --------
-    >>> basename("examples/train.py"), basename("C:\\\\work\\\\train.py")
+    >>> basename("examples/train.py"), basename(r"C:\work\train.py")
     ('train.py', 'train.py')
     """
     return path.replace("\\", "/").rpartition("/")[2]

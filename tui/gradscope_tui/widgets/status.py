@@ -117,9 +117,8 @@ class StatusBar(Widget):
         glyph, words, ink = SESSION_STATES[status.state]
         paused = status.state.startswith("paused")
         text = Text.assemble(" ", (f"{glyph} {words}", self._ink(ink)))
-        if paused or status.state == "running":
-            if status.total:
-                text.append(f"  #{status.node}/{status.total}", self._ink("strong"))
+        if (paused or status.state == "running") and status.total:
+            text.append(f"  #{status.node}/{status.total}", self._ink("strong"))
         if paused:
             text.append(f" {status.what}")
         right = Text(f" ●{status.breakpoints} " if status.breakpoints else " ", self._ink("bad"))

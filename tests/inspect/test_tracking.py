@@ -1,0 +1,107 @@
+"""Module paths and parameter names."""
+
+import gc
+
+import gradscope as gs
+import gradscope.inspect as gi
+from gradscope.inspect.adapters import NativeAdapter
+
+
+class Inner(gs.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = gs.nn.Linear(2, 2)
+        self.broken = False
+
+    def forward(self, x):
+        if self.broken:
+            raise ValueError("broken")
+        return self.fc(x) * 2
+
+
+class Outer(gs.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = gs.nn.ModuleList([Inner(), Inner()]) if hasattr(gs.nn, "ModuleList") else gs.nn.Sequential(Inner(), Inner())
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x.relu()
+
+
+def modules(loss):
+    return {(d["operator"], d["module"]) for _, d in gi.graph(loss).nodes(data=True) if d["name"] != "AccumulateGrad"}
+
+
+def test_paths_are_those_of_named_modules():
+    model = Outer()
+    with gi.track() as tracker:
+        loss = model(gs.ones(1, 2)).sum()
+        paths = tracker.parameter_paths()
+    assert modules(loss) == {
+        ("Sum", ""), ("Relu", ""),
+        ("Mul", "blocks.0"), ("Mul", "blocks.1"), ("Addmm", "blocks.0.fc"), ("Addmm", "blocks.1.fc"),
+    }  # fmt: skip
+    assert paths == {id(p): name for name, p in model.named_parameters()}
+
+
+def test_a_second_model_is_told_apart_by_its_class():
+    one, two, three = gs.nn.Sequential(gs.nn.Linear(2, 2)), Inner(), Inner()
+    with gi.track() as tracker:
+        one(gs.ones(1, 2))
+        loss = three(two(gs.ones(1, 2))).sum()
+        assert sorted(tracker.parameter_paths().values()) == [
+            "0.bias", "0.weight", "Inner#2.fc.bias", "Inner#2.fc.weight", "Inner.fc.bias", "Inner.fc.weight",
+        ]  # fmt: skip
+    assert modules(loss) == {
+        ("Sum", ""), ("Mul", "Inner"), ("Addmm", "Inner.fc"), ("Mul", "Inner#2"), ("Addmm", "Inner#2.fc"),
+    }  # fmt: skip
+
+
+def test_a_loss_module_does_not_take_the_models_place():
+    with gi.track():
+        gs.nn.CrossEntropyLoss()(gs.ones(1, 2, requires_grad=True), gs.tensor([0]))
+        loss = gs.nn.Sequential(gs.nn.Linear(2, 2))(gs.ones(1, 2)).sum()
+    assert modules(loss) == {("Sum", ""), ("Addmm", "0")}
+
+
+def test_a_part_that_was_called_before_the_whole_takes_the_wholes_names():
+    model = Outer()
+    with gi.track() as tracker:
+        model.blocks[1](gs.ones(1, 2))
+        loss = model(gs.ones(1, 2)).sum()
+        assert set(tracker.parameter_paths().values()) == {name for name, _ in model.named_parameters()}
+    assert ("Mul", "blocks.1") in modules(loss)
+
+
+def test_a_module_that_raised_is_not_running_any_more():
+    model = Inner()
+    with gi.track():
+        for broken in (True, False):
+            model.broken = broken
+            try:
+                loss = model(gs.ones(1, 2)).sum()
+            except ValueError:
+                assert broken
+    assert modules(loss) == {("Sum", ""), ("Mul", ""), ("Addmm", "fc")}
+
+
+def test_a_model_that_has_gone_leaves_its_place():
+    with gi.track() as tracker:
+        for _ in range(2):
+            model = Inner()
+            model(gs.ones(1, 2))
+            assert sorted(tracker.parameter_paths().values()) == ["fc.bias", "fc.weight"]
+            del model
+            gc.collect()
+
+
+def test_keys_are_never_given_twice():
+    adapter, keys = NativeAdapter(), []
+    for _ in range(50):
+        y = gs.ones(2, requires_grad=True) * 2
+        keys.append(adapter.key(y.grad_fn))
+        assert adapter.key(y.grad_fn) == keys[-1]
+        del y
+    assert len(set(keys)) == 50

@@ -1,0 +1,145 @@
+"""The five panes: which of them have room, which one the keys go to, and the movements in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Container
+
+from gradscope_tui.controller import SessionApp
+from gradscope_tui.widgets.dock import BreakpointPane
+from gradscope_tui.widgets.inspector import Inspector
+from gradscope_tui.widgets.keybar import KeyBar
+from gradscope_tui.widgets.log import LogPane
+from gradscope_tui.widgets.pane import LinePane
+from gradscope_tui.widgets.prompt import Prompt
+from gradscope_tui.widgets.rail import NodeRail
+from gradscope_tui.widgets.source import SourcePane
+from gradscope_tui.widgets.status import StatusBar
+
+__all__ = ["PanesApp"]
+
+NARROW, WIDE, LOW = 60, 120, 16
+"""Columns for two panes side by side, columns for a source pane of its own, rows for more than one pane."""
+
+
+class PanesApp(SessionApp):
+    """An app that lays out the panes of a session.
+
+    Above stand the graph and the inspector; below, in the dock, source, breakpoints and log. A wide terminal shows the
+    source beside one of the other two, a narrow one shows one of the three, a tiny one only the active pane.
+    """
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROW, "-narrow"), (WIDE, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (LOW, "-tall")]
+
+    active = 1
+    maximised = False
+    _dock, _side = 3, 5
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panes."""
+        yield StatusBar(id="status")
+        with Container(id="panes"):
+            yield NodeRail(id="pane1")
+            yield Inspector(id="pane2")
+            yield SourcePane(id="pane3", classes="-dock")
+            yield BreakpointPane(id="pane4", classes="-dock")
+            yield LogPane(id="pane5", classes="-dock")
+        yield KeyBar(id="keys")
+        yield Prompt(id="prompt")
+
+    @property
+    def pane(self) -> LinePane:
+        """The pane that the keys go to."""
+        return self.query_one(f"#pane{self.active}", LinePane)
+
+    def arrange(self) -> None:
+        """Show the panes that have room, and give the keys to the active one."""
+        width, height = self.size
+        wide = width >= WIDE
+        seen = {3, self._side} if wide else {self._dock}
+        panes = {number: self.query_one(f"#pane{number}", LinePane) for number in range(1, 6)}
+        self.query_one("#panes").set_class(self.maximised or width < NARROW or height < LOW, "-alone")
+        for number, pane in panes.items():
+            pane.set_class(number == self.active, "-active")
+            pane.set_class(number > 2 and number not in seen, "-stacked")
+            hidden = [p.heading for n, p in panes.items() if n > 2 and n not in seen]
+            tabs = hidden if number in seen and not (wide and number == 3) else []
+            pane.border_subtitle = " │ ".join(tabs)
+        if not self.query_one(Prompt).display:
+            self.pane.focus(scroll_visible=False)
+
+    def on_resize(self) -> None:
+        """Other panes may have room now."""
+        self.arrange()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Follow the focus, should the mouse have moved it."""
+        if isinstance(event.widget, LinePane) and self.active != event.widget.NUMBER:
+            self.action_pane(event.widget.NUMBER)
+
+    def action_pane(self, number: int) -> None:
+        """Show a pane, and give it the keys."""
+        self.active = number
+        self.uncover(number)
+        self.arrange()
+
+    def uncover(self, number: int) -> None:
+        """Show a pane where other panes hide it, without giving it the keys."""
+        before = self._dock, self._side
+        if number > 2:
+            self._dock = number
+        if number > 3:
+            self._side = number
+        if before != (self._dock, self._side):
+            self.arrange()
+
+    def action_focus_next(self, selector: Any = "*") -> None:
+        """Go to the next pane."""
+        if not self.query_one(Prompt).display:
+            self.action_pane(self.active % 5 + 1)
+
+    def action_focus_previous(self, selector: Any = "*") -> None:
+        """Go to the pane before."""
+        if not self.query_one(Prompt).display:
+            self.action_pane((self.active - 2) % 5 + 1)
+
+    def action_maximise(self) -> None:
+        """Give the active pane the whole screen, or take it back."""
+        self.maximised = not self.maximised
+        self.arrange()
+
+    def action_down(self) -> None:
+        """Move down."""
+        self.pane.move(1)
+
+    def action_up(self) -> None:
+        """Move up."""
+        self.pane.move(-1)
+
+    def action_half_down(self) -> None:
+        """Move down by half a page."""
+        self.pane.half_page(1)
+
+    def action_half_up(self) -> None:
+        """Move up by half a page."""
+        self.pane.half_page(-1)
+
+    def action_top(self) -> None:
+        """Go to the first line."""
+        self.pane.go_to_end(last=False)
+
+    def action_bottom(self) -> None:
+        """Go to the last line."""
+        self.pane.go_to_end(last=True)
+
+    def action_left(self) -> None:
+        """Scroll to the left."""
+        self.pane.shift(-8)
+
+    def action_right(self) -> None:
+        """Scroll to the right."""
+        self.pane.shift(8)
