@@ -12,10 +12,14 @@ from gradscope.inspect.verbs import UsageError
 from .programs import mlp, train
 
 
+GRADS: list[list[float]] = []
+"""What the last programs got."""
+
+
 def product():
     x = gs.tensor([1.0, 2.0], requires_grad=True)
     (x * x).sum().backward()
-    print("x.grad is", x.grad)
+    GRADS.append(x.grad.tolist())
 
 
 def talk(function, text):
@@ -74,10 +78,11 @@ def test_editing_changes_what_the_program_gets():
     assert "incoming gradient 0 is now [3, 3]" in text
     assert "incoming gradient 0 is now [6, 6]" in text
     assert "incoming gradient 0 is now [0.5, 1]" in text
-    assert text.endswith("(gradscope) continue\nx.grad is tensor([1., 4.])\n")
+    assert text.endswith("(gradscope) continue\n")
+    assert GRADS[-1] == [1.0, 4.0]
     text, _, _ = talk(product, "step\ninto\nzero 1\nzero\ncontinue\n")
     assert "produced gradient 0 is now [0, 0]" in text
-    assert text.endswith("x.grad is tensor([0., 0.])\n")
+    assert GRADS[-1] == [0.0, 0.0]
 
 
 def test_lists_and_graph():
@@ -136,8 +141,9 @@ def test_help():
 
 
 def test_abort():
-    text, session, _ = talk(product, "abort\n")
-    assert "x.grad" not in text
+    before = len(GRADS)
+    _, session, _ = talk(product, "abort\n")
+    assert len(GRADS) == before
     assert "ended before its end" in session.conclusion()[1]
 
 
@@ -154,7 +160,7 @@ def test_a_failure_is_shown_where_it_happens():
         y.sum().backward()
 
     stopped, printed, _ = answers(run, "continue", "print", "continue")
-    assert stopped.startswith("stopped in node 1 of 3: ExpBackward0 - ExpBackward0 needs `result`, saved at version 0")
+    assert stopped.startswith("stopped in node 2 of 4: ExpBackward0 - ExpBackward0 needs `result`, saved at version 0")
     assert "saved at version 0, now at 1: MODIFIED" in printed
 
 
@@ -165,7 +171,7 @@ def test_commands_are_echoed_and_checked_first(capsys):
     assert [line for line in out if line.startswith("(gradscope)")] == [
         "(gradscope) step", "(gradscope) print grad", "(gradscope) continue",
     ]  # fmt: skip
-    assert out[-1] == "x.grad is tensor([2., 4.])"
+    assert out[-1] == "(gradscope) continue"
     untouched = Debugger.for_call(product)
     with pytest.raises(UsageError, match="no command 'stepp'"):
         LineMode(untouched).run_commands(["step", "stepp"])

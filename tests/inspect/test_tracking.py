@@ -22,7 +22,7 @@ class Inner(gs.nn.Module):
 class Outer(gs.nn.Module):
     def __init__(self):
         super().__init__()
-        self.blocks = gs.nn.ModuleList([Inner(), Inner()]) if hasattr(gs.nn, "ModuleList") else gs.nn.Sequential(Inner(), Inner())
+        self.blocks = gs.nn.Sequential(Inner(), Inner())
 
     def forward(self, x):
         for block in self.blocks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Coroutine, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -233,7 +234,15 @@ def run_app(debugger: Debugger) -> int:
         An exit status: 0, or that of the app if it failed. ``debugger.conclusion()`` tells how the program ended.
     """
     app = GradscopeApp(debugger, script=basename(debugger.title))
-    with own_terminal(app.take_output) as driver:
+    late: list[str] = []  # what is written when the screen is gone, such as the app's own traceback
+
+    def take(line: str) -> None:
+        if app.is_running:
+            app.take_output(line)
+        else:
+            late.append(line)
+
+    with own_terminal(take) as driver:
         if driver is not None:
             app.driver_class = driver
         try:
@@ -242,4 +251,6 @@ def run_app(debugger: Debugger) -> int:
             if not is_over(debugger.state):
                 debugger.abort()
                 debugger.wait(LEAVE)
+    for line in late:
+        print(line, file=sys.stderr)
     return app.return_code or 0

@@ -8,11 +8,14 @@ from . import (
     activations,
     comparisons,
     complexes,
+    convolution,
     copies,
+    einsum,
     gathers,
     indexing,
     losses,
     matrices,
+    normalization,
     order,
     pointwise,
     rearrangements,
@@ -40,9 +43,12 @@ FAMILIES = (
     statistics,
     order,
     matrices,
+    einsum,
     special,
     activations,
     losses,
+    convolution,
+    normalization,
 )
 
 for _module in (creation, random):

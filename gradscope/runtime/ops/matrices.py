@@ -110,6 +110,50 @@ operator("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar 
                                ((make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2.0})])
 
 
+def _baddbmm(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _bmm(xp, batch1, batch2)
+    if alpha != 1:
+        product *= alpha
+    # With beta = 0 nothing of self counts, not even NaN.
+    return product if beta == 0 else product + (self if beta == 1 else self * beta)
+
+
+operator("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", _baddbmm,
+         inplace=True, out=True,
+         derivatives={"self": lambda g, beta: _scaled(g, beta),
+                      "batch1": lambda g, batch2, alpha, F: _scaled(F.bmm(g, _adjoint(batch2, F)), alpha),
+                      "batch2": lambda g, batch1, alpha, F: _scaled(F.bmm(_adjoint(batch1, F), g), alpha)},
+         doc="Return ``beta * self + alpha * (batch1 @ batch2)``.",
+         samples=lambda make: [((make(2, 2, 4), make(2, 2, 3), make(2, 3, 4)), {}),
+                               ((make(4), make(2, 2, 3), make(2, 3, 4)), {"beta": 0.5, "alpha": 2.0})])
+
+
+def _addmv(xp: Any, self: Any, mat: Any, vec: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _mv(xp, mat, vec)
+    if alpha != 1:
+        product *= alpha
+    return product if beta == 0 else product + (self if beta == 1 else self * beta)
+
+
+operator("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)", _addmv, inplace=True, out=True,
+         derivatives={"self": lambda g, beta: _scaled(g, beta),
+                      "mat": lambda g, vec, alpha, F: _scaled(F.unsqueeze(g, 1) * conj(vec), alpha),
+                      "vec": lambda g, mat, alpha, F: _scaled(F.mv(conj(F.t(mat)), g), alpha)},
+         doc="Return ``beta * self + alpha * (mat @ vec)``.",
+         samples=lambda make: [((make(2), make(2, 3), make(3)), {}),
+                               ((make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2.0})])
+
+
+@public
+def inner(self: Any, other: Any) -> Any:
+    """Return the inner products along the last dimensions; with a 0-d tensor, the product."""
+    if not self._array.ndim or not other._array.ndim:
+        return self * other
+    from .einsum import tensordot
+
+    return tensordot(self, other, ([self._array.ndim - 1], [other._array.ndim - 1]))
+
+
 @public(arrays=lambda xp, self, other: xp.matmul(self, other))
 def matmul(self: Any, other: Any) -> Any:
     """Multiply vectors, matrices or batches of matrices, with broadcasting of the batch dimensions.

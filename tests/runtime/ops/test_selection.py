@@ -82,7 +82,7 @@ def test_masks() -> None:
         (lambda x: x.lerp_(gs.tensor([1, 2]), 0.5), "expected dtype float32 for `end` but got dtype int64"),
         (lambda x: x.isclose(gs.tensor([1, 2])), "Float did not match Long"),
         (lambda x: x.long().clamp_(0.5), "can't be cast to the desired output type"),
-        (lambda x: x.long().addcdiv(x, x), "Integer division with addcdiv is no longer supported"),
+        (lambda x: x.long().addcdiv(x.long(), x.long()), "Integer division with addcdiv is no longer supported"),
         (lambda x: gs.bincount(x), "bincount only supports 1-d non-negative integral inputs"),
     ],
 )

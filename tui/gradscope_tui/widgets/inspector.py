@@ -70,9 +70,9 @@ class Inspector(LinePane, inherit_bindings=False):
         """Return the number of lines about the node."""
         return len(self._lines)
 
-    def line_width(self, width: int) -> int:
+    def line_width(self) -> int:
         """Return the width of the widest line."""
-        return max((line.cell_len for line in self._lines), default=width)
+        return max((line.cell_len for line in self._lines), default=0)
 
     def line(self, row: int, width: int) -> Text:
         """Return one line."""
@@ -154,8 +154,9 @@ def _gradients(
 
 def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int = 2) -> list[Text]:
     """Write the statistics and the histogram of a tensor."""
-    if not tensor.numel:
-        return [Text("    no elements", ink("dim"))]
+    if tensor.numel < 2:
+        value = tensor.preview.strip("[]") if tensor.numel else "no elements"
+        return [Text(f"    {value}", ink("bad" if tensor.nans or tensor.infs else ""))]
     facts = [
         (name, short_value(value), "bad" if value is not None and not isfinite(value) else "")
         for name, value in (
@@ -175,11 +176,7 @@ def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int = 2) ->
         mark = "‼" if alarm else " "
         lines[-1].append(f"{mark}{name} ", ink(alarm or "dim"))
         lines[-1].append(value, ink(alarm) if alarm else None)
-    if tensor.numel > 1:
-        lines += [Text(f"    {line}", ink("good")) for line in histogram_lines(tensor.histogram, width - 5, height)]
-    elif tensor.preview:
-        lines.append(Text(f"    {tensor.preview}", ink("dim")))
-    return lines
+    return lines + [Text(f"    {line}", ink("good")) for line in histogram_lines(tensor.histogram, width - 5, height)]
 
 
 def _saved(saved: SavedRecord, width: int, ink: Ink) -> list[Text]:

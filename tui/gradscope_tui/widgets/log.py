@@ -55,7 +55,7 @@ class LogPane(LinePane, inherit_bindings=False):
         """Return the number of lines so far."""
         return len(self._lines)
 
-    def line_width(self, width: int) -> int:
+    def line_width(self) -> int:
         """Return the width of the widest line so far."""
         return self._widest
 

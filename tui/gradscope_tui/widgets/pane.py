@@ -57,9 +57,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         """Return line `row`; `width` is the number of cells that can be seen."""
         raise NotImplementedError
 
-    def line_width(self, width: int) -> int:
-        """Return how wide the widest line is, for horizontal scrolling; by default what fits."""
-        return width
+    def line_width(self) -> int:
+        """Return how wide the widest line is, for horizontal scrolling; 0 where lines are cut to what fits."""
+        return 0
 
     def is_marked(self, row: int) -> bool:
         """Say whether line `row` is under the cursor."""
@@ -71,8 +71,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def content_changed(self) -> None:
         """Measure again and repaint."""
-        width = self.scrollable_content_region.width
-        self.virtual_size = Size(max(width, self.line_width(width)), self.line_count())
+        self.virtual_size = Size(self.line_width(), self.line_count())
         self.refresh()
 
     def on_mount(self) -> None:

@@ -99,7 +99,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
             text.append(f"+{beyond} ", self.ink("dim"))
         strong = self.ink("now") if node.state == "current" else self.ink("strong")
         label = node.parameter or node.module or _place(node)
-        name = node.name if wide else node.operator
+        name = node.name if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
         if label:
             text.append(f"{name:<{min(18 if wide else 10, room)}}", strong)

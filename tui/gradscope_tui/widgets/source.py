@@ -90,9 +90,9 @@ class SourcePane(LinePane, inherit_bindings=False):
         """Return the number of lines of the window."""
         return len(self._lines)
 
-    def line_width(self, width: int) -> int:
+    def line_width(self) -> int:
         """Return the width of the widest line, with its number."""
-        return max((line.cell_len + 7 for line in self._lines), default=width)
+        return max((line.cell_len + 7 for line in self._lines), default=0)
 
     def line(self, row: int, width: int) -> Text:
         """Return one line with its number."""

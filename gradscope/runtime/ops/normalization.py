@@ -1,0 +1,427 @@
+"""Normalisation, dropout and embeddings."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import device
+from .activations import need_floating
+from .registry import METHODS, OPERATORS, operator, public
+
+Ints = tuple[int, ...]
+
+# --- layers and batches -----------------------------------------------------------------------------------------------
+
+
+def _moments(xp: Any, x: Any, axes: Ints, eps: float) -> tuple[Any, Any, Any, Any]:
+    """Return the centred array, mean, variance and 1 / sqrt(variance + eps), dimensions kept."""
+    count = math.prod(x.shape[a] for a in axes)
+    mean = xp.add.reduce(x, axis=axes, keepdims=True) / x.dtype.type(max(count, 1))
+    centred = x - mean
+    variance = xp.add.reduce(centred * centred, axis=axes, keepdims=True) / x.dtype.type(max(count, 1))
+    return centred, mean, variance, 1 / xp.sqrt(variance + x.dtype.type(eps))
+
+
+def _normalized(input: Any, mean: Any, rstd: Any, axes: Ints, eps: float, fixed: bool, F: Any) -> tuple[Any, Any]:
+    """Return the normalised input and 1 / sqrt(variance + eps), as functions of the input under ``create_graph``.
+
+    What the forward noted is a constant there, which is right only where the statistics were given (`fixed`).
+    """
+    if hasattr(input, "_array") and not fixed:
+        mean = F.mean(input, axes, True)
+        centred = input - mean
+        rstd = F.rsqrt(F.mean(centred * centred, axes, True) + eps)
+        return centred * rstd, rstd
+    return (input - mean) * rstd, rstd
+
+
+def _gradients(
+    g: Any, normalized: Any, rstd: Any, scale: Any, axes: Ints, others: Ints, fixed: bool, needs: Any, F: Any
+) -> tuple[Any, Any, Any]:
+    """Return the gradients of input, weight and bias; `axes` were averaged over, weights vary along `others`."""
+    g_input = g_weight = g_bias = None
+    if needs[0]:
+        g_normalized = g if scale is None else g * scale
+        if fixed:
+            g_input = g_normalized * rstd
+        else:
+            along = F.mean(g_normalized * normalized, axes, True)
+            g_input = (g_normalized - F.mean(g_normalized, axes, True) - normalized * along) * rstd
+    if needs[1]:
+        g_weight = F.sum(g * normalized, others) if others else g * normalized
+    if needs[2]:
+        g_bias = F.sum(g, others) if others else g
+    return g_input, g_weight, g_bias
+
+
+def _layer_norm(xp: Any, input: Any, weight: Any, bias: Any, normalized_shape: Ints, eps: float) -> Any:
+    need_floating("LayerNormKernelImpl", input)
+    count = len(normalized_shape)
+    if count == 0 or input.shape[-count:] != tuple(normalized_shape):
+        raise RuntimeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
+            f"[*{''.join(f', {s}' for s in normalized_shape)}], but got input of size{list(input.shape)}"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != tuple(normalized_shape):
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(value.shape)} and normalized_shape = {list(normalized_shape)}"
+            )
+    centred, mean, _, rstd = _moments(xp, input, tuple(range(-count, 0)), eps)
+    centred *= rstd
+    if weight is not None:
+        centred *= weight
+    if bias is not None:
+        centred += bias
+    return centred, mean, rstd
+
+
+def _layer_norm_joint(
+    g: Any, input: Any, weight: Any, mean: Any, rstd: Any, normalized_shape: Any, eps: float, needs: Any, F: Any
+) -> Any:
+    ndim = len(input.shape)
+    axes = tuple(range(ndim - len(normalized_shape), ndim))
+    normalized, rstd = _normalized(input, mean, rstd, axes, eps, False, F)
+    return _gradients(g, normalized, rstd, weight, axes, tuple(range(axes[0])), False, needs, F)
+
+
+operator(
+    "native_layer_norm(Tensor input, Tensor? weight, Tensor? bias, int[] normalized_shape, float eps)",
+    _layer_norm,
+    aux=("mean", "rstd"),
+    method=False,
+    public_name=False,
+    joint=_layer_norm_joint,
+    doc="Subtract the mean of the last dimensions and divide by their standard deviation.",
+    samples=lambda make: [
+        ((make(3, 4), make(4), make(4), (4,), 1e-5), {}),
+        ((make(2, 2, 3), None, None, (2, 3), 1e-2), {}),
+        ((make(5), make(5), None, (5,), 1e-5), {}),
+    ],
+    supports="f",
+)
+
+
+@public(method=False)
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Normalise the last dimensions, of shape `normalized_shape`, to mean 0 and variance 1; then scale and shift.
+
+    References
+    ----------
+    J. Ba, J. Kiros, G. Hinton, "Layer normalization", 2016.
+    """
+    return OPERATORS["native_layer_norm"].function(input, weight, bias, tuple(normalized_shape), eps)
+
+
+def _along_channels(value: Any, ndim: int) -> Any:
+    return value.reshape((1, -1) + (1,) * (ndim - 2))
+
+
+def _batch_norm(
+    xp: Any,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    need_floating("batch_norm", input)
+    channels, axes = input.shape[1], _others(input.ndim)
+    named = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    for name, value in named.items():
+        if value is not None and value.shape != (channels,):
+            raise RuntimeError(f"{name} should contain {channels} elements not {value.size}")
+    if training:
+        result, mean, variance, rstd = _moments(xp, input, axes, eps)
+        _update_running(running_mean, running_var, mean, variance, input.size // max(channels, 1), momentum)
+    else:
+        mean, variance = (_along_channels(a, input.ndim) for a in (running_mean, running_var))
+        # Copies: what is saved stays as it was when the running statistics move on.
+        mean, rstd = mean.copy(), 1 / xp.sqrt(variance + eps)
+        result = input - mean
+    result *= rstd
+    if weight is not None:
+        result *= _along_channels(weight, input.ndim)
+    if bias is not None:
+        result += _along_channels(bias, input.ndim)
+    return result, mean, rstd
+
+
+def _others(ndim: int) -> Ints:
+    return (0, *range(2, ndim))
+
+
+def _update_running(
+    running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float
+) -> None:
+    for running, value in ((running_mean, mean), (running_var, variance * (count / max(count - 1, 1)))):
+        if running is not None:
+            running *= 1 - momentum
+            running += value.reshape(-1) * momentum
+
+
+def _batch_norm_joint(
+    g: Any, input: Any, weight: Any, mean: Any, rstd: Any, training: bool, eps: float, needs: Any, F: Any
+) -> Any:
+    ndim = len(input.shape)
+    axes = _others(ndim)
+    normalized, rstd = _normalized(input, mean, rstd, axes, eps, not training, F)
+    scale = None if weight is None else F.reshape(weight, (1, -1) + (1,) * (ndim - 2))
+    return (*_gradients(g, normalized, rstd, scale, axes, axes, not training, needs, F), None, None)
+
+
+operator(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "bool training, float momentum, float eps)",
+    _batch_norm,
+    aux=("mean", "rstd"),
+    method=False,
+    public_name=False,
+    joint=_batch_norm_joint,
+    doc="Subtract each channel's mean and divide by its standard deviation, of the batch or the running ones.",
+    samples=lambda make: [
+        ((make(4, 3), make(3), make(3), None, None, True, 0.1, 1e-3), {}),
+        ((make(2, 3, 2, 2), None, None, None, None, True, 0.1, 1e-3), {}),
+        ((make(4, 3), make(3), None, make(3).detach(), make(3, low=0.5, high=2.0).detach(), False, 0.1, 1e-3), {}),
+    ],
+    supports="f",
+)
+
+
+def batch_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """Normalise each channel (dimension 1) to mean 0 and variance 1; then scale and shift.
+
+    Parameters
+    ----------
+    input : Tensor
+    running_mean, running_var : Tensor or None
+        Statistics of the channels; written in training, used otherwise.
+    weight, bias : Tensor, optional
+        Scale and shift of each channel.
+    training : bool
+        Use the statistics of the batch.
+    momentum : float
+        Weight of the batch in the running statistics.
+    eps : float
+        Added to the variance.
+
+    References
+    ----------
+    S. Ioffe, C. Szegedy, "Batch normalization", ICML 2015.
+    """
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"batch_norm expects an input of at least 2 dimensions, got shape {list(shape)}")
+    if training and math.prod(shape) // max(shape[1], 1) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    function = OPERATORS["native_batch_norm"].function
+    result = function(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if training:
+        for running in (running_mean, running_var):
+            if running is not None:
+                running._bump("batch_norm")
+    return result
+
+
+# --- dropout ----------------------------------------------------------------------------------------------------------
+
+
+def _check_probability(p: float) -> None:
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout_mask(input: Any, p: float, shape: Any) -> Any:
+    """Return a tensor of zeros (with probability `p`) and 1 / (1 - p)."""
+    from ..random import generator_for
+
+    array = input._array
+    source = generator_for(device.device_of(array)).source
+    keep = 1.0 - p
+    drawn = source.random(shape, dtype="float32") < keep
+    mask = drawn.astype(array.dtype)
+    if keep:
+        mask *= 1.0 / keep
+    return type(input.detach())._wrap(mask)
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Put elements to zero with probability `p` and divide the others by ``1 - p``; outside training, do nothing.
+
+    References
+    ----------
+    N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout", JMLR 15 (2014).
+    """
+    _check_probability(p)
+    return _dropped(input, p, training, inplace, input._array.shape)
+
+
+def feature_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Put whole channels (of dimension 1) to zero with probability `p`; otherwise as :func:`dropout`."""
+    _check_probability(p)
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return _dropped(input, p, training, inplace, shape[:2] + (1,) * (len(shape) - 2))
+
+
+def _dropped(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> Any:
+    if p == 0 or not training or not input._array.size:
+        return input
+    mask = dropout_mask(input, p, shape)
+    return METHODS["mul_" if inplace else "mul"](input, mask)
+
+
+# --- embeddings -------------------------------------------------------------------------------------------------------
+
+
+def _embedding(xp: Any, weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Any:
+    if indices.dtype.kind not in "iu":
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{indices.dtype} instead (while checking arguments for embedding)\nConvert them with .long()."
+        )
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if type(indices) is device.ndarray and indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+        raise IndexError(
+            f"index out of range in self\nThe indices run from {indices.min()} to {indices.max()}, the rows from 0 to "
+            f"{weight.shape[0] - 1}."
+        )
+    return weight[indices]
+
+
+def _embedding_backward(
+    xp: Any, grad_output: Any, indices: Any, count: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    width = grad_output.shape[-1]
+    result = xp.zeros((count, width), dtype=grad_output.dtype)
+    rows, at = grad_output.reshape(-1, width), indices.reshape(-1)
+    if scale_grad_by_freq:
+        times = xp.zeros(count, dtype=grad_output.dtype)
+        xp.add.at(times, at, xp.ones(at.shape, dtype=grad_output.dtype))
+        rows = rows / times[at][:, None]
+    if type(rows) is device.ndarray and at.size:
+        # Sums of sorted runs are an order of magnitude faster than add.at on rows.
+        order = at.argsort(kind="stable")
+        ordered = at[order]
+        starts = xp.flatnonzero(xp.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        result[ordered[starts]] = xp.add.reduceat(rows[order], starts, axis=0)
+    else:
+        xp.add.at(result, at, rows)
+    if padding_idx >= 0:
+        result[padding_idx] = 0
+    return result
+
+
+def _embedding_adjoint(g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, F: Any) -> Any:
+    rows = F.embedding_rows(g, indices, padding_idx, scale_grad_by_freq)
+    if padding_idx < 0:
+        return rows
+    return F.where(F.unsqueeze(indices == padding_idx, -1), F.zeros_like(rows), rows)
+
+
+_LOOKUP = "Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False"
+
+operator(
+    f"embedding_rows({_LOOKUP})",
+    _embedding,
+    method=False,
+    public_name=False,
+    node="EmbeddingBackward0",
+    derivatives={
+        "weight": lambda g, indices, weight_shape, padding_idx, scale_grad_by_freq, F: F.embedding_backward(
+            g, indices, weight_shape[0], padding_idx, scale_grad_by_freq
+        ),
+    },
+    doc="Return rows of the weight.",
+    samples=lambda make: [((make(5, 3), _indices()), {}), ((make(5, 3), _indices(), 2), {})],
+    supports="f",
+)
+operator(
+    "embedding_backward(Tensor grad_output, Tensor indices, int count, int padding_idx, bool scale_grad_by_freq)",
+    _embedding_backward,
+    method=False,
+    public_name=False,
+    node="EmbeddingDenseBackwardBackward0",
+    derivatives={"grad_output": _embedding_adjoint},
+    doc="The adjoint of the choice of rows: adds each gradient to its row.",
+    samples=lambda make: [((make(2, 3, 3), _indices(), 5, 2, False), {})],
+    supports="f",
+)
+
+
+def _indices() -> Any:
+    from ..creation import tensor
+
+    return tensor([[0, 2, 4], [2, 2, 1]])
+
+
+def embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+) -> Any:
+    """Return the rows of `weight` that the indices `input` name.
+
+    Parameters
+    ----------
+    input : Tensor
+        Indices of any shape.
+    weight : Tensor
+        Of shape (rows, width).
+    padding_idx : int, optional
+        A row that gets no gradient.
+    max_norm : float, optional
+        Scale the named rows down to this `norm_type`-norm first, in place.
+    scale_grad_by_freq : bool
+        Divide each row's gradient by how often it was named.
+
+    Raises
+    ------
+    IndexError
+        If an index names no row.
+    """
+    rows = weight._array.shape[0]
+    if padding_idx is None:
+        padding_idx = -1
+    elif not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    elif padding_idx < 0:
+        padding_idx += rows
+    if max_norm is not None:
+        _renormalize(weight, input, max_norm, norm_type)
+    return OPERATORS["embedding_rows"].function(weight, input, padding_idx, scale_grad_by_freq)
+
+
+def _renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+    array = weight._array
+    xp = device.array_module(array)
+    named = xp.unique(indices._array)
+    chosen = array[named]
+    size = xp.absolute(chosen)
+    if norm_type == math.inf:
+        norms = size.max(axis=1, keepdims=True)
+    else:
+        norms = xp.add.reduce(size**norm_type, axis=1, keepdims=True) ** (1.0 / norm_type)
+    array[named] = xp.where(norms > max_norm, chosen * (max_norm / (norms + 1e-7)), chosen)
+    weight._bump("embedding_renorm_")

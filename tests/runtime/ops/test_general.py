@@ -1,0 +1,56 @@
+"""What the step-by-step path promises beyond the operators' own tests."""
+
+from __future__ import annotations
+
+import pytest
+
+import gradscope as gs
+
+
+def test_out_of_another_shape_is_resized_with_pytorchs_warning():
+    out = gs.zeros(7)
+    with pytest.warns(UserWarning, match="was resized"):
+        gs.exp(gs.zeros(2, 3), out=out)
+    assert out.tolist() == [[1.0] * 3] * 2
+
+
+def test_a_refused_out_is_left_as_it_was():
+    out = gs.zeros(7, dtype=gs.int64)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        gs.exp(gs.zeros(2, 3), out=out)
+    assert out.shape == (7,)
+    assert out._version == 0
+
+
+def test_a_failed_in_place_operator_leaves_data_version_and_history():
+    x = gs.ones(2, 3, requires_grad=True)
+    y = x * 2
+    node = y.grad_fn
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        y.mul_(gs.ones(4, 2, 3))
+    with pytest.raises(RuntimeError, match="size of tensor a"):
+        y.add_(gs.ones(5))
+    assert (y._version, y.grad_fn, y.tolist()) == (0, node, [[2.0] * 3] * 2)
+
+
+@pytest.mark.parametrize("operand", ["text", None, [1, 2]])
+def test_an_operand_that_is_no_tensor(operand):
+    with pytest.raises(TypeError, match="must be Tensor, not"):
+        gs.mul(gs.ones(2), operand)
+
+
+def test_shapes_that_do_not_broadcast_are_named():
+    with pytest.raises(RuntimeError, match=r"size of tensor a \(2\) must match the size of tensor b \(3\)") as caught:
+        gs.ones(4, 2) + gs.ones(4, 3)
+    assert "add(self: float32 [4, 2], other: float32 [4, 3])" in str(caught.value)
+
+
+def test_mixed_dtypes_promote_and_gradients_come_back_in_the_leafs():
+    x = gs.ones(2, requires_grad=True)
+    y = x * gs.tensor([2, 3])
+    assert y.dtype is gs.float32
+    z = x * gs.ones(2, dtype=gs.float64)
+    assert z.dtype is gs.float64
+    (y.sum() + z.sum()).backward()
+    assert x.grad.dtype is gs.float32
+    assert x.grad.tolist() == [3.0, 4.0]
