@@ -286,8 +286,20 @@ class Tensor(TensorMethods):
             raise RuntimeError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.\nclone() it."
             )
-        self._flags = self._flags | state.GRAD if requires_grad else self._flags & ~state.GRAD
+        if bool(self._flags & state.GRAD) != requires_grad:
+            self._flags ^= state.GRAD
+            self._redirect_gradients(requires_grad)
         return self
+
+    def _redirect_gradients(self, wanted: bool) -> None:
+        """Let the AccumulateGrad of this leaf, if there is one, add what arrives here, or where nobody looks."""
+        meta = self._meta
+        if meta is None:
+            return
+        node: Any = meta.accumulator and meta.accumulator() if self._edge is None else self._edge[0]
+        if node is not None:
+            node.leaf_meta = meta if wanted else TensorMeta()
+            node.leaf_meta.hooks = meta.hooks
 
     @property
     def is_leaf(self) -> bool:
@@ -571,6 +583,8 @@ class Tensor(TensorMethods):
                 "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                 "detach_() cannot be called on these gradients."
             )
+        if self.is_leaf:
+            return self.requires_grad_(False)
         self._edge = None
         self._flags &= ~state.GRAD
         return self
@@ -589,9 +603,13 @@ class Tensor(TensorMethods):
                 f"data set to a tensor that requires gradients must be floating point or complex dtype, got "
                 f"{value.dtype}"
             )
-        self._array = value._array
+        old, self._array = self._array, value._array
         if self._edge is not None and self.is_leaf:
-            self._edge = None  # its AccumulateGrad knows the old memory
+            node: Any = self._edge[0]
+            if old.shape == value._array.shape and old.dtype == value._array.dtype and type(old) is type(value._array):
+                node.array = value._array
+            else:
+                self._edge = None
 
     # --- out of the tensor ---
 

@@ -229,6 +229,7 @@ FRAGMENTS = (
     ("The expanded size of the tensor", "shape"),
     ("shapes cannot be multiplied", "shape"),
     ("size mismatch", "shape"),
+    ("Expected size for first two dimensions of batch2", "shape"),
     ("can't be cast to the desired output type", "cast"),
 )
 
@@ -337,6 +338,8 @@ class Machine:
         return self._call(method, tensor)
 
     def _do_binary(self, out: str, method: str, tensor: Any, other: Any, fit: bool) -> Any:
+        if method == "maximum":
+            other = other.to(tensor.dtype)  # where rounding to float32 makes a tie, the gradient may go either way
         return self._call(method, tensor, self._fitted(other, tensor.shape, fit))
 
     def _do_number(self, out: str, method: str, tensor: Any, number: float) -> Any:
@@ -418,9 +421,12 @@ class Machine:
         self.text = f"{self.name(tensor)}.data"
         return tensor.data
 
-    def _do_set_data(self, out: str, tensor: Any, other: Any) -> None:
+    def _do_set_data(self, out: str, tensor: Any, other: Any) -> Any:
+        if tensor.shape != other.shape or tensor.dtype != other.dtype:
+            return SKIPPED  # what its AccumulateGrad expects stays as it was in PyTorch
         self.text = f"{self.name(tensor)}.data = {self.name(other)}.data"
         tensor.data = other.data
+        return None
 
     def _do_grad_of(self, out: str, tensor: Any) -> Any:
         self.text = f"{self.name(tensor)}.grad"
@@ -737,6 +743,8 @@ def _lockstep(program: Program, reference: Machine, candidate: Machine, texts: l
         if expected is not SKIPPED or got is not SKIPPED:
             texts.append(reference.text + ("" if expected is OK else f"  # {expected.label}"))
         if expected.label != got.label:
+            if same_refusal(expected.label, got.label):
+                continue
             abouts = {o.label.partition(": ")[2] for o in (expected, got)}
             if reference.has_recorded and abouts & DEPENDS_ON_FORMULA:
                 return None
@@ -791,7 +799,7 @@ def _compare_history(reference: Machine, candidate: Machine, name: str) -> Any:
             x, y = reference.saved(a, attribute), candidate.saved(b, attribute)
             # A slot in which nothing was saved stays None in PyTorch when the node is released.
             freed = isinstance(x, str) and x == "none" and isinstance(y, str) and y.endswith("second time")
-            if x is not None and y is not None and not freed and not same(x, y):
+            if x is not None and y is not None and not (freed or same(x, y) or same_refusal(x, y)):
                 return f"{b.name()}.{attribute} below {name}", x, y
     return None
 
@@ -807,6 +815,12 @@ def _first_difference(name: str, expected: dict[str, Any], got: dict[str, Any]) 
         if fact not in got or not same(value, got[fact]):
             return f"{name}: {fact}", value, got.get(fact, got)
     return None
+
+
+def same_refusal(expected: Any, got: Any) -> bool:
+    """Whether a stale view is refused by both; PyTorch looks at its history first, gradscope at versions and shapes."""
+    stale = ("RuntimeError: multi-view", "RuntimeError: no_grad view")
+    return isinstance(got, str) and expected in stale and got in ("RuntimeError: modified by inplace", "RuntimeError: shape")
 
 
 def same(expected: Any, got: Any) -> bool:

@@ -388,6 +388,9 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
         ]
     body.append("return out")
     lines += [f"            {line}" for line in body]
+    # A view made under no_grad requires grad, but leads nowhere.
+    loose = " or ".join(f"f_{n} & 2 and {n}.requires_grad" for n in edged)
+    lines.append(f"        elif {loose}: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})")
     return [*lines, f"    elif f >= 4: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})"]
 
 

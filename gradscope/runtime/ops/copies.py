@@ -139,8 +139,8 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         src = to(src, device=self.device)
     recording = general.wants_grad([self, src])
     self._check_inplace(recording)
-    _check_broadcast(self, src)
     general.check_overlap(self._array, src._array)
+    _check_broadcast(self, src)
     if not recording:
         return general.commit_inplace(op, self, src._array, None, [self, src])
     return general.run_inplace(op, (self, src))

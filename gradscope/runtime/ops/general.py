@@ -233,17 +233,22 @@ def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[s
 
 
 def make_node(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[str, Any]) -> Node | None:
-    """Return a node with its edges and saved values; None if no operand leads anywhere."""
+    """Return a node with its edges and saved values; None if no operand takes part.
+
+    A view made under no_grad takes part, as in PyTorch, but its edge is None.
+    """
     edge_of = _scope["edge_of"]
     by_name = dict(zip((p.name for p in op.parameters), operands, strict=True))
     edges: list[Any] = []
+    wanted = False
     for parameter in op.edged:
         value = by_name[parameter.name]
         for tensor in value if isinstance(value, list) else [value]:
             is_tensor = isinstance(tensor, _scope["Tensor"])
             takes_part = is_tensor and (tensor.requires_grad or tensor._flags & state.STOCHASTIC)
             edges.append(edge_of(tensor) if takes_part else None)
-    if not any(edge is not None for edge in edges):
+            wanted = wanted or takes_part
+    if not wanted:
         return None
     node: Any = op.node_class()  # type: ignore[misc]
     node.edges = tuple(edges)
@@ -336,7 +341,7 @@ def save_result(node: Any, output: Tensor, name: str = "result", nr: int = 0) ->
 
 
 def flagged(op: Operator, output: Tensor, flags: int, operands: tuple[Any, ...]) -> Tensor:
-    """Finish an inlined call whose operands carry rare flags (volatile, inference)."""
+    """Finish an inlined call whose operands are rare: volatile, of inference mode, views that lead nowhere."""
     if flags & state.VOLATILE:
         output._flags |= state.VOLATILE
         return output

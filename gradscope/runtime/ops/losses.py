@@ -225,13 +225,23 @@ def nll(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) 
     """Run the operator for the given arguments, on tensors or arrays."""
     if not hasattr(self, "_array"):
         return _nll(device.array_module(self), self, target, weight, reduction, ignore_index)
-    name = "nll_loss" if self._array.ndim <= 2 else "nll_loss2d"
+    ndim = self._array.ndim
+    if ndim not in (0, 1, 2, 4):
+        return _nll_as_images(self, target, weight, reduction, ignore_index)
+    name = "nll_loss2d" if ndim == 4 else "nll_loss"
     if weight is None:
         return OPERATORS[name + ".plain"].function(self, target, reduction, ignore_index)
     return OPERATORS[name + ".weighted"].function(self, target, weight, reduction, ignore_index)
 
 
-_nll_plain = OPERATORS["nll_loss.plain"].function
+def _nll_as_images(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    """Run the operator on (N, C, 1, rest), as PyTorch does for any other number of dimensions."""
+    _check_nll(self._array, target._array, None if weight is None else weight._array)
+    rows, classes = self._array.shape[:2]
+    images = self.reshape(rows, classes, 1, -1) if self._array.size else self.reshape(rows, classes, 1, 0)
+    count = images._array.shape[3]
+    result = nll(images, target.reshape(rows, 1, count), weight, reduction, ignore_index)
+    return result.reshape(target._array.shape) if reduction == NONE else result
 
 
 def nll_loss(

@@ -22,7 +22,6 @@ def _need_same_dtype(self: Any, other: Any, message: str = "expected m1 and m2 t
 
 
 def _mm(xp: Any, self: Any, mat2: Any) -> Any:
-    _need_same_dtype(self, mat2)
     _need(self.ndim == 2, "self must be a matrix")
     _need(mat2.ndim == 2, "mat2 must be a matrix")
     _need(
@@ -30,6 +29,7 @@ def _mm(xp: Any, self: Any, mat2: Any) -> Any:
         f"mat1 and mat2 shapes cannot be multiplied ({self.shape[0]}x{self.shape[1]} and "
         f"{mat2.shape[0]}x{mat2.shape[1]})",
     )
+    _need_same_dtype(self, mat2)
     return xp.matmul(self, mat2)
 
 
@@ -187,6 +187,8 @@ def _batched(self: Any, other: Any) -> Any:
     from ..creation import broadcast_shapes
 
     left, right = self._array.shape, other._array.shape
+    _need(left[-1] == right[-2] or min(len(left), len(right)) > 2,
+          f"mat1 and mat2 shapes cannot be multiplied ({left[-2]}x{left[-1]} and {right[-2]}x{right[-1]})")
     if len(right) == 2:
         # A batch against one matrix is one large product.
         flat = METHODS["reshape"](self, -1, left[-1]) if self._array.size else METHODS["reshape"](self, 0, left[-1])

@@ -30,7 +30,9 @@ def _sum_all(xp: Any, self: Any, dtype: Any = None) -> Any:
 
 
 def _sum_dim(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    return xp.add.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
+    total = xp.add.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
+    # In row-major order whatever that of self, as in PyTorch: what follows may view() it.
+    return total if total.flags.c_contiguous else xp.ascontiguousarray(total)
 
 
 operator(

@@ -81,19 +81,15 @@ operator("view.size(Tensor self, int[] size)", _view, view="always", node="ViewB
          derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
          doc="View with another shape.", method=False,
          samples=lambda make: [((make(2, 6), (3, 4)), {}), ((make(4), (2, -1)), {}), ((make(0, 3), (3, 0)), {})])
-operator("reshape.copy(Tensor self, int[] size)", lambda xp, self, size: self.reshape(size).copy(),
-         node="UnsafeViewBackward0", method=False,
-         derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)}, doc="Copy with another shape.",
-         samples=lambda make: [((make(2, 3), (3, 2)), {}), ((make(0, 2), (2, 0)), {})])
-
-
 operator("reshape_alias(Tensor self, int[] size)", _view, view="always", method=False, public_name=False,
          derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
-         doc="View with another shape, of a tensor that is not contiguous.")
+         doc="View with another shape, of a tensor that is not contiguous.",
+         samples=lambda make: [((make(2, 3), (3, 2)), {})])
 operator("unsafe_view(Tensor self, int[] size)", lambda xp, self, size: self.reshape(size), method=False,
          public_name=False,
          derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
-         doc="Give a contiguous tensor that nobody else holds another shape; the result is no view.")
+         doc="Give a contiguous tensor that nobody else holds another shape; the result is no view.",
+         samples=lambda make: [((make(2, 3), (3, 2)), {}), ((make(0, 2), (2, 0)), {})])
 
 
 def _viewable(array: Any, shape: tuple[int, ...]) -> bool:

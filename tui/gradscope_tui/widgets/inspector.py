@@ -175,7 +175,7 @@ def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int = 2) ->
             lines.append(Text("   "))
         mark = "‼" if alarm else " "
         lines[-1].append(f"{mark}{name} ", ink(alarm or "dim"))
-        lines[-1].append(value, ink(alarm) if alarm else None)
+        lines[-1].append(value, ink(alarm))
     return lines + [Text(f"    {line}", ink("good")) for line in histogram_lines(tensor.histogram, width - 5, height)]
 
 

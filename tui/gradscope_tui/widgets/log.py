@@ -62,4 +62,4 @@ class LogPane(LinePane, inherit_bindings=False):
     def line(self, row: int, width: int) -> Text:
         """Return one line."""
         text, ink = self._lines[row]
-        return Text(text, self.ink(ink) if ink else "")
+        return Text(text, self.ink(ink))

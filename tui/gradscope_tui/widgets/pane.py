@@ -66,8 +66,8 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         return False
 
     def ink(self, name: str) -> Style:
-        """Return the style of one of the component classes ``pane--<name>``."""
-        return self.get_component_rich_style(f"pane--{name}", partial=True)
+        """Return the style of one of the component classes ``pane--<name>``; a plain one for an empty name."""
+        return Style.null() if not name else self.get_component_rich_style(f"pane--{name}", partial=True)
 
     def content_changed(self) -> None:
         """Measure again and repaint."""
