@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Coroutine, Iterable
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from gradscope_tui.actions import ACTIONS, bindings
 from gradscope_tui.commands import edit_gradient, run_command
 from gradscope_tui.panes import PanesApp
 from gradscope_tui.screens import ConfirmQuit, HelpScreen
-from gradscope_tui.session import is_over, is_paused
+from gradscope_tui.session import Session, is_over, is_paused
 from gradscope_tui.terminal import own_terminal
 from gradscope_tui.threads import on_thread
 from gradscope_tui.widgets.dock import BreakpointPane
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GradscopeApp", "run_app"]
 
+TYPED_AHEAD = 64
+"""Verbs that may wait for the script's next stop."""
+
 LEAVE = 2.0
 """Seconds that an ended program is given to leave its backward."""
 
@@ -40,6 +44,11 @@ class GradscopeApp(PanesApp):
     CSS_PATH = "gradscope_tui.tcss"
     TITLE = "gradscope"
     BINDINGS = bindings()
+
+    def __init__(self, session: Session, script: str = "") -> None:
+        super().__init__(session, script)
+        self._short = True
+        self._ahead: deque[tuple[Callable[[], None], bool]] = deque()
 
     def on_mount(self) -> None:
         """Start."""
@@ -76,49 +85,65 @@ class GradscopeApp(PanesApp):
 
     # Verbs -----------------------------------------------------------------------------------------------------------
 
-    def _attempt(self, verb: Any, *args: Any) -> None:
-        """Call a verb of the session; what it refuses is said, not raised."""
+    def _go(self, verb: Callable[[], None], *, short: bool = True) -> None:
+        """Call a verb that lets the script go on; what it refuses is said, not raised.
+
+        A verb that comes while the script still carries out a `short` one waits for the stop, as keys typed ahead do.
+        """
         state = self.session.state
-        if not is_paused(state):
-            hint = "p pauses it" if state == "running" else "q leaves"
-            self.refuse(f"the script is {state}; {hint}")
-            return
-        try:
-            verb(*args)
-        except (RuntimeError, ValueError) as error:
-            self.refuse(str(error))
+        if state == "running" and self._short and len(self._ahead) < TYPED_AHEAD:
+            self._ahead.append((verb, short))
+        elif not is_paused(state):
+            self.refuse(f"the script is {state}; {'p pauses it' if state == 'running' else 'q leaves'}")
         else:
-            self.refresh_session()
+            self._short = short
+            try:
+                verb()
+            except (RuntimeError, ValueError) as error:
+                self._ahead.clear()
+                self.refuse(str(error))
+            else:
+                self.refresh_session()
+
+    def stopped(self, expected: bool) -> None:
+        """Go on with what has been typed ahead; at a stop that nobody expected, forget it."""
+        if not expected:
+            self._ahead.clear()
+        if self._ahead:
+            verb, short = self._ahead.popleft()
+            self._go(verb, short=short)
 
     def action_step(self, count: int = 1) -> None:
         """Run some nodes."""
-        self._attempt(self.session.step, count)
+        self._go(lambda: self.session.step(count))
 
     def action_into(self) -> None:
         """Stop after the current node."""
-        self._attempt(self.session.into)
+        self._go(self.session.into)
 
     def action_out(self) -> None:
         """Run to the end of the current module's backward."""
-        self._attempt(self.session.out)
+        self._go(self.session.out)
 
     def action_continue(self) -> None:
         """Run to the next breakpoint."""
-        self._attempt(self.session.cont)
+        self._go(self.session.cont, short=False)
 
     def action_next_backward(self) -> None:
         """Run to the next backward."""
-        self._attempt(self.session.next_backward)
+        self._go(self.session.next_backward)
 
     def action_run_to(self, index: int | None = None) -> None:
         """Run to a node, or to the one under the cursor."""
-        self._attempt(self.session.run_to, self.query_one(NodeRail).cursor if index is None else index)
+        target = self.query_one(NodeRail).cursor if index is None else index
+        self._go(lambda: self.session.run_to(target))
 
     def action_pause(self) -> None:
         """Ask a running program to stop."""
         if self.session.state != "running":
             self.refuse(f"there is nothing to pause: the script is {self.session.state}")
             return
+        self._ahead.clear()
         self.session.pause()
         self.notify("the script will stop before its next node", timeout=2, markup=False)
 
@@ -158,7 +183,7 @@ class GradscopeApp(PanesApp):
     def action_edit(self) -> None:
         """Ask for a gradient."""
         if not is_paused(self.session.state):
-            self._attempt(None)
+            self.refuse(f"the script is {self.session.state}: a gradient can be changed only where it has stopped")
         else:
             self.query_one(Prompt).ask("edit after" if self.session.state == "paused after" else "edit before", "0 ")
 
@@ -194,6 +219,7 @@ class GradscopeApp(PanesApp):
 
     def refuse(self, text: str) -> None:
         """Say why something cannot be done."""
+        self.clear_notifications()
         self.notify(text, severity="warning", timeout=4, markup=False)
 
     # Help and end ----------------------------------------------------------------------------------------------------

@@ -35,6 +35,9 @@ PATIENCE = 0.1
 NEEDS_PAUSE = frozenset({"step", "into", "out", "continue", "run_to", "next_backward", "edit"})
 """Actions that make sense only where the session has stopped."""
 
+EXPECTED = frozenset({"step", "entry", "run-to"})
+"""Kinds of reasons for which a verb stops."""
+
 ALARMS = frozenset({"exception", "nan", "violation"})
 """Kinds of reasons that are bad news."""
 
@@ -145,8 +148,12 @@ class SessionApp(App[int]):
                 rail.cursor = current
             if alarm and reason is not None:
                 self.query_one(LogPane).write([(reason.text, "bad")])
+            self.stopped(is_paused(state) and reason is not None and reason.kind in EXPECTED)
         if state != "running":
             self.look()
+
+    def stopped(self, expected: bool) -> None:
+        """The session has stopped anew; `expected` if because it did what it was told."""
 
     def _marked(self, task: int) -> frozenset[int]:
         """Return the indices of the nodes with a breakpoint; matching is done again only when it may have changed."""

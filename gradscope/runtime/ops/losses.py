@@ -342,11 +342,11 @@ def _smoothed_loss(logs: Any, target: Any, weight: Any, code: int, ignore: int, 
     axis = 1 if len(shape) > 1 else 0
     sharp = nll(logs, target, weight, code, ignore)
     spread = -(logs if weight is None else logs * _per_class(weight, len(shape))).sum(axis)
-    kept = target != ignore
-    spread = spread * kept.to(logs.dtype)
+    spread = spread.masked_fill(target == ignore, 0.0)
     if code != NONE:
         spread = spread.sum()
     if code == MEAN:
+        kept = target != ignore
         count = kept if weight is None else weight[target * kept] * kept
         spread = spread / count.sum().to(logs.dtype)
     return sharp * (1 - smoothing) + spread * (smoothing / shape[axis])

@@ -56,7 +56,8 @@ class Inspector(LinePane, inherit_bindings=False):
     def _draw(self) -> None:
         width = self.scrollable_content_region.width
         self._drawn_for = width
-        self._lines = describe(self._node, width, self.ink, self._names) if self._node and width else []
+        tall = 2 if self.scrollable_content_region.height < 20 else 4
+        self._lines = describe(self._node, width, self.ink, self._names, tall) if self._node and width else []
         super().content_changed()
 
     def content_changed(self) -> None:
@@ -79,7 +80,7 @@ class Inspector(LinePane, inherit_bindings=False):
         return self._lines[row]
 
 
-def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str]) -> list[Text]:
+def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str], tall: int = 2) -> list[Text]:
     """Write what is known about a node.
 
     Parameters
@@ -92,6 +93,8 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str]) -> l
         Gives the style for ``'head'``, ``'dim'``, ``'strong'``, ``'good'``, ``'warn'``, ``'bad'`` and ``'now'``.
     names : dict of int to str
         How the targets of the node's edges are called.
+    tall : int
+        Rows of the histograms of gradients.
 
     Returns
     -------
@@ -106,12 +109,12 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str]) -> l
     if node.location is not None:
         place = f"{basename(node.location.filename)}:{node.location.lineno}"
         lines.append(Text.assemble(("made at ", ink("dim")), place, (f" in {node.location.function}", ink("dim"))))
-    lines += _gradients("Gradients in", node.grad_outputs, width, ink, {}, "known once the node is about to run")
+    lines += _gradients("Gradients in", node.grad_outputs, width, ink, tall, {}, "known once the node is about to run")
     targets = {
         slot: "nothing" if edge.target_key is None else names.get(edge.target_key, "a node outside this backward")
         for slot, edge in enumerate(node.edges)
     }
-    lines += _gradients("Gradients out", node.grad_inputs, width, ink, targets, "known once the node has run")
+    lines += _gradients("Gradients out", node.grad_inputs, width, ink, tall, targets, "known once the node has run")
     lines += _head("Saved tensors", width, ink)
     for saved in node.saved:
         lines += _saved(saved, width, ink)
@@ -129,6 +132,7 @@ def _gradients(
     gradients: Sequence[TensorSummary | None] | None,
     width: int,
     ink: Ink,
+    tall: int,
     targets: dict[int, str],
     unknown: str,
 ) -> list[Text]:
@@ -148,11 +152,11 @@ def _gradients(
             line.append(f"{'' if gradients is None else ' '}→ {targets[slot]}", ink("dim"))
         lines.append(line)
         if gradient is not None:
-            lines += _statistics(gradient, width, ink)
+            lines += _statistics(gradient, width, ink, tall)
     return lines
 
 
-def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int = 2) -> list[Text]:
+def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int) -> list[Text]:
     """Write the statistics and the histogram of a tensor."""
     if tensor.numel < 2:
         value = tensor.preview.strip("[]") if tensor.numel else "no elements"

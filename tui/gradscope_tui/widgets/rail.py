@@ -102,7 +102,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
         name = node.name if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
         if label:
-            text.append(f"{name:<{min(18 if wide else 10, room)}}", strong)
+            text.append(f"{name:<{min(20 if wide else 10, room)}}", strong)
             text.append(f" {label}", self.ink("dim"))
         else:
             text.append(name, strong)
