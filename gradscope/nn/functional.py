@@ -96,7 +96,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return the input where positive, else ``alpha * expm1(input / alpha)``."""
-    return PUBLIC["celu_" if inplace else "celu"](input, alpha)
+    return _form("celu", inplace)(input, alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:

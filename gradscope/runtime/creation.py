@@ -296,5 +296,18 @@ def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape that all of `shapes` broadcast to."""
-    return numpy.broadcast_shapes(*(tuple(s) for s in shapes))
+    """Return the shape that all of `shapes` broadcast to.
+
+    Raises
+    ------
+    RuntimeError
+        If there is none.
+    """
+    try:
+        return numpy.broadcast_shapes(*(tuple(s) for s in shapes))
+    except ValueError:
+        found = " and ".join(str(list(s)) for s in shapes)
+        raise RuntimeError(
+            f"Shape mismatch: objects cannot be broadcast to a single shape: {found}\n"
+            "Counted from the right, sizes must be equal or 1."
+        ) from None

@@ -184,7 +184,7 @@ class _Comparison:
         return a, e
 
     def _tensors(self, actual: Tensor, expected: Tensor, path: tuple[Any, ...]) -> None:
-        facts = [("shape", actual.shape, expected.shape, True)]
+        facts: list[tuple[str, Any, Any, bool]] = [("shape", actual.shape, expected.shape, True)]
         facts.append(("device", actual.device, expected.device, self.check_device))
         facts.append(("dtype", actual.dtype, expected.dtype, self.check_dtype))
         facts.append(("stride()", actual.stride(), expected.stride(), self.check_stride))

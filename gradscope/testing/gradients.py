@@ -55,7 +55,7 @@ def assert_gradients(
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, got {order!r}\nHigher orders: check the function's gradient itself.")
     before = [numpy.array(device.to_host(v._array)) if isinstance(v, Tensor) else None for v in inputs]
-    options = {
+    options: dict[str, Any] = {
         "eps": eps,
         "atol": atol,
         "rtol": rtol,
@@ -130,7 +130,7 @@ def name_places(mismatch: Mismatch, count: int) -> str:
 def hints(mismatch: Mismatch, inputs: Sequence[Any] = ()) -> list[str]:
     """Return what the pattern of a mismatch usually means, most telling first."""
     found, expected = mismatch.analytical, mismatch.numerical
-    tolerance = {"rtol": max(mismatch.rtol, 1e-4), "atol": max(mismatch.atol, 1e-7), "equal_nan": True}
+    tolerance: dict[str, Any] = {"rtol": max(mismatch.rtol, 1e-4), "atol": max(mismatch.atol, 1e-7), "equal_nan": True}
     wrong = mismatch.wrong()
 
     def same(a: Any, b: Any) -> bool:

@@ -254,7 +254,7 @@ VERDICTS: dict[str, Callable[[Any, Any], Any]] = {
     "one wrong output": lambda m, x: (x.exp(), x.detach().sum() * x),
     "constant": lambda m, x: x.detach() * 0 + 1,
     "kink": lambda m, x: (x - x.detach()).abs(),
-    "integer result": lambda m, x: x > 10,
+    "integer result": lambda m, x: (x * 0 + 3).long(),
     "tiny factor": lambda m, x: x * 1e-7,
     "cube": lambda m, x: x * x * x,
     "itself": lambda m, x: x,

@@ -6,8 +6,8 @@ the same); :func:`first_divergence` runs two machines side by side and compares,
 what, and of every living tensor the values, the version, the flags, the base and the gradient; for the tensors a program
 looks at, also the backward graph below them: names, edges, order, and every saved tensor.
 
-Steps name their operands; one whose operand does not exist (its maker raised, or was dropped) is passed over. So any
-subset of a program is a program, and a diverging one is minimised by dropping steps.
+Steps name their operands; for one that does not exist (its maker raised, or was dropped) the newest tensor stands in. So
+any subset of a program is a program, and a diverging one is minimised by dropping steps.
 
 A long run, which prints the first divergences, minimised, and exits with status 1 if there are any::
 
@@ -90,9 +90,13 @@ class _Maker:
         self.choose = choose
         self.steps: list[Step] = []
         self.names: list[Ref] = []
+        self.open = 0
         self.hooks: list[str] = []
 
     def add(self, number: int, kind: str) -> None:
+        if self.open and self.choose((True, False, False, False)):
+            kind = "leave"
+        self.open += {"enter": 1, "leave": -1}.get(kind, 0)
         out = f"t{number}"
         args = getattr(self, "_" + kind)()
         self.steps.append(Step(kind, out, args))
@@ -110,7 +114,7 @@ class _Maker:
 
     def _make(self) -> tuple[Any, ...]:
         dtype = self.choose(("float64", "float64", "float64", "float32"))
-        return self.choose(SHAPES), dtype, self.choose((True, True, False)), len(self.steps)
+        return self.choose(SHAPES), dtype, self.choose((True, True, True, False)), len(self.steps)
 
     def _unary(self) -> tuple[Any, ...]:
         return self.choose(UNARY), self._tensor()
@@ -130,15 +134,21 @@ class _Maker:
     def _view(self) -> tuple[Any, ...]:
         return self.choose(VIEWS), self._tensor(), self.choose(range(6)), self.choose(range(6))
 
+    def _target(self) -> Ref:
+        """Return a tensor to write to: for the most part no leaf."""
+        made = {Ref(step.out) for step in self.steps if step.kind == "make"}
+        others = [name for name in self.names[-6:] if name not in made]
+        return self.choose(others) if others and self.choose((True,) * 5 + (False,)) else self._tensor()
+
     def _write(self) -> tuple[Any, ...]:
-        return self.choose(WRITES), self._tensor()
+        return self.choose(WRITES), self._target()
 
     def _write_number(self) -> tuple[Any, ...]:
-        return self.choose(NUMBER_WRITES), self._tensor(), self.choose(NUMBERS)
+        return self.choose(NUMBER_WRITES), self._target(), self.choose(NUMBERS)
 
     def _write_tensor(self) -> tuple[Any, ...]:
         fit = self.choose((True,) * 15 + (False,))
-        return self.choose(TENSOR_WRITES), self._tensor(), self._tensor(), fit, self.choose(range(6))
+        return self.choose(TENSOR_WRITES), self._target(), self._tensor(), fit, self.choose(range(6))
 
     def _method(self) -> tuple[Any, ...]:
         return self.choose(("detach", "detach", "detach_", "clone", "retain_grad", "retain_grad")), self._tensor()
@@ -189,7 +199,7 @@ WEIGHTED = (
     *("make",) * 2, *("unary",) * 8, *("binary",) * 8, *("number",) * 4, *("reduce",) * 3, *("join",) * 2, *("view",) * 14,
     *("write",) * 6, *("write_number",) * 5, *("write_tensor",) * 8, *("method",) * 4, "requires_grad_", *("data",) * 2,
     *("grad_of",) * 2, "set_grad", "set_data", *("drop",) * 2, *("look",) * 4, *("hook",) * 5, "post_hook",
-    *("node_hook",) * 3, "unhook", *("enter",) * 2, *("leave",) * 3, "watch", *("backward",) * 9, *("grad",) * 5,
+    *("node_hook",) * 3, "unhook", *("enter",) * 3, "watch", *("backward",) * 10, *("grad",) * 6,
 )  # fmt: skip
 MAKE_TENSORS = {
     "make", "unary", "binary", "number", "reduce", "join", "view", "method", "data", "grad_of", "grad",
@@ -283,6 +293,7 @@ class Machine:
         self.text = f"{step.kind}{step.args}"
         try:
             args = [self._resolve(a) for a in step.args]
+            operands = [self._find(name) for name in references(step.args)]
         except KeyError:
             return SKIPPED
         try:
@@ -294,7 +305,7 @@ class Machine:
         several = isinstance(result, tuple)
         made = {f"{step.out}.{i}" if several else step.out: t for i, t in enumerate(result if several else [result])}
         self.tensors.update({name: tensor for name, tensor in made.items() if tensor is not None})
-        if step.kind == "grad_of" or not self._gradients.isdisjoint(references(step.args)):
+        if step.kind == "grad_of" or not self._gradients.isdisjoint(operands):
             self._gradients.update(made)
         if result is not None:
             self.text = f"{', '.join(made)} = {self.text}".replace(".", "_", len(made) * several)
@@ -307,8 +318,12 @@ class Machine:
 
     def _resolve(self, argument: Any) -> Any:
         if isinstance(argument, Ref):
-            return self.tensors[argument]
+            return self.tensors[self._find(argument)]
         return tuple(map(self._resolve, argument)) if isinstance(argument, tuple) else argument
+
+    def _find(self, name: Ref) -> str:
+        """Return `name`, or that of the newest tensor if there is none of that name."""
+        return name if name in self.tensors else next(reversed(self.tensors), "")
 
     def name(self, value: Any) -> str:
         """Return the program's name of a tensor, or the repr of something else."""
@@ -505,8 +520,9 @@ class Machine:
         return None
 
     def _do_unhook(self, out: str, name: str) -> Any:
-        if name not in self.handles:
+        if not self.handles:
             return SKIPPED
+        name = name if name in self.handles else next(reversed(self.handles))
         self.text = f"handle_of_{name}.remove()"
         self.handles.pop(name).remove()
         return None
@@ -750,8 +766,8 @@ def _lockstep(program: Program, reference: Machine, candidate: Machine, texts: l
                 return None
             return "outcome", expected, got
         difference = _compare_light(reference, candidate)
-        if difference is None and step.kind == "look" and step.args[0] in reference.tensors:
-            difference = _compare_history(reference, candidate, step.args[0])
+        if difference is None and step.kind == "look" and reference.tensors:
+            difference = _compare_history(reference, candidate, reference._find(step.args[0]))
         if difference is None and reference.watching:
             difference = _compare_all(reference, candidate)
         if difference is not None:
@@ -820,7 +836,9 @@ def _first_difference(name: str, expected: dict[str, Any], got: dict[str, Any]) 
 def same_refusal(expected: Any, got: Any) -> bool:
     """Whether a stale view is refused by both; PyTorch looks at its history first, gradscope at versions and shapes."""
     stale = ("RuntimeError: multi-view", "RuntimeError: no_grad view")
-    return isinstance(got, str) and expected in stale and got in ("RuntimeError: modified by inplace", "RuntimeError: shape")
+    if not (isinstance(expected, str) and isinstance(got, str)):
+        return False
+    return expected in stale and got in ("RuntimeError: modified by inplace", "RuntimeError: shape")
 
 
 def same(expected: Any, got: Any) -> bool:

@@ -136,7 +136,7 @@ class SessionApp(App[int]):
             alarm=alarm,
         )
         rail = self.query_one(NodeRail)
-        rail.show(nodes, task, marks)
+        rail.show(nodes, task, current, marks)
         self.query_one(StatusBar).show(status, marks, frozenset(n.index for n in nodes if n.state == "failed"))
         self.query_one(BreakpointPane).show(points)
         off = set() if is_paused(state) else set(NEEDS_PAUSE)

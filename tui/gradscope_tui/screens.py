@@ -19,6 +19,11 @@ from gradscope_tui.widgets.states import NODE_STATES
 __all__ = ["ConfirmQuit", "HelpScreen"]
 
 
+SIGNS = """ ▶ where the script stands   › cursor   ● breakpoint
+ ‼ NaN, inf, or a saved tensor written since it was saved
+ In the graph: ○ a node still to run, ◉ one that has run; a lane is an edge that still waits."""
+
+
 def _table(rows: list[tuple[str, str]], width: int) -> Table:
     """Return a table of two columns, the first of which is `width` cells wide."""
     table = Table(box=None, padding=(0, 1), show_header=False, expand=True)
@@ -52,12 +57,7 @@ class HelpScreen(ModalScreen[None]):
             yield Static(_table([(f"{', '.join(v.names)} {v.usage}".rstrip(), v.help) for v in VERBS], 36))
             states = "   ".join(f"{glyph} {word}" for glyph, word, _ in NODE_STATES.values())
             yield Static(Text("Signs"), classes="help--group")
-            yield Static(
-                Text(
-                    f" {states}\n ● breakpoint   › cursor   ‼ NaN, inf, or a saved tensor written since it was saved\n"
-                    " In the graph: ○ a node still to run, ◉ one that has run; lanes are edges that still wait."
-                )
-            )
+            yield Static(Text(f" {states}\n{SIGNS}"))
 
     def action_scroll(self, rows: int) -> None:
         """Scroll the help."""

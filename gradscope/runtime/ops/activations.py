@@ -87,8 +87,8 @@ operator(
 
 
 def _negative_part(self: Any, F: Any) -> Any:
-    # exp() of this never overflows, and it is differentiable on the side where it counts.
-    return F.where(self > 0, F.zeros_like(self), self)
+    # exp() of this never overflows; its own derivative at 0 is 0, as PyTorch has it.
+    return F.where(self < 0, self, F.zeros_like(self))
 
 
 def _elu(xp: Any, self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
@@ -131,16 +131,22 @@ def selu_(self: Any) -> Any:
     return OPERATORS["elu"].inplace_function(self, SELU_ALPHA, SELU_SCALE)  # type: ignore[misc]
 
 
-@public(method=False)
-def celu(self: Any, alpha: float = 1.0) -> Any:
-    """Return the continuously differentiable exponential linear unit."""
-    return OPERATORS["elu"].function(self, alpha, 1.0, 1.0 / alpha)
+operator(
+    "celu(Tensor self, Scalar alpha=1.0)",
+    lambda xp, self, alpha=1.0: _elu(xp, self, alpha, 1.0, 1.0 / _nonzero(alpha)),
+    inplace=True,
+    method=False,
+    derivatives={"self": lambda g, self, alpha, F: _elu_backward(g, self, alpha, 1.0, 1.0 / alpha, F)},
+    doc="Return ``self`` where positive, else ``alpha * expm1(self / alpha)``.",
+    samples=lambda make: [((make(3, 4, low=-2.0, high=-0.2), 0.7), {}), ((make(2, low=0.2, high=1.0),), {})],
+    supports="f",
+)
 
 
-@public(method=False)
-def celu_(self: Any, alpha: float = 1.0) -> Any:
-    """In-place form of :func:`celu`."""
-    return OPERATORS["elu"].inplace_function(self, alpha, 1.0, 1.0 / alpha)  # type: ignore[misc]
+def _nonzero(alpha: float) -> float:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return alpha
 
 
 def _between(self: Any, low: Any, high: Any, inside: Any, F: Any) -> Any:

@@ -185,6 +185,7 @@ def _drop(tensor: Any, dim: int) -> Any:
 
 def _batched(self: Any, other: Any) -> Any:
     from ..creation import broadcast_shapes
+    from .general import broadcast_mismatch
 
     left, right = self._array.shape, other._array.shape
     _need(left[-1] == right[-2] or min(len(left), len(right)) > 2,
@@ -193,6 +194,8 @@ def _batched(self: Any, other: Any) -> Any:
         # A batch against one matrix is one large product.
         flat = METHODS["reshape"](self, -1, left[-1]) if self._array.size else METHODS["reshape"](self, 0, left[-1])
         return OPERATORS["unsafe_view"].function(METHODS["mm"](flat, other), (*left[:-1], right[-1]))
+    mismatch = broadcast_mismatch([left[:-2], right[:-2]])
+    _need(mismatch is None, f"{mismatch}\nThese are the batch dimensions of {list(left)} and {list(right)} in matmul().")
     batch = broadcast_shapes(left[:-2], right[:-2])
     count = 1
     for size in batch:

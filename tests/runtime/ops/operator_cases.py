@@ -31,6 +31,7 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "copy": lambda t, x, src: x.clone().copy_(src),
     "fill.write": lambda t, x, value: t.fill(x, value),
     "div.mode": lambda t, x, y, rounding_mode: t.div(x, y, rounding_mode=rounding_mode),
+    "embedding_rows": lambda t, weight, indices, *rest: t.ops.aten.embedding(weight, indices, *rest),
     "expand.size": lambda t, x, size: x.expand(size),
     "index": lambda t, x, indices, dims: t.ops.aten.index(x, placed(t, indices, dims)),
     "index_put": lambda t, x, indices, dims, values, accumulate=False: t.ops.aten.index_put(
@@ -43,7 +44,7 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "nll_loss.weighted": lambda t, x, target, weight, *rest: t.ops.aten.nll_loss(x, target, weight, *rest),
     "nll_loss2d.plain": lambda t, x, target, *rest: t.ops.aten.nll_loss2d(x, target, None, *rest),
     "permute.dims": lambda t, x, dims: x.permute(dims),
-    "reshape.copy": lambda t, x, size: t.ops.aten._unsafe_view(x.clone(), size),
+    "reshape_alias": lambda t, x, size: t.ops.aten._reshape_alias(x, size, t.empty(size).stride()),
     "scatter_strided": lambda t, x, length, stride, offset: t.ops.aten.as_strided_scatter(
         t.zeros(length, dtype=x.dtype), x, list(x.shape), stride, offset
     ),
@@ -57,6 +58,7 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "squeeze.all": lambda t, x: x.squeeze(),
     "to.dtype": lambda t, x, kind: t.ops.aten._to_copy(x, dtype=kind),
     "transfer": lambda t, x, where, where_from: x.clone(),
+    "unsafe_view": lambda t, x, size: t.ops.aten._unsafe_view(x.clone(), size),
     "view.dtype": lambda t, x, kind: x.view(kind),
     "view.size": lambda t, x, size: x.view(size),
 }
@@ -104,7 +106,7 @@ def node_name(tensor: Any) -> str:
 
 
 # In-place forms that are operators of their own in PyTorch, with nodes of their own names.
-OTHER_INPLACE_NAMES = ("elu", "index_put", "leaky_relu", "threshold")
+OTHER_INPLACE_NAMES = ("celu", "elu", "index_put", "leaky_relu", "threshold")
 
 
 def convert(value: Any, function: Callable[[Tensor], Any]) -> Any:

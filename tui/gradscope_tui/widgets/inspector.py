@@ -115,6 +115,8 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str], tall
         for slot, edge in enumerate(node.edges)
     }
     lines += _gradients("Gradients out", node.grad_inputs, width, ink, tall, targets, "known once the node has run")
+    if not node.edges:
+        lines.append(Text(f"  added to {node.parameter}.grad" if node.parameter else "  none", ink("dim")))
     lines += _head("Saved tensors", width, ink)
     for saved in node.saved:
         lines += _saved(saved, width, ink)
@@ -139,7 +141,7 @@ def _gradients(
     """Write the gradients of one side, with where they go; without gradients, only where they will go."""
     lines = _head(title, width, ink)
     slots = range(max(len(gradients) if gradients is not None else 0, len(targets)))
-    if gradients is None:
+    if gradients is None and (targets or title == "Gradients in"):
         lines.append(Text(f"  {unknown}", ink("dim")))
     for slot in slots:
         gradient = gradients[slot] if gradients is not None and slot < len(gradients) else None

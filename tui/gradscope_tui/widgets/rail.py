@@ -42,9 +42,12 @@ class NodeRail(CursorPane, inherit_bindings=False):
         self._shape: tuple[object, ...] = ()
         self._positions: dict[int, int] = {}
         self._lanes = 1
+        self._current = -1
         self._marks: frozenset[int] = frozenset()
 
-    def show(self, nodes: Sequence[NodeRecord], task: int, marks: frozenset[int] = frozenset()) -> None:
+    def show(
+        self, nodes: Sequence[NodeRecord], task: int, current: int = -1, marks: frozenset[int] = frozenset()
+    ) -> None:
         """Show the nodes of a backward.
 
         Parameters
@@ -53,10 +56,12 @@ class NodeRail(CursorPane, inherit_bindings=False):
             In execution order; their states may have changed since the last call.
         task : int
             Which backward this is; the lanes are laid out anew only when it or the number of nodes has changed.
+        current : int
+            Index of the node where the session stands.
         marks : frozenset of int
             Indices of the nodes on which a breakpoint lies.
         """
-        self._records, self._marks = nodes, marks
+        self._records, self._current, self._marks = nodes, current, marks
         shape = (task, hash(tuple(node.key for node in nodes)))
         if shape != self._shape:
             self._shape = shape
@@ -86,7 +91,8 @@ class NodeRail(CursorPane, inherit_bindings=False):
         glyph, word, ink = NODE_STATES[str(node.state)]
         wide = width >= _WIDE
         lanes = min(self._lanes, MAX_LANES, max(2, (width - (34 if wide else 28)) // 2))
-        text = Text("›" if row == self.cursor else " ", no_wrap=True, end="")
+        text = Text(no_wrap=True, end="")
+        text.append("▶" if row == self._current else "›" if row == self.cursor else " ", self.ink("now"))
         text.append("●" if row in self._marks else " ", self.ink("bad"))
         text.append(f"{node.index:>{max(3, len(str(len(self._records) - 1)))}} ", self.ink("dim"))
         text.append(glyph, self.ink(ink))

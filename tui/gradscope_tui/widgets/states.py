@@ -6,7 +6,7 @@ __all__ = ["NODE_STATES", "SESSION_STATES", "basename", "short_value"]
 
 NODE_STATES: dict[str, tuple[str, str, str]] = {
     "pending": ("·", "wait", "dim"),
-    "current": ("▶", "now", "now"),
+    "current": ("‖", "now", "now"),
     "done": ("✓", "done", "good"),
     "failed": ("✗", "fail", "bad"),
     "skipped": ("»", "skip", "warn"),

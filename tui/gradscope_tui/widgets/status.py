@@ -116,13 +116,13 @@ class StatusBar(Widget):
         status = self._status
         glyph, words, ink = SESSION_STATES[status.state]
         paused = status.state.startswith("paused")
-        text = Text.assemble(" ", (f"{glyph} {words}", self._ink(ink)))
+        text = Text.assemble(" ", (f"{glyph} {words if width >= 40 else words.split()[0]}", self._ink(ink)))
         if (paused or status.state == "running") and status.total:
-            text.append(f"  #{status.node}/{status.total}", self._ink("strong"))
+            text.append(f" #{status.node}/{status.total}", self._ink("strong"))
         if paused:
             text.append(f" {status.what}")
         right = Text(f" ●{status.breakpoints} " if status.breakpoints else " ", self._ink("bad"))
-        if status.task:
+        if status.task and width >= 40:
             right = Text.assemble((f" backward {status.task} ", self._ink("dim")), right)
         if width >= 60:
             right = Text.assemble((f" {status.script} ", self._ink("dim")), right)

@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+import pytest
+
+from gradscope.inspect.records import SessionState, StopReason
+from gradscope_tui.actions import ACTIONS
+from gradscope_tui.screens import ConfirmQuit, HelpScreen
+from gradscope_tui.widgets.dock import BreakpointPane
+from gradscope_tui.widgets.inspector import Inspector
+from gradscope_tui.widgets.prompt import Prompt
+from gradscope_tui.widgets.rail import NodeRail
+from gradscope_tui.widgets.status import StatusBar
+
+from .fake import Call, FakeSession, chain, play, text_of, until
+
+SIZES = [(80, 24), (160, 48), (60, 16), (40, 10), (20, 6), (200, 60)]
+
+
+def status(app):
+    return app.query_one(StatusBar).status
+
+
+def cursor(app):
+    return app.query_one(NodeRail).cursor
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_starts_the_session_and_shows_the_first_node_at_every_size(size):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED" in text_of(app))
+        assert status(app).state == "paused before"
+        assert "#0" in text_of(app)
+        assert app.pane.display
+        assert app.focused is app.pane
+
+    session = play(scenario, size=size)
+    assert session.calls[0] == Call("start")
+
+
+@pytest.mark.parametrize(("key", "verb"), [("n", "step"), ("f10", "step"), ("s", "into"), ("f11", "into"), ("f", "out")])
+def test_keys_call_the_verbs_of_the_session(key, verb):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).state == "paused before")
+        await pilot.press(key)
+        await until(pilot, lambda: app.session.calls[-1].verb == verb and app.session.state != "running")
+
+    play(scenario)
+
+
+def test_the_cursor_and_the_inspector_follow_every_stop():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        for index in (1, 2, 3):
+            await pilot.press("n")
+            await until(pilot, lambda index=index: cursor(app) == index)
+        await until(pilot, lambda: app.query_one(Inspector).border_title.plain == "2 Inspector #3 Relu")
+        assert "#3/13 ReluBackward0 layers.1" in text_of(app)
+
+    play(scenario, size=(160, 48))
+
+
+def test_steps_typed_ahead_wait_for_the_stop_and_are_not_lost():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.held = True
+        await pilot.press("n", "n", "n")
+        assert [call.verb for call in app.session.calls] == ["start", "step"]
+        app.session.held = False
+        app.session.release()
+        await until(pilot, lambda: cursor(app) == 3)
+
+    play(scenario)
+
+
+def test_steps_typed_ahead_are_forgotten_at_a_breakpoint():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.held = True
+        await pilot.press("n", "n", "n")
+        app.session.stop(1, StopReason("breakpoint", "breakpoint 1 (op:Addmm)", 1))
+        await until(pilot, lambda: status(app).why == "breakpoint 1 (op:Addmm)")
+        assert cursor(app) == 1
+        assert [call.verb for call in app.session.calls] == ["start", "step"]
+
+    play(scenario)
+
+
+def test_a_verb_that_cannot_be_is_refused_with_its_reason():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("t")
+        await until(pilot, lambda: "already been reached" in text_of(app))
+        app.session.held = True
+        await pilot.press("c")
+        await until(pilot, lambda: status(app).state == "running")
+        await pilot.press("n")
+        await until(pilot, lambda: "p pauses it" in text_of(app))
+
+    play(scenario)
+
+
+def test_pause_stops_a_running_session():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.held = True
+        await pilot.press("c")
+        await until(pilot, lambda: status(app).state == "running")
+        await pilot.press("p")
+        await until(pilot, lambda: status(app).why == "paused on request")
+
+    assert Call("pause") in play(scenario).calls
+
+
+def test_run_to_cursor_and_back_to_here():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("j", "j", "j", "k", "t")
+        await until(pilot, lambda: status(app).node == 2)
+        await pilot.press("G")
+        assert cursor(app) == 12
+        await pilot.press("H")
+        assert cursor(app) == 2
+        await pilot.press("g")
+        assert cursor(app) == 0
+
+    assert Call("run_to", (2,)) in play(scenario).calls
+
+
+def test_half_pages_move_the_cursor():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("ctrl+d")
+        assert 0 < cursor(app) < 12
+        await pilot.press("ctrl+u")
+        assert cursor(app) == 0
+
+    play(scenario)
+
+
+def test_b_toggles_a_breakpoint_on_the_operator_under_the_cursor():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("j", "b")
+        await until(pilot, lambda: status(app).breakpoints == 1)
+        assert [point.spec for point in app.session.breakpoints] == ["op:Addmm"]
+        assert sum(line[2:3] == "●" for line in text_of(app).split("\n")) == 4
+        await pilot.press("b")
+        await until(pilot, lambda: status(app).breakpoints == 0)
+
+    play(scenario, size=(80, 30))
+
+
+def test_a_breakpoint_with_a_condition_is_asked_for_and_deleted_in_its_pane():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("B", *"op:Addmm if norm > 10", "enter")
+        await until(pilot, lambda: status(app).breakpoints == 1)
+        assert app.session.breakpoints[0].condition == "norm > 10"
+        await pilot.press("4")
+        await until(pilot, lambda: "op:Addmm  if norm > 10  hits 0" in text_of(app))
+        assert app.focused is app.query_one(BreakpointPane)
+        await pilot.press("d")
+        await until(pilot, lambda: "none: b sets one" in text_of(app))
+
+    play(scenario)
+
+
+def test_a_bad_breakpoint_is_said_and_not_set():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("B", *"what:ever", "enter")
+        await until(pilot, lambda: "unknown kind of breakpoint" in text_of(app))
+        assert app.session.breakpoints == []
+
+    play(scenario)
+
+
+def test_edit_asks_for_an_expression_and_sets_the_gradient():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("e")
+        assert app.query_one(Prompt).display
+        await pilot.press(*"grad * 0.5", "enter")
+        await until(pilot, lambda: app.session.calls[-1] == Call("set_grad", (0, "grad * 0.5")))
+
+    play(scenario)
+
+
+def test_escape_closes_the_prompt_and_gives_the_keys_back():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press(":", "n", "escape")
+        assert not app.query_one(Prompt).display
+        await until(pilot, lambda: app.focused is app.pane)
+        await pilot.press("j")
+        assert cursor(app) == 1
+        assert [call.verb for call in app.session.calls] == ["start"]
+
+    play(scenario)
+
+
+def test_output_goes_to_the_log_and_cannot_draw_on_the_screen():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.say("epoch 1: loss 2.3")
+        app.session.say("\x1b[2Jwarning\tone", "stderr")
+        await pilot.press("5")
+        await until(pilot, lambda: "epoch 1: loss 2.3" in text_of(app))
+        await until(pilot, lambda: "�[2Jwarning" in text_of(app))
+        assert "\x1b" not in text_of(app)
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(("size", "seen"), [((80, 24), 3), ((160, 48), 4), ((50, 24), 1), ((80, 12), 1)], ids=str)
+def test_panes_that_have_room_are_seen(size, seen):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).state == "paused before")
+        for number in (1, 2, 3, 4, 5):
+            await pilot.press(str(number))
+            await until(pilot, lambda: app.focused is app.pane)
+            panes = [app.query_one(f"#pane{n}") for n in range(1, 6)]
+            assert sum(pane.display for pane in panes) == seen
+            assert app.pane is panes[number - 1]
+            assert app.pane.display
+            assert app.pane.size.height > 0
+
+    play(scenario, size=size)
+
+
+def test_maximise_gives_a_pane_the_screen_and_takes_it_back():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("2", "m")
+        await until(pilot, lambda: app.pane.region.size == (80, 21))
+        await pilot.press("m")
+        await until(pilot, lambda: app.query_one(NodeRail).display)
+
+    play(scenario)
+
+
+def test_tab_goes_round_all_panes():
+    async def scenario(app, pilot):
+        seen = []
+        for _ in range(5):
+            await pilot.press("tab")
+            seen.append(app.active)
+        await pilot.press("shift+tab")
+        assert (seen, app.active) == ([2, 3, 4, 5, 1], 5)
+
+    play(scenario)
+
+
+def test_the_layout_follows_the_size_of_the_terminal():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        for size, seen in (((160, 48), 4), ((40, 12), 1), ((80, 24), 3)):
+            await pilot.resize_terminal(*size)
+            await until(
+                pilot, lambda seen=seen: sum(app.query_one(f"#pane{n}").display for n in range(1, 6)) == seen
+            )
+
+    play(scenario)
+
+
+def test_help_lists_every_key_and_every_verb():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("?")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen) and "Help" in text_of(app))
+        shown = text_of(app)
+        for action in ACTIONS:
+            assert action.shown in shown
+            assert action.help in shown
+        assert "run-to, to, until, t NODE" in shown
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, HelpScreen))
+
+    play(scenario, size=(120, 90))
+
+
+def test_the_palette_offers_the_actions():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: "Search for commands" in text_of(app))
+        await pilot.press(*"Run this node, stop")
+        await until(pilot, lambda: "Step (n, F10)" in text_of(app))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: status(app).node == 1)
+
+    play(scenario)
+
+
+def test_quit_asks_while_the_session_is_paused_and_can_be_taken_back():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmQuit))
+        assert "train.py is paused before" in text_of(app)
+        await pilot.press("n")
+        await until(pilot, lambda: not isinstance(app.screen, ConfirmQuit))
+        assert app.is_running
+        await pilot.press("q", "y")
+        await until(pilot, lambda: not app.is_running or app._exit)
+
+    assert play(scenario).calls[-1] == Call("abort")
+
+
+def test_quit_does_not_ask_when_the_session_has_ended():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        await pilot.press("q")
+        await until(pilot, lambda: app._exit)
+
+    assert Call("abort") not in play(scenario).calls
+
+
+def test_a_failure_is_an_alarm_in_words():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.stop(
+            4, StopReason("exception", "AddmmBackward0 raised ValueError: bad"), SessionState.PAUSED_AFTER
+        )
+        await until(pilot, lambda: "✗ fail" in text_of(app))
+        assert status(app).alarm
+        assert "raised ValueError: bad" in text_of(app).split("\n")[1]
+        assert "‼" in text_of(app).split("\n")[1]
+
+    play(scenario, size=(160, 48))
+
+
+def test_states_are_told_without_colour(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("n", "n")
+        await until(pilot, lambda: "PAUSED before #2/13" in text_of(app))
+        rows = [line for line in text_of(app).split("\n") if "AccumulateGrad" in line or "Backward0" in line]
+        assert any(line.startswith("│▶   2 ‖ now ") for line in rows)
+        assert any(line.startswith("│    0 ✓ done") for line in rows)
+        assert any(line.startswith("│    3 · wait") for line in rows)
+        styles = [s.style for strip in app.screen._compositor.render_strips(app.size) for s in strip]
+        colours = {c.triplet for style in styles if style for c in (style.color, style.bgcolor) if c and c.triplet}
+        assert app.no_color
+        assert colours is not None
+
+    play(scenario, size=(160, 48))
+
+
+def test_a_hundred_thousand_nodes_are_shown_and_walked():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total == 100_000)
+        await pilot.press("G")
+        await until(pilot, lambda: "#99999" in app.query_one(Inspector).border_title.plain)
+        assert "99999" in text_of(app)
+        await pilot.press("g", "n")
+        await until(pilot, lambda: cursor(app) == 1)
+
+    play(scenario, FakeSession(chain(100_000)))
