@@ -10,19 +10,44 @@ from typing import Any
 
 from ..runtime.ops import losses as _losses
 from ..runtime.ops.catalogue import PUBLIC
-from ..runtime.ops.losses import cross_entropy, nll_loss, reduction_code, warn_broadcast
+from ..runtime.ops.losses import check_same_size, cross_entropy, nll_loss, reduction_code, warn_broadcast
+from ..runtime.ops.convolution import (
+    avg_pool,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    max_pool,
+    max_pool_indices,
+)
 from ..runtime.ops.matrices import linear
+from ..runtime.ops.normalization import batch_norm, dropout, embedding, feature_dropout, layer_norm
 from ..runtime.ops.registry import METHODS, OPERATORS
 from ..runtime.tensor import Tensor
 
 __all__ = [
+    "adaptive_avg_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "batch_norm",
     "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
     "cosine_similarity",
     "cross_entropy",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
     "elu",
+    "embedding",
     "gelu",
     "glu",
     "hardshrink",
@@ -32,15 +57,19 @@ __all__ = [
     "huber_loss",
     "kl_div",
     "l1_loss",
+    "layer_norm",
     "leaky_relu",
     "linear",
     "log_softmax",
     "logsigmoid",
+    "max_pool1d",
+    "max_pool2d",
     "mish",
     "mse_loss",
     "nll_loss",
     "normalize",
     "one_hot",
+    "pad",
     "prelu",
     "relu",
     "relu6",
@@ -58,6 +87,9 @@ __all__ = [
     "tanhshrink",
     "threshold",
 ]
+
+
+dropout1d = dropout2d = dropout3d = feature_dropout
 
 
 def _form(name: str, inplace: bool) -> Any:
@@ -243,6 +275,11 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
     """Return the cross-entropy of probabilities and targets in [0, 1], reduced."""
+    if input.shape != target.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+            "Please ensure they have the same size."
+        )
     return OPERATORS["binary_cross_entropy"].function(input, target, weight, reduction_code(reduction))
 
 
@@ -265,6 +302,7 @@ def binary_cross_entropy_with_logits(
     pos_weight : Tensor, optional
         A factor for the targets that are 1.
     """
+    check_same_size(input, target)
     function = OPERATORS["binary_cross_entropy_with_logits"].function
     return function(input, target, weight, pos_weight, reduction_code(reduction))
 
@@ -336,3 +374,131 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         raise RuntimeError("Class values must be smaller than num_classes.")
     classes = PUBLIC["arange"](num_classes, device=tensor.device)
     return (tensor.unsqueeze(-1) == classes).long()
+
+
+# --- windows ----------------------------------------------------------------------------------------------------------
+
+
+def _max_pool(
+    spatial: int,
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    return_indices: bool,
+) -> Any:
+    values = max_pool(spatial, input, kernel_size, stride, padding, dilation, ceil_mode)
+    if not return_indices:
+        return values
+    return values, max_pool_indices(spatial, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Return the largest element of each window of signals, see :func:`max_pool2d`."""
+    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Return the largest element of each window of images.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, H, W) or (C, H, W).
+    kernel_size, stride, padding, dilation : int or pair
+        The stride is the size of the window unless given.
+    ceil_mode : bool
+        Windows may reach beyond the end.
+    return_indices : bool
+        Return also where in the flat image each element was.
+    """
+    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Return the mean of each window of signals, see :func:`avg_pool2d`."""
+    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """Return the mean of each window of images.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, H, W) or (C, H, W).
+    kernel_size, stride, padding : int or pair
+        The stride is the size of the window unless given.
+    ceil_mode : bool
+        Windows may reach beyond the end.
+    count_include_pad : bool
+        Padding counts in the mean.
+    divisor_override : int, optional
+        Divide by this instead.
+    """
+    return avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
+    """Return means of windows of images, so chosen that the output has the given height and width."""
+    wanted = (output_size, output_size) if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    for axis, size in zip((-2, -1), wanted, strict=True):
+        if size is not None and input.shape[axis] != size:
+            input = _adaptive_mean(input, axis, size)
+    return input
+
+
+def _adaptive_mean(input: Any, axis: int, size: int) -> Any:
+    """Average along one dimension over `size` windows that cover it as evenly as possible."""
+    have = input.shape[axis]
+    parts = []
+    for i in range(size):
+        start, end = i * have // size, -(-(i + 1) * have // size)
+        parts.append(input.narrow(axis, start, end - start).mean(axis, True))
+    return PUBLIC["cat"](parts, axis)
+
+
+def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+    """Pad the last dimensions, last one first, with a number (0).
+
+    Raises
+    ------
+    NotImplementedError
+        For another mode than ``"constant"``.
+    """
+    if mode != "constant":
+        raise NotImplementedError(f"Unrecognised padding mode {mode}\nOnly 'constant' is there.")
+    return OPERATORS["constant_pad_nd"].function(input, tuple(pad), 0 if value is None else value)

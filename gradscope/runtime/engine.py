@@ -823,6 +823,8 @@ def root_edges(tensors: Sequence[Any], grads: Any, create_graph: bool) -> tuple[
                 raise RuntimeError(
                     "calling backward on a volatile variable\nNothing computed from a volatile tensor is recorded."
                 )
+            if grad is not None or tensor.requires_grad:
+                _seed(tensor, grad, index, create_graph)  # PyTorch looks at the gradients first
             raise RuntimeError(
                 f"element {index} of tensors does not require grad and does not have a grad_fn\n"
                 f"It has shape {list(tensor.shape)}: it was computed under no_grad, from tensors that do not require "
@@ -902,9 +904,8 @@ def target_edge(target: Any, index: int) -> Edge:
             "One of the differentiated Tensors does not require grad\n"
             f"It is number {index}, of shape {list(target.shape)}: call requires_grad_() on it before the forward pass."
         )
-    edge = edge_of(target)
-    assert edge is not None
-    return edge
+    # A view made under no_grad requires grad, but no graph leads to it.
+    return edge_of(target) or (Node(), 0)
 
 
 def run_node_alone(node: Node, grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -286,20 +286,21 @@ class Tensor(TensorMethods):
             raise RuntimeError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.\nclone() it."
             )
-        if bool(self._flags & state.GRAD) != requires_grad:
+        if bool(self._flags & state.GRAD) != bool(requires_grad):
             self._flags ^= state.GRAD
-            self._redirect_gradients(requires_grad)
+            if self._meta is not None:
+                self._redirect_gradients(self._meta, requires_grad)
         return self
 
-    def _redirect_gradients(self, wanted: bool) -> None:
-        """Let the AccumulateGrad of this leaf, if there is one, add what arrives here, or where nobody looks."""
-        meta = self._meta
-        if meta is None:
+    def _redirect_gradients(self, meta: TensorMeta, wanted: bool) -> None:
+        """Let the AccumulateGrad that older graphs hold add what arrives here, or else where nobody looks."""
+        node: Any = self._edge[0] if self._edge is not None else meta.accumulator and meta.accumulator()
+        if node is None:
             return
-        node: Any = meta.accumulator and meta.accumulator() if self._edge is None else self._edge[0]
-        if node is not None:
-            node.leaf_meta = meta if wanted else TensorMeta()
-            node.leaf_meta.hooks = meta.hooks
+        node.leaf_meta = meta if wanted else TensorMeta()
+        node.leaf_meta.hooks = meta.hooks
+        meta.accumulator = weakref.ref(node)
+        self._edge = (node, 0) if wanted and self._view is None else None
 
     @property
     def is_leaf(self) -> bool:

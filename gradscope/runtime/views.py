@@ -75,8 +75,7 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
         raise refuse(InplaceError(_forbidden(view, indirect=True), view.creation, tensor, view, writes))
     base_edge = edge_of(base)
     if base_edge is not None:
-        view.edge = (_as_strided_node(tensor, base, base_edge), 0)
-        tensor._flags |= state.GRAD
+        tensor._set_edge((_as_strided_node(tensor, base, base_edge), 0))
     view.version = counter.version
     return view.edge
 
@@ -215,9 +214,7 @@ def rebase(tensor: Tensor, node: Node) -> None:
         return
     base = view.base
     base._set_edge((CopySlices(base, tensor, node), 0))
-    view.edge = (_as_strided_node(tensor, base, edge_of(base)), 0)  # type: ignore[arg-type]
-    view.version = tensor._counter().version
-    tensor._flags |= state.GRAD
+    tensor._set_edge((_as_strided_node(tensor, base, edge_of(base)), 0))  # type: ignore[arg-type]
 
 
 def check_inplace(tensor: Tensor, recording: bool) -> None:

@@ -19,7 +19,7 @@ def need_floating(name: str, array: Any) -> None:
     """Raise, in PyTorch's words, where a function is given integers."""
     if array.dtype.kind not in "fc":
         kind = dtypes.BY_NUMPY[array.dtype].legacy_name.removesuffix("Tensor")
-        raise RuntimeError(f"\"{name}\" not implemented for '{kind}'\nConvert the tensor first, e.g. with .float().")
+        raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'\nConvert the tensor first, e.g. with .float().")
 
 
 # --- rectifiers -------------------------------------------------------------------------------------------------------

@@ -44,6 +44,15 @@ def build(op: Operator) -> None:
         op.inplace_function = general.make_inplace(op)
 
 
+def operator_form(op: Operator) -> Callable[..., Any]:
+    """Return the function of `op` for Python's operators: NotImplemented where the other operand is no tensor."""
+    scope = function_scope(op)
+    scope["general"] = general.OperatorForm()
+    function = compile_function(partial(function_source, op), op.name.replace(".", "_"), scope, op)
+    function.__doc__, function.operator = op.function.__doc__, op
+    return function
+
+
 def compile_function(make_source: Callable[[], str], name: str, scope: dict[str, Any], op: Operator) -> Any:
     """Return the function `name` of the source that `make_source` writes.
 

@@ -36,6 +36,10 @@ modes = state.local
 # --- arguments --------------------------------------------------------------------------------------------------------
 
 
+class OperandError(TypeError):
+    """An argument that should be a tensor is something else."""
+
+
 def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
     """Return `value` as a tensor, a number, None or a list of tensors, as its parameter allows."""
     tensor_type = _scope["Tensor"]
@@ -61,7 +65,7 @@ def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
         return value
     if op.promote and device.is_array(value):
         return tensor_type._wrap(value)
-    raise TypeError(
+    raise OperandError(
         f"{op.name}(): argument '{parameter.name}' must be Tensor, not {type(value).__name__}\n"
         f"Wrap it: gradscope.tensor(...). The schema is {op.schema}."
     )
@@ -126,6 +130,21 @@ def promote(op: Operator, bare: list[Any], positions: list[int]) -> None:
                 bare[i] = array.astype(target)
         elif isinstance(array, NUMBERS):
             bare[i] = target.type(array) if target.kind != "O" else array
+
+
+class OperatorForm:
+    """This module, as the functions behind ``+`` and the like see it: a foreign operand gets its turn first."""
+
+    def __getattr__(self, name: str) -> Any:
+        return globals()[name]
+
+    @staticmethod
+    def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
+        """Call `op`; return NotImplemented where an operand is no tensor, so that Python asks the other one."""
+        try:
+            return run(op, arguments)
+        except OperandError:
+            return NotImplemented
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -479,7 +498,7 @@ def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
     recording = wants_grad(operands)
     target._check_inplace(recording)
     for value in bare[1:]:
-        if device.is_array(value):
+        if device.is_array(value) and op.name != "fill.Tensor":
             check_overlap(target._array, value)
     if op.write is not None:
         return run_write(op, operands, bare, xp, recording)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import device
+from ..dtype import BY_NUMPY
 from .activations import need_floating
 from .registry import METHODS, OPERATORS, operator
 
@@ -40,21 +41,13 @@ def reduced(xp: Any, losses: Any, reduction: int) -> Any:
 
 def _check_nll(self: Any, target: Any, weight: Any) -> None:
     if target.dtype.kind not in "iu":
-        raise RuntimeError(
-            f'"nll_loss_out_frame" not implemented for targets of dtype {target.dtype}: expected class indices\n'
-            "Convert them with .long()."
-        )
-    if self.ndim == 0 or self.ndim > 1 and target.shape != (self.shape[0], *self.shape[2:]) or (
-        self.ndim == 1 and target.ndim != 0
-    ):
-        if self.ndim and target.ndim and self.shape[0] != target.shape[0]:
-            raise ValueError(
-                f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]}).\n"
-                f"The input has shape {list(self.shape)}, the target {list(target.shape)}."
-            )
+        kind = BY_NUMPY[target.dtype].legacy_name.removesuffix("Tensor")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {kind}\nConvert it with .long().")
+    wanted = () if self.ndim == 1 else (*self.shape[:1], *self.shape[2:])
+    if not self.ndim or target.shape != wanted:
         raise RuntimeError(
             f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)})\n"
-            "The input has the classes in dimension 1 (0 if it has one dimension); the target has no such dimension."
+            f"The target of such an input has shape {list(wanted)}: that of the input without the classes."
         )
     classes = self.shape[1 if self.ndim > 1 else 0]
     if weight is not None and weight.shape != (classes,):
@@ -226,6 +219,12 @@ def nll(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) 
     if not hasattr(self, "_array"):
         return _nll(device.array_module(self), self, target, weight, reduction, ignore_index)
     ndim = self._array.ndim
+    if ndim > 1 and self._array.shape[:1] != target._array.shape[:1]:
+        raise ValueError(
+            f"Expected input batch_size ({self._array.shape[0]}) to match target batch_size "
+            f"({target._array.shape[0] if target._array.ndim else 0}).\n"
+            f"The input has shape {list(self.shape)}, the target {list(target.shape)}."
+        )
     if ndim not in (0, 1, 2, 4):
         return _nll_as_images(self, target, weight, reduction, ignore_index)
     name = "nll_loss2d" if ndim == 4 else "nll_loss"
@@ -435,16 +434,13 @@ _pointwise("huber_loss", _huber, {"self": _huber_of(1), "target": _huber_of(-1)}
            "Squared error, linear beyond `delta`.", ", float delta=1.0", _three_regions)  # fmt: skip
 
 
-def _bce_check(xp: Any, self: Any, target: Any) -> None:
-    if self.shape != target.shape:
-        raise ValueError(
-            f"Using a target size ({list(target.shape)}) that is different to the input size ({list(self.shape)}) is "
-            "deprecated. Please ensure they have the same size."
-        )
+def check_same_size(input: Any, target: Any) -> None:
+    """Raise where input and target of a binary cross-entropy have different shapes."""
+    if input._array.shape != target._array.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
 
 
 def _binary_cross_entropy(xp: Any, self: Any, target: Any, weight: Any = None, reduction: int = MEAN) -> Any:
-    _bce_check(xp, self, target)
     if type(self) is device.ndarray and self.size and not (self.min() >= 0 and self.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1\nApply sigmoid() first, or use "
                            "binary_cross_entropy_with_logits.")
@@ -493,8 +489,6 @@ operator(
 def _bce_with_logits(
     xp: Any, self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN
 ) -> Any:
-    if self.shape != target.shape:
-        raise ValueError(f"Target size ({list(target.shape)}) must be the same as input size ({list(self.shape)})")
     # log sigmoid(-x) = -softplus(x); both logarithms stay exact for large scores.
     softplus = xp.logaddexp(-self, xp.zeros((), dtype=self.dtype))
     if pos_weight is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtype import BY_NUMPY
 from .arrays import conj
 from .registry import METHODS, OPERATORS, operator, public
 
@@ -225,8 +224,14 @@ def _check_linear(input: Any, weight: Any) -> None:
             f"of the weight, of shape {list(weight.shape)}."
         )
     if input.dtype != weight.dtype:
-        kinds = " and ".join(BY_NUMPY[a.dtype].legacy_name.removesuffix("Tensor") for a in (input, weight))
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {kinds}\nConvert one of them with .to().")
+        kinds = " != ".join(_CPP_NAMES.get(a.dtype.name, a.dtype.name) for a in (input, weight))
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {kinds}\nConvert one of them with .to()."
+        )
+
+
+# C++ names, which PyTorch's message has.
+_CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long long", "int32": "int"}
 
 
 def _rows(batch: tuple[int, ...]) -> tuple[int, ...]:

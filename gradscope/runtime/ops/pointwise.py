@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from .arrays import conj
+from .codegen import operator_form
 from .registry import METHODS, OPERATORS, PUBLIC, operator, public
 from .samples import binary, integers, unary
 
@@ -474,7 +475,8 @@ for _dunder, _target in {
     "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "bitwise_xor_",
     "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
 }.items():  # fmt: skip
-    METHODS[_dunder] = METHODS[_target]
+    _op = getattr(METHODS[_target], "operator", None)
+    METHODS[_dunder] = operator_form(_op) if _op is not None and _op.function is METHODS[_target] else METHODS[_target]
 
 
 @public(method="__rtruediv__", function_too=False)
@@ -506,4 +508,4 @@ def _pos(self: Any) -> Any:
     return self
 
 
-del _form, _node, _nr, _name, _ufunc, _alias, _doc, _dunder, _target
+del _form, _node, _nr, _name, _ufunc, _alias, _doc, _dunder, _op, _target

@@ -480,7 +480,12 @@ def _cat(xp: Any, tensors: Any, dim: int) -> Any:
         raise RuntimeError("torch.cat(): expected a non-empty list of Tensors".replace("torch.", ""))
     if any(a.ndim == 0 for a in arrays):
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    return xp.concatenate(arrays, axis=axis_of(dim, arrays[0].ndim))
+    return _in_rows(xp, xp.concatenate(arrays, axis=axis_of(dim, arrays[0].ndim)))
+
+
+def _in_rows(xp: Any, array: Any) -> Any:
+    """Return `array` in row-major order, which PyTorch gives what it joins."""
+    return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
 
 
 def _cat_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
@@ -515,7 +520,7 @@ def _stack(xp: Any, tensors: Any, dim: int) -> Any:
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(array.shape)} at entry {position}"
             )
-    return xp.stack(tensors, axis=axis_of(dim, len(first) + 1))
+    return _in_rows(xp, xp.stack(tensors, axis=axis_of(dim, len(first) + 1)))
 
 
 operator("stack(Tensor[] tensors, int dim=0)", _stack, method=False, derivatives={"tensors": _stack_backward},

@@ -54,3 +54,21 @@ def test_mixed_dtypes_promote_and_gradients_come_back_in_the_leafs():
     (y.sum() + z.sum()).backward()
     assert x.grad.dtype is gs.float32
     assert x.grad.tolist() == [3.0, 4.0]
+
+
+class Money:
+    def __radd__(self, other):
+        return "asked"
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+def test_a_foreign_operand_gets_its_turn():
+    assert gs.ones(2) + Money() == "asked"
+    assert (gs.ones(2) == None) is False  # noqa: E711
+    assert gs.ones(2) == Money()
+    with pytest.raises(TypeError, match="unsupported operand"):
+        gs.ones(2) - "text"

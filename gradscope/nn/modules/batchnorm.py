@@ -1,0 +1,137 @@
+"""Batch normalisation as modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...runtime import dtype as dtypes
+from ...runtime.creation import empty, ones, tensor, zeros
+from ...runtime.modes import no_grad
+from ...runtime.tensor import Tensor
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+
+
+class _BatchNorm(Module):
+    """What batch normalisation of any number of dimensions shares."""
+
+    _version = 2
+    dimensions: tuple[int, ...]
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Any
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        self.register_parameter(
+            "weight", Parameter(empty(num_features, device=device, dtype=dtype)) if affine else None
+        )
+        self.register_parameter(
+            "bias", Parameter(empty(num_features, device=device, dtype=dtype)) if affine and bias else None
+        )
+        track = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if track else None)
+        self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if track else None)
+        self.register_buffer(
+            "num_batches_tracked", tensor(0, dtype=dtypes.int64, device=device) if track else None
+        )
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Put the running statistics back to mean 0 and variance 1."""
+        if self.track_running_stats:
+            init.zeros_(self.running_mean)  # type: ignore[arg-type]
+            init.ones_(self.running_var)  # type: ignore[arg-type]
+            init.zeros_(self.num_batches_tracked)
+
+    def reset_parameters(self) -> None:
+        """Put scale and shift back to 1 and 0, and the running statistics too."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalised input."""
+        ndim = input.ndim
+        if ndim not in self.dimensions:
+            expected = " or ".join(f"{d}D" for d in self.dimensions)
+            raise ValueError(f"expected {expected} input (got {ndim}D input)")
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            with no_grad():
+                self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / float(self.num_batches_tracked)
+        use_batch = self.training or (self.running_mean is None and self.running_var is None)
+        update = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input,
+            self.running_mean if update else None,
+            self.running_var if update else None,
+            self.weight,
+            self.bias,
+            use_batch,
+            momentum,
+            self.eps,
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of (N, C) or (N, C, L), with running statistics for evaluation.
+
+    Parameters
+    ----------
+    num_features : int
+        Number of channels.
+    eps : float
+        Added to the variance.
+    momentum : float or None
+        Weight of the batch in the running statistics; None for a plain average.
+    affine : bool
+        Learn a scale and a shift for each channel.
+    track_running_stats : bool
+        Keep running statistics; without, evaluation takes those of the batch.
+    bias : bool
+        Learn a shift, if `affine`.
+    """
+
+    dimensions = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of images (N, C, H, W); parameters as of :class:`BatchNorm1d`."""
+
+    dimensions = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of volumes (N, C, D, H, W); parameters as of :class:`BatchNorm1d`."""
+
+    dimensions = (5,)

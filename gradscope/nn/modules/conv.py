@@ -1,0 +1,201 @@
+"""Convolutions as modules."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...runtime.creation import empty
+from ...runtime.ops.convolution import several
+from ...runtime.tensor import Tensor
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d"]
+
+
+class _Convolution(Module):
+    """What convolutions of any number of dimensions share."""
+
+    spatial: int
+    transposed = False
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        output_padding: Any = 0,
+    ) -> None:
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        if in_channels % groups:
+            raise ValueError("in_channels must be divisible by groups")
+        if out_channels % groups:
+            raise ValueError("out_channels must be divisible by groups")
+        if padding_mode != "zeros":
+            raise ValueError(f"padding_mode must be one of ['zeros'], but got padding_mode='{padding_mode}'")
+        if isinstance(padding, str) and padding not in ("same", "valid"):
+            raise ValueError(f"Invalid padding string {padding!r}, should be one of ['same', 'valid']")
+        count = self.spatial
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = several(kernel_size, count, "kernel_size")
+        self.stride = several(stride, count, "stride")
+        self.padding = padding if isinstance(padding, str) else several(padding, count, "padding")
+        self.dilation = several(dilation, count, "dilation")
+        self.output_padding = several(output_padding, count, "output_padding")
+        self.groups = groups
+        self.padding_mode = padding_mode
+        if padding == "same" and any(s != 1 for s in self.stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        self.weight = Parameter(empty(first, second // groups, *self.kernel_size, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        fan_in = math.prod(self.weight.shape[1:])
+        if self.bias is not None and fan_in:
+            init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
+
+    def extra_repr(self) -> str:
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        if isinstance(self.padding, str) or any(self.padding):
+            text += f", padding={self.padding!r}" if isinstance(self.padding, str) else f", padding={self.padding}"
+        if any(d != 1 for d in self.dilation):
+            text += f", dilation={self.dilation}"
+        if any(self.output_padding):
+            text += f", output_padding={self.output_padding}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        return text if self.bias is not None else text + ", bias=False"
+
+
+class _Forward(_Convolution):
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the convolved input."""
+        function = getattr(F, f"conv{self.spatial}d")
+        return function(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+
+class Conv1d(_Forward):
+    """Convolution of signals (N, C, L), see :class:`Conv2d`."""
+
+    spatial = 1
+
+
+class Conv2d(_Forward):
+    """Convolution of images (N, C, H, W).
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+    kernel_size, stride, dilation : int or pair
+    padding : int, pair, ``"valid"`` or ``"same"``
+    groups : int
+        Channels are split into so many groups, convolved apart.
+    bias : bool
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Conv2d(1, 4, 3, padding=1)(gs.ones(2, 1, 8, 8)).shape
+    gradscope.Size([2, 4, 8, 8])
+    """
+
+    spatial = 2
+
+
+class Conv3d(_Forward):
+    """Convolution of volumes (N, C, D, H, W), see :class:`Conv2d`."""
+
+    spatial = 3
+
+
+class _Transposed(_Convolution):
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+            output_padding,
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the adjoint of a convolution, applied to the input."""
+        function = getattr(F, f"conv_transpose{self.spatial}d")
+        return function(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            self.output_padding,
+            self.groups,
+            self.dilation,
+        )
+
+
+class ConvTranspose1d(_Transposed):
+    """The adjoint of a convolution of signals, see :class:`ConvTranspose2d`."""
+
+    spatial = 1
+
+
+class ConvTranspose2d(_Transposed):
+    """The adjoint of a convolution of images.
+
+    Parameters
+    ----------
+    in_channels, out_channels : int
+    kernel_size, stride, padding, dilation : int or pair
+        Of the convolution.
+    output_padding : int or pair
+        Added to the size of the output.
+    groups : int
+    bias : bool
+    """
+
+    spatial = 2

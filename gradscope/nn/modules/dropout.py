@@ -1,0 +1,58 @@
+"""Dropout as modules."""
+
+from __future__ import annotations
+
+from ...runtime.tensor import Tensor
+from .. import functional as F
+from .module import Module
+
+__all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
+
+
+class Dropout(Module):
+    """In training, put elements to zero with probability `p` and divide the others by ``1 - p``.
+
+    Parameters
+    ----------
+    p : float
+    inplace : bool
+        Write into the input.
+    """
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0.0 <= p <= 1.0:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the thinned input."""
+        return F.dropout(input, self.p, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout1d(Dropout):
+    """Dropout of whole channels of signals."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the thinned input."""
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(Dropout):
+    """Dropout of whole channels of images."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the thinned input."""
+        return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(Dropout):
+    """Dropout of whole channels of volumes."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the thinned input."""
+        return F.dropout3d(input, self.p, self.training, self.inplace)

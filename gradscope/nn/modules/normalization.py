@@ -1,0 +1,69 @@
+"""Layer normalisation as a module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...runtime.creation import empty
+from ...runtime.tensor import Tensor
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+__all__ = ["LayerNorm"]
+
+
+class LayerNorm(Module):
+    """Normalise the last dimensions to mean 0 and variance 1; then scale and shift.
+
+    Parameters
+    ----------
+    normalized_shape : int or sequence of int
+        The shape of the last dimensions.
+    eps : float
+        Added to the variance.
+    elementwise_affine : bool
+        Learn a scale and a shift for each element.
+    bias : bool
+        Learn a shift, if `elementwise_affine`.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = shape
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self.register_parameter(
+            "weight", Parameter(empty(*shape, device=device, dtype=dtype)) if elementwise_affine else None
+        )
+        self.register_parameter(
+            "bias", Parameter(empty(*shape, device=device, dtype=dtype)) if elementwise_affine and bias else None
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Put scale and shift back to 1 and 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalised input."""
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
