@@ -38,6 +38,8 @@ from .runtime.formatting import set_printoptions
 from .runtime.modes import (
     enable_grad,
     inference_mode,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
     is_grad_enabled,
     is_inference_mode_enabled,
     no_grad,

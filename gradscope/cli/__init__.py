@@ -49,7 +49,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="gradscope", description="A debugger for gradients.")
+    parser = argparse.ArgumentParser(
+        prog="gradscope",
+        description="A debugger for gradients: stop a training script in its backward pass, step through it node by "
+        "node, and be told which line spoiled a gradient.",
+        epilog="`gradscope COMMAND --help` explains a command, its options and exit statuses. Arguments after the "
+        "script go to the script, which runs as `python SCRIPT` would.",
+    )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in SUBCOMMANDS:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .adapters import Adapter, NativeAdapter
 from .breakpoints import Breakpoint, BreakpointTable
@@ -19,8 +19,11 @@ from .gate import Gate, ProgramAborted
 from .program import CallProgram, Program
 from .records import DebuggerEvent, NodeRecord, SessionState, StopReason
 from .session import Order, Session
+from .standing import Standing
 
 __all__ = ["Debugger", "SessionError"]
+
+T = TypeVar("T")
 
 
 class SessionError(RuntimeError):
@@ -343,7 +346,7 @@ class Debugger:
             raise ValueError(f"there is no node {index} in this backward: it has {len(self.nodes)} nodes")
         if not self.state.paused:
             return self.nodes[index]
-        return self._gate.submit(lambda: self._session.full_record(index)).result()
+        return self._at_stop(lambda place: place.record(index))
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression where the program is paused.
@@ -366,7 +369,7 @@ class Debugger:
         Exception
             What the expression raised.
         """
-        return self._gate.submit(lambda: self._session.evaluate(expression)).result()
+        return self._at_stop(lambda place: place.evaluate(expression))
 
     def evaluate_text(self, expression: str) -> str:
         """Return the ``repr`` of an expression's value, made on the program's thread.
@@ -380,7 +383,7 @@ class Debugger:
         -------
         str
         """
-        return self._gate.submit(lambda: repr(self._session.evaluate(expression, copy=False))).result()
+        return self._at_stop(lambda place: place.evaluate_text(expression))
 
     def set_grad(self, slot: int, value: Any) -> None:
         """Replace a gradient: an incoming one before the node, a produced one after it.
@@ -399,7 +402,7 @@ class Debugger:
         ValueError, TypeError
             If there is no such gradient, or the value does not fit its shape and dtype.
         """
-        self._edit(lambda: self._session.set_grad(slot, value))
+        self._edit(lambda place: place.set_grad(slot, value))
 
     def zero_grad_slot(self, slot: int) -> None:
         """Set a gradient to zero: an incoming one before the node, a produced one after it.
@@ -408,7 +411,7 @@ class Debugger:
         ----------
         slot : int
         """
-        self._edit(lambda: self._session.set_grad(slot, 0))
+        self._edit(lambda place: place.set_grad(slot, 0))
 
     def scale_grad(self, slot: int, factor: float) -> None:
         """Multiply a gradient by a number.
@@ -418,10 +421,13 @@ class Debugger:
         slot : int
         factor : float
         """
-        self._edit(lambda: self._session.scale_grad(slot, factor))
+        self._edit(lambda place: place.scale_grad(slot, factor))
 
-    def _edit(self, change: Callable[[], None]) -> None:
-        self._gate.submit(change).result()
+    def _at_stop(self, function: Callable[[Standing], T]) -> T:
+        return self._gate.submit(lambda: self._session.at_stop(function)).result()
+
+    def _edit(self, change: Callable[[Standing], None]) -> None:
+        self._at_stop(change)
         self._broadcast.tell(DebuggerEvent("state", self._state, self._reason))
 
     # --- listening ---

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import codecs
 import io
-import linecache
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -62,6 +61,8 @@ class ScriptProgram:
     def __init__(self, path: str, argv: Sequence[str] = ()) -> None:
         check_script(path)
         self.title = path
+        # As python does: absolute everywhere but in sys.argv.
+        self._file = os.path.abspath(path)
         self.argv = list(argv)
         self.exit_status: int | None = None
         self.error: BaseException | None = None
@@ -70,9 +71,8 @@ class ScriptProgram:
     def run(self, write: Write) -> None:
         """Run the script to its end."""
         try:
-            with open(self.title, "rb") as file:
+            with open(self._file, "rb") as file:
                 source = file.read()
-            linecache.getlines(self.title)  # while its path, if relative, still leads there
             with self._as_main() as module, _captured(write):
                 self.exit_status = self._execute(source, module, write)
         except BaseException as error:  # reading the file, or restoring the process
@@ -86,7 +86,7 @@ class ScriptProgram:
 
     def _execute(self, source: bytes, module: ModuleType, write: Write) -> int:
         try:
-            exec(compile(source, self.title, "exec", dont_inherit=True), module.__dict__)
+            exec(compile(source, self._file, "exec", dont_inherit=True), module.__dict__)
         except SystemExit as error:
             return self._status(error.code, write)
         except ProgramAborted:
@@ -112,9 +112,9 @@ class ScriptProgram:
         """Put the script in the place of ``__main__`` for the length of the block."""
         module = ModuleType("__main__")
         module.__dict__.update(
-            __file__=self.title,
+            __file__=self._file,
             __builtins__=builtins,
-            __loader__=SourceFileLoader("__main__", self.title),
+            __loader__=SourceFileLoader("__main__", self._file),
             __cached__=None,
             __package__=None,
         )
@@ -123,7 +123,7 @@ class ScriptProgram:
         sys.argv = [self.title, *self.argv]
         if not sys.flags.safe_path:
             # As python does: the script's directory takes the place of the one that the interpreter put first.
-            sys.path[0:1] = [os.path.dirname(os.path.realpath(self.title))]
+            sys.path[0:1] = [os.path.dirname(os.path.realpath(self._file))]
         try:
             yield module
         finally:

@@ -7,24 +7,25 @@ backward; backwards that other threads call meanwhile run through.
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from . import expressions
 from .adapters import Adapter
 from .breakpoints import Breakpoint, BreakpointTable
-from .gate import Gate, ProgramAborted
+from .gate import Gate, NotParkedError, ProgramAborted
 from .records import NodeRecord, SessionState, StopReason
-from .snapshots import gradient_summaries
+from .snapshots import gradient_summaries, saved_records
+from .standing import Standing
 from .statistics import count_bad
 from .tasks import CallFacts, TaskView
 from .tracking import Tracker, module_of_parameter
 
 __all__ = ["Order", "Session"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,7 @@ class Session:
         self._views: list[TaskView] = []
         self._muted = threading.local()
         self._error: BaseException | None = None
-        self._frames: list[FrameType] = []
-        self._produced: Any = None
+        self._standing: Standing | None = None
 
     @property
     def order(self) -> Order:
@@ -172,7 +172,10 @@ class Session:
         if view is None:
             return
         self._obey_abort()
-        self._produced = None
+        if not view.recording and not self.pause_requested and self._goal.kind == "cont" and not self._breakpoints:
+            view.index += 1
+            view.call = call
+            return
         with self._mute():
             view.entered(call)
             reason, point = self._reason_before(view, call)
@@ -184,13 +187,12 @@ class Session:
         view = self._view_of(call.task)
         if view is None:
             return
-        with self._mute():
-            view.exited(call)
-            reason, point = self._reason_after(view, call)
-        if reason is not None:
-            self._produced = call
-            self._stop(SessionState.PAUSED_AFTER, reason, view, point)
-            self._produced = None
+        if view.recording:
+            with self._mute():
+                view.exited(call)
+                reason, point = self._reason_after(view, call)
+            if reason is not None:
+                self._stop(SessionState.PAUSED_AFTER, reason, view, point, call)
         view.call = None
 
     def task_finished(self, task: Any) -> None:
@@ -304,9 +306,9 @@ class Session:
     def _condition(self, point: Breakpoint, view: TaskView, call: Any) -> StopReason | None:
         if point.condition is None:
             return StopReason("breakpoint", f"breakpoint {point.id} ({point})", point.id)
-        frames = expressions.user_frames()
+        standing = Standing(self.adapter, view, call, None, expressions.user_frames())
         try:
-            if not point.holds(self._namespace(view, call, None, frames)):
+            if not point.holds(standing.namespace()):
                 return None
         except Exception as error:
             text = f"breakpoint {point.id}: its condition `{point.condition}` raised {type(error).__name__}: {error}"
@@ -315,10 +317,17 @@ class Session:
 
     # --- stopping ---
 
-    def _stop(self, state: SessionState, reason: StopReason, view: TaskView, point: Breakpoint | None = None) -> None:
-        self._frames = expressions.user_frames()
+    def _stop(
+        self,
+        state: SessionState,
+        reason: StopReason,
+        view: TaskView,
+        point: Breakpoint | None = None,
+        produced: Any = None,
+    ) -> None:
+        frames = expressions.user_frames()
         with self._mute():
-            view.prepare(self._frames[0] if self._frames else None)
+            view.prepare(frames[0] if frames else None)
             view.recording = True
             if point is not None:
                 self._breakpoints.hit(point)
@@ -326,10 +335,11 @@ class Session:
                 view.update(**self._incoming(view))
         self.pause_requested = False
         self.nodes, self.current = view.nodes, view.index
+        self._standing = Standing(self.adapter, view, view.call, produced, frames)
         try:
             order = self._gate.park(lambda: self._report(state, reason))
         finally:
-            self._frames = []
+            self._standing = None
         self.order = order
         if order.kind == "into":
             # Before a node: stop after it. After one: stop before the next.
@@ -353,101 +363,23 @@ class Session:
     def _incoming(self, view: TaskView) -> dict[str, Any]:
         call = view.call
         return {
+            "index": view.index,
             "state": "current",
             "grad_outputs": gradient_summaries(self.adapter, call.grad_outputs, "grad_outputs"),
-            "saved": view.full(call.node, view.index).saved if view.nodes else (),
+            "saved": saved_records(self.adapter, call.node, summaries=True),
         }
 
-    # --- while it is stopped: called through the gate, on the parked thread ---
+    # --- while it is stopped ---
 
-    def full_record(self, index: int) -> NodeRecord:
-        """Return the record of a node; of one that has not run, with its saved tensors in numbers."""
-        view = self._views[-1]
-        record = view.nodes[index]
-        if record.state != "pending":
-            return record
+    def at_stop(self, function: Callable[[Standing], T]) -> T:
+        """Call `function` with the place where the program stands; for the parked thread."""
+        standing = self._standing
+        if standing is None:
+            raise NotParkedError
         with self._mute():
-            node = view.live(record.key)
-            return record if node is None else view.full(node, index)
-
-    def evaluate(self, expression: str, *, copy: bool = True) -> Any:
-        """Return the value of an expression, tensors as copied arrays unless `copy` is false."""
-        with self._mute():
-            value = eval(expression.strip(), self._here())
-            return self._to_copy(value) if copy else value
-
-    def set_grad(self, slot: int, value: Any) -> None:
-        """Replace a gradient of the current node."""
-        with self._mute():
-            grads, specs, name = self._slots()
-            self._check_slot(slot, len(grads))
-            if isinstance(value, str):
-                value = eval(value.strip(), self._here())
-            spec = self.adapter.spec(grads[slot]) if grads[slot] is not None else specs[slot]
-            if spec is None:
-                raise ValueError(f"{name}[{slot}] is undefined: no gradient goes there")
-            grads[slot] = self.adapter.tensor_like(value, spec)
-            self._refresh(name, grads)
-
-    def scale_grad(self, slot: int, factor: float) -> None:
-        """Multiply a gradient of the current node."""
-        with self._mute():
-            grads, _, name = self._slots()
-            self._check_slot(slot, len(grads))
-            if grads[slot] is None:
-                raise ValueError(f"{name}[{slot}] is undefined: there is nothing to scale")
-            spec = self.adapter.spec(grads[slot])
-            grads[slot] = self.adapter.tensor_like(self.adapter.to_host(grads[slot]) * factor, spec)
-            self._refresh(name, grads)
+            return function(standing)
 
     def where(self) -> str:
         """Return the user's frames that led to the backward, as a traceback has them."""
-        summary = traceback.StackSummary.from_list(
-            [traceback.FrameSummary(f.f_code.co_filename, f.f_lineno, f.f_code.co_name) for f in self._frames[::-1]]
-        )
-        return "".join(summary.format())
-
-    def _here(self) -> expressions.Namespace:
-        view = self._views[-1]
-        call = view.call
-        if call is None:
-            raise RuntimeError("no node is running here, so there is no gradient to ask about")
-        return self._namespace(view, call, self._produced, self._frames)
-
-    def _namespace(self, view: TaskView, call: Any, produced: Any, frames: list[FrameType]) -> expressions.Namespace:
-        index = view.index
-        makers = expressions.makers(
-            self.adapter,
-            call.node,
-            lambda: view.nodes[index] if view.nodes else CallFacts(view, call.node, index),
-            index,
-            call.grad_outputs,
-            None if produced is None else produced.grad_inputs,
-        )
-        return expressions.Namespace(makers, frames[0] if frames else None)
-
-    def _slots(self) -> tuple[list[Any], list[Any], str]:
-        """Return the gradients that can be edited here, what they must look like, and what they are called."""
-        view = self._views[-1]
-        if self._produced is not None:
-            targets = self.adapter.edges(self._produced.node)
-            specs = [None if n is None else self.adapter.outputs(n)[nr] for n, nr in targets]
-            return self._produced.grad_inputs, specs, "grad_inputs"
-        if view.call is None or view.failed:
-            raise ValueError("gradients can be changed before a node runs or right after it, not after a failure")
-        return view.call.grad_outputs, list(self.adapter.outputs(view.call.node)), "grad_outputs"
-
-    def _check_slot(self, slot: int, count: int) -> None:
-        if not 0 <= slot < count:
-            side = "produced" if self._produced is not None else "incoming"
-            raise ValueError(f"there is no {side} gradient {slot}: this node has {count}")
-
-    def _refresh(self, name: str, grads: list[Any]) -> None:
-        self._views[-1].update(**{name: gradient_summaries(self.adapter, grads, name)})
-
-    def _to_copy(self, value: Any) -> Any:
-        if self.adapter.is_tensor(value):
-            return self.adapter.to_host(value).copy()
-        if isinstance(value, (list, tuple)) and any(self.adapter.is_tensor(v) for v in value):
-            return type(value)(self._to_copy(v) for v in value)
-        return value
+        standing = self._standing
+        return "" if standing is None else standing.where()

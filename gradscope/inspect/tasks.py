@@ -74,7 +74,7 @@ class TaskView:
         self.failed = False
         self.nodes: list[NodeRecord] = []
         self._positions: dict[int, int] = {}
-        self._seen: dict[int, NodeRecord] = {}
+        self._seen: dict[int, dict[str, Any]] = {}
         self._names: dict[int, str] | None = None
         self._frame: FrameType | None = None
 
@@ -85,60 +85,62 @@ class TaskView:
         self.index += 1
         self.call = call
         if self.recording:
-            self._see(self._entry(call))
+            self._see_entry(call)
 
     def exited(self, call: Any) -> None:
         """Note that a node has run."""
-        if self.recording:
-            record = self._seen.get(self.adapter.key(call.node)) or self._entry(call)
-            self._see(
-                replace(
-                    record,
-                    state="skipped" if getattr(self.call, "skip", False) else "done",
-                    grad_outputs=gradient_summaries(self.adapter, call.grad_outputs, "grad_outputs"),
-                    grad_inputs=gradient_summaries(self.adapter, call.grad_inputs, "grad_inputs"),
-                    saved=self._after(call.node, record.saved),
-                )
-            )
+        if not self.recording:
+            return
+        key = self.adapter.key(call.node)
+        if key not in self._seen:
+            self._see_entry(call)
+        self._see(
+            key,
+            state="skipped" if getattr(self.call, "skip", False) else "done",
+            grad_outputs=gradient_summaries(self.adapter, call.grad_outputs, "grad_outputs"),
+            grad_inputs=gradient_summaries(self.adapter, call.grad_inputs, "grad_inputs"),
+            saved=self._after(call.node, self._seen[key]["saved"]),
+        )
 
     def fail(self) -> None:
         """Note that the node that was running raised."""
         self.failed = True
         if self.call is not None:
-            node = self.call.node
-            record = self._seen.get(self.adapter.key(node)) or self._entry(self.call)
-            self._see(replace(record, state="failed", saved=saved_records(self.adapter, node, summaries=False)))
+            self._see_entry(self.call)
+            self._see(self.adapter.key(self.call.node), state="failed")
 
     def close(self) -> None:
         """Let go of everything alive."""
         self.task = self.call = self._frame = None
 
-    def _entry(self, call: Any) -> NodeRecord:
-        return replace(
-            self._bare(call.node, self.index),
+    def _see_entry(self, call: Any) -> None:
+        self._see(
+            self.adapter.key(call.node),
             index=self.index,
             state="current",
             grad_outputs=gradient_summaries(self.adapter, call.grad_outputs, "grad_outputs"),
             saved=saved_records(self.adapter, call.node, summaries=False),
         )
 
-    def _see(self, record: NodeRecord) -> None:
-        self._seen[record.key] = record
+    def _see(self, key: int, **facts: Any) -> None:
+        """Keep what has been seen of a node; it becomes a record once the backward has been laid out."""
+        self._seen.setdefault(key, {}).update(facts)
         if self.nodes:
-            self._place(record)
+            self._place(key)
 
-    def _place(self, record: NodeRecord) -> None:
-        """Put a record where the engine ran it, should the prediction have it elsewhere."""
-        predicted = self._positions.get(record.key)
+    def _place(self, key: int) -> None:
+        """Put what has been seen where the engine ran the node, should the prediction have it elsewhere."""
+        facts = self._seen[key]
+        predicted = self._positions.get(key)
         if predicted is None:
-            self.nodes.insert(record.index, record)
-            self._number(record.index)
-        elif predicted != record.index:
-            del self.nodes[predicted]
-            self.nodes.insert(record.index, record)
-            self._number(min(predicted, record.index))
-        else:
+            return
+        record = replace(self.nodes[predicted], **facts)
+        if predicted == record.index:
             self.nodes[predicted] = record
+            return
+        del self.nodes[predicted]
+        self.nodes.insert(record.index, record)
+        self._number(min(predicted, record.index))
 
     def _number(self, start: int) -> None:
         for index in range(start, len(self.nodes)):
@@ -161,6 +163,10 @@ class TaskView:
         self._frame = frame
         if not self.nodes:
             self._predict()
+        if self.call is not None and self.adapter.key(self.call.node) not in self._positions:
+            # It came into the graph after the backward had been laid out.
+            self.nodes.insert(self.index, self._bare(self.call.node, self.index))
+            self._number(self.index)
         self._frame = None
 
     def _predict(self) -> None:
@@ -177,18 +183,16 @@ class TaskView:
             nodes.append(replace(self._bare(wires[key].node, index), state=state))
         self._positions = {key: index for index, key in enumerate(order)}
         self.nodes = nodes
-        for record in list(self._seen.values()):
-            self._place(record)
+        for key in self._seen:
+            self._place(key)
 
     def full(self, node: Any, index: int) -> NodeRecord:
         """Return the record of a live node with its saved tensors in numbers."""
         return replace(self.nodes[index], saved=saved_records(self.adapter, node, summaries=True))
 
-    def update(self, **changes: Any) -> NodeRecord:
-        """Change what is known of the current node; return its record."""
-        record = replace(self.nodes[self.index], **changes)
-        self._see(record)
-        return record
+    def update(self, **facts: Any) -> None:
+        """Change what is known of the current node."""
+        self._see(self.nodes[self.index].key, **facts)
 
     def live(self, key: int) -> Any:
         """Return the live node of a key, None if it has gone."""
@@ -198,9 +202,6 @@ class TaskView:
     # --- names ---
 
     def _bare(self, node: Any, index: int) -> NodeRecord:
-        position = self._positions.get(self.adapter.key(node))
-        if position is not None:
-            return self.nodes[position]
         return bare_record(
             self.adapter,
             node,

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..runtime.ops import losses as _losses
 from ..runtime.ops.catalogue import PUBLIC
-from ..runtime.ops.losses import check_same_size, cross_entropy, nll_loss, reduction_code, warn_broadcast
 from ..runtime.ops.convolution import (
     avg_pool,
     conv1d,
@@ -21,6 +20,7 @@ from ..runtime.ops.convolution import (
     max_pool,
     max_pool_indices,
 )
+from ..runtime.ops.losses import check_same_size, cross_entropy, nll_loss, reduction_code, warn_broadcast
 from ..runtime.ops.matrices import linear
 from ..runtime.ops.normalization import batch_norm, dropout, embedding, feature_dropout, layer_norm
 from ..runtime.ops.registry import METHODS, OPERATORS

@@ -35,7 +35,16 @@ __all__ = [
 ]
 
 _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
-_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid")
+_LINEAR = (
+    "linear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "sigmoid",
+)
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -82,13 +91,13 @@ def _fan(tensor: Tensor, mode: str) -> int:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with numbers drawn uniformly from [a, b)."""
     with no_grad():
-        return tensor.uniform_(a, b, generator=generator)  # type: ignore[attr-defined]
+        return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
     with no_grad():
-        return tensor.normal_(mean, std, generator=generator)  # type: ignore[attr-defined]
+        return tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(
@@ -104,7 +113,8 @@ def trunc_normal_(
 
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+            "incorrect.",
             stacklevel=2,
         )
 
@@ -114,9 +124,9 @@ def trunc_normal_(
     low, high = below((a - mean) / std), below((b - mean) / std)
     with no_grad():
         # The inverse of the normal distribution function, of uniform numbers.
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)  # type: ignore[attr-defined]
+        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
         METHODS["erfinv_"](tensor)
-        tensor.mul_(std * math.sqrt(2.0)).add_(mean)  # type: ignore[attr-defined]
+        tensor.mul_(std * math.sqrt(2.0)).add_(mean)
         array = tensor._array
         xp = devices.array_module(array)
         xp.minimum(xp.maximum(array, a), b, out=array)
@@ -126,7 +136,7 @@ def trunc_normal_(
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with a number."""
     with no_grad():
-        return tensor.fill_(val)  # type: ignore[attr-defined]
+        return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
@@ -141,7 +151,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 def _write(tensor: Tensor, array: Any) -> Tensor:
     with no_grad():
-        return tensor.copy_(Tensor._wrap(array))  # type: ignore[attr-defined]
+        return tensor.copy_(Tensor._wrap(array))
 
 
 def eye_(tensor: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ class Parameter(Tensor):
     __slots__ = ()
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        """Return a parameter that shares memory and version with `data`."""
         source = empty(0) if data is None else data
         if not isinstance(source, Tensor):
             raise TypeError(
@@ -67,8 +68,9 @@ class Buffer(Tensor):
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
+        """Return a buffer that shares memory and version with `data`."""
         source = empty(0) if data is None else data
-        buffer = cls._wrap(source._array)
+        buffer: Any = cls._wrap(source._array)
         buffer._vc = source._counter()
         buffer._flags = source._flags & 1
         buffer.persistent = persistent

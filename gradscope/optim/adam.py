@@ -88,6 +88,9 @@ class Adam(Optimizer):
                 if meta is None or meta.grad is None:
                     continue
                 self._update(parameter, meta.grad._array, group)
+                if group["weight_decay"] and group["decoupled_weight_decay"]:
+                    # PyTorch shrinks the parameter in a write of its own.
+                    parameter._bump(name)
                 parameter._bump(name)
         return loss
 

@@ -59,9 +59,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             if replaced is None:
                 continue
             if not (isinstance(replaced, tuple) and len(replaced) == 2):
-                raise RuntimeError(
-                    f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
-                )
+                raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}.")
             arguments, kwargs = replaced
         result = step(*arguments, **kwargs)
         for hook in (*self._step_post_hooks.values(), *_step_post_hooks.values()):
@@ -118,7 +116,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(
                 f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                f"{params.type()}\nPut it in a list: [parameter]."  # type: ignore[attr-defined]
+                f"{params.type()}\nPut it in a list: [parameter]."
             )
         groups = list(params)
         if not groups:
@@ -282,9 +280,7 @@ class Optimizer:
             return result
 
         groups = [packed(group) for group in self.param_groups]
-        state = {
-            numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()
-        }
+        state = {numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -331,8 +327,8 @@ def _fitted(value: Any, parameter: Tensor, name: str = "") -> Any:
     """Return a copy of loaded state in the dtype and on the device of its parameter; counts stay as they are."""
     if isinstance(value, Tensor):
         if name == "step" or not parameter.is_floating_point():
-            return value.detach().clone()  # type: ignore[attr-defined]
-        return value.detach().to(device=parameter.device, dtype=parameter.dtype, copy=True)  # type: ignore[attr-defined]
+            return value.detach().clone()
+        return value.detach().to(device=parameter.device, dtype=parameter.dtype, copy=True)
     if isinstance(value, dict):
         return {key: _fitted(item, parameter, key) for key, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, OrderedDict)):

@@ -302,9 +302,13 @@ class GraphTask:
         state.local.current_node = node
         try:
             grads = self._as_tensors(grad if node.multi else [grad])
+            # What is captured on the way to another node is captured before the tensor's hooks, as in PyTorch.
+            runs = self.runs(node)
+            if runs:
+                self._capture(node, grads)
             grads = self._tensor_hooks(node, grads)
-            self._capture(node, grads)
-            if not self.runs(node):
+            if not runs:
+                self._capture(node, grads)
                 return (None,) * len(node.edges)
             grads = self._prehooks(node, grads)
             grads, skip = self._announce_entry(node, grads)
@@ -543,7 +547,13 @@ def check_hook_result(hook: Callable[..., Any], result: Any, grad: Any) -> None:
 
 def replaced(hook: Callable[..., Any], result: Any, old: Sequence[Any]) -> list[Any]:
     """Return the gradients a node hook put in place of `old`, checked."""
-    new = list(result) if isinstance(result, (tuple, list)) else [result]
+    if not isinstance(result, tuple):
+        raise TypeError(
+            f"expected tuple, but hook returned '{type(result).__name__}'\n"
+            f"It is hook '{hook_name(hook)}' of a node: return a tuple of {len(old)}, or None to leave the gradients "
+            "as they are."
+        )
+    new = list(result)
     if len(new) != len(old):
         raise RuntimeError(
             f"hook '{hook_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected "
@@ -726,8 +736,14 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: False.")
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     outputs, targets = as_sequence(outputs), as_sequence(inputs)
+    if not targets:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
-        return _batched_grad(outputs, targets, grad_outputs, retain_graph, create_graph, allow_unused)
+        gradients = _batched_grad(outputs, targets, grad_outputs, retain_graph, create_graph, allow_unused)
+        if not materialize_grads:
+            return gradients
+        # As in PyTorch, such a zero has no dimension of the batch.
+        return tuple(_zeros_of(t) if g is None else g for g, t in zip(gradients, targets, strict=True))
     roots, grads = root_edges(outputs, grad_outputs, create_graph)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     captures = [target_edge(t, i) for i, t in enumerate(targets)]
@@ -749,8 +765,15 @@ def _result(grad: Any, target: Any, index: int, allow_unused: bool, materialize:
         )
     if not materialize:
         return None
+    return _zeros_of(target)
+
+
+def _zeros_of(target: Any) -> Any:
+    """Return a zero gradient of a tensor or gradient edge, on its device."""
     shape, kind = edge_spec(target)
-    return _wrap(device.numpy.zeros(shape, dtype=kind))
+    edge = isinstance(target, GradientEdge)
+    place = target.node._input_metadata[target.output_nr].device if edge else target.device
+    return _wrap(device.to_device(device.numpy.zeros(shape, dtype=kind), place))
 
 
 def _batched_grad(
@@ -817,6 +840,11 @@ def root_edges(tensors: Sequence[Any], grads: Any, create_graph: bool) -> tuple[
         raise RuntimeError("grad requires non-empty inputs.")
     roots, seeds = [], []
     for index, (tensor, grad) in enumerate(zip(tensors, given, strict=True)):
+        if not hasattr(tensor, "_array") and not isinstance(tensor, GradientEdge):
+            raise TypeError(
+                f"all outputs have to be Tensors or GradientEdges, but number {index} is {type(tensor).__name__}\n"
+                "backward() starts from tensors that the graph has computed."
+            )
         edge = (tensor.node, tensor.output_nr) if isinstance(tensor, GradientEdge) else edge_of(tensor)
         if edge is None:
             if tensor._flags & state.VOLATILE:
@@ -899,6 +927,10 @@ def target_edge(target: Any, index: int) -> Edge:
     """Return the edge of a tensor or gradient edge that gradients are wanted for."""
     if isinstance(target, GradientEdge):
         return (target.node, target.output_nr)
+    if not hasattr(target, "_array"):
+        raise RuntimeError(
+            f"all inputs have to be Tensors or GradientEdges, but got {type(target).__name__}\nIt is number {index}."
+        )
     if not target.requires_grad:
         raise RuntimeError(
             "One of the differentiated Tensors does not require grad\n"

@@ -117,7 +117,8 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
     def __enter__(self) -> None:
         modes = state.local
         self._before = modes.grad_enabled
-        modes.grad_enabled = True
+        # Nothing is recorded in inference mode, whatever is enabled inside it.
+        modes.grad_enabled = not modes.inference
 
 
 class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
@@ -129,9 +130,13 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )
         self.mode = mode
         self._before = state.local.grad_enabled
-        state.local.grad_enabled = mode
+        self.__enter__()
 
     def __call__(self, function: F) -> F:
         state.local.grad_enabled = self._before
@@ -142,7 +147,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        state.local.grad_enabled = self.mode
+        state.local.grad_enabled = self.mode and not state.local.inference
 
     def __exit__(self, *exc_info: object) -> None:
         state.local.grad_enabled = self._before

@@ -46,6 +46,8 @@ class Storage:
         """Return the size in bytes."""
         return int(self._array.nbytes)
 
+    size = nbytes
+
     def __len__(self) -> int:
         return self.nbytes()
 
@@ -129,7 +131,8 @@ def shared_part(a: Any, b: Any) -> str:
         return ""
     start, other = device.address(a), device.address(b)
     if start == other and a.nbytes == b.nbytes:
-        return "all" if element_strides(a) == element_strides(b) else "part"
+        layouts = ([(n, step) for n, step in zip(x.shape, x.strides, strict=True) if n != 1] for x in (a, b))
+        return "all" if a.ndim == b.ndim and next(layouts) == next(layouts) else "part"
     return "part" if start < other + b.nbytes and other < start + a.nbytes else "none"
 
 

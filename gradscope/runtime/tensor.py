@@ -20,8 +20,8 @@ from .formatting import tensor_repr
 from .graph import AccumulateGrad, Edge, Node
 from .hooks import HookTable, RemovableHandle, add_hook
 from .ops import general
-from .storage import Storage, VersionCounter, element_strides, geometry_of, memory_of
-from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase
+from .storage import Storage, VersionCounter, element_strides, geometry_of, is_dense, memory_of
+from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase, strided_part
 
 if TYPE_CHECKING:
     from .ops.interface import TensorMethods
@@ -152,6 +152,8 @@ class Tensor(TensorMethods):
 
     nelement = numel
 
+    ndimension = dim
+
     def element_size(self) -> int:
         """Return the bytes of one element."""
         return int(self._array.dtype.itemsize)
@@ -172,6 +174,11 @@ class Tensor(TensorMethods):
     def device(self) -> devices.device:
         """The device that holds the memory."""
         return devices.device_of(self._array)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the memory is the host's."""
+        return self.device.type == "cpu"
 
     @property
     def is_cuda(self) -> bool:
@@ -270,7 +277,9 @@ class Tensor(TensorMethods):
         RuntimeError
             For a non-leaf, or a dtype that has no gradients.
         """
-        if not self.is_leaf:
+        if not isinstance(requires_grad, bool):
+            raise RuntimeError(f"requires_grad must be a bool, not {type(requires_grad).__name__}\nPass True or False.")
+        if self._known_edge() is not None:
             if requires_grad:
                 return self
             raise RuntimeError(
@@ -421,8 +430,8 @@ class Tensor(TensorMethods):
         >>> x.grad
         tensor([2., 4.])
         """
-        if gradient is None and inputs is None and not legacy and self._array.size == 1:
-            engine.backward_scalar(self, retain_graph, create_graph)
+        if gradient is None and inputs is None and not legacy and not create_graph and self._array.size == 1:
+            engine.backward_scalar(self, retain_graph, False)
         else:
             engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **legacy)
 
@@ -502,11 +511,11 @@ class Tensor(TensorMethods):
         """
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False\nCall requires_grad_() first.")
-        if self.is_leaf or self._extras().retains_grad:
+        if self._known_edge() is None or self._extras().retains_grad:
             return
-        self._extras().retains_grad = True
-        edge = edge_of(self)
+        edge = edge_of(self)  # raises for a stale view that may not be: nothing is retained then
         assert edge is not None
+        self._extras().retains_grad = True
         self._retain_on(edge)
 
     def _retain_on(self, edge: Edge) -> None:
@@ -567,7 +576,7 @@ class Tensor(TensorMethods):
         result._vc = self._counter()
         result._flags = self._flags & (state.VOLATILE | state.INFERENCE)
         if state.special:
-            general.instrument(_DETACH, None, [self], [result])
+            general.instrument(_DETACH, None, [self], [result], fresh=False)
         return result
 
     def detach_(self) -> Tensor:
@@ -674,14 +683,22 @@ class Tensor(TensorMethods):
             raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous\nUse .any() or .all().")
         return bool(self.item())
 
+    def _only_element(self) -> Any:
+        if self._array.size != 1:
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars\n"
+                f"Its shape is {list(self.shape)}; use tolist(), or reduce it first."
+            )
+        return self.item()
+
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._only_element())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._only_element())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._only_element())
 
     def __index__(self) -> int:
         if self._array.size != 1 or self._array.dtype.kind not in "biu":
@@ -698,19 +715,60 @@ class Tensor(TensorMethods):
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("Tensor does not support deleting items\nIndex what is to stay, e.g. x[mask].")
+
     def __contains__(self, element: Any) -> bool:
+        if not isinstance(element, (Tensor, *general.NUMBERS)):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.\n"
+                "Compare elements yourself: (x == value).any()."
+            )
         return bool((self._array == general.array_of(element)).any())
 
     def __format__(self, spec: str) -> str:
         if self._array.ndim == 0 and spec:
             return format(self.item(), spec)
-        return format(str(self), spec)
+        if spec:
+            raise TypeError(
+                f"unsupported format string passed to {type(self).__name__}.__format__\n"
+                f"Its shape is {list(self.shape)}: format its items, or print it as it is."
+            )
+        return str(self)
 
     def __repr__(self) -> str:
         return tensor_repr(self)
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self)})
+
+    # --- new tensors like this one ---
+
+    def new_tensor(self, data: Any, **options: Any) -> Tensor:
+        """Return ``gradscope.tensor(data)`` of this tensor's dtype, on its device."""
+        return self._new("tensor", data, **options)
+
+    def new_zeros(self, *size: Any, **options: Any) -> Tensor:
+        """Return zeros of a shape, of this tensor's dtype and on its device."""
+        return self._new("zeros", *size, **options)
+
+    def new_ones(self, *size: Any, **options: Any) -> Tensor:
+        """Return ones of a shape, of this tensor's dtype and on its device."""
+        return self._new("ones", *size, **options)
+
+    def new_empty(self, *size: Any, **options: Any) -> Tensor:
+        """Return an uninitialised tensor of a shape, of this tensor's dtype and on its device."""
+        return self._new("empty", *size, **options)
+
+    def new_full(self, size: Any, fill_value: Any, **options: Any) -> Tensor:
+        """Return a tensor filled with one number, of this tensor's dtype and on its device."""
+        return self._new("full", size, fill_value, **options)
+
+    def _new(self, function: str, *args: Any, **options: Any) -> Tensor:
+        from . import creation
+
+        given = {name: value for name, value in options.items() if value is not None}
+        return getattr(creation, function)(*args, **{"dtype": self.dtype, "device": self.device, **given})
 
     # --- copies ---
 
@@ -722,13 +780,24 @@ class Tensor(TensorMethods):
             )
         if id(self) in memo:
             return memo[id(self)]
-        result = type(self)._wrap(self._array.copy(order="K"))
+        result = type(self)._wrap(self._copied_memory(memo))
         result._flags = self._flags & state.GRAD
         memo[id(self)] = result
         if self._meta is not None and self._meta.grad is not None:
             result._extras().grad = copy.deepcopy(self._meta.grad, memo)
         result.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return result
+
+    def _copied_memory(self, memo: dict[int, Any]) -> Any:
+        """Return a copy of the array; tensors that share memory share it in the copy too."""
+        array, owner = self._array, memory_of(self._array)
+        if owner.dtype != array.dtype or not is_dense(owner):
+            return array.copy(order="K")
+        if id(owner) not in memo:
+            memo[id(owner)] = owner.copy(order="K")
+        if array is owner:
+            return memo[id(owner)]
+        return strided_part(memo[id(owner)].ravel(order="K"), geometry_of(array, owner))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not self.is_leaf:

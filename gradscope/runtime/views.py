@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import device, events, state
-from .errors import InplaceError
+from .errors import InplaceError, SavedTensorFreedError
 from .graph import Edge, Node, SavedTensor, accumulate_edge
 from .storage import geometry_of
 
@@ -74,13 +74,11 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
         writes = [w for w in counter.writes or () if w.version > view.version]
         raise refuse(InplaceError(_forbidden(view, indirect=True), view.creation, tensor, view, writes))
     base_edge = edge_of(base)
-    if base_edge is not None:
-        tensor._set_edge((_as_strided_node(tensor, base, base_edge), 0))
-    view.version = counter.version
+    tensor._set_edge((_as_strided_node(tensor, base, base_edge), 0))
     return view.edge
 
 
-def _as_strided_node(tensor: Tensor, base: Tensor, base_edge: Edge) -> Any:
+def _as_strided_node(tensor: Tensor, base: Tensor, base_edge: Edge | None) -> Any:
     from .ops.registry import OPERATORS
 
     if tensor._array.dtype != base._array.dtype:
@@ -115,7 +113,7 @@ class CopySlices(Node):
     The first edge leads to the base before the write, the others are those of the operator's other arguments.
     """
 
-    __slots__ = ("base_geometry", "function", "view_dtype", "view_geometry")
+    __slots__ = ("base_geometry", "freed", "function", "view_dtype", "view_geometry")
 
     node_name = "CopySlices"
 
@@ -130,8 +128,11 @@ class CopySlices(Node):
         self.view_geometry = geometry_of(view._array, array)
         self.view_dtype = view._array.dtype
         self.function = function
+        self.freed = False
 
     def apply(self, grad: Any) -> Any:
+        if self.freed:
+            raise SavedTensorFreedError(self)
         if grad is None:
             return (None,) * len(self.edges)
         whole, flat = self._laid_out(grad)
@@ -143,6 +144,8 @@ class CopySlices(Node):
     def apply_graph(self, grad: Any) -> Any:
         from .ops.arrays import TENSOR_OPERATORS as F
 
+        if self.freed:
+            raise SavedTensorFreedError(self)
         if grad is None:
             return (None,) * len(self.edges)
         geometry = self.base_geometry
@@ -174,10 +177,11 @@ class CopySlices(Node):
 
     @property
     def saved_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The names under which the written view's node saved something."""
-        return self.function.saved_names
+        """What is released after a run: the written view's node, as in PyTorch even when it saved nothing."""
+        return ("function",)
 
     def release(self) -> None:
+        self.freed = True
         self.function.release()
 
     def saved_tensors_info(self) -> tuple[SavedTensor, ...]:
@@ -214,7 +218,7 @@ def rebase(tensor: Tensor, node: Node) -> None:
         return
     base = view.base
     base._set_edge((CopySlices(base, tensor, node), 0))
-    tensor._set_edge((_as_strided_node(tensor, base, edge_of(base)), 0))  # type: ignore[arg-type]
+    tensor._set_edge((_as_strided_node(tensor, base, edge_of(base)), 0))
 
 
 def check_inplace(tensor: Tensor, recording: bool) -> None:
@@ -222,7 +226,7 @@ def check_inplace(tensor: Tensor, recording: bool) -> None:
     from .ops.general import overlap_error
     from .storage import overlaps_itself
 
-    if tensor._flags & state.INFERENCE and not state.local.inference and recording:
+    if tensor._flags & state.INFERENCE and not state.local.inference:
         message = (
             "Inplace update to inference tensor outside InferenceMode is not allowed. "
             "You can make a clone to get a normal tensor before doing inplace update."

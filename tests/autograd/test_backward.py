@@ -123,6 +123,28 @@ def a_seed_is_never_aliased(m):
     return x.grad.data_ptr() == seed.data_ptr(), x.grad.data_ptr() == y.grad.data_ptr(), x.grad
 
 
+@program(raises=(RuntimeError, "`inputs` argument to `grad()` cannot be empty."))
+def grad_of_nothing(m):
+    m.autograd.grad(leaf(m).sum(), [])
+
+
+@program(raises=(RuntimeError, "all inputs have to be Tensors or GradientEdges, but got str"))
+def grad_of_a_name(m):
+    m.autograd.grad(leaf(m).sum(), "x")
+
+
+@program(returns=[[[2.0], [4.0]], [0.0]])
+def batched_gradients_are_materialized(m):
+    x, unused = leaf(m, 1.0), leaf(m, 1.0)
+    seeds = m.tensor([[1.0], [2.0]])
+    return m.autograd.grad(x * 2, [x, unused], seeds, is_grads_batched=True, materialize_grads=True)
+
+
+def test_backward_starts_from_tensors():
+    with pytest.raises(TypeError, match="all outputs have to be Tensors or GradientEdges, but number 0 is str"):
+        gs.autograd.backward("loss")
+
+
 # --- the graph afterwards ---------------------------------------------------------------------------------------------
 
 

@@ -292,6 +292,22 @@ def retaining_where_no_gradient_is_wanted(m):
     m.ones(2).retain_grad()
 
 
+@program(raises=(TypeError, "expected tuple, but hook returned 'Tensor'"))
+def a_node_hook_returns_a_tuple(m):
+    x = leaf(m)
+    y = x * 2
+    y.grad_fn.register_hook(lambda grad_inputs, grad_outputs: grad_inputs[0])
+    y.sum().backward()
+
+
+@program(raises=(TypeError, "expected tuple, but hook returned 'Tensor'"))
+def a_prehook_returns_a_tuple(m):
+    x = leaf(m)
+    y = x * 2
+    y.grad_fn.register_prehook(lambda grad_outputs: grad_outputs[0])
+    y.sum().backward()
+
+
 # --- several tensors --------------------------------------------------------------------------------------------------
 
 

@@ -192,6 +192,49 @@ def an_inference_tensor_is_not_made_to_require_grad(m):
     y.requires_grad = True
 
 
+@program(returns=[False, False, 3, [6.0, 3.0], True, [12.0, 6.0]])
+def normal_tensors_stay_normal_in_inference_mode(m):
+    x = m.ones(2)
+    with m.inference_mode():
+        x.add_(1)
+        x[0] = 5.0
+        detached = x.detach()
+        detached.add_(1)
+        with m.enable_grad():
+            inner = leaf(m) * 2
+    y = leaf(m, 2.0, 2.0) * x
+    return x.is_inference(), detached.is_inference(), x._version, x, inner.is_inference(), y
+
+
+@program(raises=(RuntimeError, "Inplace update to inference tensor outside InferenceMode is not allowed"))
+def an_inference_tensor_is_not_written_under_no_grad(m):
+    with m.inference_mode():
+        x = m.ones(2)
+    with m.no_grad():
+        x.mul_(2)
+
+
+def test_an_inference_tensor_is_no_place_for_results():
+    with gs.inference_mode():
+        x = gs.ones(2)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        gs.add(gs.ones(2), 1, out=x)
+    assert x.tolist() == [1.0, 1.0]
+
+
+@program(returns=[False, [2.0]])
+def nothing_is_recorded_in_inference_mode(m):
+    x = leaf(m, 1.0)
+    with m.inference_mode(), m.enable_grad():
+        y = x * 2
+    return y.requires_grad, y
+
+
+@program(raises=(TypeError, "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not str"))
+def set_grad_enabled_takes_a_bool(m):
+    m.set_grad_enabled("yes")
+
+
 # --- anomaly mode -----------------------------------------------------------------------------------------------------
 
 

@@ -312,7 +312,9 @@ def test_a_condition_that_fails_stops_and_says_so():
         session.add_breakpoint("Mul if gard > 1")
         session.cont()
         wait(session)
-        assert session.reason.text == "breakpoint 1: its condition `gard > 1` raised NameError: name 'gard' is not defined"
+        assert (
+            session.reason.text == "breakpoint 1: its condition `gard > 1` raised NameError: name 'gard' is not defined"
+        )
 
 
 def test_a_line_breakpoint():
@@ -474,7 +476,7 @@ def test_saved_tensors_of_a_node_that_will_run_have_summaries():
 
 
 def test_what_a_hook_has_packed_is_not_unpacked():
-    x, run = product()
+    x, _ = product()
     unpacked = []
 
     def unpack(value):
@@ -523,7 +525,7 @@ def test_evaluate():
             session.evaluate("nowhere")
         with pytest.raises(SyntaxError):
             session.evaluate("1 +")
-        with pytest.raises(KeyError, match="this node saved .*there is no"):
+        with pytest.raises(KeyError, match=r"this node saved .*there is no"):
             session.evaluate("saved['mat1']")
         session.into()
         wait(session)

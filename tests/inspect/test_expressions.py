@@ -34,7 +34,7 @@ def test_saved_tensors_by_name_and_number():
     assert sorted(saved) == ["other", "self"]
     assert len(saved) == 2
     with pytest.raises(AttributeError, match="there is no 'mat1'"):
-        saved.mat1  # noqa: B018
+        saved.mat1
     assert repr(SavedNamespace([])) == "<saved tensors: none>"
 
 

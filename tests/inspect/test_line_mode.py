@@ -11,7 +11,6 @@ from gradscope.inspect.verbs import UsageError
 
 from .programs import mlp, train
 
-
 GRADS: list[list[float]] = []
 """What the last programs got."""
 
@@ -50,7 +49,7 @@ def test_a_walk_through_a_backward():
     assert "gradients out  [0] float32 (2)  norm 2.236" in after
     assert "self  float32 (2)  released" in after
     assert "backward 1 was called at" in where
-    assert 'in product\n    (x * x).sum().backward()' in where
+    assert "in product\n    (x * x).sum().backward()" in where
     assert quitting == ""
 
 

@@ -7,14 +7,20 @@ from gradscope.inspect.adapters import NativeAdapter
 from gradscope.inspect.order import engine_order, walk
 from gradscope.runtime import events
 
+OPERATORS = [
+    lambda a, b: a * b,
+    lambda a, b: a + b,
+    lambda a, b: a.tanh(),
+    lambda a, b: a[1:].sum() * b,
+]
+
 
 def random_program(seed):
     """Return losses of a random graph: shared values, several roots, leaves used often."""
     rng = random.Random(seed)
     values = [gs.ones(3, requires_grad=True) for _ in range(3)]
     for _ in range(rng.randint(1, 25)):
-        a, b = rng.choice(values), rng.choice(values)
-        values.append(rng.choice([lambda: a * b, lambda: a + b, lambda: a.tanh(), lambda: a[1:].sum() * b])())
+        values.append(rng.choice(OPERATORS)(rng.choice(values), rng.choice(values)))
     made = [v for v in values if v.grad_fn is not None]
     return [v.sum() for v in rng.sample(made, min(len(made), rng.randint(1, 3)))]
 

@@ -6,7 +6,9 @@ from gradscope.inspect.render import graph_text, list_text, node_text, place_of,
 
 def nodes():
     place = Location("a.py", 3, "f", "y = x * 2")
-    first = NodeRecord(0, 5, "MulBackward0", "Mul", 1, "layer", "", place, (EdgeRecord(6, 0), EdgeRecord(None, 0)), "current")
+    first = NodeRecord(
+        0, 5, "MulBackward0", "Mul", 1, "layer", "", place, (EdgeRecord(6, 0), EdgeRecord(None, 0)), "current"
+    )
     return [first, NodeRecord(1, 6, "AccumulateGrad", "AccumulateGrad", 2**64 - 1, "", "x", None, ())]
 
 

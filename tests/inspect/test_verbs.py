@@ -34,5 +34,5 @@ def test_wrong_lines(line, said):
 
 def test_split_commands():
     assert split_commands(" step;; print 'a;b' ;\nquit; ") == ["step", "print 'a;b'", "quit"]
-    assert split_commands("p \"it's; fine\"; q") == ['p "it\'s; fine"', "q"]
+    assert split_commands('p "it\'s; fine"; q') == ['p "it\'s; fine"', "q"]
     assert split_commands(" ; ") == []

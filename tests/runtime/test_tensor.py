@@ -202,14 +202,24 @@ def test_one_element_converts_to_python_numbers() -> None:
     ("use", "error", "message"),
     [
         (lambda x: x.item(), RuntimeError, "a Tensor with 2 elements cannot be converted to Scalar"),
-        (float, RuntimeError, "a Tensor with 2 elements cannot be converted to Scalar"),
+        (float, ValueError, "only one element tensors can be converted to Python scalars"),
+        (lambda x: f"{x:.2f}", TypeError, "unsupported format string passed to Tensor.__format__"),
+        (lambda x: "a" in x, RuntimeError, "Tensor.__contains__ only supports Tensor or scalar"),
+        (lambda x: x.__delitem__(0), TypeError, "Tensor does not support deleting items"),
+        (lambda x: x.requires_grad_(3), RuntimeError, "requires_grad must be a bool"),
+        (lambda x: -(x > 0), RuntimeError, "Negation, the `-` operator, on a bool tensor is not supported"),
+        (lambda x: (x > 0) - (x > 0), RuntimeError, "Subtraction, the `-` operator, with two bool tensors"),
+        (lambda x: x & 1, RuntimeError, "\"bitwise_and\" not implemented for"),
+        (lambda x: ~x, TypeError, "~ \\(operator.invert\\) is only implemented on integer and Boolean-type"),
+        (lambda x: x @ 1, TypeError, "matmul\\(\\): argument 'other' must be Tensor"),
+        (lambda x: gs.add(x, 1, out=3), TypeError, "argument 'out' must be Tensor, not int"),
         (bool, RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
         (lambda x: bool(x.narrow(0, 0, 0)), RuntimeError, "Boolean value of Tensor with no values is ambiguous"),
         (lambda x: [0][x], TypeError, "only integer tensors of a single element can be converted to an index"),
         (lambda x: len(x.sum()), TypeError, "len\\(\\) of a 0-d tensor"),
         (lambda x: iter(x.sum()), TypeError, "iteration over a 0-d tensor"),
         (lambda x: x @ x.sum(), RuntimeError, "both arguments to matmul need to be at least 1D"),
-        (lambda x: x + "a", TypeError, "must be Tensor, not str"),
+        (lambda x: x + "a", TypeError, "unsupported operand type"),
         (lambda x: x + gs.ones(3), RuntimeError, "The size of tensor a \\(2\\) must match"),
         (lambda x: x.view(3), RuntimeError, "shape '\\[3\\]' is invalid for input of size 2"),
         (lambda x: x.sum(1), IndexError, "Dimension out of range \\(expected to be in range of"),
@@ -460,3 +470,20 @@ def test_as_tensor_shares_and_tensor_copies() -> None:
     assert not numpy.shares_memory(gs.tensor(array).numpy(), array)
     assert gs.is_tensor(x)
     assert not gs.is_tensor(array)
+
+
+def test_a_deep_copy_shares_memory_as_the_tensors_did() -> None:
+    x = gs.arange(6.0)
+    whole, part, turned = copy.deepcopy([x, x[2:4], x.view(2, 3).t()])
+    whole[2] = 9.0
+    assert part.tolist() == [9.0, 3.0]
+    assert turned.tolist() == [[0.0, 3.0], [1.0, 4.0], [9.0, 5.0]]
+    assert x[2].item() == 2.0
+
+
+def test_new_tensors_are_like_the_one_they_come_from() -> None:
+    x = gs.ones(2, dtype=gs.float64)
+    made = [x.new_zeros(2), x.new_ones((2,)), x.new_tensor([1, 2]), x.new_full((2,), 3), x.new_empty(2)]
+    assert [t.dtype for t in made] == [gs.float64] * 5
+    assert [t.tolist() for t in made[:4]] == [[0.0, 0.0], [1.0, 1.0], [1.0, 2.0], [3.0, 3.0]]
+    assert x.new_ones(1, dtype=gs.int64, requires_grad=False).dtype is gs.int64

@@ -246,7 +246,7 @@ def play(scenario: Scenario, session: Any = None, *, size: tuple[int, int] = (80
 
     async def main() -> None:
         app = GradscopeApp(session, script="train.py")
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             await pilot.pause()
             await scenario(app, pilot)
 

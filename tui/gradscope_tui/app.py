@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 
 __all__ = ["GradscopeApp", "run_app"]
 
+BUSY = {
+    "running": "is running; p pauses it",
+    "finished": "has ended; q leaves",
+    "failed": "has failed, its traceback is in pane 5; q leaves",
+}
+"""Why a verb has to be refused in a state."""
+
 TYPED_AHEAD = 64
 """Verbs that may wait for the script's next stop."""
 
@@ -94,7 +101,7 @@ class GradscopeApp(PanesApp):
         if state == "running" and self._short and len(self._ahead) < TYPED_AHEAD:
             self._ahead.append((verb, short))
         elif not is_paused(state):
-            self.refuse(f"the script is {state}; {'p pauses it' if state == 'running' else 'q leaves'}")
+            self.refuse(f"the script {BUSY.get(str(state), f'is {state}')}")
         else:
             self._short = short
             try:
@@ -109,6 +116,8 @@ class GradscopeApp(PanesApp):
         """Go on with what has been typed ahead; at a stop that nobody expected, forget it."""
         if not expected:
             self._ahead.clear()
+        if self.session.state == "failed":
+            self.uncover(5)
         if self._ahead:
             verb, short = self._ahead.popleft()
             self._go(verb, short=short)
@@ -141,7 +150,8 @@ class GradscopeApp(PanesApp):
     def action_pause(self) -> None:
         """Ask a running program to stop."""
         if self.session.state != "running":
-            self.refuse(f"there is nothing to pause: the script is {self.session.state}")
+            state = str(self.session.state)
+            self.refuse(f"there is nothing to pause: the script {BUSY.get(state, f'is {state}')}")
             return
         self._ahead.clear()
         self.session.pause()
@@ -234,8 +244,9 @@ class GradscopeApp(PanesApp):
         if is_over(state):
             self.exit(0)
         elif not isinstance(self.screen, ConfirmQuit):
-            what = f"{self.script or 'The script'} is {state}. Quitting ends it there:\n"
-            what += "gradients that have been accumulated stay in .grad, the others are lost."
+            where = f"paused in backward {self.session.task_index}" if is_paused(state) else state
+            what = f"{self.script or 'The script'} is {where}. Quitting ends it there: "
+            what += "gradients accumulated so far stay in .grad, the others are lost."
             self.push_screen(ConfirmQuit(what), self._leave)
 
     async def _leave(self, leave: bool | None) -> None:

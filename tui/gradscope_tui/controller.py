@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -168,7 +169,8 @@ class SessionApp(App[int]):
 
     def look(self) -> None:
         """Show the node under the cursor in the inspector and the source pane."""
-        self.run_worker(self._look(self.query_one(NodeRail).cursor), group="look", exclusive=True)
+        index = self.query_one(NodeRail).cursor
+        self.run_worker(partial(self._look, index), group="look", exclusive=True)
 
     async def _look(self, index: int) -> None:
         """Show what is known about a node, and ask the program for the rest."""

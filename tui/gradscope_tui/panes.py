@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from textual import events
+from rich.text import Text
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container
+from textual.geometry import Size
 
 from gradscope_tui.controller import SessionApp
 from gradscope_tui.widgets.dock import BreakpointPane
@@ -38,6 +40,7 @@ class PanesApp(SessionApp):
     active = 1
     maximised = False
     _dock, _side = 3, 5
+    _room: Size | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -58,22 +61,30 @@ class PanesApp(SessionApp):
 
     def arrange(self) -> None:
         """Show the panes that have room, and give the keys to the active one."""
-        width, height = self.size
+        width, height = self._room or self.size
         wide = width >= WIDE
         seen = {3, self._side} if wide else {self._dock}
-        panes = {number: self.query_one(f"#pane{number}", LinePane) for number in range(1, 6)}
         self.query_one("#panes").set_class(self.maximised or width < NARROW or height < LOW, "-alone")
-        for number, pane in panes.items():
+        for number in range(1, 6):
+            pane = self.query_one(f"#pane{number}", LinePane)
             pane.set_class(number == self.active, "-active")
             pane.set_class(number > 2 and number not in seen, "-stacked")
-            hidden = [p.heading for n, p in panes.items() if n > 2 and n not in seen]
-            tabs = hidden if number in seen and not (wide and number == 3) else []
-            pane.border_subtitle = " │ ".join(tabs)
+        self.label_tabs()
         if not self.query_one(Prompt).display:
             self.pane.focus(scroll_visible=False)
 
-    def on_resize(self) -> None:
+    @on(LinePane.Renamed)
+    def label_tabs(self) -> None:
+        """Name, in the border of the dock, the panes that it hides."""
+        dock = [self.query_one(f"#pane{number}", LinePane) for number in (3, 4, 5)]
+        hidden = Text(" │ ".join(pane.heading for pane in dock if pane.has_class("-stacked")))
+        seen = [pane for pane in dock if not pane.has_class("-stacked")]
+        for pane in seen:
+            pane.border_subtitle = hidden if pane is seen[-1] else Text()
+
+    def on_resize(self, event: events.Resize) -> None:
         """Other panes may have room now."""
+        self._room = event.size
         self.arrange()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:

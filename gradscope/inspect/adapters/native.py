@@ -13,7 +13,7 @@ import numpy
 
 import gradscope as gs
 
-from ...runtime import events
+from ...runtime import device, events
 from ...runtime.graph import Node
 from ..records import Location, TensorSpec
 from .protocol import Observer, SavedView
@@ -118,7 +118,7 @@ class NativeAdapter:
 
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array."""
-        return tensor.detach().cpu().numpy()
+        return device.to_host(tensor._array)
 
     def spec(self, tensor: Any) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""

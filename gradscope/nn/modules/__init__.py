@@ -11,7 +11,6 @@ from . import (
     flatten,
     linear,
     loss,
-    module,
     normalization,
     pooling,
     sparse,

@@ -50,6 +50,7 @@ class _Elementwise(Module):
     _unnamed: tuple[str, ...] = ()
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         shown = []
         for name in self._settings:
             value = getattr(self, name)
@@ -76,7 +77,7 @@ class ReLU(_Elementwise):
 class Hardtanh(_Elementwise):
     """The input limited to [min_val, max_val]."""
 
-    _settings = ("min_val", "max_val", "inplace")
+    _settings: tuple[str, ...] = ("min_val", "max_val", "inplace")
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -94,7 +95,7 @@ class Hardtanh(_Elementwise):
 class ReLU6(Hardtanh):
     """The input limited to [0, 6]."""
 
-    _settings = ("inplace",)
+    _settings: tuple[str, ...] = ("inplace",)
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -194,6 +195,7 @@ class PReLU(Module):
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return f"num_parameters={self.num_parameters}"
 
 

@@ -18,11 +18,13 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
+        """Return the arguments."""
         ctx.mark_non_differentiable(*[a for a in args if not a.requires_grad])
         return args
 
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:
+        """Return the gradients."""
         return args
 
 

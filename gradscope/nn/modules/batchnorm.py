@@ -51,9 +51,7 @@ class _BatchNorm(Module):
         track = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if track else None)
         self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if track else None)
-        self.register_buffer(
-            "num_batches_tracked", tensor(0, dtype=dtypes.int64, device=device) if track else None
-        )
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=dtypes.int64, device=device) if track else None)
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
@@ -97,6 +95,7 @@ class _BatchNorm(Module):
         )
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"

@@ -244,6 +244,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return "\n".join(_described(str(i), value) for i, value in enumerate(self))
 
 
@@ -300,6 +301,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return "\n".join(_described(key, value) for key, value in self.items())
 
 

@@ -77,6 +77,7 @@ class _Convolution(Module):
             init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         if isinstance(self.padding, str) or any(self.padding):
             text += f", padding={self.padding!r}" if isinstance(self.padding, str) else f", padding={self.padding}"

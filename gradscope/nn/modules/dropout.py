@@ -31,6 +31,7 @@ class Dropout(Module):
         return F.dropout(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return f"p={self.p}, inplace={self.inplace}"
 
 

@@ -20,9 +20,10 @@ class Flatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the flattened input."""
-        return input.flatten(self.start_dim, self.end_dim)  # type: ignore[attr-defined]
+        return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
@@ -36,7 +37,8 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the unflattened input."""
-        return input.unflatten(self.dim, self.unflattened_size)  # type: ignore[attr-defined]
+        return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -74,6 +74,7 @@ class Linear(Module):
         return F.linear(input, parameters["weight"], parameters["bias"])
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
@@ -118,6 +119,7 @@ class Bilinear(Module):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return (
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"

@@ -136,9 +136,7 @@ class BCEWithLogitsLoss(_Loss):
     weight: Tensor | None
     pos_weight: Tensor | None
 
-    def __init__(
-        self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
-    ) -> None:
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
         super().__init__(reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)

@@ -33,6 +33,7 @@ class _MaxPool(Module):
         return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
             f"ceil_mode={self.ceil_mode}"
@@ -82,6 +83,7 @@ class _AvgPool(Module):
         self.count_include_pad = count_include_pad
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
@@ -90,9 +92,7 @@ class AvgPool1d(_AvgPool):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the pooled input."""
-        return F.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
 class AvgPool2d(_AvgPool):
@@ -153,4 +153,5 @@ class AdaptiveAvgPool2d(Module):
         return F.adaptive_avg_pool2d(input, self.output_size)
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         return f"output_size={self.output_size}"

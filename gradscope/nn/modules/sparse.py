@@ -61,7 +61,7 @@ class Embedding(Module):
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
-                self.weight[self.padding_idx].fill_(0)  # type: ignore[index]
+                self.weight[self.padding_idx].fill_(0)
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **settings: Any) -> Embedding:
@@ -74,11 +74,10 @@ class Embedding(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the rows that the indices name."""
-        return F.embedding(
-            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq
-        )
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
 
     def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         if self.padding_idx is not None:
             text += f", padding_idx={self.padding_idx}"

@@ -29,6 +29,6 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     start = 0
     for parameter in parameters:
         count = parameter.numel()
-        part: Any = vec.narrow(0, start, count)  # type: ignore[attr-defined]
+        part: Any = vec.narrow(0, start, count)
         parameter.data = part.view_as(parameter).data
         start += count

@@ -19,7 +19,9 @@ def need_floating(name: str, array: Any) -> None:
     """Raise, in PyTorch's words, where a function is given integers."""
     if array.dtype.kind not in "fc":
         kind = dtypes.BY_NUMPY[array.dtype].legacy_name.removesuffix("Tensor")
-        raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'\nConvert the tensor first, e.g. with .float().")
+        raise NotImplementedError(
+            f"\"{name}\" not implemented for '{kind}'\nConvert the tensor first, e.g. with .float()."
+        )
 
 
 # --- rectifiers -------------------------------------------------------------------------------------------------------
@@ -228,7 +230,10 @@ operator(
         "weight": _prelu_weight,
     },
     doc="Return ``self`` where positive, else ``weight * self``.",
-    samples=lambda make: [((make(2, 3, low=0.2, high=2.0), make(3)), {}), ((make(2, low=-2.0, high=-0.2), make(1)), {})],
+    samples=lambda make: [
+        ((make(2, 3, low=0.2, high=2.0), make(3)), {}),
+        ((make(2, low=-2.0, high=-0.2), make(1)), {}),
+    ],
     supports="f",
 )
 

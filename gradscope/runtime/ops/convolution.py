@@ -53,9 +53,12 @@ def _windows(xp: Any, x: Any, kernel: Ints, out: Ints, stride: Ints, dilation: I
 def _places(kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> Iterator[tuple[Ints, tuple[slice, ...]]]:
     """Yield each position in the kernel with the slices of the input that it meets."""
     for position in itertools.product(*map(range, kernel)):
-        yield position, tuple(
-            slice(k * d, k * d + (o - 1) * s + 1, s)
-            for k, o, s, d in zip(position, out, stride, dilation, strict=True)
+        yield (
+            position,
+            tuple(
+                slice(k * d, k * d + (o - 1) * s + 1, s)
+                for k, o, s, d in zip(position, out, stride, dilation, strict=True)
+            ),
         )
 
 
@@ -125,7 +128,7 @@ def _convolution(
     kernel = weight.shape[2:]
     batch, channels, spatial = input.shape[0], input.shape[1], input.shape[2:]
     out = _out_size(spatial, kernel, stride, padding, dilation)
-    rows = weight.reshape(groups, weight.shape[0] // groups, -1)
+    rows = weight.reshape(groups, weight.shape[0] // groups, math.prod(weight.shape[1:]))
     count, depth = math.prod(out), rows.shape[2]
     padded = _pad(xp, input, padding, padding).reshape(
         batch, groups, channels // groups, *(n + 2 * p for n, p in zip(spatial, padding, strict=True))
@@ -152,7 +155,7 @@ def _conv_input(
 ) -> Any:
     kernel, spatial, out = weight.shape[2:], tuple(input_size), grad_output.shape[2:]
     batch = grad_output.shape[0]
-    rows = weight.reshape(groups, weight.shape[0] // groups, -1)
+    rows = weight.reshape(groups, weight.shape[0] // groups, math.prod(weight.shape[1:]))
     count, depth = math.prod(out), rows.shape[2]
     adjoint = rows.swapaxes(-1, -2)
     if adjoint.dtype.kind == "c":
@@ -181,9 +184,10 @@ def _conv_weight(
     count = math.prod(out)
     padded = _pad(xp, input, padding, padding)
     padded = padded.reshape(batch, groups, channels // groups, *padded.shape[2:])
-    grouped = grad_output.reshape(batch, groups, -1, count)
+    per_group = grad_output.shape[1] // groups
+    grouped = grad_output.reshape(batch, groups, per_group, count)
     depth = channels // groups * math.prod(kernel)
-    result = xp.zeros((groups, grouped.shape[2], depth), dtype=input.dtype)
+    result = xp.zeros((groups, per_group, depth), dtype=input.dtype)
     for part in _parts(batch, groups * depth * count):
         # One product for the whole part: its samples lie side by side.
         windows = _windows(xp, padded[part], kernel, out, stride, dilation)
@@ -192,9 +196,9 @@ def _conv_weight(
         columns = windows.transpose(order).reshape(groups, depth, size)
         if columns.dtype.kind == "c":
             columns = columns.conj()
-        rows = grouped[part].transpose(1, 2, 0, 3).reshape(groups, -1, size)
+        rows = grouped[part].transpose(1, 2, 0, 3).reshape(groups, per_group, size)
         result += xp.matmul(rows, columns.swapaxes(-1, -2))
-    return result.reshape(-1, channels // groups, *kernel)
+    return result.reshape(groups * per_group, channels // groups, *kernel)
 
 
 def _sum_channels(g: Any, F: Any) -> Any:
@@ -205,7 +209,7 @@ _GEOMETRY = "int[] stride, int[] padding, int[] dilation, int groups"
 
 
 def _conv_samples(make: Any) -> Any:
-    found = []
+    found: list[Any] = []
     for stride, padding, dilation, groups in (((1, 1), (0, 0), (1, 1), 1), ((2, 1), (1, 0), (1, 2), 2)):
         arguments = (make(2, 2, 5, 4), make(2, 2 // groups, 3, 2), make(2), stride, padding, dilation, groups)
         found.append((arguments, {}))
@@ -294,8 +298,8 @@ def _constant_pad(xp: Any, self: Any, pad: Ints, value: Any) -> Any:
         slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, self.shape[-len(before) :], strict=True)
     )
     inside = self[(Ellipsis, *cut)]
-    positive = [tuple(max(p, 0) for p in side) for side in (before, after)]
-    result = _pad(xp, inside, *positive, value)
+    start, end = (tuple(max(p, 0) for p in side) for side in (before, after))
+    result = _pad(xp, inside, start, end, value)
     return result if result is not inside and result is not self else inside.copy()
 
 
@@ -456,9 +460,7 @@ def conv_transpose2d(
 # --- pooling ----------------------------------------------------------------------------------------------------------
 
 
-def pool_size(
-    spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-) -> Ints:
+def pool_size(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Ints:
     """Return the output's spatial shape.
 
     Raises
@@ -523,9 +525,7 @@ def _max_pool(
     return best, index
 
 
-def _flat_index(
-    xp: Any, position: Ints, spatial: Ints, out: Ints, stride: Ints, padding: Ints, dilation: Ints
-) -> Any:
+def _flat_index(xp: Any, position: Ints, spatial: Ints, out: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
     """Return the place in the flat input of one kernel position, for every output; inside even where padded."""
     index: Any = 0
     for axis, (k, n, o, s, p, d) in enumerate(zip(position, spatial, out, stride, padding, dilation, strict=True)):
@@ -571,7 +571,11 @@ def _distinct(make: Any) -> Any:
     return (x.detach() * 0.01 + order).requires_grad_(x.requires_grad)
 
 
-for _spatial, _node in ((1, "MaxPool1DBackward0"), (2, "MaxPool2DWithIndicesBackward0"), (3, "MaxPool3DWithIndicesBackward0")):
+for _spatial, _node in (
+    (1, "MaxPool1DBackward0"),
+    (2, "MaxPool2DWithIndicesBackward0"),
+    (3, "MaxPool3DWithIndicesBackward0"),
+):
     operator(
         f"max_pool{_spatial}d.values(Tensor self, int[] kernel, int[] stride, int[] padding, int[] dilation, "
         "bool ceil_mode)",
@@ -585,7 +589,9 @@ for _spatial, _node in ((1, "MaxPool1DBackward0"), (2, "MaxPool2DWithIndicesBack
             ),
         },
         doc="Return the largest element of each window.",
-        samples=None if _spatial != 2 else lambda make: [
+        samples=None
+        if _spatial != 2
+        else lambda make: [
             ((_distinct(make), (2, 2), (2, 2), (0, 0), (1, 1), False), {}),
             ((_distinct(make), (3, 2), (1, 2), (1, 0), (1, 1), True), {}),
         ],

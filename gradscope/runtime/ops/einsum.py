@@ -281,9 +281,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
         dims = (list(range(a._array.ndim - dims, a._array.ndim)), list(range(dims)))
     of_a, of_b = ([d] if isinstance(d, int) else list(d) for d in dims)
     if len(of_a) != len(of_b):
-        raise RuntimeError(
-            f"both dimension lists should have same length, got {len(of_a)} and {len(of_b)}"
-        )
+        raise RuntimeError(f"both dimension lists should have same length, got {len(of_a)} and {len(of_b)}")
     la: Labels = [("a", i) for i in range(a._array.ndim)]
     lb: Labels = [("b", i) for i in range(b._array.ndim)]
     for number, (i, j) in enumerate(zip(of_a, of_b, strict=True)):

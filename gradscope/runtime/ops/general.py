@@ -15,7 +15,7 @@ import numpy
 
 from .. import device, dtype, events, state
 from ..graph import PackedTensor, SavedResult, SavedTensor, pack_slot, unpack
-from ..storage import VersionCounter, element_strides, memory_of, overlaps_itself, shared_part
+from ..storage import VersionCounter, element_strides, memory_of, shared_part
 from .arrays import TENSOR_OPERATORS
 
 if TYPE_CHECKING:
@@ -371,9 +371,12 @@ def flagged(op: Operator, output: Tensor, flags: int, operands: tuple[Any, ...])
 # --- instruments ------------------------------------------------------------------------------------------------------
 
 
-def instrument(op: Any, node: Any, operands: list[Any], outputs: list[Tensor]) -> None:
-    """Do what listeners, anomaly mode, saved-tensor hooks and inference mode ask of a recorded call."""
-    if modes.inference:
+def instrument(op: Any, node: Any, operands: list[Any], outputs: list[Tensor], *, fresh: bool = True) -> None:
+    """Do what listeners, anomaly mode, saved-tensor hooks and inference mode ask of a recorded call.
+
+    Outputs that are not `fresh` share memory with a tensor from before, and are what it is in inference mode.
+    """
+    if modes.inference and fresh:
         for output in outputs:
             output._mark_inference()
     if node is not None:
@@ -528,18 +531,12 @@ def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recor
 
 def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
     """Return the node of an in-place call, made before the write; a needed ``self`` is cloned, as PyTorch does."""
-    from .codegen import saved_by
-
     if op.node_class is None:
         return None
-    saving = list(operands)
-    users = saved_by(op).get(op.parameters[0].name, ())
-    if any(operands[i].requires_grad for i, p in enumerate(op.parameters) if p.name in users and p.is_tensor
-           and hasattr(operands[i], "requires_grad")):
-        saving[0] = operands[0].clone()
     node = make_node(op, operands, [operands[0]], aux)
-    if node is not None and saving[0] is not operands[0]:
-        save_value(node, op.parameters[0].name, saving[0])
+    name = op.parameters[0].name
+    if getattr(node, "s_" + name, None) is operands[0]:
+        save_value(node, name, operands[0].clone())
     return node
 
 
@@ -557,7 +554,7 @@ def commit_inplace(op: Any, target: Tensor, result: Any, node: Any, operands: li
             node.s_result = SavedResult(target._array, counter, 0)
             node.v_result = counter.version
     if state.special:
-        instrument(op, node, operands, [target])
+        instrument(op, node, operands, [target], fresh=False)
     return target
 
 
@@ -583,6 +580,11 @@ def check_castable(op: Operator, target: Any, result: Any) -> None:
 
 def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
     """Call `op` with ``out=``: the result is written into `out`, which is resized if its shape differs."""
+    if not hasattr(out, "_array"):
+        raise TypeError(
+            f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}\n"
+            "Give the tensor that the result is to be written into."
+        )
     operands, bare, xp = prepare(op, arguments)
     if modes.grad_enabled and any(t.requires_grad for t in [*tensors_among(operands), out]):
         raise RuntimeError(
@@ -594,9 +596,8 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
     except (ValueError, TypeError) as error:
         raise forward_error(op, arguments, error) from error
     result = result if device.is_array(result) else xp.asarray(result)
-    if overlaps_itself(out._array):
-        raise overlap_error()
     check_castable(op, out._array, result)
+    out._check_inplace(False)
     if result.shape != out._array.shape:
         if out._array.size:
             warnings.warn(
@@ -607,8 +608,6 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
                 stacklevel=3,
             )
         out._array = xp.empty(result.shape, dtype=out._array.dtype)
-    if modes.before_write is not None:
-        modes.before_write(out)
     device.copy_to(out._array, result)
     out._bump(op.name)
     if flags_of(operands) & state.VOLATILE:
@@ -641,8 +640,32 @@ def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) ->
             described.append(f"{parameter.name}: {dtype.BY_NUMPY[value._array.dtype].name} {list(value._array.shape)}")
     shapes = [a._array.shape for a in arguments if hasattr(a, "_array")]
     mismatch = broadcast_mismatch(shapes) if op.promote else None
-    text = mismatch or f"{op.name}(): {error}"
-    return type_of_error(error)(f"{text}\nIn {op.name}({', '.join(described)}).")
+    where = f"\nIn {op.name}({', '.join(described)})."
+    if isinstance(error, TypeError):
+        kinds = {value._array.dtype.kind for value in arguments if hasattr(value, "_array")}
+        refused = undefined_for(op.name.partition(".")[0], kinds)
+        if refused is not None:
+            return (TypeError if op.name == "bitwise_not" else RuntimeError)(refused + where)
+    return type_of_error(error)((mismatch or f"{op.name}(): {error}") + where)
+
+
+def undefined_for(name: str, kinds: set[str]) -> str | None:
+    """Return PyTorch's sentence on an operator that is not defined for operands of these dtype kinds."""
+    if name == "neg" and kinds == {"b"}:
+        return (
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+    if name in ("sub", "rsub") and kinds == {"b"}:
+        return (
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if name == "bitwise_not":
+        return "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+    if name.startswith("bitwise_") and kinds & {"f", "c"}:
+        return f'"{name}" not implemented for floating point and complex tensors: it takes integers or bools.'
+    return None
 
 
 def retry(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Any:

@@ -235,7 +235,7 @@ operator(
     inplace=True,
     method=False,
     node="FillBackward3",
-    derivatives={"self": lambda g: g * 0, "value": lambda g: g},
+    derivatives={"self": lambda g, F: F.zeros_like(g), "value": lambda g: g},
     doc="Return a tensor like `self` filled with the element of a 0-d tensor.",
     samples=lambda make: [((make(2, 3), make()), {})],
 )

@@ -33,7 +33,9 @@ def reduced(xp: Any, losses: Any, reduction: int) -> Any:
     if reduction == NONE:
         return losses
     total = xp.add.reduce(losses, axis=None)
-    return total if reduction == SUM else total / losses.dtype.type(max(losses.size, 1)) if losses.size else losses.mean()
+    return (
+        total if reduction == SUM else total / losses.dtype.type(max(losses.size, 1)) if losses.size else losses.mean()
+    )
 
 
 # --- negative log-likelihood ------------------------------------------------------------------------------------------
@@ -243,9 +245,7 @@ def _nll_as_images(self: Any, target: Any, weight: Any, reduction: int, ignore_i
     return result.reshape(target._array.shape) if reduction == NONE else result
 
 
-def nll_loss(
-    input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean"
-) -> Any:
+def nll_loss(input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean") -> Any:
     """Return minus the log-probability of each target's class, reduced.
 
     Parameters
@@ -425,9 +425,9 @@ _pointwise("smooth_l1_loss", _smooth_l1, _both(_smooth_slope, True),
 
 
 def _huber_of(sign: int) -> Any:
-    return lambda g, self, target, reduction, delta, F: _share(
-        g, reduction, (self - target).shape
-    ) * _huber_slope(self - target, delta, F) * sign
+    return lambda g, self, target, reduction, delta, F: (
+        _share(g, reduction, (self - target).shape) * _huber_slope(self - target, delta, F) * sign
+    )
 
 
 _pointwise("huber_loss", _huber, {"self": _huber_of(1), "target": _huber_of(-1)},
@@ -442,8 +442,10 @@ def check_same_size(input: Any, target: Any) -> None:
 
 def _binary_cross_entropy(xp: Any, self: Any, target: Any, weight: Any = None, reduction: int = MEAN) -> Any:
     if type(self) is device.ndarray and self.size and not (self.min() >= 0 and self.max() <= 1):
-        raise RuntimeError("all elements of input should be between 0 and 1\nApply sigmoid() first, or use "
-                           "binary_cross_entropy_with_logits.")
+        raise RuntimeError(
+            "all elements of input should be between 0 and 1\nApply sigmoid() first, or use "
+            "binary_cross_entropy_with_logits."
+        )
     # Logarithms are bounded below by -100, so that a certain wrong answer has a finite loss.
     tiny = 1e-45 if self.dtype.itemsize < 8 else 5e-324
     low = xp.maximum(xp.log(xp.maximum(self, tiny)), -100)
@@ -478,10 +480,20 @@ operator(
     public_name=False,
     derivatives={"self": _bce_backward, "target": _bce_target},
     doc="Cross-entropy of probabilities and targets in [0, 1].",
-    samples=lambda make: [
-        ((make(2, 3, low=0.2, high=0.8), make(2, 3, low=0.1, high=0.9), None, code), {}) for code in (NONE, MEAN, SUM)
-    ]
-    + [((make(2, 3, low=0.2, high=0.8), make(2, 3, low=0.1, high=0.9), make(3, low=0.5, high=2.0).detach(), MEAN), {})],
+    samples=lambda make: (
+        [((make(2, 3, low=0.2, high=0.8), make(2, 3, low=0.1, high=0.9), None, code), {}) for code in (NONE, MEAN, SUM)]
+        + [
+            (
+                (
+                    make(2, 3, low=0.2, high=0.8),
+                    make(2, 3, low=0.1, high=0.9),
+                    make(3, low=0.5, high=2.0).detach(),
+                    MEAN,
+                ),
+                {},
+            )
+        ]
+    ),
     supports="f",
 )
 
@@ -506,16 +518,12 @@ def _logits_slope(self: Any, target: Any, pos_weight: Any, F: Any) -> Any:
     return (1 - target) * F.sigmoid(self) - pos_weight * target * F.sigmoid(-self)
 
 
-def _logits_backward(
-    g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any
-) -> Any:
+def _logits_backward(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any) -> Any:
     slope = _share(g, reduction, self.shape) * _logits_slope(self, target, pos_weight, F)
     return slope if weight is None else slope * weight
 
 
-def _logits_target(
-    g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any
-) -> Any:
+def _logits_target(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any) -> Any:
     slope = -self if pos_weight is None else -F.log_sigmoid(self) * (pos_weight - 1) - self
     slope = _share(g, reduction, target.shape) * slope
     return slope if weight is None else slope * weight
@@ -529,9 +537,10 @@ operator(
     public_name=False,
     derivatives={"self": _logits_backward, "target": _logits_target},
     doc="Cross-entropy of scores and targets in [0, 1].",
-    samples=lambda make: [
-        ((make(2, 3), make(2, 3, low=0.1, high=0.9), None, None, code), {}) for code in (NONE, MEAN, SUM)
-    ] + [((make(2, 3), make(2, 3, low=0.1, high=0.9), make(3).detach(), make(3, low=0.5, high=2.0).detach(), 1), {})],
+    samples=lambda make: (
+        [((make(2, 3), make(2, 3, low=0.1, high=0.9), None, None, code), {}) for code in (NONE, MEAN, SUM)]
+        + [((make(2, 3), make(2, 3, low=0.1, high=0.9), make(3).detach(), make(3, low=0.5, high=2.0).detach(), 1), {})]
+    ),
     supports="f",
 )
 

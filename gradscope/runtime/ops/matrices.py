@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtype import BY_NUMPY
 from .arrays import conj
 from .registry import METHODS, OPERATORS, operator, public
 
@@ -162,7 +163,8 @@ def matmul(self: Any, other: Any) -> Any:
     RuntimeError
         If an argument is 0-d, or the sizes do not fit.
     """
-    _need(hasattr(other, "_array"), "matmul(): argument 'other' must be Tensor")
+    if not hasattr(other, "_array"):
+        raise TypeError(f"matmul(): argument 'other' must be Tensor, not {type(other).__name__}\nUse * for a number.")
     a, b = self._array.ndim, other._array.ndim
     if a == 2 and b == 2:
         return METHODS["mm"](self, other)
@@ -172,14 +174,20 @@ def matmul(self: Any, other: Any) -> Any:
     if b == 1 and a == 2:
         return METHODS["mv"](self, other)
     if a == 1:
-        return _drop(matmul(METHODS["unsqueeze"](self, 0), other), -2)
+        product = matmul(METHODS["unsqueeze"](self, 0), other)
+        shape = product._array.shape
+        return OPERATORS["unsafe_view"].function(product, (*shape[:-2], shape[-1]))
     if b == 1:
-        return _drop(matmul(self, METHODS["unsqueeze"](other, -1)), -1)
+        rows = METHODS["reshape"](self, _product(self._array.shape[:-1]), self._array.shape[-1])
+        return OPERATORS["unsafe_view"].function(METHODS["mv"](rows, other), self._array.shape[:-1])
     return _batched(self, other)
 
 
-def _drop(tensor: Any, dim: int) -> Any:
-    return METHODS["squeeze"](tensor, dim)
+def _product(sizes: Any) -> int:
+    count = 1
+    for size in sizes:
+        count *= size
+    return count
 
 
 def _batched(self: Any, other: Any) -> Any:
@@ -191,14 +199,12 @@ def _batched(self: Any, other: Any) -> Any:
           f"mat1 and mat2 shapes cannot be multiplied ({left[-2]}x{left[-1]} and {right[-2]}x{right[-1]})")
     if len(right) == 2:
         # A batch against one matrix is one large product.
-        flat = METHODS["reshape"](self, -1, left[-1]) if self._array.size else METHODS["reshape"](self, 0, left[-1])
+        flat = METHODS["reshape"](self, _product(left[:-1]), left[-1])
         return OPERATORS["unsafe_view"].function(METHODS["mm"](flat, other), (*left[:-1], right[-1]))
     mismatch = broadcast_mismatch([left[:-2], right[:-2]])
     _need(mismatch is None, f"{mismatch}\nThese are the batch dimensions of {list(left)} and {list(right)} in matmul().")
     batch = broadcast_shapes(left[:-2], right[:-2])
-    count = 1
-    for size in batch:
-        count *= size
+    count = _product(batch)
     a = METHODS["expand"](self, *batch, *left[-2:]).reshape(count, *left[-2:])
     b = METHODS["expand"](other, *batch, *right[-2:]).reshape(count, *right[-2:])
     return OPERATORS["unsafe_view"].function(METHODS["bmm"](a, b), (*batch, left[-2], right[-1]))

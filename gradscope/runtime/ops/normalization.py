@@ -156,9 +156,7 @@ def _others(ndim: int) -> Ints:
     return (0, *range(2, ndim))
 
 
-def _update_running(
-    running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float
-) -> None:
+def _update_running(running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float) -> None:
     for running, value in ((running_mean, mean), (running_var, variance * (count / max(count - 1, 1)))):
         if running is not None:
             running *= 1 - momentum

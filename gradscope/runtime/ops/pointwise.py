@@ -222,17 +222,17 @@ for _name in ("true_divide", "divide"):
 # --- powers, exponentials, logarithms ---------------------------------------------------------------------------------
 
 
-def _pow_self(g: Any, self: Any, exponent: Any) -> Any:
+def _pow_self(g: Any, self: Any, exponent: Any, F: Any) -> Any:
     if isinstance(exponent, (int, float)):
         if exponent == 0:
-            return g * 0
-        return g * exponent if exponent == 1 else g * (exponent * conj(self ** (exponent - 1)))
+            return F.zeros_like(g)
+        return g * (exponent * conj(self ** (exponent - 1)))
     return g * conj(exponent * self ** (exponent - 1))
 
 
 def _pow_self_tensor(g: Any, self: Any, exponent: Any, F: Any) -> Any:
     if isinstance(exponent, (int, float)):
-        return _pow_self(g, self, exponent)
+        return _pow_self(g, self, exponent, F)
     zero = exponent == 0
     safe = F.where(zero, F.ones_like(exponent), exponent)
     return F.where(zero, F.zeros_like(g), g * conj(exponent * self ** (safe - 1)))

@@ -10,6 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from gradscope_tui.actions import ACTIONS, Action
+from gradscope_tui.inks import ink
 
 __all__ = ["KeyBar"]
 
@@ -36,8 +37,7 @@ class KeyBar(Widget):
         text = Text(" ")
         for action in chosen_keys(width):
             off = action.id in self._off
-            key = self.get_component_rich_style("keybar--off" if off else "keybar--key", partial=True)
-            label = self.get_component_rich_style("keybar--off" if off else "keybar--label", partial=True)
+            key, label = (ink(self, f"keybar--{'off' if off else part}") for part in ("key", "label"))
             click = Style(meta={"@click": f"app.{action.id}"})
             text.append(_key(action), key + click)
             text.append(f" {action.label}", label + click)

@@ -9,9 +9,12 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+
+from gradscope_tui.inks import ink, wash
 
 __all__ = ["CursorPane", "LinePane"]
 
@@ -46,6 +49,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     empty: str = ""
     """What to say instead at the moment."""
 
+    class Renamed(Message):
+        """The heading of the pane is another one."""
+
     heading: str = ""
     """Number, name and count, as the border shows them."""
 
@@ -67,7 +73,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def ink(self, name: str) -> Style:
         """Return the style of one of the component classes ``pane--<name>``; a plain one for an empty name."""
-        return Style.null() if not name else self.get_component_rich_style(f"pane--{name}", partial=True)
+        return Style.null() if not name else ink(self, f"pane--{name}")
 
     def content_changed(self) -> None:
         """Measure again and repaint."""
@@ -89,7 +95,10 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         about : str
             What the pane is about at the moment.
         """
+        before = self.heading
         self.heading = f"{self.NUMBER} {self.TITLE}" + (f" {count}" if count else "")
+        if self.heading != before:
+            self.post_message(self.Renamed())
         self.border_title = Text(f"{self.heading} {about}".rstrip())
 
     def on_resize(self, event: events.Resize) -> None:
@@ -108,10 +117,21 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
             text = self.line(row, self.scrollable_content_region.width)
         else:
             text = Text(f" {self.empty or self.EMPTY}", self.ink("dim"))
-        strip = Strip(text.render(self.app.console)).crop_extend(left, left + width, None).apply_style(base)
+        strip = self._cut(Strip(text.render(self.app.console)), left, width)
+        if isinstance(text.style, Style):  # Rich renders a text without spans without its style
+            strip = strip.apply_style(text.style)
+        strip = strip.apply_style(base)
         if count and self.is_marked(row):
-            strip = Strip(Segment.apply_style(strip, post_style=self.ink("cursor")), width)
+            strip = Strip(Segment.apply_style(strip, post_style=wash(self, "pane--cursor")), width)
         return strip
+
+    def _cut(self, strip: Strip, left: int, width: int) -> Strip:
+        """Return what is seen of a line, with an ellipsis where it goes on to the right."""
+        room = self.scrollable_content_region.width
+        if strip.cell_length > left + room > left:
+            strip = Strip.join([strip.crop(left, left + room - 1), Strip([Segment("…")])])
+            left = 0
+        return strip.crop_extend(left, left + width, None)
 
     def move(self, rows: int) -> None:
         """Move by some lines: scroll, or move the cursor where there is one."""

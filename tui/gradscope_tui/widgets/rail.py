@@ -91,25 +91,27 @@ class NodeRail(CursorPane, inherit_bindings=False):
         glyph, word, ink = NODE_STATES[str(node.state)]
         wide = width >= _WIDE
         lanes = min(self._lanes, MAX_LANES, max(2, (width - (34 if wide else 28)) // 2))
+        dim = self.ink("" if row == self.cursor else "dim")
         text = Text(no_wrap=True, end="")
         text.append("▶" if row == self._current else "›" if row == self.cursor else " ", self.ink("now"))
         text.append("●" if row in self._marks else " ", self.ink("bad"))
-        text.append(f"{node.index:>{max(3, len(str(len(self._records) - 1)))}} ", self.ink("dim"))
-        text.append(glyph, self.ink(ink))
+        text.append(f"{node.index:>{max(3, len(str(len(self._records) - 1)))}} ", dim)
+        style = dim if ink == "dim" else self.ink(ink)
+        text.append(glyph, style)
         if wide:
-            text.append(f" {word:<4}", self.ink(ink))
+            text.append(f" {word:<4}", style)
         rail = draw_row(self._layout[row], "○" if node.state == "pending" else "◉", lanes)
         beyond = self._layout[row].hidden + (self._layout[row].below >> lanes).bit_count()
-        text.append(f" {rail:<{2 * lanes}}", self.ink("dim" if node.state == "pending" else ink))
+        text.append(f" {rail:<{2 * lanes}}", style)
         if beyond:
-            text.append(f"+{beyond} ", self.ink("dim"))
+            text.append(f"+{beyond} ", dim)
         strong = self.ink("now") if node.state == "current" else self.ink("strong")
         label = node.parameter or node.module or _place(node)
         name = node.name if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
         if label:
             text.append(f"{name:<{min(20 if wide else 10, room)}}", strong)
-            text.append(f" {label}", self.ink("dim"))
+            text.append(f" {label}", dim)
         else:
             text.append(name, strong)
         text.truncate(width, overflow="ellipsis")

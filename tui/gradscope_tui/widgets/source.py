@@ -6,9 +6,11 @@ import linecache
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.style import Style
 from rich.syntax import Syntax
 from rich.text import Text
 
+from gradscope_tui.inks import plain
 from gradscope_tui.widgets.pane import LinePane
 from gradscope_tui.widgets.states import basename
 
@@ -27,8 +29,10 @@ def _window(filename: str, first: int, last: int, theme: str) -> tuple[Text, ...
     code = "".join(linecache.getlines(filename)[first - 1 : last])
     if not code:
         return ()
-    syntax = Syntax(code, "python", theme=theme, background_color="default")
-    return tuple(syntax.highlight(code).split("\n", allow_blank=True))[: last - first + 1]
+    text = Syntax(code, "python", theme=theme).highlight(code)
+    text.style = ""
+    text.spans = [s._replace(style=plain(s.style)) for s in text.spans if isinstance(s.style, Style)]
+    return tuple(text.split("\n", allow_blank=True))[: last - first + 1]
 
 
 class SourcePane(LinePane, inherit_bindings=False):
@@ -36,6 +40,7 @@ class SourcePane(LinePane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 3
     TITLE: ClassVar[str] = "Source"
+    EMPTY: ClassVar[str] = "the line that made a node is shown here"
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

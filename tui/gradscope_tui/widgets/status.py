@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from gradscope_tui.inks import ink
 from gradscope_tui.widgets.states import SESSION_STATES
 
 __all__ = ["Status", "StatusBar"]
@@ -103,7 +104,7 @@ class StatusBar(Widget):
             self.refresh()
 
     def _ink(self, name: str) -> Style:
-        return self.get_component_rich_style(f"status--{name}", partial=True)
+        return ink(self, f"status--{name}")
 
     def render_line(self, y: int) -> Strip:
         """Render one of the two lines."""
@@ -145,7 +146,7 @@ class StatusBar(Widget):
         """Return the track: what has run, where it stands, what is still to run, breakpoints and failures."""
         status = self._status
         if not status.total or cells < 4:
-            return Text("┄" * cells, self._ink("dim"))
+            return Text.assemble(("┄" * cells, self._ink("dim")))
         over = status.state == "finished"
         here = cells if over else self._cell(status.node, cells)
         text = Text("─" * here, self._ink("good"))
@@ -154,8 +155,8 @@ class StatusBar(Widget):
         if not over:
             spots[here] = ("▶", "now")
         spots |= {self._cell(index, cells): ("‼", "bad") for index in self._alarms}
-        for cell, (glyph, ink) in sorted(spots.items()):
-            text = Text.assemble(text[:cell], (glyph, self._ink(ink)), text[cell + 1 :])
+        for cell, (glyph, style) in sorted(spots.items()):
+            text = Text.assemble(text[:cell], (glyph, self._ink(style)), text[cell + 1 :])
         return text
 
     def _cell(self, index: int, cells: int) -> int:

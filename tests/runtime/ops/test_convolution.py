@@ -1,0 +1,158 @@
+"""Convolution and pooling beside PyTorch's, to the second derivative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from gradscope.runtime.ops import convolution
+from tests.side_by_side import compare, same_complaint
+
+rng = numpy.random.default_rng(0)
+
+
+def normal(*shape: int) -> Any:
+    return rng.normal(size=shape)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:Using padding='same':UserWarning")
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize(
+    ("shape", "outputs", "kernel", "stride", "padding", "dilation", "groups"),
+    [
+        ((2, 4, 6, 5), 6, (3, 2), 1, 0, 1, 1),
+        ((2, 4, 7, 8), 6, (3, 3), (2, 1), (1, 2), (1, 2), 2),
+        ((1, 4, 5, 5), 4, (1, 1), 1, 0, 1, 4),
+        ((2, 2, 5, 6), 4, (2, 3), 2, "valid", 1, 1),
+        ((2, 2, 5, 6), 4, (2, 3), 1, "same", 1, 1),
+        ((0, 2, 5, 6), 4, (2, 3), 1, 0, 1, 1),
+    ],
+)
+def test_conv2d(
+    torch: Any, shape: Any, outputs: int, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int, biased: bool
+) -> None:
+    compare(
+        torch,
+        lambda lib, x, w, b: lib.conv2d(x, w, b, stride, padding, dilation, groups),
+        normal(*shape),
+        normal(outputs, shape[1] // groups, *kernel),
+        normal(outputs) if biased else None,
+    )
+
+
+@pytest.mark.torch
+def test_other_dimensions(torch: Any) -> None:
+    compare(torch, lambda lib, x, w, b: lib.conv1d(x, w, b, 2, 1, 2), normal(2, 3, 9), normal(4, 3, 3), normal(4),
+            names=False)  # fmt: skip
+    compare(torch, lambda lib, x, w: lib.conv3d(x, w), normal(1, 2, 4, 3, 3), normal(2, 2, 2, 2, 2))
+    compare(torch, lambda lib, x, w: lib.conv2d(x, w), normal(3, 5, 5), normal(4, 3, 3, 3))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("stride", "padding", "extra", "groups", "dilation"),
+    [(1, 0, 0, 1, 1), (2, 1, 1, 2, 1), (3, 0, 2, 1, 2), ((2, 1), (1, 0), (1, 0), 1, 1)],
+)
+def test_conv_transpose2d(torch: Any, stride: Any, padding: Any, extra: Any, groups: int, dilation: int) -> None:
+    compare(
+        torch,
+        lambda lib, x, w, b: lib.conv_transpose2d(x, w, b, stride, padding, extra, groups, dilation),
+        normal(2, 4, 4, 3),
+        normal(4, 3, 3, 2),
+        normal(3 * groups),
+        names=False,
+    )
+
+
+def test_large_batches_go_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w = gs.tensor(normal(5, 2, 6, 6), requires_grad=True), gs.tensor(normal(3, 2, 3, 3), requires_grad=True)
+
+    def run() -> list[Any]:
+        y = gs.conv2d(x, w, padding=1)
+        return [y.detach().numpy(), *(g.numpy() for g in gs.autograd.grad((y * y).sum(), (x, w)))]
+
+    whole = run()
+    monkeypatch.setattr(convolution, "BLOCK", 2 * 18 * 36)
+    for a, b in zip(whole, run(), strict=True):
+        numpy.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding", "dilation", "ceil"),
+    [
+        (2, None, 0, 1, False),
+        (3, 2, 1, 1, True),
+        ((2, 3), (1, 2), (1, 0), (2, 1), False),
+        (3, 1, 1, 1, False),
+        (2, 3, 0, 1, True),
+    ],
+)
+def test_max_pool2d(torch: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> None:
+    x = normal(2, 3, 7, 6)
+    compare(torch, lambda lib, x: lib.nn.functional.max_pool2d(x, kernel, stride, padding, dilation, ceil), x)
+    _, mine = gs.nn.functional.max_pool2d(gs.tensor(x), kernel, stride, padding, dilation, ceil, True)
+    _, theirs = torch.nn.functional.max_pool2d(
+        torch.tensor(x), kernel, stride, padding, dilation, ceil, return_indices=True
+    )
+    assert mine.tolist() == theirs.tolist()
+
+
+def test_max_pool_takes_the_first_of_equals_and_every_nan() -> None:
+    x = gs.tensor([[[[1.0, 1.0], [1.0, 1.0]]]], requires_grad=True)
+    gs.nn.functional.max_pool2d(x, 2).sum().backward()
+    assert x.grad.tolist() == [[[[1.0, 0.0], [0.0, 0.0]]]]
+    y = gs.nn.functional.max_pool2d(gs.tensor([[[[float("nan"), 5.0], [1.0, 2.0]]]]), 2)
+    assert y.isnan().item()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding", "ceil", "include", "divisor"),
+    [
+        (2, None, 0, False, True, None),
+        (3, 2, 1, True, True, None),
+        ((2, 3), (1, 2), (1, 0), True, False, None),
+        (2, 2, 0, False, True, 5),
+    ],
+)
+def test_avg_pool2d(torch: Any, kernel: Any, stride: Any, padding: Any, ceil: bool, include: bool, divisor: Any) -> None:
+    compare(
+        torch,
+        lambda lib, x: lib.nn.functional.avg_pool2d(x, kernel, stride, padding, ceil, include, divisor),
+        normal(2, 3, 7, 6),
+    )
+
+
+@pytest.mark.torch
+def test_other_pooling(torch: Any) -> None:
+    for size in (1, (2, 3), (None, 4)):
+        compare(torch, lambda lib, x: lib.nn.functional.adaptive_avg_pool2d(x, size), normal(2, 3, 7, 6), names=False)  # noqa: B023
+    compare(torch, lambda lib, x: lib.nn.functional.avg_pool1d(x, 3, 2), normal(2, 3, 7), names=False)
+    compare(torch, lambda lib, x: lib.nn.functional.max_pool1d(x, 3, 2), normal(2, 3, 7), names=False)
+
+
+@pytest.mark.torch
+def test_padding(torch: Any) -> None:
+    compare(torch, lambda lib, x: lib.nn.functional.pad(x, (1, -1, 0, 2), value=1.5), normal(3, 4))
+    same_complaint(torch, lambda lib: lib.constant_pad_nd(lib.zeros(2), (1, 2, 3)))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda lib: lib.conv2d(lib.zeros(1, 2, 3, 3), lib.zeros(2, 3, 2, 2)),
+        lambda lib: lib.conv2d(lib.zeros(1, 2, 2, 2), lib.zeros(2, 2, 3, 3)),
+        lambda lib: lib.conv2d(lib.zeros(2, 2), lib.zeros(2, 2, 3, 3)),
+        lambda lib: lib.conv2d(lib.zeros(1, 2, 3, 3), lib.zeros(2, 2, 2, 2), lib.zeros(3)),
+        lambda lib: lib.conv2d(lib.zeros(1, 2, 3, 3), lib.zeros(2, 2, 2, 2), stride=0),
+        lambda lib: lib.conv2d(lib.zeros(1, 2, 3, 3), lib.zeros(3, 1, 2, 2), groups=2),
+    ],
+)
+def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
+    same_complaint(torch, wrong)

@@ -1,0 +1,143 @@
+"""einsum and tensordot: beside PyTorch, and random equations beside NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gradscope as gs
+from tests.side_by_side import compare, same_complaint
+
+rng = numpy.random.default_rng(0)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ij,jk->ik", [(2, 3), (3, 4)]),
+        ("ij,jk", [(2, 3), (3, 4)]),
+        ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]),
+        ("...ij,...jk", [(2, 3, 4), (2, 4, 5)]),
+        ("...ij,jk->...ik", [(5, 2, 3, 4), (4, 5)]),
+        ("ii->i", [(3, 3)]),
+        ("ii", [(3, 3)]),
+        ("ij->ji", [(2, 3)]),
+        ("ij->", [(2, 3)]),
+        ("i,j->ij", [(2,), (3,)]),
+        ("i,i->", [(3,), (3,)]),
+        ("i,i->i", [(3,), (3,)]),
+        ("...,...->...", [(2, 3), (3,)]),
+        ("ij,kl->", [(2, 3), (4, 5)]),
+        ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
+        ("bhqd,bhkd->bhqk", [(2, 2, 3, 4), (2, 2, 5, 4)]),
+        ("iij,jk->ik", [(3, 3, 2), (2, 4)]),
+        ("ij,jk->ik", [(2, 1), (3, 4)]),
+        ("ij,ij->i", [(2, 3), (1, 3)]),
+        ("a...b,bc...->ac...", [(2, 3, 4), (4, 5, 3)]),
+        ("bn,anm,bm->ba", [(2, 5), (3, 5, 6), (2, 6)]),
+    ],
+)
+def test_einsum_is_that_of_pytorch(torch: Any, equation: str, shapes: list[tuple[int, ...]]) -> None:
+    arrays = [rng.normal(size=shape) for shape in shapes]
+    compare(torch, lambda lib, *operands: lib.einsum(equation, *operands), *arrays, names=False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_random_equations_are_those_of_numpy(data: st.DataObject) -> None:
+    sizes = dict(zip("abcd", data.draw(st.lists(st.integers(0, 3), min_size=4, max_size=4)), strict=True))
+    terms = data.draw(st.lists(st.text("abcd", max_size=4), min_size=1, max_size=3))
+    used = sorted(set("".join(terms)))
+    output = data.draw(st.permutations(used).map(lambda p: "".join(p)))[: data.draw(st.integers(0, len(used)))]
+    arrays = [rng.normal(size=[sizes[c] for c in term]) for term in terms]
+    equation = f"{','.join(terms)}->{output}"
+    found = gs.einsum(equation, *(gs.tensor(a) for a in arrays))
+    numpy.testing.assert_allclose(found.numpy(), numpy.einsum(equation, *arrays), rtol=1e-9, atol=1e-9)
+
+
+def test_sublists_and_lists_of_operands() -> None:
+    a, b = gs.tensor(rng.normal(size=(2, 3))), gs.tensor(rng.normal(size=(3, 4)))
+    expected = (a @ b).tolist()
+    assert gs.einsum(a, [0, 1], b, [1, 2], [0, 2]).tolist() == expected
+    assert gs.einsum("ij,jk", [a, b]).tolist() == expected
+
+
+def test_two_operands_are_one_product_of_matrices() -> None:
+    a, b = gs.ones(2, 3, 4, requires_grad=True), gs.ones(2, 4, 5)
+    node = gs.einsum("bij,bjk->bik", a, b).grad_fn
+    names = set()
+    while node is not None:
+        names.add(node.name())
+        node = node.next_functions[0][0] if node.next_functions else None
+    assert "BmmBackward0" in names
+    assert "MulBackward0" not in names
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ij", [(2,)]),
+        ("ij,jk", [(2, 3)]),
+        ("i", [(2,), (2,)]),
+        ("ij,jk", [(2, 3), (4, 5)]),
+        ("i->j", [(2,)]),
+        ("i->ii", [(2,)]),
+    ],
+)
+def test_wrong_equations_raise_what_pytorch_raises(torch: Any, equation: str, shapes: list[tuple[int, ...]]) -> None:
+    same_complaint(torch, lambda lib: lib.einsum(equation, *(lib.ones(shape) for shape in shapes)))
+
+
+@pytest.mark.parametrize("equation", ["i1", "i..", "ij->i.", "......"])
+def test_malformed_equations(equation: str) -> None:
+    with pytest.raises(RuntimeError, match=r"einsum\(\): (invalid subscript|found '\.')"):
+        gs.einsum(equation, gs.ones(2, 2))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("a", "b", "dims"),
+    [
+        ((2, 3, 4), (3, 4, 5), 2),
+        ((3, 4), (4, 3), 1),
+        ((2,), (3,), 0),
+        ((3, 4), (4, 3), ([0], [1])),
+        ((3, 4), (4, 3), ([1, 0], [0, 1])),
+    ],
+)
+def test_tensordot(torch: Any, a: Any, b: Any, dims: Any) -> None:
+    arrays = rng.normal(size=a), rng.normal(size=b)
+    compare(torch, lambda lib, x, y: lib.tensordot(x, y, dims), *arrays, names=False)
+
+
+@pytest.mark.torch
+def test_products_with_a_summand(torch: Any) -> None:
+    a, b, c = (rng.normal(size=s) for s in ((2, 2, 4), (2, 2, 3), (2, 3, 4)))
+    compare(torch, lambda lib, a, b, c: lib.baddbmm(a, b, c, beta=0.5, alpha=2), a, b, c)
+    a, b, c = (rng.normal(size=s) for s in ((2,), (2, 3), (3,)))
+    compare(torch, lambda lib, a, b, c: lib.addmv(a, b, c), a, b, c)
+    compare(torch, lambda lib, b, c: lib.inner(b, c), b, c, names=False)
+
+
+@pytest.mark.torch
+def test_linear(torch: Any) -> None:
+    w, b = rng.normal(size=(5, 3)), rng.normal(size=5)
+    for shape in ((4, 3), (2, 4, 3), (3,)):
+        compare(torch, lambda lib, x, w, b: lib.nn.functional.linear(x, w, b), rng.normal(size=shape), w, b, names=False)
+    compare(torch, lambda lib, x, w: lib.nn.functional.linear(x, w), rng.normal(size=(4, 3)), w)
+    same_complaint(torch, lambda lib: lib.nn.functional.linear(lib.zeros(2, 3), lib.zeros(2, 2)))
+    same_complaint(torch, lambda lib: lib.nn.functional.linear(lib.zeros(2, 3), lib.zeros(2, 3, dtype=lib.float64)))
+
+
+def test_the_weight_takes_over_its_gradient() -> None:
+    """The product of the gradients has the weight's layout, and nobody else holds it: no copy is made."""
+    x, w = gs.ones(4, 3), gs.ones(5, 3, requires_grad=True)
+    gs.nn.functional.linear(x, w, gs.zeros(5)).sum().backward()
+    assert w.grad._array.base is None
+    assert w.grad._array.flags.c_contiguous

@@ -1,0 +1,116 @@
+"""Normalisation, dropout and embeddings: beside PyTorch, and what is random by its properties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from tests.side_by_side import compare, same_complaint
+
+rng = numpy.random.default_rng(0)
+INDICES = numpy.array([[0, 2, 4], [2, 2, 1]])
+
+
+def normal(*shape: int) -> Any:
+    return rng.normal(size=shape)
+
+
+@pytest.mark.torch
+def test_layer_norm(torch: Any) -> None:
+    compare(torch, lambda lib, x, w, b: lib.layer_norm(x, (3, 4), w, b), normal(2, 5, 3, 4), normal(3, 4), normal(3, 4))
+    compare(torch, lambda lib, x: lib.layer_norm(x, (4,)), normal(2, 4))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(5, 3), (4, 3, 2, 2)])
+@pytest.mark.parametrize("affine", [True, False])
+def test_batch_norm(torch: Any, training: bool, shape: tuple[int, ...], affine: bool) -> None:
+    statistics = {lib: [lib.zeros(3, dtype=lib.float64), lib.ones(3, dtype=lib.float64)] for lib in (gs, torch)}
+
+    def norm(lib: Any, x: Any, w: Any, b: Any) -> Any:
+        return lib.nn.functional.batch_norm(x, *statistics[lib], w, b, training, 0.1, 1e-5)
+
+    compare(torch, norm, normal(*shape), normal(3) if affine else None, normal(3) if affine else None)
+    for mine, theirs in zip(*statistics.values(), strict=True):
+        numpy.testing.assert_allclose(mine.numpy(), theirs.numpy())
+
+
+def test_running_statistics_count_their_writes() -> None:
+    mean, var = gs.zeros(2), gs.ones(2)
+    gs.nn.functional.batch_norm(gs.tensor(normal(4, 2), dtype=gs.float32), mean, var, training=True)
+    assert (mean._version, var._version) == (1, 1)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("padding", [None, 2, -1])
+@pytest.mark.parametrize("by_frequency", [False, True])
+def test_embedding(torch: Any, padding: int | None, by_frequency: bool) -> None:
+    def look_up(lib: Any, indices: Any, weight: Any) -> Any:
+        return lib.nn.functional.embedding(indices, weight, padding, scale_grad_by_freq=by_frequency)
+
+    compare(torch, look_up, INDICES, normal(5, 3))
+
+
+@pytest.mark.torch
+def test_embedding_renormalizes_in_place(torch: Any) -> None:
+    rows, found = normal(5, 3), {}
+    for lib in (gs, torch):
+        weight = lib.tensor(rows)
+        lib.nn.functional.embedding(lib.tensor(INDICES), weight, max_norm=1.0)
+        found[lib] = (weight.numpy(), weight._version)
+    numpy.testing.assert_allclose(found[gs][0], found[torch][0])
+    assert found[gs][1] == found[torch][1] == 1
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda lib: lib.nn.functional.embedding(lib.tensor([7]), lib.zeros(3, 2)),
+        lambda lib: lib.layer_norm(lib.zeros(2, 3), (2,)),
+        lambda lib: lib.nn.functional.batch_norm(lib.zeros(1, 3), lib.zeros(3), lib.ones(3), training=True),
+        lambda lib: lib.nn.functional.batch_norm(lib.zeros(2, 3), lib.zeros(2), lib.ones(3)),
+        lambda lib: lib.nn.functional.dropout(lib.zeros(2), 2.0),
+    ],
+)
+def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
+    same_complaint(torch, wrong)
+
+
+# --- dropout ----------------------------------------------------------------------------------------------------------
+
+
+def test_dropout_keeps_the_expectation_and_its_gradient_is_its_mask() -> None:
+    gs.manual_seed(0)
+    x = gs.ones(100, 100, requires_grad=True)
+    y = gs.nn.functional.dropout(x, 0.25)
+    values = y.detach().numpy()
+    assert set(numpy.unique(values)) == {numpy.float32(0), numpy.float32(1 / 0.75)}
+    assert values.mean() == pytest.approx(1.0, abs=0.03)
+    y.sum().backward()
+    assert x.grad.tolist() == y.tolist()
+    assert y.grad_fn.name() == "MulBackward0"
+
+
+def test_dropout_outside_training_is_the_input_itself() -> None:
+    x = gs.ones(3)
+    assert gs.nn.functional.dropout(x, 0.5, training=False) is x
+    assert gs.nn.functional.dropout(x, 0.0) is x
+    assert gs.nn.functional.dropout(x, 1.0).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_dropout_in_place_counts_as_a_write() -> None:
+    x = gs.ones(3)
+    assert gs.nn.functional.dropout(x, 0.5, inplace=True) is x
+    assert x._version == 1
+
+
+def test_feature_dropout_drops_whole_channels() -> None:
+    gs.manual_seed(1)
+    y = gs.nn.functional.dropout2d(gs.ones(20, 10, 4, 4), 0.5).numpy().reshape(200, 16)
+    assert (y == y[:, :1]).all()
+    assert 0 < (y[:, 0] == 0).sum() < 200

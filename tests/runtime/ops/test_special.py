@@ -1,0 +1,62 @@
+"""The error function and its relatives, to the last digits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from tests.side_by_side import compare
+
+X = numpy.concatenate([numpy.linspace(-6, 6, 4001), [0.46875, -0.46875, 4.0, -4.0, 1e-300, 0.0]])
+
+
+def test_erf_and_erfc_are_those_of_the_standard_library() -> None:
+    numpy.testing.assert_allclose(gs.erf(gs.tensor(X)).numpy(), [math.erf(x) for x in X], rtol=1e-15)
+    numpy.testing.assert_allclose(gs.erfc(gs.tensor(X)).numpy(), [math.erfc(x) for x in X], rtol=2e-15)
+
+
+def test_float32_and_float16() -> None:
+    expected = [math.erf(x) for x in X]
+    for kind, tolerance in ((gs.float32, 5e-7), (gs.float16, 1e-3)):
+        found = gs.erf(gs.tensor(X, dtype=kind))
+        assert found.dtype is kind
+        numpy.testing.assert_allclose(found.double().numpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+def test_large_arrays_are_done_in_blocks_of_the_same_numbers() -> None:
+    large = gs.tensor(numpy.resize(X, (300, 301)))
+    assert gs.erf(large).numpy().tobytes() == numpy.resize(gs.erf(gs.tensor(X)).numpy(), (300, 301)).tobytes()
+    assert gs.erf(large.t()).tolist() == gs.erf(large).t().tolist()
+
+
+@pytest.mark.parametrize(
+    "y", [0.0, 1e-300, 0.25, -0.5, 0.9, 1 - 1e-6, 1 - 1e-8, -(1 - 1e-12), 1 - 1e-15, math.nextafter(1, 0)]
+)
+def test_erfinv_inverts(y: float) -> None:
+    x = gs.erfinv(gs.tensor(y, dtype=gs.float64)).item()
+    # Near 1 the complement says how good it is.
+    assert math.erfc(abs(x)) == pytest.approx(1 - abs(y), rel=1e-13)
+    assert math.copysign(1, x) == math.copysign(1, y)
+
+
+def test_erfinv_at_the_ends() -> None:
+    values = gs.erfinv(gs.tensor([1.0, -1.0, 1.5, math.nan])).tolist()
+    assert values[:2] == [math.inf, -math.inf]
+    assert all(math.isnan(v) for v in values[2:])
+
+
+def test_infinities() -> None:
+    x = gs.tensor([math.inf, -math.inf])
+    assert gs.erf(x).tolist() == [1.0, -1.0]
+    assert gs.erfc(x).tolist() == [0.0, 2.0]
+
+
+@pytest.mark.torch
+def test_derivatives_are_those_of_pytorch(torch: Any) -> None:
+    compare(torch, lambda lib, x: lib.erf(x), X)
+    compare(torch, lambda lib, x: lib.erfc(x), X)
+    compare(torch, lambda lib, x: lib.erfinv(x), X / 8)
