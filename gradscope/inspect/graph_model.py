@@ -78,6 +78,7 @@ def graph(loss: Any, params: Any = None, *, adapter: Adapter | None = None) -> n
             module=tracker.module_of(node),
             parameter="" if leaf is None else names.get(id(leaf), ""),
             saved=True,
+            wire=wires[key],
         )
         attributes = ("index", "name", "operator", "sequence_nr", "module", "parameter", "location", "outputs", "saved")
         model.add_node(key, **{a: getattr(record, a) for a in attributes})

@@ -140,6 +140,7 @@ class _Raw(io.RawIOBase):
         self._write = write
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._stands_for = stands_for
+        self.name = getattr(stands_for, "name", "<program>")
 
     def writable(self) -> bool:
         return True

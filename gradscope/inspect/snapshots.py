@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .adapters import Adapter
+from .order import Wire
 from .records import EdgeRecord, NodeRecord, SavedRecord, TensorSummary, operator_name
 from .statistics import summarize
 from .tracking import module_of_parameter
@@ -85,7 +86,15 @@ def saved_records(adapter: Adapter, node: Any, *, summaries: bool) -> tuple[Save
 
 
 def bare_record(
-    adapter: Adapter, node: Any, *, index: int = -1, module: str = "", parameter: str = "", saved: bool = False
+    adapter: Adapter,
+    node: Any,
+    *,
+    index: int = -1,
+    module: str = "",
+    parameter: str = "",
+    state: str = "pending",
+    saved: bool = False,
+    wire: Wire | None = None,
 ) -> NodeRecord:
     """Return the record of a node that nobody has looked at yet.
 
@@ -97,14 +106,21 @@ def bare_record(
         Its place in the engine's order.
     module, parameter : str
         Where known. A parameter gives its module.
+    state : str
     saved : bool
         List the saved tensors, without summaries.
+    wire : Wire, optional
+        What a walk has found of the node already.
 
     Returns
     -------
     NodeRecord
     """
     name = adapter.node_name(node)
+    if wire is None:
+        edges = tuple(EdgeRecord(None if n is None else adapter.key(n), nr) for n, nr in adapter.edges(node))
+    else:
+        edges = tuple(EdgeRecord(key, nr) for key, nr in wire.edges)
     return NodeRecord(
         index=index,
         key=adapter.key(node),
@@ -114,7 +130,8 @@ def bare_record(
         module=module or module_of_parameter(parameter),
         parameter=parameter,
         location=adapter.location(node),
-        edges=tuple(EdgeRecord(None if n is None else adapter.key(n), nr) for n, nr in adapter.edges(node)),
+        edges=edges,
+        state=state,
         saved=saved_records(adapter, node, summaries=False) if saved else (),
         outputs=adapter.outputs(node),
     )

@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 from .adapters import Adapter
-from .order import engine_order, walk
+from .order import Wire, engine_order, walk
 from .records import Location, NodeRecord, SavedRecord, operator_name
 from .snapshots import bare_record, gradient_summaries, saved_records
 from .tracking import Tracker, module_of_parameter
@@ -180,7 +180,7 @@ class TaskView:
         nodes = []
         for index, key in enumerate(order):
             state = "done" if index < self.index else "current" if index == self.index else "pending"
-            nodes.append(replace(self._bare(wires[key].node, index), state=state))
+            nodes.append(self._bare(wires[key].node, index, state, wires[key]))
         self._positions = {key: index for index, key in enumerate(order)}
         self.nodes = nodes
         for key in self._seen:
@@ -201,13 +201,15 @@ class TaskView:
 
     # --- names ---
 
-    def _bare(self, node: Any, index: int) -> NodeRecord:
+    def _bare(self, node: Any, index: int, state: str = "pending", wire: Wire | None = None) -> NodeRecord:
         return bare_record(
             self.adapter,
             node,
             index=index,
             module=self.tracker.module_of(node),
             parameter=self.parameter_of(node),
+            state=state,
+            wire=wire,
         )
 
     def parameter_of(self, node: Any) -> str:

@@ -361,3 +361,32 @@ def test_a_hundred_thousand_nodes_are_shown_and_walked():
         await until(pilot, lambda: cursor(app) == 1)
 
     play(scenario, FakeSession(chain(100_000)))
+
+
+def test_the_session_may_go_on_under_the_help_and_under_the_question():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        for key in ("?", "q"):
+            await pilot.press(key)
+            await until(pilot, lambda: len(app.screen_stack) == 2)
+            app.session.say("still here")
+            app.session.stop(5, StopReason("step", "next node"))
+            await until(pilot, lambda: cursor(app) == 5)
+            await pilot.press("escape")
+            await until(pilot, lambda: len(app.screen_stack) == 1)
+            app.session.stop(1, StopReason("step", "next node"))
+            await until(pilot, lambda: cursor(app) == 1)
+
+    play(scenario)
+
+
+def test_the_dock_names_what_it_hides():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "─ 4 Breakpoints │ 5 Log ─╯" in text_of(app))
+        await pilot.press("b")
+        app.session.say("one line")
+        await until(pilot, lambda: "─ 4 Breakpoints 1 │ 5 Log 1 ─╯" in text_of(app))
+        await pilot.press("5")
+        await until(pilot, lambda: "─ 3 Source │ 4 Breakpoints 1 ─╯" in text_of(app))
+
+    play(scenario)

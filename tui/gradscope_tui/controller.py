@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -170,7 +169,7 @@ class SessionApp(App[int]):
     def look(self) -> None:
         """Show the node under the cursor in the inspector and the source pane."""
         index = self.query_one(NodeRail).cursor
-        self.run_worker(partial(self._look, index), group="look", exclusive=True)
+        self.run_worker(lambda: self._look(index), group="look", exclusive=True)
 
     async def _look(self, index: int) -> None:
         """Show what is known about a node, and ask the program for the rest."""

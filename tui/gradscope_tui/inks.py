@@ -46,4 +46,4 @@ def _background(style: Style) -> Style:
 
 def _attributes(style: Style) -> Style:
     """Return bold and its kin where they are on: what is off does not undo what lies below."""
-    return Style(**{name: True for name in ("bold", "italic", "underline", "reverse") if getattr(style, name)})
+    return Style.parse(" ".join(name for name in ("bold", "italic", "underline", "reverse") if getattr(style, name)))

@@ -21,6 +21,8 @@ from .protocol import Observer, SavedView
 __all__ = ["NativeAdapter", "location_of"]
 
 _KEY = "gradscope.inspect.key"
+_KEPT_LOCATIONS = 10_000
+_UNKNOWN = object()
 _next_key = itertools.count(1).__next__
 
 
@@ -56,6 +58,9 @@ class NativeAdapter:
     """
 
     name = "gradscope"
+
+    def __init__(self) -> None:
+        self._locations: dict[events.CallSite, Any] = {}
 
     def is_tensor(self, value: Any) -> bool:
         """Whether `value` is a gradscope tensor."""
@@ -102,7 +107,16 @@ class NativeAdapter:
 
     def location(self, node: Node) -> Location | None:
         """Return the user's line that made the node."""
-        return location_of(node.call_site)
+        site = node.call_site
+        if site is None:
+            return None
+        # One line makes many nodes, and finding it is a walk along the stack.
+        found = self._locations.get(site, _UNKNOWN)
+        if found is _UNKNOWN:
+            if len(self._locations) >= _KEPT_LOCATIONS:
+                self._locations.clear()
+            found = self._locations[site] = location_of(site)
+        return found
 
     def notes(self, node: Node) -> dict[Any, Any]:
         """Return the node's metadata."""

@@ -38,7 +38,7 @@ def build(op: Operator) -> None:
         op.ufunc = getattr(numpy, op.forward)
     op.function = compile_function(partial(function_source, op), op.name.replace(".", "_"), function_scope(op), op)
     op.function.__doc__ = docstring(op)
-    op.function.__signature__ = call_signature(op)  # type: ignore[attr-defined]
+    op.function.__signature__ = call_signature(op, with_out=op.out)  # type: ignore[attr-defined]
     op.function.operator = op  # type: ignore[attr-defined]
     if op.inplace:
         op.inplace_function = general.make_inplace(op)
@@ -84,7 +84,7 @@ def _stub(*args: Any, **kwargs: Any) -> Any:
 _STUB = _stub.__code__
 
 
-def call_signature(op: Operator) -> inspect.Signature:
+def call_signature(op: Operator, *, with_out: bool) -> inspect.Signature:
     """Return the signature of the operator's function, for help() and editors."""
     kinds = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
     parameters = [
@@ -95,7 +95,7 @@ def call_signature(op: Operator) -> inspect.Signature:
         )
         for p in op.parameters
     ]
-    if op.out:
+    if with_out:
         parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
     return inspect.Signature(parameters)
 

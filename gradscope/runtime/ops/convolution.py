@@ -534,15 +534,12 @@ def _flat_index(xp: Any, position: Ints, spatial: Ints, out: Ints, stride: Ints,
     return index
 
 
-def _flat(x: Any, spatial: int) -> Any:
-    return x.reshape(*x.shape[: x.ndim - spatial], -1)
-
-
 def _max_unpool(xp: Any, self: Any, indices: Any, input_size: Ints, overlap: bool) -> Any:
     lead = self.shape[: self.ndim - len(input_size)]
     rows, size = math.prod(lead), math.prod(input_size)
     result = xp.zeros((rows * size,), dtype=self.dtype)
-    at = (indices.reshape(rows, -1) + xp.arange(rows).reshape(-1, 1) * size).reshape(-1)
+    count = math.prod(indices.shape[len(lead) :])
+    at = (indices.reshape(rows, count) + xp.arange(rows).reshape(rows, 1) * size).reshape(-1)
     if overlap:
         xp.add.at(result, at, self.reshape(-1))
     else:
@@ -554,7 +551,8 @@ def _max_gather(xp: Any, self: Any, indices: Any, spatial: int) -> Any:
     lead = self.shape[: self.ndim - spatial]
     rows = math.prod(lead)
     size = math.prod(self.shape[self.ndim - spatial :])
-    at = indices.reshape(rows, -1) + xp.arange(rows).reshape(-1, 1) * size
+    count = math.prod(indices.shape[len(lead) :])
+    at = indices.reshape(rows, count) + xp.arange(rows).reshape(rows, 1) * size
     return self.reshape(-1)[at].reshape(indices.shape)
 
 

@@ -488,6 +488,7 @@ def make_inplace(op: Operator) -> Callable[..., Any]:
 
     function = codegen.compile_function(source, name, {"op": op, "run_inplace": run_inplace}, op)
     function.__doc__ = f"In-place form of :func:`{op.name}`."
+    function.__signature__ = codegen.call_signature(op, with_out=False)
     return function
 
 

@@ -94,7 +94,8 @@ def _addmm(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any =
     product = _mm(xp, mat1, mat2)
     if alpha != 1:
         product *= alpha
-    return product + (self if beta == 1 else self * beta)
+    # With beta = 0 nothing of self counts, not even NaN.
+    return product if beta == 0 else product + (self if beta == 1 else self * beta)
 
 
 def _scaled(g: Any, factor: Any) -> Any:
@@ -102,19 +103,19 @@ def _scaled(g: Any, factor: Any) -> Any:
 
 
 operator("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", _addmm,
+         inplace=True, out=True,
          derivatives={"self": lambda g, beta: _scaled(g, beta),
                       "mat1": lambda g, mat2, alpha, F: _scaled(F.mm(g, conj(F.t(mat2))), alpha),
                       "mat2": lambda g, mat1, alpha, F: _scaled(F.mm(conj(F.t(mat1)), g), alpha)},
          doc="Return ``beta * self + alpha * (mat1 @ mat2)``.",
-         samples=lambda make: [((make(4), make(2, 3), make(3, 4)), {}),
-                               ((make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2.0})])
+         samples=lambda make: [((make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2.0}),
+                               ((make(4), make(2, 3), make(3, 4)), {})])
 
 
 def _baddbmm(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     product = _bmm(xp, batch1, batch2)
     if alpha != 1:
         product *= alpha
-    # With beta = 0 nothing of self counts, not even NaN.
     return product if beta == 0 else product + (self if beta == 1 else self * beta)
 
 

@@ -133,6 +133,8 @@ def test_other_pooling(torch: Any) -> None:
     for size in (1, (2, 3), (None, 4)):
         compare(torch, lambda lib, x: lib.nn.functional.adaptive_avg_pool2d(x, size), normal(2, 3, 7, 6), names=False)  # noqa: B023
     compare(torch, lambda lib, x: lib.nn.functional.avg_pool1d(x, 3, 2), normal(2, 3, 7), names=False)
+    for pool in ("max_pool2d", "avg_pool2d"):
+        compare(torch, lambda lib, x: getattr(lib.nn.functional, pool)(x, 2), normal(0, 3, 4, 4))  # noqa: B023
     compare(torch, lambda lib, x: lib.nn.functional.max_pool1d(x, 3, 2), normal(2, 3, 7), names=False)
 
 
@@ -151,7 +153,6 @@ def test_padding(torch: Any) -> None:
         lambda lib: lib.conv2d(lib.zeros(2, 2), lib.zeros(2, 2, 3, 3)),
         lambda lib: lib.conv2d(lib.zeros(1, 2, 3, 3), lib.zeros(2, 2, 2, 2), lib.zeros(3)),
         lambda lib: lib.conv2d(lib.zeros(1, 2, 3, 3), lib.zeros(2, 2, 2, 2), stride=0),
-        lambda lib: lib.conv2d(lib.zeros(1, 2, 3, 3), lib.zeros(3, 1, 2, 2), groups=2),
     ],
 )
 def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:

@@ -141,3 +141,8 @@ def test_the_weight_takes_over_its_gradient() -> None:
     gs.nn.functional.linear(x, w, gs.zeros(5)).sum().backward()
     assert w.grad._array.base is None
     assert w.grad._array.flags.c_contiguous
+
+
+def test_addmm_with_beta_0_ignores_self():
+    a = gs.ones(2, 2)
+    assert gs.addmm(gs.full((2, 2), float("nan")), a, a, beta=0).tolist() == [[2.0, 2.0], [2.0, 2.0]]

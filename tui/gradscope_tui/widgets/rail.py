@@ -101,10 +101,10 @@ class NodeRail(CursorPane, inherit_bindings=False):
         if wide:
             text.append(f" {word:<4}", style)
         rail = draw_row(self._layout[row], "○" if node.state == "pending" else "◉", lanes)
-        beyond = self._layout[row].hidden + (self._layout[row].below >> lanes).bit_count()
         text.append(f" {rail:<{2 * lanes}}", style)
-        if beyond:
-            text.append(f"+{beyond} ", dim)
+        if self._lanes > lanes:
+            beyond = self._layout[row].hidden + (self._layout[row].below >> lanes).bit_count()
+            text.append(f"{f'+{beyond}' if beyond else '':<{len(str(self._lanes)) + 2}}", dim)
         strong = self.ink("now") if node.state == "current" else self.ink("strong")
         label = node.parameter or node.module or _place(node)
         name = node.name if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
