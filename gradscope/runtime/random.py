@@ -312,7 +312,7 @@ def randperm(
 ) -> Tensor:
     """Return the integers below `n` in random order."""
     if n < 0:
-        raise RuntimeError(f"n must be non-negative, got {n}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]\nrandperm() takes n >= 0.")
     source = generator_for(device if device is not None or generator is None else generator.device, generator)
     kind = dtypes.int64.numpy if dtype is None else numpy_dtype(dtype)
     order = source.module.argsort(source.source.random(n))

@@ -307,7 +307,7 @@ class Tensor(TensorMethods):
         if node is None:
             return
         node.leaf_meta = meta if wanted else TensorMeta()
-        node.leaf_meta.hooks = meta.hooks
+        node.leaf_meta.hooks, node.leaf_meta.post_accumulate = meta.hooks, meta.post_accumulate
         meta.accumulator = weakref.ref(node)
         self._edge = (node, 0) if wanted and self._view is None else None
 

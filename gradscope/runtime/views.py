@@ -138,6 +138,8 @@ class CopySlices(Node):
         whole, flat = self._laid_out(grad)
         part = strided_part(flat.view(self.view_dtype), self.view_geometry)
         results = self.function.apply(part.copy())
+        if self.edges[0] is None:
+            return (None, *results[1:])
         part[...] = 0 if results[0] is None else results[0]
         return (whole, *results[1:])
 
@@ -159,6 +161,8 @@ class CopySlices(Node):
         else:
             part = F.as_strided_relative(flat, *self.view_geometry)
         results = self.function.apply_graph(part.clone())
+        if self.edges[0] is None:
+            return (None, *results[1:])
         part.copy_(F.zeros_like(part) if results[0] is None else results[0])
         if geometry is not None:
             whole = F.as_strided_relative(flat, *geometry)

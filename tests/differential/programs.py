@@ -309,6 +309,8 @@ class Machine:
         try:
             result = getattr(self, "_do_" + step.kind)(step.out, *args)
         except Exception as error:
+            for operand in args:
+                self._renew(operand)  # PyTorch did so before it found the fault, or not
             return error_outcome(error)
         if result is SKIPPED:
             return SKIPPED
@@ -433,7 +435,7 @@ class Machine:
         if target is not None and target.untyped_storage().data_ptr() == other.untyped_storage().data_ptr():
             # PyTorch notices that it reads what it writes only if neither has gaps; else the result is arbitrary.
             dense = target.is_contiguous() and other.is_contiguous()
-            if not dense or target.numel() == 1 or tuple(other.shape) != tuple(shape):
+            if not dense or 1 in target.shape or tuple(other.shape) != tuple(shape):
                 other = other.clone()
         if not fit:
             return other
@@ -593,12 +595,17 @@ class Machine:
             # What else the result shares its memory with, and how it lies in it, is up to the derivatives.
             return tuple(None if grad is None else grad.contiguous().clone() for grad in grads)
 
+    @staticmethod
+    def _renew(tensor: Any) -> None:
+        """Have the edge of a stale view made anew."""
+        with suppress(RuntimeError, AttributeError):
+            tensor.grad_fn
+
     @contextmanager
     def _recording(self, create: bool) -> Iterator[None]:
         """Take what is made inside for part of a backward, but not the edges of stale views: they are made anew before."""
         for tensor in self.tensors.values() if create else ():
-            with suppress(RuntimeError):
-                tensor.grad_fn
+            self._renew(tensor)
         start = self._sequence() if create else 0
         try:
             yield
@@ -802,7 +809,7 @@ def _lockstep(program: Program, reference: Machine, candidate: Machine, texts: l
             if reference.has_recorded and abouts & DEPENDS_ON_FORMULA:
                 return None
             return "outcome", expected, got
-        if step.kind in ("binary", "join") and expected is OK:
+        if step.kind in ("unary", "binary", "number", "join") and expected is OK:
             _stop_at_other_layout(step.out, reference, candidate)
         difference = _compare_light(reference, candidate)
         if difference is None and step.kind == "look" and reference.tensors:
@@ -815,7 +822,10 @@ def _lockstep(program: Program, reference: Machine, candidate: Machine, texts: l
 
 
 def _stop_at_other_layout(name: str, reference: Machine, candidate: Machine) -> None:
-    """Stop where two operands lie in memory in different orders: PyTorch's result follows the first, NumPy's neither."""
+    """Stop where the result lies in memory in another order.
+
+    Of operands that lie there in different orders PyTorch follows the first, NumPy none; and so it is with expanded ones.
+    """
     if len({reference.facts(name)["strides"], candidate.facts(name)["strides"]}) == 2:
         raise _Stop
 

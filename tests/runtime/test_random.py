@@ -170,6 +170,11 @@ def test_bernoulli_is_recorded_with_gradient_zero() -> None:
     assert p.grad.tolist() == [0.0, 0.0, 0.0]
 
 
+def test_bernoulli_takes_probabilities() -> None:
+    with pytest.raises(RuntimeError, match="Expected p_in >= 0 && p_in <= 1 to be true, but got false"):
+        gs.bernoulli(gs.tensor([2.0]))
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize(
     "wrong",
@@ -185,7 +190,6 @@ def test_bernoulli_is_recorded_with_gradient_zero() -> None:
         lambda lib: lib.multinomial(lib.tensor([0.0, -1.0]), 1),
         lambda lib: lib.multinomial(lib.tensor([0.0, 0.0]), 1),
         lambda lib: lib.multinomial(lib.zeros(2, 2, 2), 1),
-        lambda lib: lib.bernoulli(lib.tensor([2.0])),
         lambda lib: lib.randint(5, 5, (2,)),
         lambda lib: lib.randperm(-1),
     ],

@@ -145,15 +145,17 @@ class Callee:
 
     def _call_attended(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run forward with its hooks and events."""
+        # The arguments as pre-hooks have left them, and the forward hooks that were called: for when forward raises.
+        given: list[Any] = [args, kwargs]
         called: set[int] = set()
         try:
-            return self._call_with_hooks(args, kwargs, called)
+            return self._call_with_hooks(given, called)
         except Exception:
-            self._call_remaining(args, kwargs, called)
+            self._call_remaining(*given, called)
             raise
 
-    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any], called: set[int]) -> Any:
-        args, kwargs = self._run_forward_pre_hooks(args, kwargs)
+    def _call_with_hooks(self, given: list[Any], called: set[int]) -> Any:
+        given[:] = args, kwargs = self._run_forward_pre_hooks(*given)
         if state.special and events.wanted(events.ModuleForwardPre):
             events.emit(events.ModuleForwardPre(self, args))
         full, non_full, pre = self._collect_backward_hooks()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...runtime.ops.convolution import several
 from ...runtime.tensor import Tensor
 from .. import functional as F
 from .module import Module
@@ -89,6 +90,18 @@ class _AvgPool(Module):
 
 class AvgPool1d(_AvgPool):
     """The mean of each window of signals; parameters as of :class:`AvgPool2d`."""
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        steps = kernel_size if stride is None else stride
+        kernel, steps, padding = (several(v, 1, "kernel_size") for v in (kernel_size, steps, padding))
+        super().__init__(kernel, steps, padding, ceil_mode, count_include_pad)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the pooled input."""

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from .. import dtype as dtypes
+from . import general
 from .registry import OPERATORS, operator, public
 from .samples import unary
 from .shapes import axis_of
@@ -482,7 +483,7 @@ _log_softmax_int = OPERATORS["log_softmax.int"].function
 
 
 @public(arrays=_softmax)
-def softmax(self: Any, dim: int, dtype: Any = None) -> Any:
+def softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
     """Return ``exp(self)`` divided by its sum along `dim`, after conversion to `dtype` if given.
 
     Examples
@@ -491,10 +492,14 @@ def softmax(self: Any, dim: int, dtype: Any = None) -> Any:
     >>> gs.tensor([0.0, 0.0]).softmax(dim=0)
     tensor([0.5000, 0.5000])
     """
+    if out is not None:
+        return general.into(out, "softmax", [self], lambda: softmax(self, dim, dtype))
     return _softmax_int(self if dtype is None else self.to(dtype), dim)
 
 
 @public(arrays=_log_softmax)
-def log_softmax(self: Any, dim: int, dtype: Any = None) -> Any:
+def log_softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
     """Return ``log(softmax(self, dim))`` without loss, after conversion to `dtype` if given."""
+    if out is not None:
+        return general.into(out, "log_softmax", [self], lambda: log_softmax(self, dim, dtype))
     return _log_softmax_int(self if dtype is None else self.to(dtype), dim)

@@ -84,9 +84,7 @@ def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[A
         as_operand(op, p, a) if p.is_tensor or p.is_tensor_list else a
         for p, a in zip(op.parameters, arguments, strict=True)
     ]
-    bare = [
-        array_of(o) if p.is_tensor or p.is_tensor_list else o for p, o in zip(op.parameters, operands, strict=True)
-    ]
+    bare = [array_of(o) if p.is_tensor or p.is_tensor_list else o for p, o in zip(op.parameters, operands, strict=True)]
     positions = [i for i, p in enumerate(op.parameters) if p.is_tensor or p.is_tensor_list]
     xp = check_devices(op, bare, positions)
     if op.promote:
@@ -566,38 +564,53 @@ def check_result(op: Operator, target: Any, result: Any) -> None:
             f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)} "
             f"in {op.name}_()\nUse the out-of-place form {op.name}()."
         )
-    check_castable(op, target, result)
+    check_castable(op.name + "_", target, result)
 
 
-def check_castable(op: Operator, target: Any, result: Any) -> None:
+def check_castable(name: str, target: Any, result: Any) -> None:
     """Raise where the dtype of a result is of a higher category than that of the tensor it is to be written into."""
     if dtype.CATEGORY[result.dtype.kind] > dtype.CATEGORY[target.dtype.kind]:
-        names = [dtype.BY_NUMPY[d].legacy_name.removesuffix("Tensor") for d in (result.dtype, target.dtype)]
+        kinds = [dtype.BY_NUMPY[d].legacy_name.removesuffix("Tensor") for d in (result.dtype, target.dtype)]
         raise RuntimeError(
-            f"result type {names[0]} can't be cast to the desired output type {names[1]} in {op.name}_()\n"
-            f"Use the out-of-place form {op.name}(), or convert the tensor first."
+            f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]} in {name}()\n"
+            f"Use {name.removesuffix('_')}() without a target, or convert the tensor first."
         )
 
 
 def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
     """Call `op` with ``out=``: the result is written into `out`, which is resized if its shape differs."""
-    if not hasattr(out, "_array"):
-        raise TypeError(
-            f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}\n"
-            "Give the tensor that the result is to be written into."
-        )
     operands, bare, xp = prepare(op, arguments)
-    if modes.grad_enabled and any(t.requires_grad for t in [*tensors_among(operands), out]):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad.\nDrop out=, or compute it under gradscope.no_grad()."
-        )
+    refuse_out(op.name, operands, out)
     try:
         result = op.run_forward(xp, *bare)
     except (ValueError, TypeError) as error:
         raise forward_error(op, arguments, error) from error
-    result = result if device.is_array(result) else xp.asarray(result)
-    check_castable(op, out._array, result)
+    return store_out(op.name, result if device.is_array(result) else xp.asarray(result), operands, out)
+
+
+def into(out: Tensor, name: str, operands: list[Any], compute: Callable[[], Tensor]) -> Tensor:
+    """Give a composite function its ``out=``: write what `compute` returns into `out`."""
+    refuse_out(name, operands, out)
+    return store_out(name, compute()._array, operands, out)
+
+
+def refuse_out(name: str, operands: list[Any], out: Any) -> None:
+    """Raise when `out` is no tensor, or when it or an operand requires grad."""
+    if not hasattr(out, "_array"):
+        raise TypeError(
+            f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}\n"
+            "Give the tensor that the result is to be written into."
+        )
+    if modes.grad_enabled and any(t.requires_grad for t in [*tensors_among(operands), out]):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad.\nDrop out=, or compute it under gradscope.no_grad()."
+        )
+
+
+def store_out(name: str, result: Any, operands: list[Any], out: Tensor) -> Tensor:
+    """Write the array `result` into `out`, resized where its shape differs; nothing is changed when it does not fit."""
+    check_castable(name, out._array, result)
     out._check_inplace(False)
     if result.shape != out._array.shape:
         if out._array.size:
@@ -606,11 +619,11 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
                 f"does not match the required output shape {list(result.shape)}. This behavior is deprecated, and in "
                 "a future PyTorch release outputs will not be resized unless they have zero elements.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        out._array = xp.empty(result.shape, dtype=out._array.dtype)
+        out._array = device.array_module(result).empty(result.shape, dtype=out._array.dtype)
     device.copy_to(out._array, result)
-    out._bump(op.name)
+    out._bump(name)
     if flags_of(operands) & state.VOLATILE:
         out._make_volatile()
     return out

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..dtype import BY_NUMPY
 from .arrays import conj
+from . import general
 from .registry import METHODS, OPERATORS, operator, public
 
 
@@ -14,7 +15,9 @@ def _need(condition: bool, message: str) -> None:
         raise RuntimeError(message)
 
 
-def _need_same_dtype(self: Any, other: Any, message: str = "expected m1 and m2 to have the same dtype, but got:") -> None:
+def _need_same_dtype(
+    self: Any, other: Any, message: str = "expected m1 and m2 to have the same dtype, but got:"
+) -> None:
     if self.dtype != other.dtype:
         raise RuntimeError(
             f"{message} {BY_NUMPY[self.dtype].name} != {BY_NUMPY[other.dtype].name}\nConvert one of them with .to(dtype)."
@@ -33,11 +36,17 @@ def _mm(xp: Any, self: Any, mat2: Any) -> Any:
     return xp.matmul(self, mat2)
 
 
-operator("mm(Tensor self, Tensor mat2)", _mm, out=True,
-         derivatives={"self": lambda g, mat2, F: F.mm(g, conj(F.t(mat2))),
-                      "mat2": lambda g, self, F: F.mm(conj(F.t(self)), g)},
-         doc="Multiply two matrices.",
-         samples=lambda make: [((make(2, 3), make(3, 4)), {}), ((make(0, 3), make(3, 2)), {})])
+operator(
+    "mm(Tensor self, Tensor mat2)",
+    _mm,
+    out=True,
+    derivatives={
+        "self": lambda g, mat2, F: F.mm(g, conj(F.t(mat2))),
+        "mat2": lambda g, self, F: F.mm(conj(F.t(self)), g),
+    },
+    doc="Multiply two matrices.",
+    samples=lambda make: [((make(2, 3), make(3, 4)), {}), ((make(0, 3), make(3, 2)), {})],
+)
 
 
 def _adjoint(x: Any, F: Any) -> Any:
@@ -45,49 +54,71 @@ def _adjoint(x: Any, F: Any) -> Any:
 
 
 def _bmm(xp: Any, self: Any, mat2: Any) -> Any:
-    _need_same_dtype(self, mat2, "expected scalar type of both batches to be the same, but found")
     _need(self.ndim == 3 and mat2.ndim == 3, "batch1 and batch2 must be 3D tensors")
     _need(
         self.shape[0] == mat2.shape[0] and self.shape[2] == mat2.shape[1],
         f"Expected size for first two dimensions of batch2 tensor to be: [{self.shape[0]}, {self.shape[2]}] but got: "
         f"[{mat2.shape[0]}, {mat2.shape[1]}].",
     )
+    _need_same_dtype(self, mat2, "expected scalar type of both batches to be the same, but found")
     return xp.matmul(self, mat2)
 
 
-operator("bmm(Tensor self, Tensor mat2)", _bmm, out=True,
-         derivatives={"self": lambda g, mat2, F: F.bmm(g, _adjoint(mat2, F)),
-                      "mat2": lambda g, self, F: F.bmm(_adjoint(self, F), g)},
-         doc="Multiply batches of matrices.",
-         samples=lambda make: [((make(2, 2, 3), make(2, 3, 4)), {})])
+operator(
+    "bmm(Tensor self, Tensor mat2)",
+    _bmm,
+    out=True,
+    derivatives={
+        "self": lambda g, mat2, F: F.bmm(g, _adjoint(mat2, F)),
+        "mat2": lambda g, self, F: F.bmm(_adjoint(self, F), g),
+    },
+    doc="Multiply batches of matrices.",
+    samples=lambda make: [((make(2, 2, 3), make(2, 3, 4)), {})],
+)
 
 
 def _mv(xp: Any, self: Any, vec: Any) -> Any:
     _need(self.ndim == 2 and vec.ndim == 1, f"vector + matrix @ vector expected, got {self.ndim}, {vec.ndim}")
-    _need(self.shape[1] == vec.shape[0], f"size mismatch, got input ({self.shape[0]}), mat "
-                                         f"({self.shape[0]}x{self.shape[1]}), vec ({vec.shape[0]})")
+    _need(
+        self.shape[1] == vec.shape[0],
+        f"size mismatch, got input ({self.shape[0]}), mat ({self.shape[0]}x{self.shape[1]}), vec ({vec.shape[0]})",
+    )
     _need_same_dtype(self, vec, "mv(): input tensors must have the same dtype, but got")
     return xp.matmul(self, vec)
 
 
-operator("mv(Tensor self, Tensor vec)", _mv, out=True,
-         derivatives={"self": lambda g, vec, F: F.unsqueeze(g, 1) * conj(vec),
-                      "vec": lambda g, self, F: F.mv(conj(F.t(self)), g)},
-         doc="Multiply a matrix and a vector.", samples=lambda make: [((make(2, 3), make(3)), {})])
+operator(
+    "mv(Tensor self, Tensor vec)",
+    _mv,
+    out=True,
+    derivatives={
+        "self": lambda g, vec, F: F.unsqueeze(g, 1) * conj(vec),
+        "vec": lambda g, self, F: F.mv(conj(F.t(self)), g),
+    },
+    doc="Multiply a matrix and a vector.",
+    samples=lambda make: [((make(2, 3), make(3)), {})],
+)
 
 
 def _dot(xp: Any, self: Any, tensor: Any) -> Any:
     _need_same_dtype(self, tensor, "dot : expected both vectors to have same dtype, but found")
-    _need(self.ndim == 1 and tensor.ndim == 1,
-          f"1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors")
-    _need(self.shape == tensor.shape, "inconsistent tensor size, expected tensor [%d] and src [%d] to have the same "
-          "number of elements" % (self.shape[0], tensor.shape[0]))
+    _need(self.ndim == 1 and tensor.ndim == 1, f"1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors")
+    _need(
+        self.shape == tensor.shape,
+        "inconsistent tensor size, expected tensor [%d] and src [%d] to have the same "
+        "number of elements" % (self.shape[0], tensor.shape[0]),
+    )
     return xp.matmul(self, tensor)
 
 
-operator("dot(Tensor self, Tensor tensor)", _dot, out=True,
-         derivatives={"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
-         doc="Return the inner product of two vectors.", samples=lambda make: [((make(3), make(3)), {})])
+operator(
+    "dot(Tensor self, Tensor tensor)",
+    _dot,
+    out=True,
+    derivatives={"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
+    doc="Return the inner product of two vectors.",
+    samples=lambda make: [((make(3), make(3)), {})],
+)
 
 
 def _addmm(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -102,14 +133,22 @@ def _scaled(g: Any, factor: Any) -> Any:
     return g if factor == 1 else g * factor
 
 
-operator("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)", _addmm,
-         inplace=True, out=True,
-         derivatives={"self": lambda g, beta: _scaled(g, beta),
-                      "mat1": lambda g, mat2, alpha, F: _scaled(F.mm(g, conj(F.t(mat2))), alpha),
-                      "mat2": lambda g, mat1, alpha, F: _scaled(F.mm(conj(F.t(mat1)), g), alpha)},
-         doc="Return ``beta * self + alpha * (mat1 @ mat2)``.",
-         samples=lambda make: [((make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2.0}),
-                               ((make(4), make(2, 3), make(3, 4)), {})])
+operator(
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
+    _addmm,
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g, beta: _scaled(g, beta),
+        "mat1": lambda g, mat2, alpha, F: _scaled(F.mm(g, conj(F.t(mat2))), alpha),
+        "mat2": lambda g, mat1, alpha, F: _scaled(F.mm(conj(F.t(mat1)), g), alpha),
+    },
+    doc="Return ``beta * self + alpha * (mat1 @ mat2)``.",
+    samples=lambda make: [
+        ((make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2.0}),
+        ((make(4), make(2, 3), make(3, 4)), {}),
+    ],
+)
 
 
 def _baddbmm(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -119,14 +158,22 @@ def _baddbmm(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha:
     return product if beta == 0 else product + (self if beta == 1 else self * beta)
 
 
-operator("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)", _baddbmm,
-         inplace=True, out=True,
-         derivatives={"self": lambda g, beta: _scaled(g, beta),
-                      "batch1": lambda g, batch2, alpha, F: _scaled(F.bmm(g, _adjoint(batch2, F)), alpha),
-                      "batch2": lambda g, batch1, alpha, F: _scaled(F.bmm(_adjoint(batch1, F), g), alpha)},
-         doc="Return ``beta * self + alpha * (batch1 @ batch2)``.",
-         samples=lambda make: [((make(2, 2, 4), make(2, 2, 3), make(2, 3, 4)), {}),
-                               ((make(4), make(2, 2, 3), make(2, 3, 4)), {"beta": 0.5, "alpha": 2.0})])
+operator(
+    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
+    _baddbmm,
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g, beta: _scaled(g, beta),
+        "batch1": lambda g, batch2, alpha, F: _scaled(F.bmm(g, _adjoint(batch2, F)), alpha),
+        "batch2": lambda g, batch1, alpha, F: _scaled(F.bmm(_adjoint(batch1, F), g), alpha),
+    },
+    doc="Return ``beta * self + alpha * (batch1 @ batch2)``.",
+    samples=lambda make: [
+        ((make(2, 2, 4), make(2, 2, 3), make(2, 3, 4)), {}),
+        ((make(4), make(2, 2, 3), make(2, 3, 4)), {"beta": 0.5, "alpha": 2.0}),
+    ],
+)
 
 
 def _addmv(xp: Any, self: Any, mat: Any, vec: Any, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -136,13 +183,22 @@ def _addmv(xp: Any, self: Any, mat: Any, vec: Any, beta: Any = 1, alpha: Any = 1
     return product if beta == 0 else product + (self if beta == 1 else self * beta)
 
 
-operator("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)", _addmv, inplace=True, out=True,
-         derivatives={"self": lambda g, beta: _scaled(g, beta),
-                      "mat": lambda g, vec, alpha, F: _scaled(F.unsqueeze(g, 1) * conj(vec), alpha),
-                      "vec": lambda g, mat, alpha, F: _scaled(F.mv(conj(F.t(mat)), g), alpha)},
-         doc="Return ``beta * self + alpha * (mat @ vec)``.",
-         samples=lambda make: [((make(2), make(2, 3), make(3)), {}),
-                               ((make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2.0})])
+operator(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
+    _addmv,
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g, beta: _scaled(g, beta),
+        "mat": lambda g, vec, alpha, F: _scaled(F.unsqueeze(g, 1) * conj(vec), alpha),
+        "vec": lambda g, mat, alpha, F: _scaled(F.mv(conj(F.t(mat)), g), alpha),
+    },
+    doc="Return ``beta * self + alpha * (mat @ vec)``.",
+    samples=lambda make: [
+        ((make(2), make(2, 3), make(3)), {}),
+        ((make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2.0}),
+    ],
+)
 
 
 @public
@@ -156,7 +212,7 @@ def inner(self: Any, other: Any) -> Any:
 
 
 @public(arrays=lambda xp, self, other: xp.matmul(self, other))
-def matmul(self: Any, other: Any) -> Any:
+def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
     """Multiply vectors, matrices or batches of matrices, with broadcasting of the batch dimensions.
 
     Raises
@@ -164,6 +220,8 @@ def matmul(self: Any, other: Any) -> Any:
     RuntimeError
         If an argument is 0-d, or the sizes do not fit.
     """
+    if out is not None:
+        return general.into(out, "matmul", [self, other], lambda: matmul(self, other))
     if not hasattr(other, "_array"):
         raise TypeError(f"matmul(): argument 'other' must be Tensor, not {type(other).__name__}\nUse * for a number.")
     a, b = self._array.ndim, other._array.ndim
@@ -196,14 +254,18 @@ def _batched(self: Any, other: Any) -> Any:
     from .general import broadcast_mismatch
 
     left, right = self._array.shape, other._array.shape
-    _need(left[-1] == right[-2] or min(len(left), len(right)) > 2,
-          f"mat1 and mat2 shapes cannot be multiplied ({left[-2]}x{left[-1]} and {right[-2]}x{right[-1]})")
+    _need(
+        left[-1] == right[-2] or min(len(left), len(right)) > 2,
+        f"mat1 and mat2 shapes cannot be multiplied ({left[-2]}x{left[-1]} and {right[-2]}x{right[-1]})",
+    )
     if len(right) == 2:
         # A batch against one matrix is one large product.
         flat = METHODS["reshape"](self, _product(left[:-1]), left[-1])
         return OPERATORS["unsafe_view"].function(METHODS["mm"](flat, other), (*left[:-1], right[-1]))
     mismatch = broadcast_mismatch([left[:-2], right[:-2]])
-    _need(mismatch is None, f"{mismatch}\nThese are the batch dimensions of {list(left)} and {list(right)} in matmul().")
+    _need(
+        mismatch is None, f"{mismatch}\nThese are the batch dimensions of {list(left)} and {list(right)} in matmul()."
+    )
     batch = broadcast_shapes(left[:-2], right[:-2])
     count = _product(batch)
     a = METHODS["expand"](self, *batch, *left[-2:]).reshape(count, *left[-2:])
@@ -259,13 +321,23 @@ def _linear_bias(g: Any, F: Any) -> Any:
     return F.sum(g if len(g.shape) == 2 else F.reshape(g, (-1, g.shape[-1])), 0)
 
 
-operator("linear.bias(Tensor input, Tensor weight, Tensor bias)", _linear, method=False, node="AddmmBackward0",
-         derivatives={"input": lambda g, weight, F: F.matmul(g, conj(weight)),
-                      "weight": _linear_weight,
-                      "bias": _linear_bias},
-         doc="Return ``input @ weight.T + bias``.",
-         samples=lambda make: [((make(4, 3), make(2, 3), make(2)), {}), ((make(2, 2, 3), make(4, 3), make(4)), {}),
-                               ((make(3), make(2, 3), make(2)), {})])
+operator(
+    "linear.bias(Tensor input, Tensor weight, Tensor bias)",
+    _linear,
+    method=False,
+    node="AddmmBackward0",
+    derivatives={
+        "input": lambda g, weight, F: F.matmul(g, conj(weight)),
+        "weight": _linear_weight,
+        "bias": _linear_bias,
+    },
+    doc="Return ``input @ weight.T + bias``.",
+    samples=lambda make: [
+        ((make(4, 3), make(2, 3), make(2)), {}),
+        ((make(2, 2, 3), make(4, 3), make(4)), {}),
+        ((make(3), make(2, 3), make(2)), {}),
+    ],
+)
 
 _linear_with_bias = OPERATORS["linear.bias"].function
 

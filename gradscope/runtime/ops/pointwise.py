@@ -11,9 +11,9 @@ from typing import Any
 
 from .arrays import conj
 from .codegen import operator_form
+from . import general
 from .registry import METHODS, OPERATORS, PUBLIC, operator, public
 from .samples import binary, integers, unary
-
 
 
 def _function(name: str) -> Any:
@@ -57,7 +57,9 @@ operator(
     "add(Tensor self, Tensor other, *, Scalar alpha=1)",
     _add,
     plain="add",
-    promote="numeric", inplace=True, out=True,
+    promote="numeric",
+    inplace=True,
+    out=True,
     derivatives={"self": lambda g: g, "other": _times},
     doc="Return ``self + alpha * other``, elementwise.",
     samples=binary(),
@@ -66,7 +68,10 @@ operator(
     "sub(Tensor self, Tensor other, *, Scalar alpha=1)",
     _sub,
     plain="subtract",
-    promote="numeric", inplace=True, out=True, alias=("subtract",),
+    promote="numeric",
+    inplace=True,
+    out=True,
+    alias=("subtract",),
     derivatives={"self": lambda g: g, "other": lambda g, alpha: -_times(g, alpha)},
     doc="Return ``self - alpha * other``, elementwise.",
     samples=binary(),
@@ -75,9 +80,10 @@ for _form, _node in (("tensor", "RsubBackward0"), ("scalar", "RsubBackward1")):
     operator(
         f"rsub.{_form}(Tensor self, Tensor other, *, Scalar alpha=1)",
         lambda xp, self, other, alpha=1: _sub(xp, other, self, alpha),
-        promote="numeric", node=_node,
-        derivatives={"self": lambda g, alpha: -_times(g, alpha)} | (
-            {} if _form == "scalar" else {"other": lambda g: g}),
+        promote="numeric",
+        node=_node,
+        derivatives={"self": lambda g, alpha: -_times(g, alpha)}
+        | ({} if _form == "scalar" else {"other": lambda g: g}),
         doc="Return ``other - alpha * self``, elementwise.",
         samples=binary(scalar=None) if _form == "tensor" else _by_number(-2.0, 2.0),
     )
@@ -92,7 +98,10 @@ def rsub(self: Any, other: Any, *, alpha: Any = 1) -> Any:
 operator(
     "mul(Tensor self, Tensor other)",
     "multiply",
-    promote="numeric", inplace=True, out=True, alias=("multiply",),
+    promote="numeric",
+    inplace=True,
+    out=True,
+    alias=("multiply",),
     derivatives={"self": lambda g, other: g * conj(other), "other": lambda g, self: g * conj(self)},
     doc="Multiply elementwise.",
     samples=binary(),
@@ -100,7 +109,9 @@ operator(
 operator(
     "div.true(Tensor self, Tensor other)",
     "true_divide",
-    promote="float", inplace=True, out=True,
+    promote="float",
+    inplace=True,
+    out=True,
     derivatives={
         "self": lambda g, other: g / conj(other),
         "other": lambda g, self, other: -g * conj((self / other) / other),
@@ -121,35 +132,64 @@ def _div_mode(xp: Any, self: Any, other: Any, rounding_mode: str) -> Any:
 operator(
     "div.mode(Tensor self, Tensor other, *, str rounding_mode)",
     _div_mode,
-    promote="numeric", inplace=True, node="DivBackward2",
+    promote="numeric",
+    inplace=True,
+    node="DivBackward2",
     derivatives={"self": lambda g, F: F.zeros_like(g), "other": lambda g, F: F.zeros_like(g)},
-    doc="Divide elementwise and round, towards zero (\"trunc\") or down (\"floor\").", supports="f",
-    samples=lambda make: [((make(*shape, low=2.1, high=2.9), make(low=0.9, high=0.99)), {"rounding_mode": mode})
-                          for mode in ("trunc", "floor") for shape in ((2, 3), (), (0, 2))],
+    doc='Divide elementwise and round, towards zero ("trunc") or down ("floor").',
+    supports="f",
+    samples=lambda make: [
+        ((make(*shape, low=2.1, high=2.9), make(low=0.9, high=0.99)), {"rounding_mode": mode})
+        for mode in ("trunc", "floor")
+        for shape in ((2, 3), (), (0, 2))
+    ],
 )
 operator(
-    "floor_divide(Tensor self, Tensor other)", "floor_divide",
-    promote="numeric", inplace=True, out=True,
+    "floor_divide(Tensor self, Tensor other)",
+    "floor_divide",
+    promote="numeric",
+    inplace=True,
+    out=True,
     doc="Return the quotient rounded down.",
     samples=binary(0.5, 4.0, low2=1.0, high2=2.0),
 )
 for _form, _nr in (("tensor", 1), ("scalar", 0)):
     operator(
-        f"remainder.{_form}(Tensor self, Tensor other)", "remainder",
-        promote="numeric", inplace=True, out=True, node=f"RemainderBackward{_nr}",
-        derivatives={"self": lambda g: g} | ({} if _form == "scalar" else {
-            "other": lambda g, self, other, F: -g * F.floor(F.true_divide(self, other)),
-        }),
-        doc="Return the remainder with the sign of `other` (Python's modulus).", supports="f",
+        f"remainder.{_form}(Tensor self, Tensor other)",
+        "remainder",
+        promote="numeric",
+        inplace=True,
+        out=True,
+        node=f"RemainderBackward{_nr}",
+        derivatives={"self": lambda g: g}
+        | (
+            {}
+            if _form == "scalar"
+            else {
+                "other": lambda g, self, other, F: -g * F.floor(F.true_divide(self, other)),
+            }
+        ),
+        doc="Return the remainder with the sign of `other` (Python's modulus).",
+        supports="f",
         samples=_by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
     )
     operator(
-        f"fmod.{_form}(Tensor self, Tensor other)", "fmod",
-        promote="numeric", inplace=True, out=True, node=f"FmodBackward{_nr}",
-        derivatives={"self": lambda g: g} | ({} if _form == "scalar" else {
-            "other": lambda g, self, other, F: -g * F.trunc(F.true_divide(self, other)),
-        }),
-        doc="Return the remainder with the sign of `self` (C's fmod).", supports="f",
+        f"fmod.{_form}(Tensor self, Tensor other)",
+        "fmod",
+        promote="numeric",
+        inplace=True,
+        out=True,
+        node=f"FmodBackward{_nr}",
+        derivatives={"self": lambda g: g}
+        | (
+            {}
+            if _form == "scalar"
+            else {
+                "other": lambda g, self, other, F: -g * F.trunc(F.true_divide(self, other)),
+            }
+        ),
+        doc="Return the remainder with the sign of `self` (C's fmod).",
+        supports="f",
         samples=_by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
     )
 
@@ -179,7 +219,7 @@ def fmod_(self: Any, other: Any) -> Any:
 
 
 @public(method=True)
-def div(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div(self: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
     """Divide elementwise.
 
     Parameters
@@ -192,6 +232,8 @@ def div(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     RuntimeError
         If `rounding_mode` is something else.
     """
+    if out is not None:
+        return general.into(out, "div", [self, other], lambda: div(self, other, rounding_mode=rounding_mode))
     if rounding_mode is None:
         return _true_divide(self, other)
     _check_rounding(rounding_mode)
@@ -209,9 +251,7 @@ def div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 def _check_rounding(mode: Any) -> None:
     if mode not in ("trunc", "floor"):
-        raise RuntimeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'"
-        )
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'")
 
 
 _true_divide = _function("div.true")
@@ -248,7 +288,8 @@ def _pow_exponent(g: Any, self: Any, exponent: Any, result: Any, F: Any) -> Any:
 operator(
     "pow.scalar(Tensor self, Scalar exponent)",
     lambda xp, self, exponent: self**exponent,
-    inplace=True, node="PowBackward0",
+    inplace=True,
+    node="PowBackward0",
     derivatives={"self": _pow_self},
     doc="Raise to a number.",
     samples=lambda make: [((make(2, 3, low=0.5, high=2.0), e), {}) for e in (2, 3.0, 0.5, 1, 0)],
@@ -256,7 +297,10 @@ operator(
 operator(
     "pow.tensor(Tensor self, Tensor exponent)",
     "power",
-    promote="numeric", inplace=True, out=True, node="PowBackward1",
+    promote="numeric",
+    inplace=True,
+    out=True,
+    node="PowBackward1",
     derivatives={"self": _pow_self_tensor, "exponent": _pow_exponent},
     doc="Raise elementwise.",
     samples=binary(0.5, 2.0, scalar=None),
@@ -308,55 +352,182 @@ def pow_(self: Any, exponent: Any) -> Any:
     return _function(_pow_choice(self, exponent)[0]).operator.inplace_function(self, exponent)
 
 
-operator("exp(Tensor self)", "exp", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, result: g * conj(result)},
-         doc="Return e raised to `self`.", samples=unary())
-operator("exp2(Tensor self)", "exp2", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, result: g * conj(result) * math.log(2)},
-         doc="Return 2 raised to `self`.", samples=unary(), supports="f")
-operator("expm1(Tensor self)", "expm1", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, result: g * conj(result + 1)},
-         doc="Return ``exp(self) - 1``, exact near 0.", samples=unary())
-operator("log(Tensor self)", "log", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, self: g / conj(self)},
-         doc="Return the natural logarithm.", samples=unary(0.2, 3.0))
-operator("log2(Tensor self)", "log2", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, self: g / conj(self * math.log(2))},
-         doc="Return the logarithm to base 2.", samples=unary(0.2, 3.0))
-operator("log10(Tensor self)", "log10", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, self: g / conj(self * math.log(10))},
-         doc="Return the logarithm to base 10.", samples=unary(0.2, 3.0))
-operator("log1p(Tensor self)", "log1p", promote="float", inplace=True, out=True, node="Log1PBackward0",
-         derivatives={"self": lambda g, self: g / conj(self + 1)},
-         doc="Return ``log(1 + self)``, exact near 0.", samples=unary(-0.5, 3.0))
-operator("sqrt(Tensor self)", "sqrt", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, result: g / conj(result * 2)},
-         doc="Return the square root.", samples=unary(0.2, 3.0))
-operator("rsqrt(Tensor self)", lambda xp, self: 1 / xp.sqrt(self), promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, result: g * conj(result**3) * -0.5},
-         doc="Return ``1 / sqrt(self)``.", samples=unary(0.3, 3.0))
-operator("square(Tensor self)", lambda xp, self: self * self, inplace=True, out=True, node="PowBackward0",
-         derivatives={"self": lambda g, self: g * conj(self) * 2},
-         doc="Return ``self * self``.", samples=unary())
-operator("reciprocal(Tensor self)", lambda xp, self: 1 / self, promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, result: -g * conj(result * result)},
-         doc="Return ``1 / self``.", samples=unary(0.5, 3.0))
+operator(
+    "exp(Tensor self)",
+    "exp",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, result: g * conj(result)},
+    doc="Return e raised to `self`.",
+    samples=unary(),
+)
+operator(
+    "exp2(Tensor self)",
+    "exp2",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, result: g * conj(result) * math.log(2)},
+    doc="Return 2 raised to `self`.",
+    samples=unary(),
+    supports="f",
+)
+operator(
+    "expm1(Tensor self)",
+    "expm1",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, result: g * conj(result + 1)},
+    doc="Return ``exp(self) - 1``, exact near 0.",
+    samples=unary(),
+)
+operator(
+    "log(Tensor self)",
+    "log",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self: g / conj(self)},
+    doc="Return the natural logarithm.",
+    samples=unary(0.2, 3.0),
+)
+operator(
+    "log2(Tensor self)",
+    "log2",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self: g / conj(self * math.log(2))},
+    doc="Return the logarithm to base 2.",
+    samples=unary(0.2, 3.0),
+)
+operator(
+    "log10(Tensor self)",
+    "log10",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self: g / conj(self * math.log(10))},
+    doc="Return the logarithm to base 10.",
+    samples=unary(0.2, 3.0),
+)
+operator(
+    "log1p(Tensor self)",
+    "log1p",
+    promote="float",
+    inplace=True,
+    out=True,
+    node="Log1PBackward0",
+    derivatives={"self": lambda g, self: g / conj(self + 1)},
+    doc="Return ``log(1 + self)``, exact near 0.",
+    samples=unary(-0.5, 3.0),
+)
+operator(
+    "sqrt(Tensor self)",
+    "sqrt",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, result: g / conj(result * 2)},
+    doc="Return the square root.",
+    samples=unary(0.2, 3.0),
+)
+operator(
+    "rsqrt(Tensor self)",
+    lambda xp, self: 1 / xp.sqrt(self),
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, result: g * conj(result**3) * -0.5},
+    doc="Return ``1 / sqrt(self)``.",
+    samples=unary(0.3, 3.0),
+)
+operator(
+    "square(Tensor self)",
+    lambda xp, self: self * self,
+    inplace=True,
+    out=True,
+    node="PowBackward0",
+    derivatives={"self": lambda g, self: g * conj(self) * 2},
+    doc="Return ``self * self``.",
+    samples=unary(),
+)
+operator(
+    "reciprocal(Tensor self)",
+    lambda xp, self: 1 / self,
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, result: -g * conj(result * result)},
+    doc="Return ``1 / self``.",
+    samples=unary(0.5, 3.0),
+)
 
 # --- signs and rounding -----------------------------------------------------------------------------------------------
 
-operator("neg(Tensor self)", "negative", inplace=True, out=True, alias=("negative",),
-         derivatives={"self": lambda g: -g}, doc="Return ``-self``.", samples=unary())
-operator("sign(Tensor self)", "sign", inplace=True, out=True,
-         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Return -1, 0 or 1.", samples=unary(0.2, 2.0), supports="f")
-operator("floor(Tensor self)", "floor", inplace=True, out=True,
-         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Round down.", samples=unary(0.1, 0.9), supports="f")
-operator("ceil(Tensor self)", "ceil", inplace=True, out=True,
-         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Round up.", samples=unary(0.1, 0.9), supports="f")
-operator("trunc(Tensor self)", "trunc", inplace=True, out=True, alias=("fix",),
-         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Round towards zero.", samples=unary(0.1, 0.9), supports="f")
-operator("round(Tensor self)", "rint", inplace=True, out=True,
-         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Round to the nearest integer, halves to even.",
-         samples=unary(0.1, 0.4), supports="f")
+operator(
+    "neg(Tensor self)",
+    "negative",
+    inplace=True,
+    out=True,
+    alias=("negative",),
+    derivatives={"self": lambda g: -g},
+    doc="Return ``-self``.",
+    samples=unary(),
+)
+operator(
+    "sign(Tensor self)",
+    "sign",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, F: F.zeros_like(g)},
+    doc="Return -1, 0 or 1.",
+    samples=unary(0.2, 2.0),
+    supports="f",
+)
+operator(
+    "floor(Tensor self)",
+    "floor",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, F: F.zeros_like(g)},
+    doc="Round down.",
+    samples=unary(0.1, 0.9),
+    supports="f",
+)
+operator(
+    "ceil(Tensor self)",
+    "ceil",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, F: F.zeros_like(g)},
+    doc="Round up.",
+    samples=unary(0.1, 0.9),
+    supports="f",
+)
+operator(
+    "trunc(Tensor self)",
+    "trunc",
+    inplace=True,
+    out=True,
+    alias=("fix",),
+    derivatives={"self": lambda g, F: F.zeros_like(g)},
+    doc="Round towards zero.",
+    samples=unary(0.1, 0.9),
+    supports="f",
+)
+operator(
+    "round(Tensor self)",
+    "rint",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, F: F.zeros_like(g)},
+    doc="Round to the nearest integer, halves to even.",
+    samples=unary(0.1, 0.4),
+    supports="f",
+)
 
 
 def _sgn(xp: Any, self: Any) -> Any:
@@ -380,45 +551,136 @@ def _abs_backward(g: Any, self: Any, F: Any) -> Any:
     return g * F.sgn(self)
 
 
-operator("sgn(Tensor self)", _sgn, inplace=True, out=True,
-         derivatives={"self": _sgn_backward},
-         doc="Return the sign; for complex numbers ``self / |self|``.", samples=unary(0.2, 2.0))
-operator("abs(Tensor self)", "absolute", inplace=True, out=True, alias=("absolute",),
-         derivatives={"self": _abs_backward}, doc="Return the absolute value.", samples=unary(0.2, 2.0))
+operator(
+    "sgn(Tensor self)",
+    _sgn,
+    inplace=True,
+    out=True,
+    derivatives={"self": _sgn_backward},
+    doc="Return the sign; for complex numbers ``self / |self|``.",
+    samples=unary(0.2, 2.0),
+)
+operator(
+    "abs(Tensor self)",
+    "absolute",
+    inplace=True,
+    out=True,
+    alias=("absolute",),
+    derivatives={"self": _abs_backward},
+    doc="Return the absolute value.",
+    samples=unary(0.2, 2.0),
+)
 
 # --- trigonometric and hyperbolic -------------------------------------------------------------------------------------
 
-operator("sin(Tensor self)", "sin", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, self, F: g * conj(F.cos(self))}, doc="Return the sine.", samples=unary())
-operator("cos(Tensor self)", "cos", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, self, F: -g * conj(F.sin(self))}, doc="Return the cosine.", samples=unary())
-operator("tan(Tensor self)", "tan", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, result: g * conj(result * result + 1)}, doc="Return the tangent.",
-         samples=unary(-1.0, 1.0))
-operator("asin(Tensor self)", "arcsin", promote="float", inplace=True, out=True, alias=("arcsin",),
-         derivatives={"self": lambda g, self, F: g * conj(F.rsqrt(1 - self * self))}, doc="Return the arc sine.",
-         samples=unary(-0.8, 0.8))
-operator("acos(Tensor self)", "arccos", promote="float", inplace=True, out=True, alias=("arccos",),
-         derivatives={"self": lambda g, self, F: -g * conj(F.rsqrt(1 - self * self))}, doc="Return the arc cosine.",
-         samples=unary(-0.8, 0.8))
-operator("atan(Tensor self)", "arctan", promote="float", inplace=True, out=True, alias=("arctan",),
-         derivatives={"self": lambda g, self: g / conj(self * self + 1)}, doc="Return the arc tangent.",
-         samples=unary(-0.8, 0.8))
-operator("atan2(Tensor self, Tensor other)", "arctan2", promote="float", inplace=True, out=True, alias=("arctan2",),
-         derivatives={
-             "self": lambda g, self, other: g * other / (self * self + other * other),
-             "other": lambda g, self, other: -g * self / (self * self + other * other),
-         },
-         doc="Return the angle of the point (other, self).", samples=binary(0.3, 2.0, scalar=None), supports="f")
-operator("sinh(Tensor self)", "sinh", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, self, F: g * conj(F.cosh(self))}, doc="Return the hyperbolic sine.",
-         samples=unary())
-operator("cosh(Tensor self)", "cosh", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, self, F: g * conj(F.sinh(self))}, doc="Return the hyperbolic cosine.",
-         samples=unary())
-operator("tanh(Tensor self)", "tanh", promote="float", inplace=True, out=True,
-         derivatives={"self": lambda g, result: g * conj(1 - result * result)}, doc="Return the hyperbolic tangent.",
-         samples=unary())
+operator(
+    "sin(Tensor self)",
+    "sin",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self, F: g * conj(F.cos(self))},
+    doc="Return the sine.",
+    samples=unary(),
+)
+operator(
+    "cos(Tensor self)",
+    "cos",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self, F: -g * conj(F.sin(self))},
+    doc="Return the cosine.",
+    samples=unary(),
+)
+operator(
+    "tan(Tensor self)",
+    "tan",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, result: g * conj(result * result + 1)},
+    doc="Return the tangent.",
+    samples=unary(-1.0, 1.0),
+)
+operator(
+    "asin(Tensor self)",
+    "arcsin",
+    promote="float",
+    inplace=True,
+    out=True,
+    alias=("arcsin",),
+    derivatives={"self": lambda g, self, F: g * conj(F.rsqrt(1 - self * self))},
+    doc="Return the arc sine.",
+    samples=unary(-0.8, 0.8),
+)
+operator(
+    "acos(Tensor self)",
+    "arccos",
+    promote="float",
+    inplace=True,
+    out=True,
+    alias=("arccos",),
+    derivatives={"self": lambda g, self, F: -g * conj(F.rsqrt(1 - self * self))},
+    doc="Return the arc cosine.",
+    samples=unary(-0.8, 0.8),
+)
+operator(
+    "atan(Tensor self)",
+    "arctan",
+    promote="float",
+    inplace=True,
+    out=True,
+    alias=("arctan",),
+    derivatives={"self": lambda g, self: g / conj(self * self + 1)},
+    doc="Return the arc tangent.",
+    samples=unary(-0.8, 0.8),
+)
+operator(
+    "atan2(Tensor self, Tensor other)",
+    "arctan2",
+    promote="float",
+    inplace=True,
+    out=True,
+    alias=("arctan2",),
+    derivatives={
+        "self": lambda g, self, other: g * other / (self * self + other * other),
+        "other": lambda g, self, other: -g * self / (self * self + other * other),
+    },
+    doc="Return the angle of the point (other, self).",
+    samples=binary(0.3, 2.0, scalar=None),
+    supports="f",
+)
+operator(
+    "sinh(Tensor self)",
+    "sinh",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self, F: g * conj(F.cosh(self))},
+    doc="Return the hyperbolic sine.",
+    samples=unary(),
+)
+operator(
+    "cosh(Tensor self)",
+    "cosh",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self, F: g * conj(F.sinh(self))},
+    doc="Return the hyperbolic cosine.",
+    samples=unary(),
+)
+operator(
+    "tanh(Tensor self)",
+    "tanh",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, result: g * conj(1 - result * result)},
+    doc="Return the hyperbolic tangent.",
+    samples=unary(),
+)
 
 
 # --- two-argument choices ---------------------------------------------------------------------------------------------
@@ -429,18 +691,32 @@ def _share(g: Any, chosen: Any, tied: Any, F: Any) -> Any:
     return F.where(tied, g / 2, F.where(chosen, g, F.zeros_like(g)))
 
 
-operator("maximum(Tensor self, Tensor other)", "maximum", promote="numeric", out=True,
-         derivatives={
-             "self": lambda g, self, other, F: _share(g, self > other, self == other, F),
-             "other": lambda g, self, other, F: _share(g, self < other, self == other, F),
-         },
-         doc="Return the larger of two elements; NaN wins.", samples=binary(scalar=None), supports="f")
-operator("minimum(Tensor self, Tensor other)", "minimum", promote="numeric", out=True,
-         derivatives={
-             "self": lambda g, self, other, F: _share(g, self < other, self == other, F),
-             "other": lambda g, self, other, F: _share(g, self > other, self == other, F),
-         },
-         doc="Return the smaller of two elements; NaN wins.", samples=binary(scalar=None), supports="f")
+operator(
+    "maximum(Tensor self, Tensor other)",
+    "maximum",
+    promote="numeric",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: _share(g, self > other, self == other, F),
+        "other": lambda g, self, other, F: _share(g, self < other, self == other, F),
+    },
+    doc="Return the larger of two elements; NaN wins.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+operator(
+    "minimum(Tensor self, Tensor other)",
+    "minimum",
+    promote="numeric",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: _share(g, self < other, self == other, F),
+        "other": lambda g, self, other, F: _share(g, self > other, self == other, F),
+    },
+    doc="Return the smaller of two elements; NaN wins.",
+    samples=binary(scalar=None),
+    supports="f",
+)
 
 # --- comparisons and logic --------------------------------------------------------------------------------------------
 
@@ -452,16 +728,38 @@ for _name, _ufunc, _alias, _doc in (
     ("gt", "greater", ("greater",), "greater"),
     ("ge", "greater_equal", ("greater_equal",), "greater or equal"),
 ):
-    operator(f"{_name}(Tensor self, Tensor other)", _ufunc, promote="numeric", out=True, alias=_alias,
-             samples=binary(), doc=f"Say elementwise whether `self` is {_doc} (compared with `other`).")
+    operator(
+        f"{_name}(Tensor self, Tensor other)",
+        _ufunc,
+        promote="numeric",
+        out=True,
+        alias=_alias,
+        samples=binary(),
+        doc=f"Say elementwise whether `self` is {_doc} (compared with `other`).",
+    )
 for _name in ("logical_and", "logical_or", "logical_xor"):
-    operator(f"{_name}(Tensor self, Tensor other)", _name, promote="numeric", out=True, samples=binary(scalar=None),
-             doc=f"Elementwise {_name.replace('_', ' ')}.")
+    operator(
+        f"{_name}(Tensor self, Tensor other)",
+        _name,
+        promote="numeric",
+        out=True,
+        samples=binary(scalar=None),
+        doc=f"Elementwise {_name.replace('_', ' ')}.",
+    )
 operator("logical_not(Tensor self)", "logical_not", out=True, samples=unary(), doc="Elementwise logical not.")
 for _name, _doc in (("and", "and"), ("or", "or"), ("xor", "exclusive or")):
-    operator(f"bitwise_{_name}(Tensor self, Tensor other)", f"bitwise_{_name}", promote="numeric", inplace=True,
-             out=True, samples=integers(2), doc=f"Elementwise bitwise {_doc}.")
-operator("bitwise_not(Tensor self)", "invert", inplace=True, out=True, samples=integers(1), doc="Elementwise bitwise not.")
+    operator(
+        f"bitwise_{_name}(Tensor self, Tensor other)",
+        f"bitwise_{_name}",
+        promote="numeric",
+        inplace=True,
+        out=True,
+        samples=integers(2),
+        doc=f"Elementwise bitwise {_doc}.",
+    )
+operator(
+    "bitwise_not(Tensor self)", "invert", inplace=True, out=True, samples=integers(1), doc="Elementwise bitwise not."
+)
 for _name in ("isnan", "isinf", "isfinite"):
     operator(f"{_name}(Tensor self)", _name, samples=unary(), doc=f"Elementwise {_name}.")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from .arrays import conj
+from . import general
 from .registry import OPERATORS, operator, public
 from .shapes import axes_of, axis_of
 
@@ -56,8 +57,10 @@ operator(
 
 
 @public(arrays=_sum_dim)
-def sum(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def sum(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """Add all elements, or those along dimension(s) `dim`; integers give ``int64``."""
+    if out is not None:
+        return general.into(out, "sum", [self], lambda: sum(self, dim, keepdim, dtype=dtype))
     if dim is None:
         return OPERATORS["sum.all"].function(self, dtype=dtype)
     return OPERATORS["sum.dim"].function(self, dim, keepdim, dtype=dtype)
@@ -107,8 +110,10 @@ operator(
 
 
 @public(arrays=_mean)
-def mean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def mean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """Average all elements, or those along dimension(s) `dim`."""
+    if out is not None:
+        return general.into(out, "mean", [self], lambda: mean(self, dim, keepdim, dtype=dtype))
     if dim is None:
         return OPERATORS["mean.all"].function(self, dtype=dtype)
     return OPERATORS["mean.dim"].function(self, dim, keepdim, dtype=dtype)
@@ -175,8 +180,10 @@ operator(
 
 
 @public(arrays=_prod)
-def prod(self: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def prod(self: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """Multiply all elements, or those along dimension `dim`; integers give ``int64``."""
+    if out is not None:
+        return general.into(out, "prod", [self], lambda: prod(self, dim, keepdim, dtype=dtype))
     if dim is None:
         result = OPERATORS["prod.all"].function(self, dtype=dtype)
         return result.reshape((1,) * self._array.ndim) if keepdim else result

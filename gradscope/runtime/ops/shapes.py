@@ -77,19 +77,35 @@ def _view(xp: Any, self: Any, size: Any) -> Any:
     return result
 
 
-operator("view.size(Tensor self, int[] size)", _view, view="always", node="ViewBackward0",
-         derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
-         doc="View with another shape.", method=False,
-         samples=lambda make: [((make(2, 6), (3, 4)), {}), ((make(4), (2, -1)), {}), ((make(0, 3), (3, 0)), {})])
-operator("reshape_alias(Tensor self, int[] size)", _view, view="always", method=False, public_name=False,
-         derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
-         doc="View with another shape, of a tensor that is not contiguous.",
-         samples=lambda make: [((make(2, 3), (3, 2)), {})])
-operator("unsafe_view(Tensor self, int[] size)", lambda xp, self, size: self.reshape(size), method=False,
-         public_name=False,
-         derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
-         doc="Give a contiguous tensor that nobody else holds another shape; the result is no view.",
-         samples=lambda make: [((make(2, 3), (3, 2)), {}), ((make(0, 2), (2, 0)), {})])
+operator(
+    "view.size(Tensor self, int[] size)",
+    _view,
+    view="always",
+    node="ViewBackward0",
+    derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
+    doc="View with another shape.",
+    method=False,
+    samples=lambda make: [((make(2, 6), (3, 4)), {}), ((make(4), (2, -1)), {}), ((make(0, 3), (3, 0)), {})],
+)
+operator(
+    "reshape_alias(Tensor self, int[] size)",
+    _view,
+    view="always",
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
+    doc="View with another shape, of a tensor that is not contiguous.",
+    samples=lambda make: [((make(2, 3), (3, 2)), {})],
+)
+operator(
+    "unsafe_view(Tensor self, int[] size)",
+    lambda xp, self, size: self.reshape(size),
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
+    doc="Give a contiguous tensor that nobody else holds another shape; the result is no view.",
+    samples=lambda make: [((make(2, 3), (3, 2)), {}), ((make(0, 2), (2, 0)), {})],
+)
 
 
 def _viewable(array: Any, shape: tuple[int, ...]) -> bool:
@@ -134,8 +150,13 @@ def view(self: Any, *shape: Any) -> Any:
     return OPERATORS["view.size"].function(self, sizes_of(shape))
 
 
-operator("view.dtype(Tensor self, dtype dtype)", lambda xp, self, dtype: self.view(dtype.numpy), view="always",
-         method=False, doc="View the bytes as another dtype.")
+operator(
+    "view.dtype(Tensor self, dtype dtype)",
+    lambda xp, self, dtype: self.view(dtype.numpy),
+    view="always",
+    method=False,
+    doc="View the bytes as another dtype.",
+)
 
 
 @public(function_too=False)
@@ -205,17 +226,34 @@ def _inverse(dims: Any, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(range(ndim), key=axes.__getitem__))
 
 
-operator("transpose(Tensor self, int dim0, int dim1)", _transpose, view="always",
-         derivatives={"self": lambda g, dim0, dim1, F: F.transpose(g, dim0, dim1)},
-         doc="Swap two dimensions.", alias=("swapaxes", "swapdims"),
-         samples=lambda make: [((make(2, 3), 0, 1), {}), ((make(2, 3, 4), -1, 0), {}), ((make(), 0, -1), {})])
-operator("t(Tensor self)", lambda xp, self: self.transpose(), view="always", node="TBackward0",
-         derivatives={"self": lambda g, F: F.t(g)}, doc="Transpose a matrix.",
-         samples=lambda make: [((make(2, 3),), {}), ((make(3),), {})])
-operator("permute.dims(Tensor self, int[] dims)", _permute, view="always", node="PermuteBackward0", method=False,
-         derivatives={"self": lambda g, dims, F: F.permute(g, _inverse(dims, len(g.shape)))},
-         doc="Reorder the dimensions.",
-         samples=lambda make: [((make(2, 3, 4), (2, 0, 1)), {}), ((make(2), (0,)), {})])
+operator(
+    "transpose(Tensor self, int dim0, int dim1)",
+    _transpose,
+    view="always",
+    derivatives={"self": lambda g, dim0, dim1, F: F.transpose(g, dim0, dim1)},
+    doc="Swap two dimensions.",
+    alias=("swapaxes", "swapdims"),
+    samples=lambda make: [((make(2, 3), 0, 1), {}), ((make(2, 3, 4), -1, 0), {}), ((make(), 0, -1), {})],
+)
+operator(
+    "t(Tensor self)",
+    lambda xp, self: self.transpose(),
+    view="always",
+    node="TBackward0",
+    derivatives={"self": lambda g, F: F.t(g)},
+    doc="Transpose a matrix.",
+    samples=lambda make: [((make(2, 3),), {}), ((make(3),), {})],
+)
+operator(
+    "permute.dims(Tensor self, int[] dims)",
+    _permute,
+    view="always",
+    node="PermuteBackward0",
+    method=False,
+    derivatives={"self": lambda g, dims, F: F.permute(g, _inverse(dims, len(g.shape)))},
+    doc="Reorder the dimensions.",
+    samples=lambda make: [((make(2, 3, 4), (2, 0, 1)), {}), ((make(2), (0,)), {})],
+)
 
 
 @public(arrays=_permute)
@@ -254,15 +292,23 @@ def _expand_forward(xp: Any, self: Any, size: Any) -> Any:
                 f"dimension {position}.  Target sizes: {list(size)}.  Tensor sizes: {list(self.shape)}"
             )
         shape.append(wanted)
-    strides = [0] * extra + [0 if have == 1 and want != 1 else step
-                             for have, want, step in zip(self.shape, shape[extra:], self.strides, strict=True)]
+    strides = [0] * extra + [
+        0 if have == 1 and want != 1 else step
+        for have, want, step in zip(self.shape, shape[extra:], self.strides, strict=True)
+    ]
     return xp.lib.stride_tricks.as_strided(self, tuple(shape), tuple(strides))
 
 
-operator("expand.size(Tensor self, int[] size)", _expand_forward, view="always", node="ExpandBackward0", method=False,
-         derivatives={"self": lambda g: g},
-         doc="Repeat dimensions of size 1 without copying.",
-         samples=lambda make: [((make(3, 1), (3, 4)), {}), ((make(3), (2, 3)), {}), ((make(2, 1), (-1, 5)), {})])
+operator(
+    "expand.size(Tensor self, int[] size)",
+    _expand_forward,
+    view="always",
+    node="ExpandBackward0",
+    method=False,
+    derivatives={"self": lambda g: g},
+    doc="Repeat dimensions of size 1 without copying.",
+    samples=lambda make: [((make(3, 1), (3, 4)), {}), ((make(3), (2, 3)), {}), ((make(2, 1), (-1, 5)), {})],
+)
 
 
 @public(function_too=False)
@@ -285,8 +331,10 @@ def broadcast_to(self: Any, size: Any) -> Any:
 
 def _squeeze(xp: Any, self: Any, dim: Any) -> Any:
     axes = tuple(a for a in axes_of(dim, self.ndim) if self.shape[a] == 1)
-    return self.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes)) if _dense(self) else self.squeeze(
-        axes
+    return (
+        self.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
+        if _dense(self)
+        else self.squeeze(axes)
     )
 
 
@@ -294,13 +342,26 @@ def _dense(array: Any) -> bool:
     return bool(array.flags.c_contiguous)
 
 
-operator("squeeze.dim(Tensor self, int[]? dim)", _squeeze, view="always", method=False, node="SqueezeBackward1",
-         derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)}, doc="Drop dimensions of size 1.",
-         samples=lambda make: [((make(2, 1, 3), 1), {}), ((make(2, 1), 0), {})])
-operator("squeeze.all(Tensor self)", lambda xp, self: _squeeze(xp, self, None), view="always", method=False,
-         node="SqueezeBackward0", doc="Drop all dimensions of size 1.",
-         derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
-         samples=lambda make: [((make(2, 1, 3),), {})])
+operator(
+    "squeeze.dim(Tensor self, int[]? dim)",
+    _squeeze,
+    view="always",
+    method=False,
+    node="SqueezeBackward1",
+    derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
+    doc="Drop dimensions of size 1.",
+    samples=lambda make: [((make(2, 1, 3), 1), {}), ((make(2, 1), 0), {})],
+)
+operator(
+    "squeeze.all(Tensor self)",
+    lambda xp, self: _squeeze(xp, self, None),
+    view="always",
+    method=False,
+    node="SqueezeBackward0",
+    doc="Drop all dimensions of size 1.",
+    derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
+    samples=lambda make: [((make(2, 1, 3),), {})],
+)
 
 
 @public(arrays=_squeeze)
@@ -317,10 +378,14 @@ def _unsqueeze(xp: Any, self: Any, dim: int) -> Any:
     return self[index]
 
 
-operator("unsqueeze(Tensor self, int dim)", _unsqueeze, view="always",
-         derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
-         doc="Insert a dimension of size 1.",
-         samples=lambda make: [((make(2, 3), 1), {}), ((make(2), -1), {}), ((make(), 0), {})])
+operator(
+    "unsqueeze(Tensor self, int dim)",
+    _unsqueeze,
+    view="always",
+    derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
+    doc="Insert a dimension of size 1.",
+    samples=lambda make: [((make(2, 3), 1), {}), ((make(2), -1), {}), ((make(), 0), {})],
+)
 
 # --- strided ----------------------------------------------------------------------------------------------------------
 
@@ -352,22 +417,33 @@ def _scatter_strided(xp: Any, self: Any, length: int, stride: Any, offset: int) 
     return buffer
 
 
-def _as_strided_backward(g: Any, self_shape: Any, self_strides: Any, size: Any, stride: Any, offset: Any, F: Any) -> Any:
+def _as_strided_backward(
+    g: Any, self_shape: Any, self_strides: Any, size: Any, stride: Any, offset: Any, F: Any
+) -> Any:
     length = max(_extent(self_shape, self_strides), offset + _extent(size, stride))
     flat = getattr(F, "scatter_strided")(g, length, stride, offset)
     return F.as_strided_relative(flat, self_shape, self_strides, 0)
 
 
-operator("as_strided.relative(Tensor self, int[] size, int[] stride, int offset)", _as_strided, view="always",
-         node="AsStridedBackward0", method=False,
-         derivatives={"self": _as_strided_backward}, doc="View memory by sizes and strides, from self's first element.",
-         samples=lambda make: [((make(6), (2, 2), (3, 1), 1), {}), ((make(2, 3), (3,), (1,), 0), {})])
-operator("scatter_strided(Tensor self, int length, int[] stride, int offset)", _scatter_strided, method=False,
-         public_name=False,
-         derivatives={"self": lambda g, self_shape, stride, offset, F: F.as_strided_relative(
-             g, self_shape, stride, offset)},
-         doc="Add into a flat buffer at strided places: the adjoint of as_strided.",
-         samples=lambda make: [((make(2, 2), 6, (3, 1), 1), {})])
+operator(
+    "as_strided.relative(Tensor self, int[] size, int[] stride, int offset)",
+    _as_strided,
+    view="always",
+    node="AsStridedBackward0",
+    method=False,
+    derivatives={"self": _as_strided_backward},
+    doc="View memory by sizes and strides, from self's first element.",
+    samples=lambda make: [((make(6), (2, 2), (3, 1), 1), {}), ((make(2, 3), (3,), (1,), 0), {})],
+)
+operator(
+    "scatter_strided(Tensor self, int length, int[] stride, int offset)",
+    _scatter_strided,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, self_shape, stride, offset, F: F.as_strided_relative(g, self_shape, stride, offset)},
+    doc="Add into a flat buffer at strided places: the adjoint of as_strided.",
+    samples=lambda make: [((make(2, 2), 6, (3, 1), 1), {})],
+)
 
 
 @public(method=False, function_too=True, arrays=_as_strided)
@@ -423,15 +499,23 @@ def _select_backward(xp: Any, self: Any, size: Any, dim: int, index: int) -> Any
     return whole
 
 
-operator("select(Tensor self, int dim, int index)", _select, view="always",
-         derivatives={"self": lambda g, self_shape, dim, index, F: F.select_backward(g, self_shape, dim, index)},
-         doc="View one index of one dimension.",
-         samples=lambda make: [((make(3, 2), 0, 1), {}), ((make(2, 3), -1, -1), {}), ((make(3), 0, 2), {})])
-operator("select_backward(Tensor self, int[] size, int dim, int index)", _select_backward, method=False,
-         public_name=False,
-         derivatives={"self": lambda g, dim, index, F: F.select(g, dim, index)},
-         doc="The adjoint of select: zeros but for one index.",
-         samples=lambda make: [((make(2), (3, 2), 0, 1), {})])
+operator(
+    "select(Tensor self, int dim, int index)",
+    _select,
+    view="always",
+    derivatives={"self": lambda g, self_shape, dim, index, F: F.select_backward(g, self_shape, dim, index)},
+    doc="View one index of one dimension.",
+    samples=lambda make: [((make(3, 2), 0, 1), {}), ((make(2, 3), -1, -1), {}), ((make(3), 0, 2), {})],
+)
+operator(
+    "select_backward(Tensor self, int[] size, int dim, int index)",
+    _select_backward,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, dim, index, F: F.select(g, dim, index)},
+    doc="The adjoint of select: zeros but for one index.",
+    samples=lambda make: [((make(2), (3, 2), 0, 1), {})],
+)
 
 
 def _slice(xp: Any, self: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
@@ -444,16 +528,27 @@ def _slice_backward(xp: Any, self: Any, size: Any, dim: int, start: Any, end: An
     return whole
 
 
-operator("slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)", _slice, view="always",
-         method=False, public_name=False,
-         derivatives={"self": lambda g, self_shape, dim, start, end, step, F: F.slice_backward(
-             g, self_shape, dim, start, end, step)},
-         doc="View a range of one dimension.",
-         samples=lambda make: [((make(5, 2), 0, 1, 4, 2), {}), ((make(3), 0, None, None, 1), {})])
-operator("slice_backward(Tensor self, int[] size, int dim, int? start, int? end, int step)", _slice_backward,
-         method=False, public_name=False,
-         derivatives={"self": lambda g, dim, start, end, step, F: F.slice(g, dim, start, end, step)},
-         doc="The adjoint of slice.", samples=lambda make: [((make(2, 2), (5, 2), 0, 1, 4, 2), {})])
+operator(
+    "slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)",
+    _slice,
+    view="always",
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, self_shape, dim, start, end, step, F: F.slice_backward(g, self_shape, dim, start, end, step)
+    },
+    doc="View a range of one dimension.",
+    samples=lambda make: [((make(5, 2), 0, 1, 4, 2), {}), ((make(3), 0, None, None, 1), {})],
+)
+operator(
+    "slice_backward(Tensor self, int[] size, int dim, int? start, int? end, int step)",
+    _slice_backward,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, dim, start, end, step, F: F.slice(g, dim, start, end, step)},
+    doc="The adjoint of slice.",
+    samples=lambda make: [((make(2, 2), (5, 2), 0, 1, 4, 2), {})],
+)
 
 
 @public
@@ -501,9 +596,16 @@ def _cat_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
     return parts
 
 
-operator("cat(Tensor[] tensors, int dim=0)", _cat, method=False, alias=("concat", "concatenate"),
-         derivatives={"tensors": _cat_backward}, doc="Join tensors along a dimension.",
-         samples=lambda make: [(([make(2, 3), make(1, 3)], 0), {}), (([make(2, 1), make(2, 2)], -1), {})])
+operator(
+    "cat(Tensor[] tensors, int dim=0)",
+    _cat,
+    method=False,
+    out=True,
+    alias=("concat", "concatenate"),
+    derivatives={"tensors": _cat_backward},
+    doc="Join tensors along a dimension.",
+    samples=lambda make: [(([make(2, 3), make(1, 3)], 0), {}), (([make(2, 1), make(2, 2)], -1), {})],
+)
 
 
 def _stack_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
@@ -523,9 +625,15 @@ def _stack(xp: Any, tensors: Any, dim: int) -> Any:
     return _in_rows(xp, xp.stack(tensors, axis=axis_of(dim, len(first) + 1)))
 
 
-operator("stack(Tensor[] tensors, int dim=0)", _stack, method=False, derivatives={"tensors": _stack_backward},
-         doc="Join tensors along a new dimension.",
-         samples=lambda make: [(([make(2, 3), make(2, 3)], 1), {}), (([make(), make()], 0), {})])
+operator(
+    "stack(Tensor[] tensors, int dim=0)",
+    _stack,
+    method=False,
+    out=True,
+    derivatives={"tensors": _stack_backward},
+    doc="Join tensors along a new dimension.",
+    samples=lambda make: [(([make(2, 3), make(2, 3)], 1), {}), (([make(), make()], 0), {})],
+)
 
 
 def _unbind(xp: Any, self: Any, dim: int) -> list[Any]:
@@ -540,10 +648,15 @@ def _zero_filled(g: list[Any], shape: Any, F: Any) -> list[Any]:
     return [F.zeros_like(known) if x is None else x for x in g]
 
 
-operator("unbind(Tensor self, int dim=0)", _unbind, view="multi", output_list=True,
-         derivatives={"self": lambda g, dim, F: F.stack(_zero_filled(g, None, F), dim)},
-         doc="Return a view of each index of a dimension.",
-         samples=lambda make: [((make(3, 2), 0), {}), ((make(2, 3), 1), {})])
+operator(
+    "unbind(Tensor self, int dim=0)",
+    _unbind,
+    view="multi",
+    output_list=True,
+    derivatives={"self": lambda g, dim, F: F.stack(_zero_filled(g, None, F), dim)},
+    doc="Return a view of each index of a dimension.",
+    samples=lambda make: [((make(3, 2), 0), {}), ((make(2, 3), 1), {})],
+)
 
 
 def _need_dimension(name: str, array: Any) -> None:
@@ -586,12 +699,21 @@ def _split_backward(g: Any, self_shape: Any, split_size: Any, dim: int, F: Any) 
     return total
 
 
-for _schema, _node, _sample in (("split.size(Tensor self, int split_size, int dim=0)", "SplitBackward0", 2),
-                                ("split.sizes(Tensor self, int[] split_size, int dim=0)", "SplitWithSizesBackward0",
-                                 [1, 1, 3])):
-    operator(_schema, _split, view="multi", output_list=True, node=_node, method=False,
-             derivatives={"self": _split_backward}, doc="Return views of consecutive parts of a dimension.",
-             samples=lambda make, parts=_sample: [((make(5, 2), parts), {}), ((make(2, 5), parts, -1), {})])
+for _schema, _node, _sample in (
+    ("split.size(Tensor self, int split_size, int dim=0)", "SplitBackward0", 2),
+    ("split.sizes(Tensor self, int[] split_size, int dim=0)", "SplitWithSizesBackward0", [1, 1, 3]),
+):
+    operator(
+        _schema,
+        _split,
+        view="multi",
+        output_list=True,
+        node=_node,
+        method=False,
+        derivatives={"self": _split_backward},
+        doc="Return views of consecutive parts of a dimension.",
+        samples=lambda make, parts=_sample: [((make(5, 2), parts), {}), ((make(2, 5), parts, -1), {})],
+    )
 
 
 @public
@@ -609,5 +731,3 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
     _need_dimension("chunk", self._array)
     size = self._array.shape[axis_of(dim, self._array.ndim)]
     return METHODS["split"](self, max(-(-size // chunks), 1), dim)
-
-

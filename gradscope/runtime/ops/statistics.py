@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .reductions import count_of, spread
+from . import general
 from .registry import OPERATORS, operator, public
 from .shapes import axes_of
 
@@ -144,7 +145,9 @@ def _choices(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
 
 
 @public
-def var(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def var(
+    self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+) -> Any:
     """Return the variance of all elements, or along dimension(s) `dim`.
 
     Parameters
@@ -156,13 +159,19 @@ def var(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False,
     correction : number
         What is subtracted from the number of elements (1).
     """
+    if out is not None:
+        return general.into(out, "var", [self], lambda: var(self, dim, unbiased, keepdim, correction=correction))
     dim, correction = _choices(dim, unbiased, correction)
     return OPERATORS["var.correction"].function(self, dim, correction=correction, keepdim=keepdim)
 
 
 @public
-def std(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def std(
+    self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+) -> Any:
     """Return the standard deviation; the parameters are those of :func:`var`."""
+    if out is not None:
+        return general.into(out, "std", [self], lambda: std(self, dim, unbiased, keepdim, correction=correction))
     dim, correction = _choices(dim, unbiased, correction)
     return OPERATORS["std.correction"].function(self, dim, correction=correction, keepdim=keepdim)
 
@@ -251,7 +260,9 @@ operator(
 
 
 @public
-def norm(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def norm(
+    self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Any:
     """Return the `p`-norm of all elements, or of those along dimension(s) `dim`.
 
     Parameters
@@ -268,6 +279,8 @@ def norm(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, d
     RuntimeError
         For an integer tensor, or an unknown name of a norm.
     """
+    if out is not None:
+        return general.into(out, "norm", [self], lambda: norm(self, p, dim, keepdim, dtype=dtype))
     if isinstance(p, str):
         if p != "fro":
             raise RuntimeError(f"norm(): unknown norm {p!r}\nUse a number, inf, -inf or 'fro'.")

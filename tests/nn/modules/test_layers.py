@@ -174,7 +174,6 @@ def test_dropout_only_in_training() -> None:
         lambda n: n.Dropout(2.0),
         lambda n: n.Conv2d(3, 4, 2, groups=2),
         lambda n: n.Conv2d(2, 3, 2, groups=2),
-        lambda n: n.Conv2d(2, 3, 2, padding="x"),
         lambda n: n.Conv2d(2, 2, 2, stride=2, padding="same"),
         lambda n: n.Embedding(3, 2, padding_idx=5),
     ],

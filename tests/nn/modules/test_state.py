@@ -80,7 +80,7 @@ def test_hooks() -> None:
     with pytest.raises(RuntimeError, match="state_dict post-hook must return None"):
         module.state_dict()
     module[0]._state_dict_hooks.clear()
-    module[0].register_state_dict_post_hook(lambda m, state, prefix, meta: state.pop(prefix + "bias") and None)
+    module[0].register_state_dict_post_hook(lambda m, state, prefix, meta: state.__delitem__(prefix + "bias"))
     state = module.state_dict()
     assert list(state) == ["0.weight"]
     module.load_state_dict(state)

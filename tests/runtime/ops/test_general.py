@@ -72,3 +72,30 @@ def test_a_foreign_operand_gets_its_turn():
     assert gs.ones(2) == Money()
     with pytest.raises(TypeError, match="unsupported operand"):
         gs.ones(2) - "text"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, **out: gs.sum(x, 1, **out),
+        lambda x, **out: gs.mean(x, **out),
+        lambda x, **out: gs.prod(x, 0, **out),
+        lambda x, **out: gs.var(x, 0, **out),
+        lambda x, **out: gs.std(x, 0, **out),
+        lambda x, **out: gs.norm(x, dim=1, **out),
+        lambda x, **out: gs.softmax(x, 0, **out),
+        lambda x, **out: gs.log_softmax(x, 0, **out),
+        lambda x, **out: gs.matmul(x, x, **out),
+        lambda x, **out: gs.div(x, x, rounding_mode="floor", **out),
+        lambda x, **out: gs.cat([x, x], **out),
+        lambda x, **out: gs.stack([x, x], **out),
+    ],
+)
+def test_composites_and_joins_write_into_out(call):
+    x = gs.tensor([[1.0, 2.0], [3.0, 5.0]])
+    out = gs.empty(0)
+    assert call(x, out=out) is out
+    assert out.tolist() == call(x).tolist()
+    assert out._version == 1
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        call(x.requires_grad_(), out=gs.empty(0))
