@@ -11,9 +11,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .runtime import device as _device
-from .runtime.creation import *  # noqa: F403
+from .runtime.creation import *
 from .runtime.creation import broadcast_shapes
 from .runtime.device import device
+from .runtime.dtype import bool_ as bool
 from .runtime.dtype import (
     complex64,
     complex128,
@@ -32,7 +33,6 @@ from .runtime.dtype import (
     set_default_dtype,
     uint8,
 )
-from .runtime.dtype import bool_ as bool  # noqa: A004 - PyTorch's name
 from .runtime.errors import InplaceError, SavedTensorFreedError, SavedTensorModifiedError
 from .runtime.formatting import set_printoptions
 from .runtime.modes import (
@@ -50,16 +50,16 @@ from .runtime.tensor import Size, Tensor
 
 __version__ = "0.1.0"
 
-half, float, double = float16, float32, float64  # noqa: A001 - PyTorch's names
-short, int, long = int16, int32, int64  # noqa: A001 - PyTorch's names
+half, float, double = float16, float32, float64
+short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 
 if TYPE_CHECKING:
-    from .runtime.ops.interface import *  # noqa: F403
+    from .runtime.ops.interface import *
 else:
     globals().update(_PUBLIC)
 
-_LAZY = ("autograd", "check", "cuda", "inspect", "nn", "optim", "testing", "utils")
+_LAZY = ("autograd", "check", "cuda", "inspect", "nn", "optim", "testing")
 
 
 def __getattr__(name: str) -> Any:

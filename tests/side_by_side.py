@@ -14,9 +14,7 @@ Function = Callable[..., Any]
 
 def outcome(lib: Any, function: Function, arrays: Sequence[Any], *, twice: bool) -> tuple[list[Any], str | None]:
     """Return value, gradients and gradients of their squares as arrays, and the name of the last node."""
-    inputs = [
-        None if a is None else lib.tensor(a, requires_grad=numpy.asarray(a).dtype.kind in "fc") for a in arrays
-    ]
+    inputs = [None if a is None else lib.tensor(a, requires_grad=numpy.asarray(a).dtype.kind in "fc") for a in arrays]
     leaves = [x for x in inputs if x is not None and x.requires_grad]
     result = function(lib, *inputs)
     found = [result.detach().numpy()]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy
 
 from . import device as devices
-from . import state
 from . import dtype as dtypes
+from . import state
 from .storage import in_order
 from .tensor import Tensor
 

@@ -2,8 +2,9 @@
 
 A :class:`GraphTask` is one backward() or grad(). It counts how many gradients every node waits for, keeps the ready
 nodes in a heap (highest sequence number first; ready leaves, AccumulateGrad, come before all), and
-:meth:`GraphTask.step` runs one node: hooks, derivative, hooks, and the results into the buffers of the next nodes. backward() is that step in a loop; a
-debugger pauses the same loop. Gradients travel as bare arrays, or as tensors under ``create_graph``.
+:meth:`GraphTask.step` runs one node: hooks, derivative, hooks, and the results into the buffers of the next nodes.
+backward() is that step in a loop; a debugger pauses the same loop. Gradients travel as bare arrays, or as tensors under
+``create_graph``.
 """
 
 from __future__ import annotations

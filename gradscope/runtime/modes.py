@@ -97,6 +97,7 @@ class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
     __slots__ = ("_before",)
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """Return a manager, or `function` decorated by one."""
         manager = object.__new__(cls)
         return manager if function is None else manager(function)
 
@@ -139,6 +140,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
         self.__enter__()
 
     def __call__(self, function: F) -> F:
+        """Decorate `function`; the mode is not set outside it."""
         state.local.grad_enabled = self._before
         return super().__call__(function)
 
@@ -163,6 +165,7 @@ class inference_mode(_GradMode):  # noqa: N801 - PyTorch's name
     """
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        """Return a manager, or, given a function, that function decorated."""
         manager = object.__new__(cls)
         manager.mode = mode is not False
         return manager(mode) if callable(mode) else manager

@@ -100,6 +100,7 @@ class Tensor(TensorMethods):
     __hash__ = object.__hash__
 
     def __new__(cls, *data: Any, **_: Any) -> Tensor:
+        """Make a tensor as PyTorch's legacy constructor does."""
         if data and all(isinstance(size, int) for size in data):
             array = np.zeros(data, dtype=dtypes.default_dtype.numpy)
         elif len(data) == 1 and isinstance(data[0], Tensor):
@@ -442,9 +443,9 @@ class Tensor(TensorMethods):
         grad = None if meta is None else meta.grad
         if grad is None and not (meta is not None and meta.retains_grad) and self._known_edge() is not None:
             warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
-                "be populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
-                "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated "
+                "for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
                 "mistake, make sure you access the leaf Tensor instead.",
                 UserWarning,
                 stacklevel=2,

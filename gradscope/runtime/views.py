@@ -131,6 +131,7 @@ class CopySlices(Node):
         self.freed = False
 
     def apply(self, grad: Any) -> Any:
+        """Run the operator's derivative on the view's part of the gradient, on bare arrays."""
         if self.freed:
             raise SavedTensorFreedError(self)
         if grad is None:
@@ -144,6 +145,7 @@ class CopySlices(Node):
         return (whole, *results[1:])
 
     def apply_graph(self, grad: Any) -> Any:
+        """Run it on tensors, so that it is itself recorded."""
         from .ops.arrays import TENSOR_OPERATORS as F
 
         if self.freed:
@@ -185,6 +187,7 @@ class CopySlices(Node):
         return ("function",)
 
     def release(self) -> None:
+        """Let go of what the operator's node saved."""
         self.freed = True
         self.function.release()
 

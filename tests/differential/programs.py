@@ -742,7 +742,9 @@ def is_expanded(tensor: Any) -> bool:
     Some writes to such a tensor PyTorch takes (or deprecates); gradscope takes none. What a write to a part of it does
     to the gradients of the rest is not defined.
     """
-    return tensor is not None and any(step == 0 and size > 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))
+    return tensor is not None and any(
+        step == 0 and size > 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True)
+    )
 
 
 def index_of(shape: tuple[int, ...], i: int, j: int) -> Any:

@@ -114,7 +114,7 @@ def test_released_after_the_node_ran():
     y.sum().backward()
     assert all(s.released for s in node.saved_tensors_info())
     with pytest.raises(gs.SavedTensorFreedError, match="a second time"):
-        node._saved_self  # noqa: B018
+        node._saved_self
     with pytest.raises(gs.SavedTensorFreedError):
         node._raw_saved_self.unpack()
 

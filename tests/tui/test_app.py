@@ -37,7 +37,9 @@ def test_starts_the_session_and_shows_the_first_node_at_every_size(size):
     assert session.calls[0] == Call("start")
 
 
-@pytest.mark.parametrize(("key", "verb"), [("n", "step"), ("f10", "step"), ("s", "into"), ("f11", "into"), ("f", "out")])
+@pytest.mark.parametrize(
+    ("key", "verb"), [("n", "step"), ("f10", "step"), ("s", "into"), ("f11", "into"), ("f", "out")]
+)
 def test_keys_call_the_verbs_of_the_session(key, verb):
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).state == "paused before")
@@ -256,9 +258,7 @@ def test_the_layout_follows_the_size_of_the_terminal():
         await until(pilot, lambda: status(app).total)
         for size, seen in (((160, 48), 4), ((40, 12), 1), ((80, 24), 3)):
             await pilot.resize_terminal(*size)
-            await until(
-                pilot, lambda seen=seen: sum(app.query_one(f"#pane{n}").display for n in range(1, 6)) == seen
-            )
+            await until(pilot, lambda seen=seen: sum(app.query_one(f"#pane{n}").display for n in range(1, 6)) == seen)
 
     play(scenario)
 
@@ -321,9 +321,7 @@ def test_quit_does_not_ask_when_the_session_has_ended():
 def test_a_failure_is_an_alarm_in_words():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total)
-        app.session.stop(
-            4, StopReason("exception", "AddmmBackward0 raised ValueError: bad"), SessionState.PAUSED_AFTER
-        )
+        app.session.stop(4, StopReason("exception", "AddmmBackward0 raised ValueError: bad"), SessionState.PAUSED_AFTER)
         await until(pilot, lambda: "✗ fail" in text_of(app))
         assert status(app).alarm
         assert "raised ValueError: bad" in text_of(app).split("\n")[1]

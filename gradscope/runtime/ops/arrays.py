@@ -10,8 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy
-
 __all__ = ["TENSOR_OPERATORS", "ArrayOperators", "array_operators", "conj"]
 
 # Array forms of functions that are public composites, not operators; filled by ``registry.public``.

@@ -2,8 +2,9 @@
 
 For each operator two functions are written out as source, much as ``dataclasses`` does, and compiled at their first
 call: the function that a user calls, and the node's ``apply`` on bare arrays. What they would otherwise decide per call
-(how many tensors, what is saved, whether dtypes are brought together) is decided here. Their source is in ``linecache``, so tracebacks and
-debuggers show it. Everything rare goes to :mod:`gradscope.runtime.ops.general`, which does the same step by step.
+(how many tensors, what is saved, whether dtypes are brought together) is decided here. Their source is in
+``linecache``, so tracebacks and debuggers show it. Everything rare goes to :mod:`gradscope.runtime.ops.general`, which
+does the same step by step.
 """
 
 from __future__ import annotations

@@ -12,9 +12,15 @@ def _is_complex(tensor: Any) -> bool:
     return tensor._array.dtype.kind == "c"
 
 
-operator("conj.complex(Tensor self)", lambda xp, self: xp.conjugate(self), method=False, node="ConjBackward0",
-         derivatives={"self": lambda g: conjugate(g)}, doc="Return the complex conjugate.",
-         samples=lambda make: [((make(2, 3, dtype="complex128"),), {}), ((make(dtype="complex128"),), {})])
+operator(
+    "conj.complex(Tensor self)",
+    lambda xp, self: xp.conjugate(self),
+    method=False,
+    node="ConjBackward0",
+    derivatives={"self": lambda g: conjugate(g)},
+    doc="Return the complex conjugate.",
+    samples=lambda make: [((make(2, 3, dtype="complex128"),), {}), ((make(dtype="complex128"),), {})],
+)
 
 
 @public(arrays=lambda xp, self: conjugate(self))
@@ -41,14 +47,25 @@ def _view_as_complex(xp: Any, self: Any) -> Any:
     return self.view("c" + str(2 * self.dtype.itemsize))[..., 0]
 
 
-operator("view_as_real(Tensor self)", _view_as_real, view="always", method=False,
-         derivatives={"self": lambda g, F: F.view_as_complex(F.clone(g, memory_format="contiguous"))},
-         doc="View a complex tensor as a real one whose last dimension holds real and imaginary part.",
-         samples=lambda make: [((make(2, 3, dtype="complex128"),), {}), ((make(dtype="complex128"),), {})])
-operator("view_as_complex(Tensor self)", _view_as_complex, view="always", method=False,
-         derivatives={"self": lambda g, F: F.view_as_real(g)},
-         doc="View a real tensor whose last dimension holds real and imaginary part as a complex one.",
-         samples=lambda make: [((make(3, 2),), {}), ((make(2),), {})], supports="f")
+operator(
+    "view_as_real(Tensor self)",
+    _view_as_real,
+    view="always",
+    method=False,
+    derivatives={"self": lambda g, F: F.view_as_complex(F.clone(g, memory_format="contiguous"))},
+    doc="View a complex tensor as a real one whose last dimension holds real and imaginary part.",
+    samples=lambda make: [((make(2, 3, dtype="complex128"),), {}), ((make(dtype="complex128"),), {})],
+)
+operator(
+    "view_as_complex(Tensor self)",
+    _view_as_complex,
+    view="always",
+    method=False,
+    derivatives={"self": lambda g, F: F.view_as_real(g)},
+    doc="View a real tensor whose last dimension holds real and imaginary part as a complex one.",
+    samples=lambda make: [((make(3, 2),), {}), ((make(2),), {})],
+    supports="f",
+)
 
 
 @public(arrays=lambda xp, self: self.real)

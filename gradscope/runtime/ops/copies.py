@@ -24,12 +24,22 @@ def _clone(xp: Any, self: Any, memory_format: Any = None) -> Any:
     return copy
 
 
-operator("clone(Tensor self, *, str? memory_format=None)", _clone, derivatives={"self": lambda g: g},
-         doc="Copy, keeping the history.", samples=unary())
-operator("to.dtype(Tensor self, dtype dtype)", lambda xp, self, dtype: self.astype(dtype.numpy),
-         derivatives={"self": lambda g: g}, node="ToCopyBackward0", method=False,
-         samples=lambda make: [((make(2, 3), dtypes.complex128), {}), ((make(), dtypes.complex128), {})],
-         doc="Convert to another dtype.")
+operator(
+    "clone(Tensor self, *, str? memory_format=None)",
+    _clone,
+    derivatives={"self": lambda g: g},
+    doc="Copy, keeping the history.",
+    samples=unary(),
+)
+operator(
+    "to.dtype(Tensor self, dtype dtype)",
+    lambda xp, self, dtype: self.astype(dtype.numpy),
+    derivatives={"self": lambda g: g},
+    node="ToCopyBackward0",
+    method=False,
+    samples=lambda make: [((make(2, 3), dtypes.complex128), {}), ((make(), dtypes.complex128), {})],
+    doc="Convert to another dtype.",
+)
 
 
 def _to_device(xp: Any, self: Any, where: Any) -> Any:
@@ -40,10 +50,15 @@ def _back_to(g: Any, where_from: Any, F: Any) -> Any:
     return F.transfer(g, where_from, None)
 
 
-operator("transfer(Tensor self, device where, device? where_from)",
-         lambda xp, self, where, where_from=None: devices.to_device(self, where),
-         derivatives={"self": _back_to}, node="ToCopyBackward0", method=False, public_name=False,
-         doc="Copy to another device.")
+operator(
+    "transfer(Tensor self, device where, device? where_from)",
+    lambda xp, self, where, where_from=None: devices.to_device(self, where),
+    derivatives={"self": _back_to},
+    node="ToCopyBackward0",
+    method=False,
+    public_name=False,
+    doc="Copy to another device.",
+)
 
 
 @public(function_too=False)
@@ -108,10 +123,19 @@ def _conversion(name: str, kind: dtypes.dtype) -> None:
     public(convert, function_too=False)
 
 
-for _name, _kind in (("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16),
-                     ("int", dtypes.int32), ("long", dtypes.int64), ("short", dtypes.int16), ("char", dtypes.int8),
-                     ("byte", dtypes.uint8), ("bool", dtypes.bool_), ("cfloat", dtypes.complex64),
-                     ("cdouble", dtypes.complex128)):
+for _name, _kind in (
+    ("float", dtypes.float32),
+    ("double", dtypes.float64),
+    ("half", dtypes.float16),
+    ("int", dtypes.int32),
+    ("long", dtypes.int64),
+    ("short", dtypes.int16),
+    ("char", dtypes.int8),
+    ("byte", dtypes.uint8),
+    ("bool", dtypes.bool_),
+    ("cfloat", dtypes.complex64),
+    ("cdouble", dtypes.complex128),
+):
     _conversion(_name, _kind)
 
 
@@ -123,10 +147,16 @@ def contiguous(self: Any) -> Any:
 
 # --- writes -----------------------------------------------------------------------------------------------------------
 
-operator("copy(Tensor self, Tensor src)", lambda xp, self, src: xp.broadcast_to(src, self.shape).astype(self.dtype),
-         derivatives={"self": lambda g, F: F.zeros_like(g), "src": lambda g: g}, node="CopyBackwards", method=False,
-         samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(2, 3), make(3)), {}), ((make(), make()), {})],
-         public_name=False, doc="Return `src` in the shape and dtype of `self`.")
+operator(
+    "copy(Tensor self, Tensor src)",
+    lambda xp, self, src: xp.broadcast_to(src, self.shape).astype(self.dtype),
+    derivatives={"self": lambda g, F: F.zeros_like(g), "src": lambda g: g},
+    node="CopyBackwards",
+    method=False,
+    samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(2, 3), make(3)), {}), ((make(), make()), {})],
+    public_name=False,
+    doc="Return `src` in the shape and dtype of `self`.",
+)
 
 
 @public(function_too=False)
@@ -162,15 +192,33 @@ def _check_broadcast(target: Any, source: Any) -> None:
         )
 
 
-operator("fill(Tensor self, Scalar value)", lambda xp, self, value: xp.full_like(self, value),
-         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Return a tensor like `self` filled with a number.",
-         samples=lambda make: [((make(2, 3), 1.5), {}), ((make(), 2), {})])
-operator("fill.write(Tensor self, Scalar value)", lambda xp, self, value: xp.full_like(self, value), inplace=True,
-         node="FillBackward2", method=False,
-         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="The in-place form of fill().",
-         samples=lambda make: [((make(2, 3), 1.5), {}), ((make(), 2), {})])
-operator("zero(Tensor self)", lambda xp, self: xp.zeros_like(self), inplace=True, method=False, public_name=False,
-         derivatives={"self": lambda g, F: F.zeros_like(g)}, doc="Return zeros like `self`.", samples=unary())
+operator(
+    "fill(Tensor self, Scalar value)",
+    lambda xp, self, value: xp.full_like(self, value),
+    derivatives={"self": lambda g, F: F.zeros_like(g)},
+    doc="Return a tensor like `self` filled with a number.",
+    samples=lambda make: [((make(2, 3), 1.5), {}), ((make(), 2), {})],
+)
+operator(
+    "fill.write(Tensor self, Scalar value)",
+    lambda xp, self, value: xp.full_like(self, value),
+    inplace=True,
+    node="FillBackward2",
+    method=False,
+    derivatives={"self": lambda g, F: F.zeros_like(g)},
+    doc="The in-place form of fill().",
+    samples=lambda make: [((make(2, 3), 1.5), {}), ((make(), 2), {})],
+)
+operator(
+    "zero(Tensor self)",
+    lambda xp, self: xp.zeros_like(self),
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, F: F.zeros_like(g)},
+    doc="Return zeros like `self`.",
+    samples=unary(),
+)
 
 
 @public

@@ -108,7 +108,8 @@ def check_devices(op: Operator, bare: list[Any], positions: list[int]) -> Any:
         if array.ndim:
             places = " and ".join(str(device.device_of(a)) for a in (main, array))
             raise RuntimeError(
-                f"Expected all tensors to be on the same device, but {op.name}() found at least two devices, {places}!\n"
+                f"Expected all tensors to be on the same device, but {op.name}() found at least two devices, {places}!"
+                "\n"
                 "Move one of them with .to(device)."
             )
         bare[i] = device.to_device(array, device.device_of(main))
@@ -131,7 +132,7 @@ def promote(op: Operator, bare: list[Any], positions: list[int]) -> None:
 
 
 class OperatorForm:
-    """This module, as the functions behind ``+`` and the like see it: a foreign operand gets its turn first."""
+    """The module, as the functions behind ``+`` and the like see it: a foreign operand gets its turn first."""
 
     def __getattr__(self, name: str) -> Any:
         return globals()[name]
@@ -187,7 +188,7 @@ def return_type(op: Operator) -> Any:
     name = op.name.partition(".")[0]
     key = f"{name}:{','.join(op.outputs)}"
     if key not in _return_types:
-        _return_types[key] = namedtuple(name, op.outputs)  # noqa: PYI024 - made from the declaration
+        _return_types[key] = namedtuple(name, op.outputs)
     return _return_types[key]
 
 
@@ -534,7 +535,7 @@ def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
         return None
     node = make_node(op, operands, [operands[0]], aux)
     name = op.parameters[0].name
-    if getattr(node, "s_" + name, None) is operands[0]:
+    if node is not None and getattr(node, "s_" + name, None) is operands[0]:
         save_value(node, name, operands[0].clone())
     return node
 

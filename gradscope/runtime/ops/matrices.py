@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import BY_NUMPY
-from .arrays import conj
 from . import general
+from .arrays import conj
 from .registry import METHODS, OPERATORS, operator, public
 
 
@@ -20,7 +20,8 @@ def _need_same_dtype(
 ) -> None:
     if self.dtype != other.dtype:
         raise RuntimeError(
-            f"{message} {BY_NUMPY[self.dtype].name} != {BY_NUMPY[other.dtype].name}\nConvert one of them with .to(dtype)."
+            f"{message} {BY_NUMPY[self.dtype].name} != {BY_NUMPY[other.dtype].name}\n"
+            "Convert one of them with .to(dtype)."
         )
 
 
@@ -105,8 +106,8 @@ def _dot(xp: Any, self: Any, tensor: Any) -> Any:
     _need(self.ndim == 1 and tensor.ndim == 1, f"1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors")
     _need(
         self.shape == tensor.shape,
-        "inconsistent tensor size, expected tensor [%d] and src [%d] to have the same "
-        "number of elements" % (self.shape[0], tensor.shape[0]),
+        f"inconsistent tensor size, expected tensor [{self.shape[0]}] and src [{tensor.shape[0]}] to have the same "
+        "number of elements",
     )
     return xp.matmul(self, tensor)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from . import general
 from .arrays import conj
 from .codegen import operator_form
-from . import general
 from .registry import METHODS, OPERATORS, PUBLIC, operator, public
 from .samples import binary, integers, unary
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtype as dtypes
-from .arrays import conj
 from . import general
+from .arrays import conj
 from .registry import OPERATORS, operator, public
 from .shapes import axes_of, axis_of
 

@@ -25,14 +25,21 @@ def unary(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> Samples:
 
 
 def binary(
-    low: float = -2.0, high: float = 2.0, *, low2: float | None = None, high2: float | None = None, scalar: float | None = 1.5
+    low: float = -2.0,
+    high: float = 2.0,
+    *,
+    low2: float | None = None,
+    high2: float | None = None,
+    scalar: float | None = 1.5,
 ) -> Samples:
     """Two tensors, equal and broadcasting shapes, and a tensor with a number."""
 
     def samples(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         second = {"low": low if low2 is None else low2, "high": high if high2 is None else high2}
         pairs = [((3, 4), (3, 4)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (1, 2)), ((), ())]
-        found: list[tuple[tuple[Any, ...], dict[str, Any]]] = [((make(*a, low=low, high=high), make(*b, **second)), {}) for a, b in pairs]
+        found: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+            ((make(*a, low=low, high=high), make(*b, **second)), {}) for a, b in pairs
+        ]
         if scalar is not None:
             found.append(((make(2, 3, low=low, high=high), scalar), {}))
         return found

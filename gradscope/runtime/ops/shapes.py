@@ -421,7 +421,7 @@ def _as_strided_backward(
     g: Any, self_shape: Any, self_strides: Any, size: Any, stride: Any, offset: Any, F: Any
 ) -> Any:
     length = max(_extent(self_shape, self_strides), offset + _extent(size, stride))
-    flat = getattr(F, "scatter_strided")(g, length, stride, offset)
+    flat = F.scatter_strided(g, length, stride, offset)
     return F.as_strided_relative(flat, self_shape, self_strides, 0)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .reductions import count_of, spread
 from . import general
+from .reductions import count_of, spread
 from .registry import OPERATORS, operator, public
 from .shapes import axes_of
 

@@ -16,16 +16,15 @@ __all__ = ["TARGET", "render"]
 
 TARGET = Path(__file__).with_name("interface.pyi")
 
-_HEADER = '''\
+_HEADER = """\
 # Written by gradscope.runtime.ops.stubs from the operators' declarations: do not edit.
-# ruff: noqa
 import builtins
 from collections.abc import Sequence
 from typing import Any
 
 from ..tensor import Tensor
 
-'''
+"""
 
 _TYPES = {
     "Tensor": "Tensor",
@@ -35,8 +34,8 @@ _TYPES = {
     "Scalar?": "builtins.complex | None",
     "int": "builtins.int",
     "int?": "builtins.int | None",
-    "int[]": "Sequence[builtins.int] | int",
-    "int[]?": "Sequence[builtins.int] | int | None",
+    "int[]": "Sequence[builtins.int] | builtins.int",
+    "int[]?": "Sequence[builtins.int] | builtins.int | None",
     "float": "builtins.float",
     "float?": "builtins.float | None",
     "bool": "builtins.bool",

@@ -75,7 +75,9 @@ def test_hooks() -> None:
     module = nn.Sequential(nn.Linear(2, 3))
     module.register_state_dict_pre_hook(lambda m, prefix, keep: log.append("pre"))
     module[0].register_state_dict_post_hook(lambda m, state, prefix, meta: state.pop(prefix + "bias"))
-    module[0].register_load_state_dict_pre_hook(lambda m, state, prefix, *rest: state.setdefault(prefix + "bias", gs.ones(3)))
+    module[0].register_load_state_dict_pre_hook(
+        lambda m, state, prefix, *rest: state.setdefault(prefix + "bias", gs.ones(3))
+    )
     module.register_load_state_dict_post_hook(lambda m, keys: log.append(keys.missing_keys))
     with pytest.raises(RuntimeError, match="state_dict post-hook must return None"):
         module.state_dict()

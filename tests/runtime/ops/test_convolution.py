@@ -33,7 +33,15 @@ def normal(*shape: int) -> Any:
     ],
 )
 def test_conv2d(
-    torch: Any, shape: Any, outputs: int, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int, biased: bool
+    torch: Any,
+    shape: Any,
+    outputs: int,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    biased: bool,
 ) -> None:
     compare(
         torch,
@@ -120,7 +128,9 @@ def test_max_pool_takes_the_first_of_equals_and_every_nan() -> None:
         (2, 2, 0, False, True, 5),
     ],
 )
-def test_avg_pool2d(torch: Any, kernel: Any, stride: Any, padding: Any, ceil: bool, include: bool, divisor: Any) -> None:
+def test_avg_pool2d(
+    torch: Any, kernel: Any, stride: Any, padding: Any, ceil: bool, include: bool, divisor: Any
+) -> None:
     compare(
         torch,
         lambda lib, x: lib.nn.functional.avg_pool2d(x, kernel, stride, padding, ceil, include, divisor),

@@ -129,7 +129,9 @@ def test_products_with_a_summand(torch: Any) -> None:
 def test_linear(torch: Any) -> None:
     w, b = rng.normal(size=(5, 3)), rng.normal(size=5)
     for shape in ((4, 3), (2, 4, 3), (3,)):
-        compare(torch, lambda lib, x, w, b: lib.nn.functional.linear(x, w, b), rng.normal(size=shape), w, b, names=False)
+        compare(
+            torch, lambda lib, x, w, b: lib.nn.functional.linear(x, w, b), rng.normal(size=shape), w, b, names=False
+        )
     compare(torch, lambda lib, x, w: lib.nn.functional.linear(x, w), rng.normal(size=(4, 3)), w)
     same_complaint(torch, lambda lib: lib.nn.functional.linear(lib.zeros(2, 3), lib.zeros(2, 2)))
     same_complaint(torch, lambda lib: lib.nn.functional.linear(lib.zeros(2, 3), lib.zeros(2, 3, dtype=lib.float64)))

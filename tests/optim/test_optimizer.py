@@ -1,0 +1,323 @@
+"""What all optimizers share: groups, state, hooks, closures, versions, errors."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from gradscope.optim.optimizer import (
+    BLOCK,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+from tests.side_by_side import same_complaint
+
+
+def leaf(lib: Any = gs, *shape: int) -> Any:
+    return lib.ones(*(shape or (2,)), requires_grad=True)
+
+
+def with_gradient(*shape: int) -> Any:
+    parameter = leaf(gs, *shape)
+    parameter.grad = gs.ones(*parameter.shape)
+    return parameter
+
+
+# --- the same numbers as PyTorch --------------------------------------------------------------------------------------
+
+SETTINGS = [
+    ("SGD", {}),
+    ("SGD", {"momentum": 0.9}),
+    ("SGD", {"momentum": 0.9, "dampening": 0.1, "weight_decay": 0.1}),
+    ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
+    ("SGD", {"weight_decay": 0.1, "maximize": True}),
+    ("SGD", {"momentum": 0.9, "maximize": True, "weight_decay": 0.1}),
+    ("Adam", {}),
+    ("Adam", {"weight_decay": 0.1}),
+    ("Adam", {"amsgrad": True, "maximize": True, "weight_decay": 0.1}),
+    ("Adam", {"betas": (0.5, 0.6), "eps": 1e-3}),
+    ("Adam", {"decoupled_weight_decay": True, "weight_decay": 0.1}),
+    ("AdamW", {}),
+    ("AdamW", {"amsgrad": True, "weight_decay": 0.2}),
+]
+SHAPES = [(3, 4), (), (2 * BLOCK + 7,), (0, 3)]
+
+
+def train(lib: Any, name: str, settings: dict[str, Any], dtype: str) -> tuple[list[Any], list[int], list[str]]:
+    """Take five steps in two groups, through a state_dict in the middle."""
+    rng = numpy.random.default_rng(0)
+    parameters = [lib.tensor(rng.normal(size=s).astype(dtype), requires_grad=True) for s in SHAPES]
+
+    def make() -> Any:
+        groups = [{"params": parameters[:1]}, {"params": parameters[1:], "lr": 0.05}]
+        return getattr(lib.optim, name)(groups, lr=0.1, **settings)
+
+    optimizer = make()
+    for step in range(5):
+        optimizer.zero_grad()
+        for parameter in parameters:
+            parameter.grad = lib.tensor(rng.normal(size=tuple(parameter.shape)).astype(dtype))
+        if step == 3:
+            state = optimizer.state_dict()
+            optimizer = make()
+            optimizer.load_state_dict(state)
+        optimizer.step()
+    names = sorted(optimizer.state_dict()["state"].get(0, {}))
+    return [p.detach().numpy() for p in parameters], [p._version for p in parameters], names
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 2e-5)])
+def test_steps_are_those_of_pytorch(
+    torch: Any, name: str, settings: dict[str, Any], dtype: str, tolerance: float
+) -> None:
+    mine, versions, names = train(gs, name, settings, dtype)
+    theirs, other_versions, other_names = train(torch, name, settings, dtype)
+    for a, b in zip(mine, theirs, strict=True):
+        numpy.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+    assert versions == other_versions
+    assert names == other_names
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_memory_that_is_not_in_row_order_is_updated_alike(name: str) -> None:
+    size = 200
+    values = numpy.random.default_rng(0).normal(size=(size, size))
+    straight, turned = gs.tensor(values, requires_grad=True), gs.from_numpy(values.T.copy()).t().requires_grad_()
+    for parameter in (straight, turned):
+        optimizer = getattr(gs.optim, name)([parameter], lr=0.1, weight_decay=0.1)
+        for _ in range(3):
+            parameter.grad = gs.tensor(values[::-1].copy())
+            optimizer.step()
+    numpy.testing.assert_allclose(straight.detach().numpy(), turned.detach().numpy(), rtol=1e-12)
+
+
+def test_complex_parameters_are_pairs_of_real_ones() -> None:
+    for name in ("SGD", "Adam"):
+        z = gs.tensor([1 + 2j, 3 - 1j], requires_grad=True)
+        pairs = gs.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
+        z.grad, pairs.grad = gs.tensor([1 - 1j, 2j]), gs.tensor([[1.0, -1.0], [0.0, 2.0]])
+        for parameter in (z, pairs):
+            getattr(gs.optim, name)([parameter], lr=0.1).step()
+        assert z.detach().numpy().view("f4").tolist() == pairs.detach().numpy().reshape(-1).tolist()
+
+
+# --- writes -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_is_a_write_that_is_seen() -> None:
+    x = leaf()
+    y = (x * x).sum()
+    x.grad = gs.ones(2)
+    gs.optim.SGD([x], lr=0.1).step()
+    with pytest.raises(gs.SavedTensorModifiedError, match=r"is at version 1; expected version 0"):
+        y.backward()
+
+
+def test_parameters_without_gradients_stay() -> None:
+    x, y = with_gradient(2), leaf()
+    gs.optim.Adam([x, y]).step()
+    assert (x._version, y._version) == (1, 0)
+    assert y.tolist() == [1.0, 1.0]
+
+
+def test_the_gradient_is_left_as_it_is() -> None:
+    for name, settings in SETTINGS:
+        x = with_gradient(3)
+        optimizer = getattr(gs.optim, name)([x], lr=0.1, **settings)
+        optimizer.step()
+        optimizer.step()
+        assert x.grad.tolist() == [1.0, 1.0, 1.0], (name, settings)
+        assert x.grad._version == 0
+
+
+def test_zero_grad() -> None:
+    x = with_gradient(2)
+    optimizer = gs.optim.SGD([x], lr=1)
+    grad = x.grad
+    optimizer.zero_grad(set_to_none=False)
+    assert x.grad is grad
+    assert grad.tolist() == [0.0, 0.0]
+    optimizer.zero_grad()
+    assert x.grad is None
+
+
+def test_zeroed_gradients_have_no_history() -> None:
+    x = leaf()
+    (x * x * x).sum().backward(create_graph=True)
+    assert x.grad.requires_grad
+    gs.optim.SGD([x], lr=1).zero_grad(set_to_none=False)
+    assert not x.grad.requires_grad
+
+
+# --- closures and hooks -----------------------------------------------------------------------------------------------
+
+
+def test_the_closure_runs_with_recording_on() -> None:
+    x = leaf()
+    optimizer = gs.optim.SGD([x], lr=0.25)
+
+    def closure() -> gs.Tensor:
+        optimizer.zero_grad()
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+
+    with gs.no_grad():
+        loss = optimizer.step(closure)
+    assert loss.item() == 2.0
+    assert x.tolist() == [0.5, 0.5]
+
+
+def test_step_hooks_and_their_order() -> None:
+    log: list[str] = []
+    optimizer = gs.optim.SGD([with_gradient(1)], lr=1)
+    handles = [
+        optimizer.register_step_pre_hook(lambda o, args, kwargs: log.append("pre")),
+        optimizer.register_step_post_hook(lambda o, args, kwargs: log.append("post")),
+        register_optimizer_step_pre_hook(lambda o, args, kwargs: log.append("all pre")),
+        register_optimizer_step_post_hook(lambda o, args, kwargs: log.append("all post")),
+    ]
+    optimizer.step()
+    assert log == ["all pre", "pre", "post", "all post"]
+    for handle in handles:
+        handle.remove()
+    optimizer.step()
+    assert len(log) == 4
+
+
+def test_a_pre_hook_may_change_the_arguments() -> None:
+    optimizer = gs.optim.SGD([leaf()], lr=1)
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: (args, {"closure": lambda: 7}))
+    assert optimizer.step() == 7
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: 3)
+    with pytest.raises(RuntimeError, match="must return None or a tuple"):
+        optimizer.step()
+
+
+def test_an_optimizer_of_ones_own() -> None:
+    class Half(gs.optim.Optimizer):
+        def __init__(self, params: Any) -> None:
+            super().__init__(params, {})
+
+        def step(self, closure: Any = None) -> None:
+            with gs.no_grad():
+                for group in self.param_groups:
+                    for parameter in group["params"]:
+                        parameter.mul_(0.5)
+
+    x, log = leaf(), []
+    optimizer = Half([x])
+    optimizer.register_step_post_hook(lambda *args: log.append("post"))
+    optimizer.step()
+    assert x.tolist() == [0.5, 0.5]
+    assert log == ["post"]
+    with pytest.raises(NotImplementedError, match="does not define step"):
+        gs.optim.Optimizer([x], {}).step()
+
+
+# --- groups and state -------------------------------------------------------------------------------------------------
+
+
+def test_groups_have_settings_of_their_own() -> None:
+    x, y = with_gradient(1), with_gradient(1)
+    optimizer = gs.optim.SGD([{"params": x}], lr=0.5)
+    optimizer.add_param_group({"params": [("y", y)], "lr": 0.25})
+    optimizer.step()
+    assert (x.item(), y.item()) == (0.5, 0.75)
+    assert optimizer.param_groups[1]["param_names"] == ["y"]
+    optimizer.param_groups[0]["lr"] = gs.tensor(0.25)
+    optimizer.step()
+    assert x.item() == 0.25
+
+
+def test_state_is_made_at_the_first_step_and_goes_out_and_in() -> None:
+    x = with_gradient(2)
+    optimizer = gs.optim.Adam([x])
+    assert optimizer.state_dict()["state"] == {}
+    optimizer.step()
+    state = copy.deepcopy(optimizer.state_dict())
+    assert state["state"][0]["step"].item() == 1.0
+    assert state["param_groups"][0]["params"] == [0]
+    other = gs.optim.Adam([gs.ones(2, dtype=gs.float64, requires_grad=True)], lr=7)
+    other.load_state_dict(state)
+    (parameter,) = other.param_groups[0]["params"]
+    assert other.state[parameter]["exp_avg"].dtype is gs.float64
+    assert other.state[parameter]["step"].dtype is gs.float32
+    assert other.param_groups[0]["lr"] == 1e-3
+    other.state[parameter]["exp_avg"].zero_()
+    assert optimizer.state[x]["exp_avg"].tolist() != [0.0, 0.0]
+
+
+def test_an_optimizer_can_be_pickled() -> None:
+    x = with_gradient(2)
+    optimizer = gs.optim.SGD([x], lr=0.5, momentum=0.9)
+    optimizer.step()
+    other = pickle.loads(pickle.dumps(optimizer))
+    (parameter,) = other.param_groups[0]["params"]
+    parameter.grad = gs.ones(2)
+    optimizer.step()
+    other.step()
+    assert parameter.tolist() == x.tolist()
+
+
+def test_repr() -> None:
+    assert repr(gs.optim.SGD([leaf()], lr=1)).split("\n")[:3] == ["SGD (", "Parameter Group 0", "    dampening: 0"]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda lib: lib.optim.SGD([], lr=1),
+        lambda lib: lib.optim.SGD(leaf(lib), lr=1),
+        lambda lib: lib.optim.SGD([leaf(lib)], lr=-1),
+        lambda lib: lib.optim.SGD([leaf(lib)], lr=1, momentum=-1),
+        lambda lib: lib.optim.SGD([leaf(lib)], lr=1, weight_decay=-1),
+        lambda lib: lib.optim.SGD([leaf(lib) * 2], lr=1),
+        lambda lib: lib.optim.SGD([3], lr=1),
+        lambda lib: lib.optim.SGD([leaf(lib)], lr=1, nesterov=True),
+        lambda lib: lib.optim.SGD([{"params": {leaf(lib)}}], lr=1),
+        lambda lib: lib.optim.SGD([leaf(lib)], lr=1).add_param_group(3),
+        lambda lib: lib.optim.Adam([leaf(lib)], betas=(1.0, 0)),
+        lambda lib: lib.optim.Adam([leaf(lib)], betas=(0.5, -1)),
+        lambda lib: lib.optim.Adam([leaf(lib)], eps=-1),
+        lambda lib: (lambda p: lib.optim.SGD([{"params": [p]}, {"params": [p]}], lr=1))(leaf(lib)),
+        lambda lib: lib.optim.SGD([leaf(lib)], lr=1).load_state_dict(
+            lib.optim.SGD([leaf(lib), leaf(lib)], lr=1).state_dict()
+        ),
+        lambda lib: lib.optim.SGD([leaf(lib)], lr=1).load_state_dict({"state": {}, "param_groups": []}),
+    ],
+)
+def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
+    same_complaint(torch, wrong)
+
+
+def test_the_same_parameter_twice_warns() -> None:
+    x = leaf()
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        gs.optim.SGD([x, x], lr=1)
+
+
+# --- a whole training -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [lambda p: gs.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: gs.optim.Adam(p, lr=0.05)])
+def test_training_learns(make: Any) -> None:
+    gs.manual_seed(0)
+    x = gs.randn(64, 2)
+    labels = (x[:, 0] * x[:, 1] > 0).long()
+    model = gs.nn.Sequential(gs.nn.Linear(2, 16), gs.nn.ReLU(), gs.nn.Linear(16, 2))
+    criterion, optimizer = gs.nn.CrossEntropyLoss(), make(model.parameters())
+    for _ in range(150):
+        optimizer.zero_grad()
+        loss = criterion(model(x), labels)
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.15
