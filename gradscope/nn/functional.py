@@ -11,18 +11,16 @@ from typing import Any
 from ..runtime.ops import losses as _losses
 from ..runtime.ops.catalogue import PUBLIC
 from ..runtime.ops.convolution import (
-    avg_pool,
     conv1d,
     conv2d,
     conv3d,
     conv_transpose1d,
     conv_transpose2d,
-    max_pool,
-    max_pool_indices,
 )
 from ..runtime.ops.losses import check_same_size, cross_entropy, nll_loss, reduction_code, warn_broadcast
 from ..runtime.ops.matrices import linear
 from ..runtime.ops.normalization import batch_norm, dropout, embedding, feature_dropout, layer_norm
+from ..runtime.ops.pooling import avg_pool, max_pool, max_pool_indices
 from ..runtime.ops.registry import METHODS, OPERATORS
 from ..runtime.tensor import Tensor
 

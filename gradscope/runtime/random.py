@@ -6,7 +6,7 @@ run, but not PyTorch's.
 
 from __future__ import annotations
 
-import secrets
+import os
 from typing import Any
 
 import numpy
@@ -70,8 +70,12 @@ class Generator:
         """The array module's own generator."""
         if self._source is None:
             # An unseeded generator takes its seed from the system, when it is first used.
-            self.manual_seed(secrets.randbits(63) if self._seed is None else self._seed)
+            self.manual_seed(_system_seed() if self._seed is None else self._seed)
         return self._source
+
+    def draw(self, distribution: str, *args: Any, **kwargs: Any) -> Any:
+        """Return a bare array of numbers of a distribution, by the name and arguments of the module's generator."""
+        return self.module.asarray(getattr(self.source, distribution)(*args, **kwargs))
 
     @property
     def module(self) -> Any:
@@ -95,7 +99,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start again from a seed the system chooses; return it."""
-        self.manual_seed(secrets.randbits(63))
+        self.manual_seed(_system_seed())
         return self.initial_seed()
 
     def initial_seed(self) -> int:
@@ -146,6 +150,10 @@ class Generator:
         return f"<gradscope.Generator on {self.device}>"
 
 
+def _system_seed() -> int:
+    return int.from_bytes(os.urandom(8), "little") >> 1
+
+
 def _split_word(value: int) -> tuple[int, int]:
     return value & _WORD, value >> 64
 
@@ -188,7 +196,7 @@ def manual_seed(seed: int) -> Generator:
 
 def seed() -> int:
     """Seed the default generators from the system; return the seed."""
-    chosen = secrets.randbits(63)
+    chosen = _system_seed()
     manual_seed(chosen)
     return chosen
 
@@ -213,13 +221,12 @@ def set_rng_state(new_state: Tensor) -> None:
 
 def _draw(generator: Generator, distribution: str, shape: Any, kind: numpy.dtype) -> Any:
     """Return numbers of "random" (uniform in [0, 1)) or "standard_normal", in dtype `kind`."""
-    draw = getattr(generator.source, distribution)
     if kind.kind == "c":
         scale = 0.5**0.5 if distribution == "standard_normal" else 1.0
-        parts = [draw(shape) * scale for _ in range(2)]
+        parts = [generator.draw(distribution, shape) * scale for _ in range(2)]
         return (parts[0] + 1j * parts[1]).astype(kind)
     own = kind if kind.itemsize >= 4 else numpy.dtype(numpy.float32)
-    return generator.module.asarray(draw(shape, dtype=own)).astype(kind, copy=False)
+    return generator.draw(distribution, shape, dtype=own).astype(kind, copy=False)
 
 
 def _floating(name: str, kind: numpy.dtype) -> numpy.dtype:
@@ -292,8 +299,7 @@ def randint(
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = dtypes.int64.numpy if dtype is None else numpy_dtype(dtype)
     source = generator_for(device if device is not None or generator is None else generator.device, generator)
-    drawn = source.source.integers(low, high, size=shape_of((size,)))
-    return finish(source.module.asarray(drawn).astype(kind), requires_grad)
+    return finish(source.draw("integers", low, high, size=shape_of((size,))).astype(kind), requires_grad)
 
 
 def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
@@ -315,7 +321,7 @@ def randperm(
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]\nrandperm() takes n >= 0.")
     source = generator_for(device if device is not None or generator is None else generator.device, generator)
     kind = dtypes.int64.numpy if dtype is None else numpy_dtype(dtype)
-    order = source.module.argsort(source.source.random(n))
+    order = source.module.argsort(source.draw("random", n))
     return finish(order.astype(kind), requires_grad)
 
 
@@ -348,13 +354,13 @@ def multinomial(
     rows = weights.astype(xp.float64)
     if replacement:
         cumulated = xp.cumsum(rows, axis=-1)
-        draws = source.source.random((*rows.shape[:-1], num_samples)) * cumulated[..., -1:]
+        draws = source.draw("random", (*rows.shape[:-1], num_samples)) * cumulated[..., -1:]
         chosen = xp.sum(cumulated[..., None, :] <= draws[..., None], axis=-1)
         last = (rows > 0) * xp.arange(rows.shape[-1])
         chosen = xp.minimum(chosen, last.max(axis=-1, keepdims=True))
     else:
         # The largest of u ** (1 / weight), see Efraimidis and Spirakis, "Weighted random sampling", 2006.
-        keys = xp.log(1 - source.source.random(rows.shape)) / xp.where(rows > 0, rows, 1)
+        keys = xp.log(1 - source.draw("random", rows.shape)) / xp.where(rows > 0, rows, 1)
         keys = xp.where(rows > 0, keys, -xp.inf)
         chosen = xp.argsort(-keys, axis=-1)[..., :num_samples]
     return Tensor._wrap(chosen.astype(xp.int64))
@@ -391,7 +397,7 @@ def _normal(xp: Any, self: Any, mean: float, std: float, generator: Any) -> Any:
 def _bernoulli_fill(xp: Any, self: Any, p: float, generator: Any) -> Any:
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    return (_source(self, generator).source.random(self.shape) < p).astype(self.dtype)
+    return (_source(self, generator).draw("random", self.shape) < p).astype(self.dtype)
 
 
 def _exponential(xp: Any, self: Any, lambd: float, generator: Any) -> Any:
@@ -412,7 +418,7 @@ def _integers(xp: Any, self: Any, low: Any, high: Any, generator: Any) -> Any:
         )
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    return xp.asarray(_source(self, generator).source.integers(low, high, size=self.shape)).astype(self.dtype)
+    return _source(self, generator).draw("integers", low, high, size=self.shape).astype(self.dtype)
 
 
 # What fills a tensor is differentiable in name: the gradient of what it overwrites is 0.
@@ -444,7 +450,7 @@ def _bernoulli(xp: Any, self: Any, generator: Any = None) -> Any:
     _floating("bernoulli_tensor_cpu_p_", self.dtype)
     if type(self) is devices.ndarray and self.size and not (self.min() >= 0 and self.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.\nProbabilities are in [0, 1].")
-    return (_source(self, generator).source.random(self.shape) < self).astype(self.dtype)
+    return (_source(self, generator).draw("random", self.shape) < self).astype(self.dtype)
 
 
 operator(
@@ -457,7 +463,7 @@ operator(
 
 def _poisson(xp: Any, self: Any, generator: Any = None) -> Any:
     _floating("poisson_cpu", self.dtype)
-    return xp.asarray(_source(self, generator).source.poisson(self)).astype(self.dtype)
+    return _source(self, generator).draw("poisson", self).astype(self.dtype)
 
 
 operator(

@@ -73,7 +73,7 @@ def train(lib: Any, name: str, settings: dict[str, Any], dtype: str) -> tuple[li
 
 @pytest.mark.torch
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 2e-5)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 1e-3)])
 def test_steps_are_those_of_pytorch(
     torch: Any, name: str, settings: dict[str, Any], dtype: str, tolerance: float
 ) -> None:
@@ -150,7 +150,7 @@ def test_zero_grad() -> None:
 
 def test_zeroed_gradients_have_no_history() -> None:
     x = leaf()
-    (x * x * x).sum().backward(create_graph=True)
+    (x.grad,) = gs.autograd.grad((x * x * x).sum(), x, create_graph=True)
     assert x.grad.requires_grad
     gs.optim.SGD([x], lr=1).zero_grad(set_to_none=False)
     assert not x.grad.requires_grad

@@ -54,6 +54,7 @@ class GradscopeApp(PanesApp):
 
     def __init__(self, session: Session, script: str = "") -> None:
         super().__init__(session, script)
+        self.left = False
         self._short = True
         self._ahead: deque[tuple[Callable[[], None], bool]] = deque()
 
@@ -253,7 +254,9 @@ class GradscopeApp(PanesApp):
         """End the program, wait a little for it, and leave."""
         if leave:
             self.session.abort()
+            self.notify("ending the script …", timeout=LEAVE, markup=False)
             await on_thread(lambda: self.session.wait(LEAVE))
+            self.left = True
             self.exit(0)
 
 
@@ -285,7 +288,7 @@ def run_app(debugger: Debugger) -> int:
         try:
             app.run()
         finally:
-            if not is_over(debugger.state):
+            if not (app.left or is_over(debugger.state)):
                 debugger.abort()
                 debugger.wait(LEAVE)
     for line in late:

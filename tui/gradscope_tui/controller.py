@@ -9,6 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from textual.app import App
+from textual.worker import Worker
 
 from gradscope_tui.messages import SessionChanged
 from gradscope_tui.session import Session, is_paused
@@ -62,6 +63,7 @@ class SessionApp(App[int]):
         self._records: tuple[NodeRecord, ...] = ()
         self._marks: tuple[object, frozenset[int]] = (None, frozenset())
         self._stop: object = None
+        self._shown_task = 0
         self._printed: deque[tuple[str, str]] = deque()
         self._told = threading.Event()
         self._stale = threading.Event()
@@ -114,6 +116,7 @@ class SessionApp(App[int]):
         """Follow a session that is running."""
         if self.session.state == "running":
             self.refresh_session()
+            self.look()
 
     def refresh_session(self) -> None:
         """Read the session and show what it says; at a new stop the cursor goes to the node."""
@@ -136,19 +139,23 @@ class SessionApp(App[int]):
             alarm=alarm,
         )
         rail = self.query_one(NodeRail)
-        rail.show(nodes, task, current, marks)
+        paused = is_paused(state)
+        if paused:
+            self._shown_task = task
+        rail.show(nodes, self._shown_task, current if paused else -1, marks)
+        rail.set_heading(about="" if self._shown_task == task else f"of backward {self._shown_task}, the last stop")
         self.query_one(StatusBar).show(status, marks, frozenset(n.index for n in nodes if n.state == "failed"))
         self.query_one(BreakpointPane).show(points)
-        off = set() if is_paused(state) else set(NEEDS_PAUSE)
+        off = set() if paused else set(NEEDS_PAUSE)
         self.query_one(KeyBar).show(frozenset(off if state == "running" else off | {"pause"}))
         stop = (state, task, current, reason)
         if state != "running" and stop != self._stop:
             self._stop = stop
-            if here is not None and is_paused(state):
+            if here is not None and paused:
                 rail.cursor = current
             if alarm and reason is not None:
                 self.query_one(LogPane).write([(reason.text, "bad")])
-            self.stopped(is_paused(state) and reason is not None and reason.kind in EXPECTED)
+            self.stopped(paused and reason is not None and reason.kind in EXPECTED)
         if state != "running":
             self.look()
 
@@ -168,11 +175,11 @@ class SessionApp(App[int]):
 
     def look(self) -> None:
         """Show the node under the cursor in the inspector and the source pane."""
-        index = self.query_one(NodeRail).cursor
-        self.run_worker(lambda: self._look(index), group="look", exclusive=True)
+        self._looking: Worker[None] = self.run_worker(self._look, group="look", exclusive=True)
 
-    async def _look(self, index: int) -> None:
-        """Show what is known about a node, and ask the program for the rest."""
+    async def _look(self) -> None:
+        """Show what is known about the node, and ask the program for the rest."""
+        index = self.query_one(NodeRail).cursor
         if not 0 <= index < len(self._records):
             self.query_one(Inspector).show(None, {})
             self.query_one(SourcePane).show(None)

@@ -151,11 +151,11 @@ class Callee:
         try:
             return self._call_with_hooks(given, called)
         except Exception:
-            self._call_remaining(*given, called)
+            self._call_remaining(given[0], given[1], called)
             raise
 
     def _call_with_hooks(self, given: list[Any], called: set[int]) -> Any:
-        given[:] = args, kwargs = self._run_forward_pre_hooks(*given)
+        given[:] = args, kwargs = self._run_forward_pre_hooks(given[0], given[1])
         if state.special and events.wanted(events.ModuleForwardPre):
             events.emit(events.ModuleForwardPre(self, args))
         full, non_full, pre = self._collect_backward_hooks()

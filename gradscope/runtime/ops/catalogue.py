@@ -18,6 +18,7 @@ from . import (
     normalization,
     order,
     pointwise,
+    pooling,
     rearrangements,
     reductions,
     selection,
@@ -48,6 +49,7 @@ FAMILIES = (
     activations,
     losses,
     convolution,
+    pooling,
     normalization,
 )
 

@@ -59,14 +59,16 @@ def _check_nll(self: Any, target: Any, weight: Any) -> None:
         )
 
 
+_UNSIGNED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
+
+
 def _classes(xp: Any, classes: int, target: Any, ignore_index: int) -> tuple[Any, Any]:
     """Return (class indices that are safe to use, mask of those that count or None if all do)."""
     if type(target) is device.ndarray:
-        # On the host a look at the extremes tells whether all are classes; on a GPU it would wait for the device.
-        if not target.size:
-            return target, None
-        low, high = int(target.min()), int(target.max())
-        if low >= 0 and high < classes and not low <= ignore_index <= high:
+        # On the host a look at the largest tells whether all are classes (a negative number is a large one without
+        # its sign); on a GPU it would wait for the device.
+        unsigned = target.view(_UNSIGNED[target.dtype.itemsize])
+        if not target.size or (xp.maximum.reduce(unsigned, axis=None) < classes and not 0 <= ignore_index < classes):
             return target, None
         wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
         if wrong.any():
@@ -119,6 +121,8 @@ def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_in
     total = xp.add.reduce(losses, axis=None)
     if reduction == SUM:
         return total
+    if weights is None and safe.size:
+        return total / self.dtype.type(safe.size)
     return _quotient(xp, total, _total_weight(xp, safe, weights, self.dtype))
 
 

@@ -250,9 +250,9 @@ def dropout_mask(input: Any, p: float, shape: Any) -> Any:
     from ..random import generator_for
 
     array = input._array
-    source = generator_for(device.device_of(array)).source
+    xp = device.array_module(array)
     keep = 1.0 - p
-    drawn = source.random(shape, dtype="float32") < keep
+    drawn = generator_for(device.device_of(array)).draw("random", shape, dtype=xp.float32) < keep
     mask = drawn.astype(array.dtype)
     if keep:
         mask *= 1.0 / keep

@@ -220,7 +220,7 @@ def test_module_list_and_dict() -> None:
     modules.extend([nn.Sigmoid()]).insert(0, nn.GELU())
     assert [type(m).__name__ for m in modules] == ["GELU", "ReLU", "Tanh", "Sigmoid"]
     assert isinstance(modules[1:], nn.ModuleList)
-    assert len(modules + [nn.ReLU()]) == 5
+    assert len(modules + nn.ModuleList([nn.ReLU()])) == 5
     with pytest.raises(NotImplementedError):
         modules(gs.ones(1))
     table = nn.ModuleDict({"a": nn.ReLU()})

@@ -48,7 +48,7 @@ def test_clip_grad_norm_of_one_tensor_and_of_none() -> None:
 def test_a_norm_that_is_not_finite() -> None:
     (parameter, *_) = parameters(gs)
     parameter.grad = gs.tensor([math.nan, 1.0], dtype=gs.float64)
-    with pytest.raises(RuntimeError, match="The total norm of order 2.0"):
+    with pytest.raises(RuntimeError, match=r"The total norm of order 2\.0"):
         utils.clip_grad_norm_(parameter, 1.0, error_if_nonfinite=True)
 
 

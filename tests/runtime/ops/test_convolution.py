@@ -1,4 +1,4 @@
-"""Convolution and pooling beside PyTorch's, to the second derivative."""
+"""Convolution beside PyTorch's, to the second derivative."""
 
 from __future__ import annotations
 
@@ -87,65 +87,6 @@ def test_large_batches_go_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution, "BLOCK", 2 * 18 * 36)
     for a, b in zip(whole, run(), strict=True):
         numpy.testing.assert_allclose(a, b, rtol=1e-12)
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize(
-    ("kernel", "stride", "padding", "dilation", "ceil"),
-    [
-        (2, None, 0, 1, False),
-        (3, 2, 1, 1, True),
-        ((2, 3), (1, 2), (1, 0), (2, 1), False),
-        (3, 1, 1, 1, False),
-        (2, 3, 0, 1, True),
-    ],
-)
-def test_max_pool2d(torch: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> None:
-    x = normal(2, 3, 7, 6)
-    compare(torch, lambda lib, x: lib.nn.functional.max_pool2d(x, kernel, stride, padding, dilation, ceil), x)
-    _, mine = gs.nn.functional.max_pool2d(gs.tensor(x), kernel, stride, padding, dilation, ceil, True)
-    _, theirs = torch.nn.functional.max_pool2d(
-        torch.tensor(x), kernel, stride, padding, dilation, ceil, return_indices=True
-    )
-    assert mine.tolist() == theirs.tolist()
-
-
-def test_max_pool_takes_the_first_of_equals_and_every_nan() -> None:
-    x = gs.tensor([[[[1.0, 1.0], [1.0, 1.0]]]], requires_grad=True)
-    gs.nn.functional.max_pool2d(x, 2).sum().backward()
-    assert x.grad.tolist() == [[[[1.0, 0.0], [0.0, 0.0]]]]
-    y = gs.nn.functional.max_pool2d(gs.tensor([[[[float("nan"), 5.0], [1.0, 2.0]]]]), 2)
-    assert y.isnan().item()
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize(
-    ("kernel", "stride", "padding", "ceil", "include", "divisor"),
-    [
-        (2, None, 0, False, True, None),
-        (3, 2, 1, True, True, None),
-        ((2, 3), (1, 2), (1, 0), True, False, None),
-        (2, 2, 0, False, True, 5),
-    ],
-)
-def test_avg_pool2d(
-    torch: Any, kernel: Any, stride: Any, padding: Any, ceil: bool, include: bool, divisor: Any
-) -> None:
-    compare(
-        torch,
-        lambda lib, x: lib.nn.functional.avg_pool2d(x, kernel, stride, padding, ceil, include, divisor),
-        normal(2, 3, 7, 6),
-    )
-
-
-@pytest.mark.torch
-def test_other_pooling(torch: Any) -> None:
-    for size in (1, (2, 3), (None, 4)):
-        compare(torch, lambda lib, x: lib.nn.functional.adaptive_avg_pool2d(x, size), normal(2, 3, 7, 6), names=False)  # noqa: B023
-    compare(torch, lambda lib, x: lib.nn.functional.avg_pool1d(x, 3, 2), normal(2, 3, 7), names=False)
-    for pool in ("max_pool2d", "avg_pool2d"):
-        compare(torch, lambda lib, x: getattr(lib.nn.functional, pool)(x, 2), normal(0, 3, 4, 4))  # noqa: B023
-    compare(torch, lambda lib, x: lib.nn.functional.max_pool1d(x, 3, 2), normal(2, 3, 7), names=False)
 
 
 @pytest.mark.torch

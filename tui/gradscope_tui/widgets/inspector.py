@@ -109,6 +109,9 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str], tall
     if node.location is not None:
         place = f"{basename(node.location.filename)}:{node.location.lineno}"
         lines.append(Text.assemble(("made at ", ink("dim")), place, (f" in {node.location.function}", ink("dim"))))
+    for saved in node.saved:
+        if saved.state == "modified":
+            lines.append(Text(f"‼ {saved.name} was written after it had been saved for this node", ink("bad")))
     lines += _gradients("Gradients in", node.grad_outputs, width, ink, tall, {}, "known once the node is about to run")
     targets = {
         slot: "nothing" if edge.target_key is None else names.get(edge.target_key, "a node outside this backward")

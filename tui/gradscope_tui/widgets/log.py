@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
 from gradscope_tui.widgets.pane import LinePane
@@ -25,7 +25,8 @@ class LogPane(LinePane, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._lines: list[tuple[str, str]] = []
-        self._widest = 0
+        self._rows: list[tuple[str, str]] = []
+        self._wrapped_for = 0
 
     def write(self, lines: Iterable[tuple[str, str]]) -> None:
         """Add lines at the end.
@@ -38,28 +39,36 @@ class LogPane(LinePane, inherit_bindings=False):
         for line, ink in lines:
             shown = "".join(c if c.isprintable() else "�" for c in line.rstrip("\r").expandtabs(self.TAB))
             self._lines.append((shown, ink))
-            self._widest = max(self._widest, cell_len(shown))
+            self._rows += self._wrap(shown, ink)
         if len(self._lines) > self.KEPT:
             del self._lines[: len(self._lines) - self.KEPT * 9 // 10]
+            self._wrapped_for = 0
         self.set_heading(count=len(self._lines))
         self.content_changed()
 
+    def _wrap(self, line: str, ink: str) -> list[tuple[str, str]]:
+        """Cut a line into rows that can be seen whole."""
+        width = self._wrapped_for
+        if width < 1 or cell_len(line) <= width:
+            return [(line, ink)]
+        return [(row, ink) for row in chop_cells(line, width)]
+
     def content_changed(self) -> None:
-        """Measure again; the end stays in view when the pane is given another height."""
+        """Measure again, and cut again if the width is another one; whoever looked at the end still does."""
         at_end = self.scroll_offset.y >= self.max_scroll_y
+        width = self.scrollable_content_region.width
+        if width != self._wrapped_for:
+            self._wrapped_for = width
+            self._rows = [row for line, ink in self._lines for row in self._wrap(line, ink)]
         super().content_changed()
         if at_end:
             self.scroll_end(animate=False, force=True, immediate=True, x_axis=False)
 
     def line_count(self) -> int:
-        """Return the number of lines so far."""
-        return len(self._lines)
-
-    def line_width(self) -> int:
-        """Return the width of the widest line so far."""
-        return self._widest
+        """Return the number of rows so far."""
+        return len(self._rows)
 
     def line(self, row: int, width: int) -> Text:
-        """Return one line."""
-        text, ink = self._lines[row]
+        """Return one row."""
+        text, ink = self._rows[row]
         return Text(text, self.ink(ink))

@@ -90,7 +90,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
         node = self._records[row]
         glyph, word, ink = NODE_STATES[str(node.state)]
         wide = width >= _WIDE
-        lanes = min(self._lanes, MAX_LANES, max(2, (width - (34 if wide else 28)) // 2))
+        lanes = min(self._lanes, MAX_LANES, max(3, (width - (40 if wide else 24)) // 2))
         dim = self.ink("" if row == self.cursor else "dim")
         text = Text(no_wrap=True, end="")
         text.append("▶" if row == self._current else "›" if row == self.cursor else " ", self.ink("now"))
@@ -106,7 +106,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
             beyond = self._layout[row].hidden + (self._layout[row].below >> lanes).bit_count()
             text.append(f"{f'+{beyond}' if beyond else '':<{len(str(self._lanes)) + 2}}", dim)
         strong = self.ink("now") if node.state == "current" else self.ink("strong")
-        label = node.parameter or node.module or _place(node)
+        label = node.parameter or node.module or _place(node, wide)
         name = node.name if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
         room = max(4, width - text.cell_len)
         if label:
@@ -123,6 +123,8 @@ class NodeRail(CursorPane, inherit_bindings=False):
         self.post_message(self.Selected(now))
 
 
-def _place(node: NodeRecord) -> str:
-    """Return the file and line of the user code that made a node."""
-    return f"{basename(node.location.filename)}:{node.location.lineno}" if node.location else ""
+def _place(node: NodeRecord, wide: bool) -> str:
+    """Return the line of the user code that made a node."""
+    if node.location is None:
+        return ""
+    return f"{basename(node.location.filename)}:{node.location.lineno}" if wide else f"line {node.location.lineno}"

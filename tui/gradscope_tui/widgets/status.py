@@ -118,9 +118,8 @@ class StatusBar(Widget):
         glyph, words, ink = SESSION_STATES[status.state]
         paused = status.state.startswith("paused")
         text = Text.assemble(" ", (f"{glyph} {words if width >= 40 else words.split()[0]}", self._ink(ink)))
-        if (paused or status.state == "running") and status.total:
-            text.append(f" #{status.node}/{status.total}", self._ink("strong"))
         if paused:
+            text.append(f" #{status.node}/{status.total}", self._ink("strong"))
             text.append(f" {status.what}")
         right = Text(f" ●{status.breakpoints} " if status.breakpoints else " ", self._ink("bad"))
         if status.task and width >= 40:
@@ -145,7 +144,7 @@ class StatusBar(Widget):
     def _timeline(self, cells: int) -> Text:
         """Return the track: what has run, where it stands, what is still to run, breakpoints and failures."""
         status = self._status
-        if not status.total or cells < 4:
+        if not status.total or cells < 4 or status.state == "running":
             return Text.assemble(("┄" * cells, self._ink("dim")))
         over = status.state == "finished"
         here = cells if over else self._cell(status.node, cells)

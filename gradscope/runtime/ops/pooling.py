@@ -1,0 +1,351 @@
+"""Pooling over any number of spatial dimensions: the largest element, or the mean, of each window."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .convolution import Ints, as_batch, kernel_places, pad_array, several, times
+from .registry import OPERATORS, operator
+
+
+def pool_size(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Ints:
+    """Return the output's spatial shape.
+
+    Raises
+    ------
+    RuntimeError
+        If it would be empty.
+    """
+    sizes = []
+    for n, k, s, p, d in zip(spatial, kernel, stride, padding, dilation, strict=True):
+        room = n + 2 * p - d * (k - 1) - 1
+        size = (-(-room // s) if ceil_mode else room // s) + 1
+        # A window must start inside the input or the padding before it.
+        if ceil_mode and (size - 1) * s >= n + p:
+            size -= 1
+        sizes.append(size)
+    if any(size < 1 for size in sizes):
+        raise RuntimeError(
+            f"Given input size: ({times(spatial)}). Calculated output size: ({times(tuple(sizes))}). Output size is "
+            "too small"
+        )
+    return tuple(sizes)
+
+
+def _check_pool(kernel: Ints, padding: Ints) -> None:
+    if any(2 * p > k for k, p in zip(kernel, padding, strict=True)):
+        raise RuntimeError(
+            f"pad should be at most half of effective kernel size, but got pad={padding[0]}, kernel_size={kernel[0]} "
+            "and dilation=1"
+        )
+
+
+def _after(spatial: Ints, kernel: Ints, out: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
+    """Return how much padding the last windows need."""
+    return tuple(
+        max((o - 1) * s + d * (k - 1) + 1 - n - p, 0)
+        for n, k, o, s, p, d in zip(spatial, kernel, out, stride, padding, dilation, strict=True)
+    )
+
+
+def _max_pool(
+    xp: Any, self: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> tuple[Any, Any]:
+    _check_pool(kernel, padding)
+    lead = self.ndim - len(kernel)
+    spatial = self.shape[lead:]
+    out = pool_size(spatial, kernel, stride, padding, dilation, ceil_mode)
+    lowest = -math.inf if self.dtype.kind == "f" else xp.iinfo(self.dtype).min
+    padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, dilation), lowest)
+    best: Any = None
+    index: Any = None
+    for position, slices in kernel_places(kernel, out, stride, dilation):
+        candidate = padded[(Ellipsis, *slices)]
+        where = _flat_index(xp, position, spatial, out, stride, padding, dilation)
+        if best is None:
+            best, index = candidate.copy(), xp.zeros(candidate.shape, dtype=xp.int64) + where
+            continue
+        better = candidate > best
+        if self.dtype.kind == "f":
+            better |= candidate != candidate
+        best = xp.where(better, candidate, best)
+        index = xp.where(better, where, index)
+    return best, index
+
+
+def _flat_index(xp: Any, position: Ints, spatial: Ints, out: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
+    """Return the place in the flat input of one kernel position, for every output; inside even where padded."""
+    index: Any = 0
+    for axis, (k, n, o, s, p, d) in enumerate(zip(position, spatial, out, stride, padding, dilation, strict=True)):
+        line = xp.minimum(xp.maximum(xp.arange(o) * s - p + k * d, 0), n - 1)
+        index = index * n + line.reshape(-1, *(1,) * (len(out) - 1 - axis))
+    return index
+
+
+def _max_unpool(xp: Any, self: Any, indices: Any, input_size: Ints, overlap: bool) -> Any:
+    lead = self.shape[: self.ndim - len(input_size)]
+    rows, size = math.prod(lead), math.prod(input_size)
+    result = xp.zeros((rows * size,), dtype=self.dtype)
+    count = math.prod(indices.shape[len(lead) :])
+    at = (indices.reshape(rows, count) + xp.arange(rows).reshape(rows, 1) * size).reshape(-1)
+    if overlap:
+        xp.add.at(result, at, self.reshape(-1))
+    else:
+        result[at] = self.reshape(-1)
+    return result.reshape(*lead, *input_size)
+
+
+def _max_gather(xp: Any, self: Any, indices: Any, spatial: int) -> Any:
+    lead = self.shape[: self.ndim - spatial]
+    rows = math.prod(lead)
+    size = math.prod(self.shape[self.ndim - spatial :])
+    count = math.prod(indices.shape[len(lead) :])
+    at = indices.reshape(rows, count) + xp.arange(rows).reshape(rows, 1) * size
+    return self.reshape(-1)[at].reshape(indices.shape)
+
+
+def _overlap(kernel: Ints, stride: Ints, dilation: Ints) -> bool:
+    return any(d * (k - 1) + 1 > s for k, s, d in zip(kernel, stride, dilation, strict=True))
+
+
+def _distinct(make: Any) -> Any:
+    from ..creation import arange
+
+    # No two elements are equal, so that the maximum does not change under small differences.
+    x = make(1, 2, 4, 6)
+    order = (arange(48) * 29 % 48).reshape(1, 2, 4, 6)
+    return (x.detach() * 0.01 + order).requires_grad_(x.requires_grad)
+
+
+for _spatial, _node in (
+    (1, "MaxPool1DBackward0"),
+    (2, "MaxPool2DWithIndicesBackward0"),
+    (3, "MaxPool3DWithIndicesBackward0"),
+):
+    operator(
+        f"max_pool{_spatial}d.values(Tensor self, int[] kernel, int[] stride, int[] padding, int[] dilation, "
+        "bool ceil_mode)",
+        _max_pool,
+        aux=("indices",),
+        node=_node,
+        method=False,
+        derivatives={
+            "self": lambda g, self, indices, kernel, stride, dilation, F: F.max_unpool(
+                g, indices, self.shape[len(self.shape) - len(kernel) :], _overlap(kernel, stride, dilation)
+            ),
+        },
+        doc="Return the largest element of each window.",
+        samples=None
+        if _spatial != 2
+        else lambda make: [
+            ((_distinct(make), (2, 2), (2, 2), (0, 0), (1, 1), False), {}),
+            ((_distinct(make), (3, 2), (1, 2), (1, 0), (1, 1), True), {}),
+        ],
+        supports="f",
+    )
+operator(
+    "max_unpool(Tensor self, Tensor indices, int[] input_size, bool overlap)",
+    _max_unpool,
+    method=False,
+    public_name=False,
+    node="MaxPoolWithIndicesBackwardBackward0",
+    derivatives={"self": lambda g, indices, input_size, F: F.max_gather(g, indices, len(input_size))},
+    doc="The adjoint of max pooling: each gradient goes where the largest element was.",
+)
+operator(
+    "max_gather(Tensor self, Tensor indices, int spatial)",
+    _max_gather,
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, self_shape, indices, spatial, F: F.max_unpool(
+            g, indices, self_shape[len(self_shape) - spatial :], True
+        ),
+    },
+    doc="Return the elements at the indices of max pooling.",
+)
+
+
+def _divisors(
+    xp: Any,
+    spatial: Ints,
+    kernel: Ints,
+    out: Ints,
+    stride: Ints,
+    padding: Ints,
+    include_pad: bool,
+    override: int | None,
+) -> Any:
+    if override is not None:
+        return override
+    count: Any = 1
+    for axis, (n, k, o, s, p) in enumerate(zip(spatial, kernel, out, stride, padding, strict=True)):
+        start = xp.arange(o) * s - p
+        end = xp.minimum(start + k, n + p)
+        if not include_pad:
+            start, end = xp.maximum(start, 0), xp.minimum(end, n)
+        count = count * (end - start).reshape(-1, *(1,) * (len(out) - 1 - axis))
+    return count
+
+
+def _avg_pool(
+    xp: Any,
+    self: Any,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    _check_pool(kernel, padding)
+    one = (1,) * len(kernel)
+    spatial = self.shape[self.ndim - len(kernel) :]
+    out = pool_size(spatial, kernel, stride, padding, one, ceil_mode)
+    padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, one))
+    total: Any = None
+    for _, slices in kernel_places(kernel, out, stride, one):
+        part = padded[(Ellipsis, *slices)]
+        total = part.copy() if total is None else xp.add(total, part, out=total)
+    count = _divisors(xp, spatial, kernel, out, stride, padding, count_include_pad, divisor_override)
+    return (total / count).astype(self.dtype, copy=False)
+
+
+def _avg_unpool(
+    xp: Any,
+    self: Any,
+    input_size: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    lead = self.ndim - len(kernel)
+    out, one = self.shape[lead:], (1,) * len(kernel)
+    count = _divisors(xp, input_size, kernel, out, stride, padding, count_include_pad, divisor_override)
+    each = (self / count).astype(self.dtype, copy=False)
+    after = _after(input_size, kernel, out, stride, padding, one)
+    size = tuple(p + n + a for p, n, a in zip(padding, input_size, after, strict=True))
+    whole = xp.zeros((*self.shape[:lead], *size), dtype=self.dtype)
+    for _, slices in kernel_places(kernel, out, stride, one):
+        whole[(Ellipsis, *slices)] += each
+    inside = tuple(slice(p, p + n) for p, n in zip(padding, input_size, strict=True))
+    return xp.ascontiguousarray(whole[(Ellipsis, *inside)])
+
+
+_POOLING = "int[] kernel, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override"
+
+for _spatial in (1, 2, 3):
+    operator(
+        f"avg_pool{_spatial}d.windows(Tensor self, {_POOLING})",
+        _avg_pool,
+        node=f"AvgPool{_spatial}DBackward0",
+        method=False,
+        derivatives={
+            "self": lambda g, self_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override, F: (
+                F.avg_unpool(
+                    g, self_shape[len(self_shape) - len(kernel) :], kernel, stride, padding, ceil_mode,
+                    count_include_pad, divisor_override,
+                )
+            ),
+        },
+        doc="Return the mean of each window.",
+        samples=None if _spatial != 2 else lambda make: [
+            ((make(1, 2, 4, 5), (2, 3), (2, 1), (1, 1), False, True, None), {}),
+            ((make(2, 5, 5), (2, 2), (2, 2), (0, 0), True, False, None), {}),
+            ((make(2, 4, 4), (2, 2), (2, 2), (0, 0), False, True, 3), {}),
+        ],
+        supports="f",
+    )  # fmt: skip
+
+
+def _avg_pool_of_grad(
+    g: Any,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: Any,
+    count_include_pad: Any,
+    divisor_override: Any,
+    F: Any,
+) -> Any:
+    function = getattr(F, f"avg_pool{len(kernel)}d.windows")
+    return function(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+operator(
+    f"avg_unpool(Tensor self, int[] input_size, {_POOLING})",
+    _avg_unpool,
+    method=False,
+    public_name=False,
+    node="AvgPoolBackwardBackward0",
+    derivatives={"self": _avg_pool_of_grad},
+    doc="The adjoint of average pooling.",
+    samples=lambda make: [((make(1, 2, 2, 3), (4, 6), (2, 2), (2, 2), (0, 0), False, True, None), {})],
+    supports="f",
+)
+
+
+def max_pool(
+    spatial: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """Return the largest element of each window, over `spatial` dimensions."""
+    x, batched = as_batch(input, spatial, f"max_pool{spatial}d")
+    kernel = several(kernel_size, spatial, "kernel_size")
+    steps = kernel if stride is None or stride == [] else several(stride, spatial, "stride")
+    geometry = (kernel, steps, several(padding, spatial, "padding"), several(dilation, spatial, "dilation"))
+    result = OPERATORS[f"max_pool{spatial}d.values"].function(x, *geometry, ceil_mode)
+    return result if batched else result.squeeze(0)
+
+
+def max_pool_indices(
+    spatial: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """Return where in the flat input the largest element of each window is."""
+    from .. import device
+
+    array = input._array
+    kernel = several(kernel_size, spatial, "kernel_size")
+    steps = kernel if stride is None else several(stride, spatial, "stride")
+    geometry = (kernel, steps, several(padding, spatial, "padding"), several(dilation, spatial, "dilation"))
+    return type(input.detach())._wrap(_max_pool(device.array_module(array), array, *geometry, ceil_mode)[1])
+
+
+def avg_pool(
+    spatial: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Return the mean of each window, over `spatial` dimensions."""
+    x, batched = as_batch(input, spatial, f"avg_pool{spatial}d")
+    kernel = several(kernel_size, spatial, "kernel_size")
+    steps = kernel if stride is None or stride == [] else several(stride, spatial, "stride")
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    function = OPERATORS[f"avg_pool{spatial}d.windows"].function
+    pads = several(padding, spatial, "padding")
+    result = function(x, kernel, steps, pads, ceil_mode, count_include_pad, divisor_override)
+    return result if batched else result.squeeze(0)
+
+
+del _node, _spatial

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.style import Style
+
+from gradscope.inspect.records import SavedRecord
+from gradscope_tui.widgets.inspector import describe
+from tests.tui.fake import chain, summary
+
+
+def lines(node, width=60, names=None):
+    return [line.plain for line in describe(node, width, lambda name: Style.null(), names or {})]
+
+
+def test_a_node_that_has_not_run_says_what_is_not_known_yet():
+    shown = lines(chain()[1], names={1002: "#2 AccumulateGrad layers.0.weight"})
+    assert shown[0] == "AddmmBackward0 #1  · wait"
+    assert "made at train.py:2 in forward" in shown
+    assert "  known once the node is about to run" in shown
+    assert "[0] → #2 AccumulateGrad layers.0.weight" in shown
+    assert "[1] → a node outside this backward" in shown
+    assert "mat1 float32 (3,4) v0=v0 ok" in shown
+
+
+def test_gradients_are_shown_with_statistics_and_histogram():
+    node = replace(chain()[0], state="done", grad_outputs=(summary(), None), grad_inputs=(summary(),))
+    shown = lines(node, names={1001: "#1 Addmm"})
+    assert "[0] float32 (3,4) cpu" in shown
+    assert "[1] None" in shown
+    assert "[0] float32 (3,4) cpu → #1 Addmm" in shown
+    assert any("norm 0.5" in line and "max 0.25" in line for line in shown)
+    assert any("zero 25%" in line for line in shown)
+    assert any("█" in line for line in shown)
+    assert any("2^-6" in line and "2^-2" in line for line in shown)
+
+
+def test_nan_is_marked_in_words_and_signs():
+    node = replace(chain()[0], grad_outputs=(summary(nans=2),))
+    text = "\n".join(lines(node))
+    assert "‼NaN 2" in text
+    assert "‼norm nan" in text
+
+
+def test_a_saved_tensor_that_was_written_is_said_first_and_where_it_stands():
+    saved = SavedRecord("result", (3, 4), "float32", 48, 0, 2, "modified")
+    shown = lines(replace(chain()[0], saved=(saved,)))
+    assert "‼ result was written after it had been saved for this node" in shown[:5]
+    assert "result float32 (3,4) v0≠v2 ‼ MODIFIED" in shown
+
+
+def test_a_released_tensor_has_neither_shape_nor_version():
+    saved = SavedRecord("result", None, "float32", 0, None, None, "released")
+    assert "result float32 released" in lines(replace(chain()[0], saved=(saved,)))
+
+
+def test_a_single_value_is_shown_instead_of_statistics():
+    one = replace(summary(numel=1), shape=(), preview="[0.125]")
+    shown = lines(replace(chain()[0], grad_outputs=(one,)))
+    assert "    0.125" in shown
+    assert not any("norm" in line for line in shown)
+
+
+def test_a_leaf_says_where_its_gradient_goes():
+    assert "  added to layers.0.weight.grad" in lines(chain()[2])
+
+
+def test_no_line_of_statistics_is_wider_than_the_pane():
+    node = replace(chain()[0], grad_outputs=(summary(),), grad_inputs=(summary(),))
+    for width in (30, 34, 60, 100):
+        assert max(map(len, lines(node, width))) <= width

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from gradscope_tui.widgets.rail import NodeRail
+from gradscope_tui.widgets.status import StatusBar
+from tests.tui.fake import FakeSession, chain, play, text_of, until
+
+
+def test_the_timeline_shows_how_far_the_backward_has_come_and_takes_clicks():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await pilot.press("j", "b", "H", "n", "n", "n")
+        await until(pilot, lambda: "breakpoint 1 (op:Addmm)" in text_of(app))
+        line = text_of(app).split("\n")[1]
+        assert line.index("├") < line.index("▶") < line.index("●") < line.index("┤")
+        await pilot.click(StatusBar, offset=(line.index("●"), 1))
+        await until(pilot, lambda: app.query_one(NodeRail).node.operator == "Addmm")
+        assert app.session.current != app.query_one(NodeRail).cursor
+
+    play(scenario, FakeSession(chain(30)))
+
+
+def test_a_reason_that_has_no_room_is_cut():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        app.session.stop(1, app.session.reason.__class__("breakpoint", "a very long reason " * 9))
+        await until(pilot, lambda: "a very long reason" in text_of(app))
+        assert text_of(app).split("\n")[1].endswith("…")
+
+    play(scenario)
