@@ -10,7 +10,7 @@ from .fake import Call, play, text_of, until
 
 
 def command(text, *then):
-    """Type a command, and wait until everything in `then` stands on the screen."""
+    """Type a command, and wait until everything in `then` stands in the log."""
 
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes and app.session.state != "running")
@@ -20,7 +20,7 @@ def command(text, *then):
         await pilot.press("enter")
         await until(pilot, lambda: app.query_one(LogPane).line_count())
         for expected in then:
-            await until(pilot, lambda expected=expected: expected in text_of(app))
+            await until(pilot, lambda expected=expected: expected in app.query_one(LogPane).text)
 
     return play(scenario, size=(120, 40))
 

@@ -535,9 +535,9 @@ def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
         return None
     node = make_node(op, operands, [operands[0]], aux)
     name = op.parameters[0].name
-    target: Any = operands[0]
-    if node is not None and getattr(node, "s_" + name, None) is target:
-        save_value(node, name, target.clone())
+    saves_target: bool = node is not None and getattr(node, "s_" + name, None) is operands[0]
+    if saves_target:
+        save_value(node, name, operands[0].clone())
     return node
 
 

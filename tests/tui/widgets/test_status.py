@@ -8,11 +8,11 @@ from tests.tui.fake import FakeSession, chain, play, text_of, until
 def test_the_timeline_shows_how_far_the_backward_has_come_and_takes_clicks():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)
-        await pilot.press("j", "b", "H", "n", "n", "n")
+        await pilot.press("j", "b", "H", "n", "n", "n", "n")
         await until(pilot, lambda: "breakpoint 1 (op:Addmm)" in text_of(app))
         line = text_of(app).split("\n")[1]
-        assert line.index("├") < line.index("▶") < line.index("●") < line.index("┤")
-        await pilot.click(StatusBar, offset=(line.index("●"), 1))
+        assert line.index("├") < line.index("●") < line.index("▶") < line.rindex("●") < line.index("┤")
+        await pilot.click(StatusBar, offset=(line.rindex("●"), 1))
         await until(pilot, lambda: app.query_one(NodeRail).node.operator == "Addmm")
         assert app.session.current != app.query_one(NodeRail).cursor
 

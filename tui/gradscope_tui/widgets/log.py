@@ -46,6 +46,11 @@ class LogPane(LinePane, inherit_bindings=False):
         self.set_heading(count=len(self._lines))
         self.content_changed()
 
+    @property
+    def text(self) -> str:
+        """All that has been written."""
+        return "\n".join(line for line, _ in self._lines)
+
     def _wrap(self, line: str, ink: str) -> list[tuple[str, str]]:
         """Cut a line into rows that can be seen whole."""
         width = self._wrapped_for

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.style import Style
 from rich.syntax import Syntax
 from rich.text import Text
+from textual import events
 
 from gradscope_tui.inks import plain
 from gradscope_tui.widgets.pane import LinePane
@@ -85,11 +86,10 @@ class SourcePane(LinePane, inherit_bindings=False):
             middle = self._location.lineno - self._first - self.scrollable_content_region.height // 2
             self.scroll_to(0, max(0, middle), animate=False, force=True)
 
-    def content_changed(self) -> None:
-        """Measure again; a pane that has just been given room centres its line."""
-        super().content_changed()
-        if not self.scroll_offset.y:
-            self.centre()
+    def on_resize(self, event: events.Resize) -> None:
+        """Find the middle again: there is another one."""
+        super().on_resize(event)
+        self.centre()
 
     def line_count(self) -> int:
         """Return the number of lines of the window."""
