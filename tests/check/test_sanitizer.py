@@ -174,7 +174,7 @@ def test_second_backward_into_a_written_view():
         with pytest.raises(RuntimeError):
             y.sum().backward()
     (finding,) = sanitizer.findings
-    assert (finding.code, finding.node) == ("GS104", "ExpBackward0")
+    assert (finding.code, finding.node) == ("GS104", "CopySlices")
     assert finding.at("freed").source == "y.sum().backward()"
 
 
@@ -245,7 +245,7 @@ def test_nothing_is_kept_alive():
 
 def test_a_training_loop_does_not_grow_without_the_collector():
     def nodes():
-        return sum(isinstance(o, (gs.Tensor, events.CallSite)) for o in gc.get_objects())
+        return sum(type(o) in (gs.Tensor, events.CallSite) for o in gc.get_objects())
 
     w = gs.ones(3, requires_grad=True)
     with Sanitizer():

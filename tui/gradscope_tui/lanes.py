@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["LaneRow", "draw_row", "lay_out"]
 
@@ -17,8 +17,7 @@ MAX_LANES = 12
 """Lanes that are ever drawn; further ones are only counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class LaneRow:
+class LaneRow(NamedTuple):
     """One row of the rail.
 
     Parameters
@@ -100,17 +99,20 @@ def lay_out(graph: Iterable[tuple[int, Sequence[int | None]]]) -> list[LaneRow]:
         column = lane_of.pop(key, -1)
         if column < 0:
             column = lanes.take()
-        ahead = sorted({position[t] for t in edges if t is not None and position.get(t, -1) > index}, reverse=True)
-        targets = [nodes[p][0] for p in ahead]
-        heir = next((t for t in targets if t not in lane_of), None)
+        targets = [t for t in edges if t is not None and position.get(t, -1) > index]
+        if len(targets) > 1:
+            targets = sorted(set(targets), key=position.__getitem__, reverse=True)
         sideways = []
+        heir = None
         for target in targets:
-            if target == heir:
-                continue
             lane = lane_of.get(target)
-            if lane is None:
-                lane = lane_of[target] = lanes.take()
-            sideways.append(lane)
+            if lane is not None:
+                sideways.append(lane)
+            elif heir is None:
+                heir = target
+            else:
+                lane_of[target] = lane = lanes.take()
+                sideways.append(lane)
         if heir is None:
             lanes.release(column)
         else:

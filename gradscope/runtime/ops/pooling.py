@@ -109,12 +109,45 @@ def _overlap(kernel: Ints, stride: Ints, dilation: Ints) -> bool:
     return any(d * (k - 1) + 1 > s for k, s, d in zip(kernel, stride, dilation, strict=True))
 
 
-def _distinct(make: Any) -> Any:
+def _places(rows: list[list[int]]) -> Any:
+    from ..creation import tensor
+
+    return tensor([rows])
+
+
+def _max_pool_samples(spatial: int) -> Any:
+    """Return samples for windows over `spatial` dimensions: plain ones, and (in two) overlapping and padded ones."""
+    if spatial != 2:
+        shape = (1, 2, *(4,) * spatial) if spatial == 1 else (1, 1, 2, 2, 4)
+        window = (2,) * spatial
+        arguments = (window, window, (0,) * spatial, (1,) * spatial, False)
+        return lambda make: [((_distinct(make, shape), *arguments), {})]
+    return lambda make: [
+        ((_distinct(make), (2, 2), (2, 2), (0, 0), (1, 1), False), {}),
+        ((_distinct(make), (3, 2), (1, 2), (1, 0), (1, 1), True), {}),
+    ]
+
+
+def _avg_pool_samples(spatial: int) -> Any:
+    """Return samples for windows over `spatial` dimensions."""
+    if spatial != 2:
+        window = (2,) * spatial
+        arguments = (window, window, (0,) * spatial, False, True, None)
+        return lambda make: [((make(1, 2, *(4,) * spatial), *arguments), {})]
+    return lambda make: [
+        ((make(1, 2, 4, 5), (2, 3), (2, 1), (1, 1), False, True, None), {}),
+        ((make(2, 5, 5), (2, 2), (2, 2), (0, 0), True, False, None), {}),
+        ((make(2, 4, 4), (2, 2), (2, 2), (0, 0), False, True, 3), {}),
+    ]
+
+
+def _distinct(make: Any, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Any:
     from ..creation import arange
 
     # No two elements are equal, so that the maximum does not change under small differences.
-    x = make(1, 2, 4, 6)
-    order = (arange(48) * 29 % 48).reshape(1, 2, 4, 6)
+    x = make(*shape)
+    count = x.numel()
+    order = (arange(count) * 29 % count).reshape(shape)
     return (x.detach() * 0.01 + order).requires_grad_(x.requires_grad)
 
 
@@ -136,12 +169,7 @@ for _spatial, _node in (
             ),
         },
         doc="Return the largest element of each window.",
-        samples=None
-        if _spatial != 2
-        else lambda make: [
-            ((_distinct(make), (2, 2), (2, 2), (0, 0), (1, 1), False), {}),
-            ((_distinct(make), (3, 2), (1, 2), (1, 0), (1, 1), True), {}),
-        ],
+        samples=_max_pool_samples(_spatial),
         supports="f",
     )
 operator(
@@ -152,6 +180,8 @@ operator(
     node="MaxPoolWithIndicesBackwardBackward0",
     derivatives={"self": lambda g, indices, input_size, F: F.max_gather(g, indices, len(input_size))},
     doc="The adjoint of max pooling: each gradient goes where the largest element was.",
+    samples=lambda make: [((make(1, 2, 2), _places([[0, 3], [1, 2]]), (4,), False), {})],
+    supports="f",
 )
 operator(
     "max_gather(Tensor self, Tensor indices, int spatial)",
@@ -164,6 +194,8 @@ operator(
         ),
     },
     doc="Return the elements at the indices of max pooling.",
+    samples=lambda make: [((make(1, 2, 4), _places([[0, 3], [1, 2]]), 1), {})],
+    supports="f",
 )
 
 
@@ -253,11 +285,7 @@ for _spatial in (1, 2, 3):
             ),
         },
         doc="Return the mean of each window.",
-        samples=None if _spatial != 2 else lambda make: [
-            ((make(1, 2, 4, 5), (2, 3), (2, 1), (1, 1), False, True, None), {}),
-            ((make(2, 5, 5), (2, 2), (2, 2), (0, 0), True, False, None), {}),
-            ((make(2, 4, 4), (2, 2), (2, 2), (0, 0), False, True, 3), {}),
-        ],
+        samples=_avg_pool_samples(_spatial),
         supports="f",
     )  # fmt: skip
 

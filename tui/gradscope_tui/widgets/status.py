@@ -166,4 +166,7 @@ class StatusBar(Widget):
         offset = event.get_content_offset(self)
         start, cells = self._track
         if offset is not None and offset.y == 1 and 0 <= offset.x - start < cells and self._status.total:
-            self.post_message(self.Clicked((offset.x - start) * self._status.total // cells))
+            cell = offset.x - start
+            marked = [i for i in self._marks | self._alarms if self._cell(i, cells) == cell]
+            first = -(-cell * self._status.total // cells)
+            self.post_message(self.Clicked(min(marked, default=first)))

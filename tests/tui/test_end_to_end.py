@@ -1,0 +1,153 @@
+"""The terminal UI on the real debugger and a real script."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gradscope.inspect import Debugger
+from gradscope_tui.widgets.inspector import Inspector
+from gradscope_tui.widgets.log import LogPane
+from gradscope_tui.widgets.rail import NodeRail
+from gradscope_tui.widgets.source import SourcePane
+
+from .fake import play, text_of, until
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        textwrap.dedent(
+            """
+            import gradscope as gs
+
+            w = gs.tensor([1.0, 2.0, 3.0], requires_grad=True)
+            for step in range(2):
+                loss = (w * w).sum()
+                loss.backward()
+                print("step", step, w.grad.tolist())
+            """
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def debugger(script):
+    session = Debugger.for_script(str(script))
+    yield session
+    session.abort()
+    session.wait(10)
+
+
+def test_a_script_is_stepped_through_edited_and_run_to_its_end(debugger):
+    async def scenario(app, pilot):
+        rail = app.query_one(NodeRail)
+        await until(pilot, lambda: "PAUSED before #0/3 SumBackward0" in text_of(app))
+        assert "first node of backward 1" in text_of(app)
+        await until(pilot, lambda: "▶   6      loss = (w * w).sum()" in text_of(app))
+
+        await pilot.press("n")
+        await until(pilot, lambda: rail.cursor == 1 and "2 Inspector #1 Mul" in text_of(app))
+        await until(pilot, lambda: "norm 1.73" in text_of(app))
+        await until(pilot, lambda: any("v0=v0 ok" in line.plain for line in app.query_one(Inspector)._lines))
+
+        await pilot.press("e", *"grad * 10", "enter")
+        await until(pilot, lambda: "norm 17.3" in text_of(app))
+        await pilot.press("s")
+        await until(pilot, lambda: "PAUSED after #1/3" in text_of(app))
+
+        await pilot.press("G", "b", "c")
+        await until(pilot, lambda: "breakpoint 1 (op:AccumulateGrad)" in text_of(app))
+        assert rail.node.parameter == "w"
+        await pilot.press("c")
+        await until(pilot, lambda: "backward 2" in text_of(app) and str(debugger.state) == "paused before")
+        await until(pilot, lambda: "step 0 [20.0, 40.0, 60.0]" in app.query_one(LogPane).text)
+
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        assert app.query_one(LogPane).text.endswith("step 1 [22.0, 44.0, 66.0]")
+        await pilot.press("q")
+        await until(pilot, lambda: app._exit)
+
+    play(scenario, debugger)
+    assert debugger.conclusion()[0] == 0
+
+
+def test_quitting_in_a_backward_ends_the_script(debugger):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED" in text_of(app))
+        await pilot.press("q", "y")
+        await until(pilot, lambda: app._exit)
+
+    play(scenario, debugger)
+    assert debugger.wait(10).ended
+    assert "gradients accumulated so far stay in .grad" in debugger.conclusion()[1]
+
+
+def test_a_script_that_raises_shows_its_traceback(debugger, script):
+    script.write_text("import gradscope as gs\nraise ValueError('no data')\n")
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "FAILED" in text_of(app))
+        await until(pilot, lambda: "ValueError: no data" in text_of(app))
+
+    play(scenario, debugger)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)], ids=str)
+def test_the_digits_example_opens_at_its_first_backward(size):
+    session = Debugger.for_script(str(EXAMPLES / "digits_mlp.py"))
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "NllLossBackward0" in text_of(app) and "PAUSED before #0/13" in text_of(app), 60)
+        assert app.query_one(SourcePane).border_title.startswith("3 Source digits_mlp.py:")
+        await pilot.press("n", "n")
+        await until(pilot, lambda: "AddmmBackward0" in text_of(app))
+
+    try:
+        play(scenario, session, size=size)
+    finally:
+        session.abort()
+        session.wait(10)
+
+
+def test_the_command_draws_on_a_terminal_keeps_it_clean_and_gives_it_back(script):
+    """In a terminal of 80x24, raw writes of the script stay off the screen, and quitting restores it."""
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    script.write_text("import os\nos.write(1, b'stain')\n" + script.read_text())
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    before = termios.tcgetattr(theirs)
+    command = [sys.executable, "-m", "gradscope", "debug", str(script)]
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        screen = _read_until(ours, b"PAUSED before")
+        os.write(ours, b"q")
+        screen += _read_until(ours, b"Quit?")
+        os.write(ours, b"y")
+        screen += _read_until(ours, b"was ended before its end")
+        assert process.wait(30) == 0
+    assert termios.tcgetattr(theirs) == before
+    os.close(theirs)
+    os.close(ours)
+    assert screen.index(b"\x1b[?1049h") < screen.index(b"PAUSED before") < screen.index(b"\x1b[?1049l")
+    assert b"stain" not in screen.partition(b"\x1b[?1049l")[0]
+
+
+def _read_until(descriptor, expected, seconds=60):
+    got = b""
+    while expected not in got:
+        ready, _, _ = select.select([descriptor], [], [], seconds)
+        assert ready, f"{expected!r} did not come in {seconds} s; the terminal has got {got!r}"
+        got += os.read(descriptor, 65536)
+    return got
