@@ -365,6 +365,7 @@ def test_a_hundred_thousand_nodes_are_shown_and_walked():
         await until(pilot, lambda: "#99999" in app.query_one(Inspector).border_title)
         assert "99999" in text_of(app)
         await pilot.press("g", "n")
+        await until(pilot, lambda: "◉─╮ Addmm" in text_of(app))
         await until(pilot, lambda: cursor(app) == 1)
 
     play(scenario, FakeSession(chain(100_000)))
@@ -397,3 +398,11 @@ def test_the_dock_names_what_it_hides():
         await until(pilot, lambda: "─ 3 Source │ 4 Breakpoints 1 ─╯" in text_of(app))
 
     play(scenario)
+
+
+def test_the_app_hears_no_more_of_the_session_once_it_is_gone():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        assert len(app.session._listeners) == 1
+
+    assert play(scenario)._listeners == []

@@ -85,6 +85,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("maximise", ("m",), "m", "Maximise", "Give the pane the whole screen, or take it back", SCREEN, "", 12),
     Action("help", ("?", "f1"), "?, F1", "Help", "Show this help", SCREEN, "help", 10),
     Action("command_palette", ("ctrl+p",), "^p", "Palette", "Find an action by its name", SCREEN),
+    Action("suspend_process", ("ctrl+z",), "^z", "Suspend", "Go to the shell; fg brings the debugger back", SCREEN),
     Action("quit", ("q", "ctrl+q"), "q", "Quit", "End the script and leave; asks first if it has not ended", SCREEN,
            "quit", 11),
 )  # fmt: skip

@@ -62,6 +62,8 @@ class GradscopeApp(PanesApp):
         """Start."""
         self.arrange()
         self.follow_session()
+        # Back from the shell: the terminal has forgotten the screen.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh())
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Give every action to the palette, with Textual's own themes and screenshot."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -65,18 +66,23 @@ class SessionApp(App[int]):
         self._stop: object = None
         self._shown_task = 0
         self._printed: deque[tuple[str, str]] = deque()
+        self._stop_listening: Callable[[], None] = lambda: None
         self._told = threading.Event()
         self._stale = threading.Event()
 
     def follow_session(self) -> None:
         """Start to follow the session, and the session itself if it has not been started."""
-        self.session.add_listener(self._listen)
+        self._stop_listening = self.session.add_listener(self._listen)
         self._printed.extend((line, "") for line in self.session.output)
         if self.session.state == "not started":
             self.session.start()
         self.set_interval(POLL, self._poll)
         self._stale.set()
         self.on_session_changed()
+
+    def on_unmount(self) -> None:
+        """Hear no more of the session."""
+        self._stop_listening()
 
     # On other threads ------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ def histogram_lines(bins: Sequence[tuple[int, int]], width: int, height: int = 1
 
     Examples
     --------
-    >>> for line in histogram_lines([(-3, 1), (-2, 4), (-1, 8)], width=16):
+    >>> for line in histogram_lines([(-3, 1), (-2, 4), (-1, 8)], width=24):
     ...     print(line)
      8 ▁▁▄▄██
        2^-3…2^-1 log2|x|
@@ -69,7 +69,7 @@ def _axis(low: int, high: int, bars: int, room: int) -> str:
     else:
         axis = f"{left}…{right}"
     named = f"{axis} log2|x|"
-    return named if len(named) <= max(room, 20) else axis
+    return named if len(named) <= room else axis
 
 
 def _short(count: int) -> str:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.message import Message
+from textual.worker import Worker
 
 from gradscope_tui.lanes import MAX_LANES, LaneRow, draw_row, lay_out
+from gradscope_tui.threads import on_thread
 from gradscope_tui.widgets.pane import CursorPane
 from gradscope_tui.widgets.states import NODE_STATES, basename
 
@@ -19,6 +21,12 @@ __all__ = ["NodeRail"]
 
 _WIDE = 56
 """Cells from which on a line has room for the word of a state and for the module."""
+
+_AT_ONCE = 10_000
+"""Nodes up to which the lanes are laid out while the screen waits."""
+
+_ALONE = LaneRow(0, 0, 0, (), 0)
+"""How a node is drawn whose lane is not known yet."""
 
 
 class NodeRail(CursorPane, inherit_bindings=False):
@@ -55,7 +63,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
         nodes : sequence of NodeRecord
             In execution order; their states may have changed since the last call.
         task : int
-            Which backward this is; the lanes are laid out anew only when it or the number of nodes has changed.
+            Which backward this is; the lanes are laid out anew only when it or the order of nodes has changed.
         current : int
             Index of the node where the session stands.
         marks : frozenset of int
@@ -66,10 +74,30 @@ class NodeRail(CursorPane, inherit_bindings=False):
         if shape != self._shape:
             self._shape = shape
             self._positions = {node.key: index for index, node in enumerate(nodes)}
-            self._layout = lay_out((node.key, [edge.target_key for edge in node.edges]) for node in nodes)
-            self._lanes = 1 + max((max(row.column, *row.targets, 0) for row in self._layout), default=0)
+            self._draw_lanes()
             self.content_changed()
             self.cursor = min(self.cursor, max(0, len(nodes) - 1))
+        self.refresh()
+
+    def _draw_lanes(self) -> None:
+        """Lay out the lanes: at once, or on another thread where that takes long; until then there are none."""
+        graph = [(node.key, [edge.target_key for edge in node.edges]) for node in self._records]
+        self._layout = []
+        if len(graph) <= _AT_ONCE:
+            self._take_lanes(lay_out(graph))
+            return
+
+        async def later() -> None:
+            shape = self._shape
+            rows = await on_thread(lambda: lay_out(graph))
+            if shape == self._shape:
+                self._take_lanes(rows)
+
+        self._laying: Worker[None] = self.run_worker(later, group="lanes", exclusive=True)
+
+    def _take_lanes(self, rows: list[LaneRow]) -> None:
+        self._layout = rows
+        self._lanes = 1 + max((max(row.column, *row.targets, 0) for row in rows), default=0)
         self.refresh()
 
     @property
@@ -100,10 +128,12 @@ class NodeRail(CursorPane, inherit_bindings=False):
         text.append(glyph, style)
         if wide:
             text.append(f" {word:<4}", style)
-        rail = draw_row(self._layout[row], "○" if node.state == "pending" else "◉", lanes)
+        spot = "○" if node.state == "pending" else "◉"
+        lane = self._layout[row] if row < len(self._layout) else _ALONE
+        rail = draw_row(lane, spot, lanes)
         text.append(f" {rail:<{2 * lanes}}", style)
         if self._lanes > lanes:
-            beyond = self._layout[row].hidden + (self._layout[row].below >> lanes).bit_count()
+            beyond = lane.hidden + (lane.below >> lanes).bit_count()
             text.append(f"{f'+{beyond}' if beyond else '':<{len(str(self._lanes)) + 2}}", dim)
         strong = self.ink("now") if node.state == "current" else self.ink("strong")
         label = node.parameter or node.module or _place(node, wide)
