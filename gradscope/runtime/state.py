@@ -49,7 +49,6 @@ class ThreadModes(threading.local):
     before_write: Any = None
     current_node: Any = None
     current_task: Any = None
-    scope: Any = None
 
 
 local = ThreadModes()

@@ -23,10 +23,6 @@ def _function(name: str) -> Any:
 # --- arithmetic -------------------------------------------------------------------------------------------------------
 
 
-def _scaled(xp: Any, other: Any, alpha: Any) -> Any:
-    return other if alpha == 1 else other * alpha
-
-
 def _add(xp: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
     return self + (other if alpha == 1 else other * alpha)
 
