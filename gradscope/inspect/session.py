@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from . import expressions
-from .adapters import Adapter
+from .adapters import Adapter, Observer
 from .breakpoints import Breakpoint, BreakpointTable
 from .gate import Gate, NotParkedError, ProgramAborted
 from .records import NodeRecord, SessionState, StopReason
@@ -57,7 +57,7 @@ class _Goal:
     module: str
 
 
-class Session:
+class Session(Observer):
     """The observer that stops the program.
 
     Parameters

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .adapters import Adapter, NativeAdapter
+from .adapters import Adapter, NativeAdapter, Observer
 
 __all__ = ["Tracker", "module_of_parameter", "track"]
 
 _MODULE = "gradscope.inspect.module"
 
 
-class Tracker:
+class Tracker(Observer):
     """Follows modules as they run, and notes their path on the nodes made inside.
 
     Paths are those of ``named_modules()`` of the outermost module that was called. The first such module with
@@ -140,15 +140,6 @@ def module_of_parameter(path: str) -> str:
     return path.rpartition(".")[0]
 
 
-class _Forward:
-    """The observer behind :func:`track`."""
-
-    def __init__(self, tracker: Tracker) -> None:
-        self.module_entered = tracker.module_entered
-        self.module_left = tracker.module_left
-        self.operator_recorded = tracker.operator_recorded
-
-
 @contextmanager
 def track(*, adapter: Adapter | None = None) -> Iterator[Tracker]:
     """Record, for every node made inside the block, the line and the module that made it.
@@ -173,5 +164,5 @@ def track(*, adapter: Adapter | None = None) -> Iterator[Tracker]:
     """
     adapter = adapter or NativeAdapter()
     tracker = Tracker(adapter)
-    with adapter.observe(_Forward(tracker), forward=True, backward=False):  # type: ignore[arg-type]
+    with adapter.observe(tracker, forward=True, backward=False):
         yield tracker

@@ -183,6 +183,12 @@ class GraphTask:
         """Whether a gradient arrives at `node` in this run."""
         return node in self._dependencies and self._wanted(node)
 
+    def release_saved(self) -> None:
+        """Let go of the saved tensors of all nodes planned to run, which `keep_graph` has kept."""
+        for node in self._dependencies:
+            if node.saved_names and self.runs(node):
+                release_announced(node)
+
     # --- running ---
 
     def step(self) -> Node | None:

@@ -6,6 +6,6 @@
 from __future__ import annotations
 
 from .native import NativeAdapter
-from .protocol import Adapter, NodeCall, Observation, Observer, SavedView
+from .protocol import Adapter, NodeCall, Observation, Observer, OperatorCall, SavedView, Write
 
-__all__ = ["Adapter", "NativeAdapter", "NodeCall", "Observation", "Observer", "SavedView"]
+__all__ = ["Adapter", "NativeAdapter", "NodeCall", "Observation", "Observer", "OperatorCall", "SavedView", "Write"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -13,7 +13,7 @@ import numpy
 
 import gradscope as gs
 
-from ...runtime import device, events
+from ...runtime import device, events, state
 from ...runtime.graph import Node
 from ..records import Location, TensorSpec
 from .protocol import Observer, SavedView
@@ -122,6 +122,44 @@ class NativeAdapter:
         """Return the node's metadata."""
         return node.metadata
 
+    def memory_key(self, tensor: Any) -> Hashable:
+        """Return the address of the memory that a tensor looks at."""
+        return tensor.untyped_storage().data_ptr()
+
+    def version(self, tensor: Any) -> int | None:
+        """Return the version of a tensor's memory."""
+        return None if tensor.is_inference() else tensor._version
+
+    def copy(self, tensor: Any) -> Any:
+        """Return a copy of a tensor, without history."""
+        return tensor.detach().clone()
+
+    def leaf_grad(self, leaf: Any) -> Any:
+        """Return the gradient accumulated in a leaf, or None."""
+        return leaf.grad
+
+    def set_leaf_grad(self, leaf: Any, grad: Any) -> None:
+        """Set it."""
+        leaf.grad = grad
+
+    def run_node(self, node: Node, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Run one node alone, without hooks."""
+        return node(*grad_outputs)
+
+    def gradients(self, roots: Sequence[tuple[Any, int]], grads: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
+        """Return the gradients of `targets` when `grads` enter at `roots`."""
+        edge = gs.autograd.graph.GradientEdge
+        wanted = [edge(*target) if isinstance(target, tuple) else target for target in targets]
+        outputs = [edge(*root) for root in roots]
+        return list(gs.autograd.grad(outputs, wanted, list(grads), retain_graph=True, allow_unused=True))
+
+    def keep_saved(self, task: Any) -> Callable[[], None]:
+        """Make a backward keep its saved tensors; return what releases them."""
+        if task.keep_graph:
+            return lambda: None
+        task.keep_graph = True
+        return task.release_saved
+
     def task_roots(self, task: Any) -> Sequence[tuple[Any, int]]:
         """Return where the gradients of a backward enter."""
         return task.roots
@@ -169,21 +207,55 @@ class NativeAdapter:
         """Return the call that runs the backward of `loss`."""
         return functools.partial(loss.backward, **options)
 
-    def observe(self, observer: Observer, *, forward: bool, backward: bool) -> NativeObservation:
+    def observe(
+        self, observer: Observer, *, forward: bool, backward: bool, operators: bool = False, writes: bool = False
+    ) -> NativeObservation:
         """Tell `observer` what happens in all threads."""
-        return NativeObservation(observer, forward=forward, backward=backward)
+        return NativeObservation(observer, forward=forward, backward=backward, operators=operators, writes=writes)
+
+
+class NativeOperatorCall:
+    """An operator that has run."""
+
+    def __init__(self, event: events.OperatorRecorded) -> None:
+        self.name, self.node = event.name, event.node
+        self.inputs, self.outputs = event.inputs, event.outputs
+        self.grad_enabled = state.local.grad_enabled
+        self._site = event.call_site
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that called it."""
+        return location_of(self._site)
+
+
+class NativeWrite:
+    """A tensor that has been written in place."""
+
+    def __init__(self, event: events.VersionBumped) -> None:
+        self.tensor, self.operator, self.version = event.tensor, event.operator, event.version
+        self.grad_enabled = event.grad_mode
+        self._site = event.call_site
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that wrote it."""
+        return location_of(self._site)
 
 
 class NativeObservation:
     """The subscriptions that turn events into calls of an observer's methods."""
 
-    def __init__(self, observer: Observer, *, forward: bool, backward: bool) -> None:
+    def __init__(self, observer: Observer, *, forward: bool, backward: bool, operators: bool, writes: bool) -> None:
         self._observer = observer
         handlers: dict[type[events.Event], Callable[[Any], None]] = {}
         if forward:
             handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
             handlers[events.ModuleForward] = lambda event: observer.module_left(event.module)
-            handlers[events.OperatorRecorded] = self._recorded
+        if forward or operators:
+            handlers[events.OperatorRecorded] = self._operator_handler(forward, operators)
+        if writes:
+            handlers[events.VersionBumped] = lambda event: observer.tensor_written(NativeWrite(event))
         if backward:
             handlers[events.GraphTaskStarted] = lambda event: observer.task_started(event.task)
             handlers[events.NodeEntered] = observer.node_entered
@@ -191,11 +263,19 @@ class NativeObservation:
             handlers[events.GraphTaskFinished] = lambda event: observer.task_finished(event.task)
             handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
             handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
-        self._subscription = events.subscribe(lambda event: handlers[type(event)](event), *handlers, call_sites=forward)
+        sites = forward or operators or writes
+        self._subscription = events.subscribe(lambda event: handlers[type(event)](event), *handlers, call_sites=sites)
 
-    def _recorded(self, event: Any) -> None:
-        if event.node is not None:
-            self._observer.operator_recorded(event.node)
+    def _operator_handler(self, forward: bool, operators: bool) -> Callable[[Any], None]:
+        observer = self._observer
+
+        def recorded(event: Any) -> None:
+            if forward and event.node is not None:
+                observer.operator_recorded(event.node)
+            if operators:
+                observer.operator_ran(NativeOperatorCall(event))
+
+        return recorded
 
     def close(self) -> None:
         """Stop observing; doing so twice is harmless."""

@@ -7,7 +7,7 @@ objects that are not kept: what is kept is a node's :meth:`~Adapter.key`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ import numpy
 
 from ..records import Location, TensorSpec
 
-__all__ = ["Adapter", "NodeCall", "Observation", "Observer", "SavedView"]
+__all__ = ["Adapter", "NodeCall", "Observation", "Observer", "OperatorCall", "SavedView", "Write"]
 
 
 class SavedView(Protocol):
@@ -62,8 +62,38 @@ class NodeCall(Protocol):
     grad_outputs: list[Any]
 
 
-class Observer(Protocol):
-    """Who is told what happens; each method runs on the program's thread, and may block or raise."""
+class OperatorCall(Protocol):
+    """An operator that has run forward, recorded or not."""
+
+    name: str
+    node: Any
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    grad_enabled: bool
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that called it."""
+
+
+class Write(Protocol):
+    """A tensor that has been written in place."""
+
+    tensor: Any
+    operator: str
+    version: int
+    grad_enabled: bool
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that wrote it."""
+
+
+class Observer:
+    """Who is told what happens, on the program's thread: inherit, and write the methods that matter.
+
+    Each may block, and may raise: the exception leaves through the user's call.
+    """
 
     def module_entered(self, module: Any) -> None:
         """`module` is about to run forward."""
@@ -73,6 +103,12 @@ class Observer(Protocol):
 
     def operator_recorded(self, node: Any) -> None:
         """`node` has been made."""
+
+    def operator_ran(self, call: OperatorCall) -> None:
+        """An operator has run, recorded or not (detach, argmax, anything under no_grad)."""
+
+    def tensor_written(self, write: Write) -> None:
+        """A tensor has been written in place."""
 
     def task_started(self, task: Any) -> None:
         """A backward is about to run its first node."""
@@ -138,6 +174,34 @@ class Adapter(Protocol):
     def notes(self, node: Any) -> dict[Any, Any]:
         """Return a dictionary that lives as long as the node."""
 
+    def memory_key(self, tensor: Any) -> Hashable:
+        """Return what tensors that share memory share; valid as long as one of them lives."""
+
+    def version(self, tensor: Any) -> int | None:
+        """Return the version of a tensor's memory; None where none is kept."""
+
+    def copy(self, tensor: Any) -> Any:
+        """Return a copy of a tensor, without history."""
+
+    def leaf_grad(self, leaf: Any) -> Any:
+        """Return the gradient accumulated in a leaf, or None, without a warning."""
+
+    def set_leaf_grad(self, leaf: Any, grad: Any) -> None:
+        """Set it."""
+
+    def run_node(self, node: Any, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Run one node alone, without hooks; its saved tensors must still be there, and stay."""
+
+    def gradients(self, roots: Sequence[tuple[Any, int]], grads: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
+        """Return the gradients of `targets` when `grads` enter at `roots`; None for one that is not reached.
+
+        `targets` are leaves or (node, input number). No hook of a leaf runs, nothing is accumulated, and saved tensors
+        stay.
+        """
+
+    def keep_saved(self, task: Any) -> Callable[[], None]:
+        """Make a backward that is about to run keep its saved tensors; return what lets go of them as it would have."""
+
     def task_roots(self, task: Any) -> Sequence[tuple[Any, int]]:
         """Return where the gradients of a backward enter."""
 
@@ -165,5 +229,10 @@ class Adapter(Protocol):
     def backward(self, loss: Any, **options: Any) -> Callable[[], Any]:
         """Return the call that runs the backward of `loss`."""
 
-    def observe(self, observer: Observer, *, forward: bool, backward: bool) -> Observation:
-        """Tell `observer` what happens in all threads, in forward (modules, operators), backward, or both."""
+    def observe(
+        self, observer: Observer, *, forward: bool, backward: bool, operators: bool = False, writes: bool = False
+    ) -> Observation:
+        """Tell `observer` what happens in all threads.
+
+        In forward (modules, recorded operators), in backward, for every operator that runs, and for every write.
+        """

@@ -5,7 +5,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.inspect import Location
-from gradscope.inspect.adapters import NativeAdapter
+from gradscope.inspect.adapters import NativeAdapter, Observer
 from gradscope.inspect.adapters.native import location_of
 from gradscope.inspect.records import TensorSpec
 
@@ -98,3 +98,74 @@ def test_locations():
     assert (location.filename, location.source) == (__file__, "y = gs.ones(2, requires_grad=True) * 2  # this line")
     assert location_of(None) is None
     assert adapter.location((gs.ones(2, requires_grad=True) * 2).grad_fn) is None
+
+
+def test_operators_and_writes_are_told_with_their_lines():
+    heard = []
+
+    class Listener(Observer):
+        def operator_ran(self, call):
+            heard.append((call.name, call.node is not None, call.grad_enabled, call.location.source))
+
+        def tensor_written(self, write):
+            heard.append((write.operator, write.version, write.grad_enabled, write.location.source))
+
+    x = gs.ones(3, requires_grad=True)
+    with NativeAdapter().observe(Listener(), forward=False, backward=False, operators=True, writes=True):
+        y = x * 2
+        z = y.detach()
+        with gs.no_grad():
+            z.add_(1)
+    assert heard == [
+        ("mul", True, True, "y = x * 2"),
+        ("detach", False, True, "z = y.detach()"),
+        ("add_", 1, False, "z.add_(1)"),
+        ("add", False, False, "z.add_(1)"),
+    ]
+
+
+def test_gradients_from_the_middle_accumulate_nothing():
+    adapter = NativeAdapter()
+    x = gs.ones(3, requires_grad=True)
+    y = x * 2
+    z = y.exp().sum()
+    dx, dy = adapter.gradients([adapter.root(z)], [gs.tensor(2.0)], [x, adapter.root(y)])
+    assert dx.tolist() == (4 * y.exp()).tolist()
+    assert dy.tolist() == (2 * y.exp()).tolist()
+    assert adapter.leaf_grad(x) is None
+    z.backward()
+    adapter.set_leaf_grad(x, None)
+    assert x.grad is None
+
+
+def test_saved_tensors_can_be_kept_for_one_backward():
+    adapter = NativeAdapter()
+    x = gs.ones(3, requires_grad=True)
+    y = x.exp()
+    node = y.grad_fn
+    kept, release = [], []
+
+    class Listener(Observer):
+        def task_started(self, task):
+            release.append(adapter.keep_saved(task))
+
+        def task_finished(self, task):
+            kept.extend(saved.released for saved in adapter.saved(node))
+            kept.append(adapter.run_node(node, [gs.ones(3)])[0].tolist())
+            release[0]()
+
+    with adapter.observe(Listener(), forward=False, backward=True):
+        y.sum().backward()
+    assert kept == [False, y.tolist()]
+    with pytest.raises(RuntimeError, match="second time"):
+        y.sum().backward()
+
+
+def test_memory_version_and_copies():
+    adapter = NativeAdapter()
+    x = gs.zeros(4)
+    assert adapter.memory_key(x[1:]) == adapter.memory_key(x) != adapter.memory_key(x.clone())
+    x.add_(1)
+    assert adapter.version(x) == 1
+    copied = adapter.copy(gs.ones(2, requires_grad=True))
+    assert (copied.requires_grad, copied.tolist()) == (False, [1.0, 1.0])
