@@ -35,6 +35,7 @@ from .runtime.dtype import (
 )
 from .runtime.errors import InplaceError, SavedTensorFreedError, SavedTensorModifiedError
 from .runtime.formatting import set_printoptions
+from .runtime.layout import channels_last, contiguous_format, layout, memory_format, preserve_format, strided
 from .runtime.modes import (
     enable_grad,
     inference_mode,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 else:
     globals().update(_PUBLIC)
 
-_LAZY = ("autograd", "check", "cuda", "inspect", "nn", "optim", "testing")
+_LAZY = ("autograd", "check", "cuda", "inspect", "linalg", "nn", "optim", "testing")
 
 
 def __getattr__(name: str) -> Any:

@@ -170,7 +170,8 @@ def wrap(result: Any, sources: Any) -> Any:
     if isinstance(result, numpy.generic):
         return StrictArray(numpy.asarray(result))
     if isinstance(result, (list, tuple)):
-        return type(result)(wrap(item, sources) for item in result)
+        items = [wrap(item, sources) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
     return result
 
 

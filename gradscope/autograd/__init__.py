@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..runtime import modes as grad_mode
-from ..runtime.engine import backward, grad, queue_callback
+from ..runtime.backward import backward, grad, queue_callback
 from ..runtime.modes import (
     detect_anomaly,
     enable_grad,
@@ -14,7 +14,7 @@ from ..runtime.modes import (
     set_detect_anomaly,
     set_grad_enabled,
 )
-from . import function, graph, legacy
+from . import forward_ad, function, functional, graph, legacy
 from .function import Function
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .legacy import Variable
@@ -26,7 +26,9 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
+    "functional",
     "grad",
     "grad_mode",
     "gradcheck",

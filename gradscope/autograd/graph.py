@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from ..runtime import state
-from ..runtime.graph import GradientEdge, Node, SavedTensor
+from ..runtime.graph import GradientEdge, Node, SavedTensor, ends_of
 from ..runtime.hooks import RemovableHandle
 from ..runtime.modes import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from ..runtime.storage import VersionCounter
@@ -49,7 +49,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require gradients\n"
             f"It has shape {list(tensor.shape)}; call requires_grad_() on it first."
         )
-    return GradientEdge(*edge)
+    return GradientEdge(*ends_of(edge))
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

@@ -16,11 +16,12 @@ from numbers import Number
 from typing import Any
 
 from ..runtime import random, state
-from ..runtime.engine import queue_callback
+from ..runtime.backward import queue_callback
 from ..runtime.graph import Node
 from ..runtime.ops.registry import METHODS
 from ..runtime.tensor import Tensor
-from .function import Function, FunctionMeta, FunctionNode, begin, delay_error, finish
+from .calls import begin, finish, push_tangents
+from .function import Function, FunctionMeta, FunctionNode, delay_error
 
 __all__ = [
     "Bernoulli",
@@ -228,9 +229,12 @@ def call_instance(node: Any, inputs: tuple[Any, ...]) -> Any:
     before = modes.grad_enabled
     modes.grad_enabled = False
     try:
-        outputs = finish(node, inputs, node.forward(*inputs), recorded)
+        raw = node.forward(*inputs)
+        outputs = finish(node, inputs, raw, recorded)
     finally:
         modes.grad_enabled = before
+    if state.special:
+        push_tangents(node, inputs, raw, outputs)
     if node.shared_pairs:
         for first, second in node.shared_pairs:
             second._vc = first._counter()

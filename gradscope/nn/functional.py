@@ -33,6 +33,7 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "celu_",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -45,6 +46,7 @@ __all__ = [
     "dropout2d",
     "dropout3d",
     "elu",
+    "elu_",
     "embedding",
     "gelu",
     "glu",
@@ -52,11 +54,13 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hardtanh_",
     "huber_loss",
     "kl_div",
     "l1_loss",
     "layer_norm",
     "leaky_relu",
+    "leaky_relu_",
     "linear",
     "log_softmax",
     "logsigmoid",
@@ -73,6 +77,7 @@ __all__ = [
     "relu6",
     "relu_",
     "selu",
+    "selu_",
     "sigmoid",
     "silu",
     "smooth_l1_loss",
@@ -84,6 +89,7 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "threshold_",
 ]
 
 
@@ -99,6 +105,12 @@ def _form(name: str, inplace: bool) -> Any:
 
 _relu = OPERATORS["relu"].function
 relu_ = OPERATORS["relu"].inplace_function
+threshold_ = OPERATORS["threshold"].inplace_function
+leaky_relu_ = OPERATORS["leaky_relu"].inplace_function
+elu_ = OPERATORS["elu"].inplace_function
+celu_ = OPERATORS["celu"].inplace_function
+hardtanh_ = OPERATORS["hardtanh"].inplace_function
+selu_ = PUBLIC["selu_"]
 sigmoid = PUBLIC["sigmoid"]
 tanh = PUBLIC["tanh"]
 prelu = PUBLIC["prelu"]

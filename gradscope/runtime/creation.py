@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -16,6 +18,7 @@ from .tensor import Tensor
 __all__ = [
     "arange",
     "as_tensor",
+    "asarray",
     "empty",
     "empty_like",
     "eye",
@@ -34,27 +37,107 @@ __all__ = [
 ]
 
 
-def finish(array: Any, requires_grad: bool) -> Tensor:
-    """Wrap `array`, with requires_grad and the marks of the current mode."""
+def finish(array: Any, requires_grad: bool, out: Any = None, name: str = "") -> Tensor:
+    """Wrap `array`, with requires_grad and the marks of the current mode; or write it into `out`."""
+    if out is not None:
+        from .ops import writes
+
+        writes.refuse_out(name, [], out)
+        return writes.store_out(name, array, [], out)
     result = Tensor._wrap(array)
     if state.local.inference:
         result._mark_inference()
-    return result.requires_grad_() if requires_grad else result
+    if not requires_grad:
+        return result
+    if array.dtype.kind not in "fc":
+        raise RuntimeError(
+            f"Only Tensors of floating point and complex dtype can require gradients, this one is {result.dtype}\n"
+            "Give it a floating dtype, or convert it with .float()."
+        )
+    return result.requires_grad_()
 
 
-def shape_of(size: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return the shape given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=...)``."""
-    if len(size) == 1 and not isinstance(size[0], (int, numpy.integer, Tensor)):
+def shape_of(size: tuple[Any, ...], name: str = "size", given: Any = None) -> tuple[int, ...]:
+    """Return the shape given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=...)``.
+
+    Raises
+    ------
+    TypeError
+        If a size is no integer.
+    RuntimeError
+        If a size is negative.
+    """
+    if given is not None:
+        size = (given,)
+    if len(size) == 1 and not _is_size(size[0]):
+        if not isinstance(size[0], (list, tuple)):
+            raise _no_size(name, size[0])
         size = tuple(size[0])
-    shape = tuple(int(s) for s in size)
-    if any(s < 0 for s in shape):
-        raise RuntimeError(f"Trying to create tensor with negative dimension in {list(shape)}\nSizes must be >= 0.")
+    for position, length in enumerate(size):
+        if not _is_size(length):
+            raise _no_size(name, length, position)
+    shape = tuple(int(length) for length in size)
+    for length in shape:
+        if length < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {length}: {list(shape)}")
     return shape
 
 
-def numpy_dtype(kind: Any) -> numpy.dtype:
-    """Return the NumPy dtype of a dtype argument; the default one for None."""
-    return dtypes.default_dtype.numpy if kind is None else dtypes.to_dtype(kind).numpy
+def _is_size(value: Any) -> bool:
+    return isinstance(value, (int, numpy.integer, Tensor)) and not isinstance(value, bool)
+
+
+def _no_size(name: str, value: Any, position: int | None = None) -> TypeError:
+    found = value.__class__.__name__
+    where = f"not {found}" if position is None else f"but found element of type {found} at pos {position}"
+    return TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, {where}")
+
+
+def number_of(name: str, argument: str, position: int, value: Any) -> Any:
+    """Return a number, also from a tensor of one element.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
+    if isinstance(value, Tensor):
+        return value.item()
+    if not isinstance(value, (int, float, complex, numpy.number, numpy.bool_)):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be Number, not {value.__class__.__name__}"
+        )
+    return value
+
+
+def count_of(name: str, argument: str, position: int, value: Any) -> int:
+    """Return an integer argument.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be int, not {value.__class__.__name__}"
+        )
+    return int(value)
+
+
+def numpy_dtype(kind: Any, out: Any = None) -> numpy.dtype:
+    """Return the NumPy dtype of a dtype argument; that of `out`, or the default one, for None."""
+    if out is None:
+        return dtypes.default_dtype.numpy if kind is None else dtypes.to_dtype(kind).numpy
+    if kind is not None and dtypes.to_dtype(kind) is not out.dtype:
+        raise RuntimeError(
+            f"dtype {dtypes.to_dtype(kind).name} does not match dtype of out parameter ({out.dtype.name})\n"
+            "Leave dtype away."
+        )
+    return out._array.dtype
+
+
+# --- from data --------------------------------------------------------------------------------------------------------
 
 
 def tensor(
@@ -73,8 +156,8 @@ def tensor(
     Raises
     ------
     ValueError
-        If nested sequences are ragged.
-    TypeError
+        If nested sequences are ragged, or a number does not fit.
+    TypeError, RuntimeError
         If the data holds something that is no number.
 
     Examples
@@ -100,11 +183,9 @@ def to_array(data: Any, kind: Any = None) -> Any:
     elif devices.is_array(data):
         array = data
     else:
-        array = _from_python(data)
-        if kind is None and array.dtype.kind in "fc" and not isinstance(data, numpy.generic) and _all_python(data):
-            array = array.astype(_default_of(array.dtype.kind))
+        array = _from_python(data, kind)
     if kind is not None:
-        array = array.astype(dtypes.to_dtype(kind).numpy, copy=False)
+        array = _converted(array, dtypes.to_dtype(kind).numpy)
     if array.dtype not in dtypes.BY_NUMPY:
         names = ", ".join(d.name for d in dtypes.ALL_DTYPES)
         raise TypeError(
@@ -116,32 +197,98 @@ def to_array(data: Any, kind: Any = None) -> Any:
     return array
 
 
-def _default_of(kind: str) -> numpy.dtype:
-    return dtypes.default_dtype.numpy if kind == "f" else dtypes.default_dtype.numpy_complex
+def _converted(array: Any, target: numpy.dtype) -> Any:
+    if array.dtype.kind == "c" and target.kind in "biuf":
+        raise TypeError(f"must be real number, not complex\nThe dtype asked for is {target.name}.")
+    return array.astype(target, copy=False)
 
 
-def _from_python(data: Any) -> numpy.ndarray:
+_NUMBERS: dict[type, Callable[[], numpy.dtype]] = {
+    bool: lambda: dtypes.bool_.numpy,
+    int: lambda: dtypes.int64.numpy,
+    float: lambda: dtypes.default_dtype.numpy,
+    complex: lambda: dtypes.default_dtype.numpy_complex,
+}
+
+
+def _from_python(data: Any, kind: Any) -> numpy.ndarray:
+    """Return numbers and nested sequences of them as an array, of the dtype that PyTorch infers."""
+    kinds = _kinds_in(data)
+    plain = _without_tensors(data)
     try:
-        array = numpy.array(_without_tensors(data))
-    except ValueError as error:
-        raise ValueError(f"expected sequences of equal length in every dimension\n{error}") from None
-    if array.dtype == object or array.dtype.kind in "USmM":
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}': tensors hold numbers only")
-    return array.astype(dtypes.default_dtype.numpy) if array.size == 0 and array.dtype == numpy.float64 else array
+        array = numpy.array(plain)
+    except ValueError:
+        raise _ragged(data) from None
+    if array.dtype == object:
+        raise ValueError("Overflow when unpacking long long\nAn integer does not fit 64 bits.")
+    if kind is not None:
+        _check_fits(array, dtypes.to_dtype(kind).numpy)
+        return array
+    if not kinds:
+        return array.astype(dtypes.default_dtype.numpy)
+    return array.astype(functools.reduce(dtypes.promote_numpy, kinds), copy=False)
+
+
+def _check_fits(array: numpy.ndarray, target: numpy.dtype) -> None:
+    """Raise for Python integers that a narrow dtype cannot hold; negative ones wrap around in unsigned dtypes."""
+    if array.dtype != numpy.int64 or target.kind not in "iu" or target == numpy.int64 or not array.size:
+        return
+    limits = numpy.iinfo(target)
+    low = -limits.max if target.kind == "u" else limits.min
+    if array.min() < low or array.max() > limits.max:
+        raise RuntimeError(
+            f"value cannot be converted to type {target.name} without overflow\nIt holds {low} to {limits.max}."
+        )
+
+
+def _kinds_in(data: Any) -> set[numpy.dtype]:
+    """Return the dtypes of the numbers in nested sequences; raise where something is no number."""
+    if isinstance(data, (list, tuple, range)):
+        types = set(map(type, data))
+        if types <= _NUMBERS.keys():
+            return {_NUMBERS[kind]() for kind in types}
+        if str in types:
+            raise ValueError("too many dimensions 'str'\nTensors hold numbers only.")
+        return set().union(*map(_kinds_in, data))
+    if isinstance(data, (Tensor, numpy.generic)) or devices.is_array(data):
+        return {data._array.dtype if isinstance(data, Tensor) else data.dtype}
+    for kind, found in _NUMBERS.items():
+        if isinstance(data, kind):
+            return {found()}
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'\nTensors hold numbers only.")
+    if hasattr(data, "__array__"):
+        return {numpy.asarray(data).dtype}
+    raise RuntimeError(f"Could not infer dtype of {data.__class__.__name__}\nTensors hold numbers only.")
 
 
 def _without_tensors(data: Any) -> Any:
     if isinstance(data, Tensor):
-        return data._array if data._array.ndim else data.item()
-    if isinstance(data, (list, tuple)):
+        if data._array.size != 1:
+            raise ValueError(
+                f"only one element tensors can be converted to Python scalars\n"
+                f"One has shape {list(data.shape)}; use stack()."
+            )
+        return data.item()
+    if isinstance(data, (list, tuple)) and not set(map(type, data)) <= _NUMBERS.keys():
         return [_without_tensors(item) for item in data]
     return data
 
 
-def _all_python(data: Any) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return not isinstance(data, (numpy.generic, numpy.ndarray, Tensor))
+def _ragged(data: Any, dim: int = 0) -> Exception:
+    """Return PyTorch's complaint of nested sequences that do not have one shape."""
+    if not hasattr(data[0], "__len__"):
+        wrong = next(item for item in data if hasattr(item, "__len__"))
+        return TypeError(
+            f"'{wrong.__class__.__name__}' object cannot be interpreted as an integer\nA number is wanted."
+        )
+    if any(not hasattr(item, "__len__") for item in data):
+        return TypeError(f"not a sequence\nAn item at dim {dim + 1} is a number, the first one is a sequence.")
+    length = len(data[0])
+    for item in data:
+        if len(item) != length:
+            return ValueError(f"expected sequence of length {length} at dim {dim + 1} (got {len(item)})")
+    return _ragged([part for item in data for part in item], dim + 1)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -149,6 +296,39 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype) if dtype is not None or device is not None else data
     return Tensor._wrap(_place(to_array(data, dtype), device))
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Return `obj`, a tensor, array or nested sequence, as a tensor that shares its memory where it can.
+
+    Parameters
+    ----------
+    obj : Tensor, numpy.ndarray, number or nested sequence
+    dtype : dtype, optional
+    device : str or device, optional
+    copy : bool, optional
+        True copies always; False raises where the memory cannot be shared.
+    requires_grad : bool
+        If true and `obj` is a tensor with history, the result is a part of that graph; if false it is detached.
+
+    Raises
+    ------
+    ValueError
+        If `copy` is False and a copy is needed.
+    """
+    if isinstance(obj, Tensor):
+        result = as_tensor(obj if requires_grad else obj.detach(), dtype, device)
+        shared = result._array is obj._array
+    else:
+        result = as_tensor(obj, dtype, device)
+        shared = result._array is obj
+    if copy and shared:
+        return result.clone()
+    if copy is False and not shared:
+        raise ValueError("can't alias arbitrary sequence into a tensor.\nLeave copy away, or give it an array.")
+    return result.requires_grad_() if requires_grad else result
 
 
 def from_numpy(array: numpy.ndarray) -> Tensor:
@@ -162,7 +342,7 @@ def from_numpy(array: numpy.ndarray) -> Tensor:
         If a stride is negative.
     """
     if not isinstance(array, numpy.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+        raise TypeError(f"expected np.ndarray (got {array.__class__.__name__})")
     if any(step < 0 for step in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
@@ -180,33 +360,56 @@ def from_dlpack(source: Any) -> Tensor:
     return Tensor._wrap(module.from_dlpack(source))
 
 
-def _filled(function: str, size: tuple[Any, ...], kind: Any, where: Any, requires_grad: bool) -> Tensor:
+# --- filled -----------------------------------------------------------------------------------------------------------
+
+
+def _filled(
+    name: str, size: tuple[Any, ...], given: Any, out: Any, kind: Any, where: Any, requires_grad: bool
+) -> Tensor:
     module = devices.module_for(where)
-    return finish(getattr(module, function)(shape_of(size), dtype=numpy_dtype(kind)), requires_grad)
+    array = getattr(module, name)(shape_of(size, name, given), dtype=numpy_dtype(kind, out))
+    return finish(array, requires_grad, out, name)
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(
+    *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Return a tensor of zeros."""
-    return _filled("zeros", size, dtype, device, requires_grad)
+    return _filled("zeros", sizes, size, out, dtype, device, requires_grad)
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(
+    *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Return a tensor of ones."""
-    return _filled("ones", size, dtype, device, requires_grad)
+    return _filled("ones", sizes, size, out, dtype, device, requires_grad)
 
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(
+    *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Return an uninitialised tensor."""
-    return _filled("empty", size, dtype, device, requires_grad)
+    return _filled("empty", sizes, size, out, dtype, device, requires_grad)
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full(
+    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Return a tensor filled with one number."""
-    kind = dtypes.scalar_dtype(fill_value) if dtype is None else numpy_dtype(dtype)
-    return finish(devices.module_for(device).full(shape_of((size,)), fill_value, dtype=kind), requires_grad)
+    if not isinstance(size, (list, tuple)):
+        raise _no_size("full", size)
+    value = number_of("full", "fill_value", 2, fill_value)
+    inferred = fill_value._array.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
+    kind = inferred if dtype is None and out is None else numpy_dtype(dtype, out)
+    array = devices.module_for(device).full(shape_of((size,), "full"), value, dtype=kind)
+    return finish(array, requires_grad, out, "full")
 
 
 def _like(function: str, source: Tensor, kind: Any, where: Any, requires_grad: bool) -> Tensor:
+    if not isinstance(source, Tensor):
+        raise TypeError(
+            f"{function}_like(): argument 'input' (position 1) must be Tensor, not {source.__class__.__name__}"
+        )
     module = devices.array_module(source._array) if where is None else devices.module_for(where)
     target = source._array.dtype if kind is None else numpy_dtype(kind)
     if module is devices.array_module(source._array):
@@ -235,53 +438,114 @@ def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return a tensor like `input` filled with one number."""
+    value = number_of("full_like", "fill_value", 2, fill_value)
     result = _like("empty", input, dtype, device, False)
-    result._array[...] = fill_value
+    result._array[...] = value
     return result.requires_grad_() if requires_grad else result
 
 
+# --- sequences --------------------------------------------------------------------------------------------------------
+
+
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return the values from `start` (0) to `end`, exclusive, in steps of `step`."""
-    start, end = (0, start) if end is None else (start, end)
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (end - start) * step < 0:
-        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: ({start}, {end}, {step})")
-    if dtype is None:
-        floating = any(isinstance(v, float) for v in (start, end, step))
+    start, end = (0, start) if end is None else (0 if start is None else start, end)
+    start, end, step = _range_numbers(start, end, step)
+    if dtype is None and out is None:
+        floating = any(isinstance(v, (float, numpy.floating)) for v in (start, end, step))
         kind = dtypes.default_dtype.numpy if floating else dtypes.int64.numpy
     else:
-        kind = numpy_dtype(dtype)
-    return finish(devices.module_for(device).arange(start, end, step, dtype=kind), requires_grad)
+        kind = numpy_dtype(dtype, out)
+    if kind.kind == "b":
+        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'\nUse gradscope.arange(...).bool().")
+    array = devices.module_for(device).arange(start, end, step, dtype=kind)
+    return finish(array, requires_grad, out, "arange")
+
+
+def _range_numbers(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
+    """Return the three arguments of arange() as numbers, checked."""
+    numbers = tuple(
+        number_of("arange", name, position, value)
+        for position, (name, value) in enumerate((("start", start), ("end", end), ("step", step)), 1)
+    )
+    if any(isinstance(number, complex) for number in numbers):
+        raise RuntimeError("value cannot be converted to type double without overflow\narange() takes real numbers.")
+    start, end, step = numbers
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: ({start}, {end}, {step})")
+    return numbers
+
+
+def _evenly(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, int]:
+    count = count_of(name, "steps", 3, steps)
+    if count < 0:
+        raise RuntimeError(f"number of steps must be non-negative\nIt is {count}.")
+    return number_of(name, "start", 1, start), number_of(name, "end", 2, end), count
 
 
 def linspace(
-    start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return `steps` values from `start` to `end`, both included."""
-    return finish(devices.module_for(device).linspace(start, end, steps, dtype=numpy_dtype(dtype)), requires_grad)
+    module = devices.module_for(device)
+    array = module.linspace(*_evenly("linspace", start, end, steps), dtype=numpy_dtype(dtype, out))
+    return finish(array, requires_grad, out, "linspace")
 
 
 def logspace(
-    start: float,
-    end: float,
+    start: Any,
+    end: Any,
     steps: int,
     base: float = 10.0,
     *,
+    out: Any = None,
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return `steps` values from ``base**start`` to ``base**end``, evenly spaced in the exponent."""
-    exponents = devices.module_for(device).linspace(start, end, steps)
-    return finish((base**exponents).astype(numpy_dtype(dtype)), requires_grad)
+    module = devices.module_for(device)
+    exponents = module.linspace(*_evenly("logspace", start, end, steps))
+    return finish((base**exponents).astype(numpy_dtype(dtype, out)), requires_grad, out, "logspace")
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Return the identity matrix of `n` rows and `m` (or `n`) columns."""
-    return finish(devices.module_for(device).eye(n, n if m is None else m, dtype=numpy_dtype(dtype)), requires_grad)
+    rows = count_of("eye", "n", 1, n)
+    columns = rows if m is None else count_of("eye", "m", 2, m)
+    for name, count in (("n", rows), ("m", columns)):
+        if count < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {count}")
+    array = devices.module_for(device).eye(rows, columns, dtype=numpy_dtype(dtype, out))
+    return finish(array, requires_grad, out, "eye")
 
 
 def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -18,11 +18,12 @@ Examples
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -309,6 +310,11 @@ def subscribe(
     -------
     Subscription
     """
+    if not callable(listener):
+        raise TypeError(
+            f"subscribe() expects a listener that can be called, got {type(listener).__name__}\n"
+            "It comes first, before the event classes: subscribe(listener, NodeEntered)."
+        )
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, Event)):
             raise TypeError(f"subscribe() expects event classes, got {kind!r}\nSee gradscope.runtime.events.__all__.")
@@ -337,7 +343,9 @@ def wanted(kind: type[Event]) -> bool:
 
 
 def emit(event: Event) -> None:
-    """Hand `event` to its listeners, in the order they subscribed."""
+    """Hand `event` to its listeners, in the order they subscribed; the computation of tangents is no event."""
+    if state.local.in_tangent:
+        return
     for subscription in _by_kind.get(type(event), ()):
         if subscription.thread is None or subscription.thread == threading.get_ident():
             subscription.listener(event)
@@ -347,6 +355,7 @@ def emit(event: Event) -> None:
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_library_prefixes: tuple[str, ...] = (_PACKAGE, "<gradscope ", "<frozen ")
 
 
 class Frame(NamedTuple):
@@ -372,11 +381,17 @@ class CallSite:
 
     def user_frames(self) -> list[Frame]:
         """Return the frames outside gradscope and the standard library, innermost first."""
-        return [f for f in self.frames if not is_library_file(f.filename)]
+        return list(self._user_frames())
 
     def user_frame(self) -> Frame | None:
         """Return the innermost frame outside gradscope and the standard library."""
-        return next(iter(self.user_frames()), None)
+        return next(self._user_frames(), None)
+
+    def _user_frames(self) -> Iterator[Frame]:
+        # One at a time: finding a line is a walk along its function's line table, and most callers want one frame.
+        for code, last in self._raw:
+            if not is_library_file(code.co_filename):
+                yield Frame(code.co_filename, _line_of(code, last), code.co_qualname)
 
     @property
     def source_line(self) -> str:
@@ -398,18 +413,36 @@ class CallSite:
         return isinstance(other, CallSite) and self._raw == other._raw
 
     def __hash__(self) -> int:
-        return hash(tuple(last for _, last in self._raw))
+        return hash(tuple([last for _, last in self._raw]))
 
     def __repr__(self) -> str:
         frame = self.user_frame()
         return f"<CallSite {frame.filename}:{frame.lineno} in {frame.function}>" if frame else "<CallSite>"
 
 
+@functools.lru_cache(maxsize=4096)
 def is_library_file(filename: str) -> bool:
-    """Whether a file belongs to gradscope or the standard library; what is typed in (``<stdin>``) is the user's."""
-    if filename.startswith((_PACKAGE, "<gradscope ", "<frozen ")):
+    """Whether a file belongs to gradscope, the standard library or another library that counts as such.
+
+    What is typed in (``<stdin>``) is the user's, and so is what is installed from elsewhere.
+    """
+    if filename.startswith(_library_prefixes):
         return True
     return filename.startswith(_LIBRARY) and "site-packages" not in filename
+
+
+def add_library(directory: str) -> None:
+    """Count the files of a directory as a library's: no call site points there (PyTorch's own Python files).
+
+    Parameters
+    ----------
+    directory : str
+    """
+    global _library_prefixes
+    prefix = os.path.join(os.path.abspath(directory), "")
+    if prefix not in _library_prefixes:
+        _library_prefixes = (*_library_prefixes, prefix)
+        is_library_file.cache_clear()
 
 
 def _line_of(code: CodeType, last: int) -> int:

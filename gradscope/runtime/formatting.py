@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import device, dtype
+from . import device, dtype, tangents
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -157,6 +157,9 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append(f"grad_fn=<{node}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
+    tangent = tangents.tangent_of(tensor)
+    if tangent is not None:
+        suffixes.append(f"tangent={tensor_repr(tangent)}")
     return label + prefix + _with_suffixes(body, suffixes, len(prefix)) + ")"
 
 

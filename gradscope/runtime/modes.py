@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def is_grad_enabled() -> bool:
     """Return whether operators are recorded on this thread."""
-    return state.local.grad_enabled
+    return state.local.grad_enabled is not False
 
 
 def is_inference_mode_enabled() -> bool:
@@ -103,8 +103,11 @@ class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
 
     def __enter__(self) -> None:
         modes = state.local
-        self._before = modes.grad_enabled
-        modes.grad_enabled = False
+        self._before = before = modes._records
+        # Written out, because small functions are called under no_grad by the thousand.
+        modes._records = False
+        if before:
+            state.unrecorded.append(None)
 
     def __exit__(self, *exc_info: object) -> None:
         state.local.grad_enabled = self._before
@@ -118,8 +121,7 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
     def __enter__(self) -> None:
         modes = state.local
         self._before = modes.grad_enabled
-        # Nothing is recorded in inference mode, whatever is enabled inside it.
-        modes.grad_enabled = not modes.inference
+        modes.grad_enabled = state.UNRECORDED if modes.inference else True
 
 
 class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
@@ -149,7 +151,8 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        state.local.grad_enabled = self.mode and not state.local.inference
+        enabled = state.UNRECORDED if state.local.inference else True
+        state.local.grad_enabled = enabled if self.mode else False
 
     def __exit__(self, *exc_info: object) -> None:
         state.local.grad_enabled = self._before

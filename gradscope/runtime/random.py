@@ -14,7 +14,7 @@ import numpy
 from . import device as devices
 from . import dtype as dtypes
 from .creation import finish, numpy_dtype, shape_of
-from .ops import general
+from .ops import general, writes
 from .ops.registry import METHODS, OPERATORS, operator
 from .tensor import Tensor
 
@@ -237,33 +237,39 @@ def _floating(name: str, kind: numpy.dtype) -> numpy.dtype:
 
 
 def _random(
-    name: str, distribution: str, size: tuple[Any, ...], kind: Any, where: Any, generator: Any, requires_grad: bool
+    name: str, distribution: str, shape: Any, kind: Any, where: Any, generator: Any, requires_grad: bool, out: Any
 ) -> Tensor:
-    target = _floating(name, numpy_dtype(kind))
+    target = _floating(name, numpy_dtype(kind, out))
     source = generator_for(where if where is not None or generator is None else generator.device, generator)
-    return finish(_draw(source, distribution, shape_of(size), target), requires_grad)
+    return finish(_draw(source, distribution, shape, target), requires_grad, out, name)
 
 
 def rand(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
     generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return numbers drawn uniformly from [0, 1)."""
-    return _random("uniform_", "random", size, dtype, device, generator, requires_grad)
+    shape = shape_of(sizes, "rand", size)
+    return _random("uniform_", "random", shape, dtype, device, generator, requires_grad, out)
 
 
 def randn(
-    *size: Any,
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
     generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return numbers drawn from the standard normal distribution."""
-    return _random("normal_kernel_cpu", "standard_normal", size, dtype, device, generator, requires_grad)
+    shape = shape_of(sizes, "randn", size)
+    return _random("normal_kernel_cpu", "standard_normal", shape, dtype, device, generator, requires_grad, out)
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -281,6 +287,7 @@ def randint(
     high: Any = None,
     size: Any = None,
     *,
+    out: Any = None,
     generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
@@ -297,9 +304,10 @@ def randint(
         low, high, size = 0, low, high if size is None else size
     if high <= low:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    kind = dtypes.int64.numpy if dtype is None else numpy_dtype(dtype)
+    kind = dtypes.int64.numpy if dtype is None and out is None else numpy_dtype(dtype, out)
     source = generator_for(device if device is not None or generator is None else generator.device, generator)
-    return finish(source.draw("integers", low, high, size=shape_of((size,))).astype(kind), requires_grad)
+    drawn = source.draw("integers", low, high, size=shape_of((size,), "randint")).astype(kind)
+    return finish(drawn, requires_grad, out, "randint")
 
 
 def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
@@ -311,6 +319,7 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
 def randperm(
     n: int,
     *,
+    out: Any = None,
     generator: Generator | None = None,
     dtype: Any = None,
     device: Any = None,
@@ -320,13 +329,18 @@ def randperm(
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]\nrandperm() takes n >= 0.")
     source = generator_for(device if device is not None or generator is None else generator.device, generator)
-    kind = dtypes.int64.numpy if dtype is None else numpy_dtype(dtype)
+    kind = dtypes.int64.numpy if dtype is None and out is None else numpy_dtype(dtype, out)
     order = source.module.argsort(source.draw("random", n))
-    return finish(order.astype(kind), requires_grad)
+    return finish(order.astype(kind), requires_grad, out, "randperm")
 
 
 def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return indices drawn with probabilities proportional to the rows of `input`.
 
@@ -363,6 +377,8 @@ def multinomial(
         keys = xp.log(1 - source.draw("random", rows.shape)) / xp.where(rows > 0, rows, 1)
         keys = xp.where(rows > 0, keys, -xp.inf)
         chosen = xp.argsort(-keys, axis=-1)[..., :num_samples]
+    if out is not None:
+        return writes.store_out("multinomial", chosen.astype(xp.int64), [input], out)
     return Tensor._wrap(chosen.astype(xp.int64))
 
 
@@ -456,6 +472,7 @@ def _bernoulli(xp: Any, self: Any, generator: Any = None) -> Any:
 operator(
     "bernoulli(Tensor self, *, Generator? generator=None)",
     _bernoulli,
+    out=True,
     derivatives={"self": lambda g: g * 0},
     doc="Return ones with the probabilities `self`, else zeros.",
 )
@@ -505,6 +522,7 @@ def normal(
     size: Any = None,
     *,
     generator: Generator | None = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
@@ -516,6 +534,8 @@ def normal(
     TypeError
         If neither a tensor nor a size says how many.
     """
+    if out is not None:
+        return writes.into(out, "normal", [mean, std], lambda: normal(mean, std, size, generator=generator))
     of_mean, of_std = isinstance(mean, Tensor), isinstance(std, Tensor)
     if of_mean and of_std:
         return OPERATORS["normal.tensor_tensor"].function(mean, std, generator)
@@ -539,7 +559,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     if isinstance(p, Tensor):
         self._check_inplace(general.wants_grad([self]))
         drawn = bernoulli(p.detach().expand(self.shape), generator=generator)
-        return general.commit_inplace(OPERATORS["bernoulli.fill"], self, drawn._array, None, [self])
+        return writes.commit_inplace(OPERATORS["bernoulli.fill"], self, drawn._array, None, [self])
     return bernoulli_fill(self, p, generator=generator)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
 from typing import Any
 
 __all__ = ["GRAD", "INFERENCE", "STOCHASTIC", "VIEW", "VOLATILE", "local", "next_sequence"]
@@ -22,6 +21,9 @@ INFERENCE = 8
 # Drawn by a stochastic function (gradscope.autograd.legacy): has a node, though it does not require grad.
 STOCHASTIC = 16
 
+# Stands for True as ``grad_enabled`` in inference mode, where nothing is recorded whatever is enabled inside it.
+UNRECORDED: Any = 0
+
 special: int = 0
 anomaly: bool = False
 anomaly_check_nan: bool = True
@@ -29,7 +31,13 @@ anomaly_check_inf: bool = False
 
 _special_lock = threading.Lock()
 
-next_sequence: Callable[[], int] = itertools.count().__next__
+# Compiled operators call next() themselves, which is the fastest way to a number that no other thread gets.
+sequence = itertools.count()
+
+
+def next_sequence() -> int:
+    """Return the sequence number of a new node."""
+    return next(sequence)
 
 
 def add_special(amount: int) -> None:
@@ -39,16 +47,39 @@ def add_special(amount: int) -> None:
         special += amount
 
 
+# One entry for each thread that does not record: while it is empty an operator need not read its own thread's mode,
+# which takes as long as finding out the shape of its result. It is a list because append() and pop() need no lock. A
+# thread that ends without recording leaves its entry, which costs that much.
+unrecorded: list[None] = []
+
+
 class ThreadModes(threading.local):
     """Modes of one thread."""
 
-    grad_enabled: bool = True
+    _records: bool = True
     inference: bool = False
     saved_hooks: tuple[Any, ...] = ()
     saved_hooks_disabled: str | None = None
     before_write: Any = None
     current_node: Any = None
     current_task: Any = None
+    # Forward mode: whether tangents are computed, and whether one is being computed (runtime/tangents.py).
+    forward_grad: bool = True
+    in_tangent: bool = False
+
+    @property
+    def grad_enabled(self) -> bool:
+        """Whether operators are recorded."""
+        return self._records
+
+    @grad_enabled.setter
+    def grad_enabled(self, value: bool) -> None:
+        before = self._records
+        self._records = value
+        if value and not before:
+            unrecorded.pop()
+        elif before and not value:
+            unrecorded.append(None)
 
 
 local = ThreadModes()

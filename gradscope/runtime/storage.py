@@ -73,6 +73,28 @@ def memory_of(array: Any) -> Any:
     return array
 
 
+def is_viewable(array: Any, shape: tuple[int, ...]) -> bool:
+    """Whether the strides of `array` allow a view of another shape, of as many elements.
+
+    Dimensions that lie in memory as one can be cut anew; each such run must be cut by itself.
+    """
+    if not array.size:
+        return True
+    left, taken = list(shape), 1
+    run, step = 1, array.strides[-1] if array.ndim else 0
+    for axis in reversed(range(array.ndim)):
+        run *= array.shape[axis]
+        if axis and (array.shape[axis - 1] == 1 or array.strides[axis - 1] == run * step):
+            continue
+        while left and (taken < run or left[-1] == 1):
+            taken *= left.pop()
+        if taken != run:
+            return False
+        if axis:
+            run, taken, step = 1, 1, array.strides[axis - 1]
+    return True
+
+
 def geometry_of(array: Any, base: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Return shape, strides and offset (in elements) of `array` inside the memory that `base` starts."""
     itemsize = array.dtype.itemsize
@@ -119,6 +141,14 @@ def overlaps_itself(array: Any) -> bool:
             return True
         extent = step * (size - 1) + extent
     return False
+
+
+def overlap_error(what: str = "more than one element of the written-to tensor refers") -> RuntimeError:
+    """Return the error for a write into memory that several elements share, or that is read at the same time."""
+    return RuntimeError(
+        f"unsupported operation: {what} to a single memory location. Please clone() the tensor before performing the "
+        "operation."
+    )
 
 
 def shared_part(a: Any, b: Any) -> str:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import backward, events, graph, state
 from . import device as devices
 from . import dtype as dtypes
-from . import engine, events, graph, state
 from .formatting import tensor_repr
-from .graph import AccumulateGrad, Edge, Node
+from .graph import AccumulateGrad, Edge, Node, ends_of
 from .hooks import HookTable, RemovableHandle, add_hook
 from .ops import general
 from .storage import Storage, VersionCounter, element_strides, geometry_of, is_dense, memory_of
@@ -25,6 +25,7 @@ from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase, 
 
 if TYPE_CHECKING:
     from .ops.interface import TensorMethods
+    from .tangents import ForwardGrad
 else:
 
     class TensorMethods:
@@ -57,7 +58,17 @@ class Size(tuple):
 class TensorMeta:
     """What few tensors have: a gradient, hooks, a name."""
 
-    __slots__ = ("accumulator", "backward_hooks", "extra", "grad", "hooks", "name", "post_accumulate", "retains_grad")
+    __slots__ = (
+        "accumulator",
+        "backward_hooks",
+        "extra",
+        "forward",
+        "grad",
+        "hooks",
+        "name",
+        "post_accumulate",
+        "retains_grad",
+    )
 
     def __init__(self) -> None:
         self.grad: Tensor | None = None
@@ -67,6 +78,7 @@ class TensorMeta:
         self.retains_grad = False
         self.name: str | None = None
         self.extra: dict[str, Any] | None = None
+        self.forward: ForwardGrad | None = None
 
 
 class Tensor(TensorMethods):
@@ -304,13 +316,13 @@ class Tensor(TensorMethods):
 
     def _redirect_gradients(self, meta: TensorMeta, wanted: bool) -> None:
         """Let the AccumulateGrad that older graphs hold add what arrives here, or else where nobody looks."""
-        node: Any = self._edge[0] if self._edge is not None else meta.accumulator and meta.accumulator()
+        node: Any = self._edge if self._edge is not None else meta.accumulator and meta.accumulator()
         if node is None:
             return
         node.leaf_meta = meta if wanted else TensorMeta()
         node.leaf_meta.hooks, node.leaf_meta.post_accumulate = meta.hooks, meta.post_accumulate
         meta.accumulator = weakref.ref(node)
-        self._edge = (node, 0) if wanted and self._view is None else None
+        self._edge = node if wanted and self._view is None else None
 
     @property
     def is_leaf(self) -> bool:
@@ -321,18 +333,18 @@ class Tensor(TensorMethods):
     def grad_fn(self) -> Node | None:
         """The node that computed the tensor, or None."""
         edge = self._edge if self._view is None else current_view_edge(self, self._view)
-        return None if edge is None or type(edge[0]) is AccumulateGrad else edge[0]
+        return None if edge is None or type(edge) is AccumulateGrad else ends_of(edge)[0]
 
     def _known_edge(self) -> Edge | None:
         """Return the edge to the node that computed the tensor as it is; a stale view's is not made anew."""
         edge = self._edge if self._view is None else self._view.edge
-        return None if edge is None or type(edge[0]) is AccumulateGrad else edge
+        return None if edge is None or type(edge) is AccumulateGrad else edge
 
     @property
     def output_nr(self) -> int:
         """Which output of ``grad_fn`` the tensor is."""
         edge = self._edge if self._view is None else current_view_edge(self, self._view)
-        return 0 if edge is None else edge[1]
+        return 0 if edge is None else ends_of(edge)[1]
 
     def _extras(self) -> TensorMeta:
         meta = self._meta
@@ -351,8 +363,9 @@ class Tensor(TensorMethods):
             self._view.version = self._counter().version
         self._flags |= state.GRAD
         if retained:
-            if old is not None and old[0].extra is not None and old[0].extra.retain:
-                old[0].extra.retain.pop(old[1], None)
+            node, nr = (None, 0) if old is None else ends_of(old)
+            if node is not None and node.extra is not None and node.extra.retain:
+                node.extra.retain.pop(nr, None)
             self._retain_on(edge)
 
     def _make_view(self, output: Tensor, creation: str, operator: str) -> None:
@@ -432,9 +445,9 @@ class Tensor(TensorMethods):
         tensor([2., 4.])
         """
         if gradient is None and inputs is None and not legacy and not create_graph and self._array.size == 1:
-            engine.backward_scalar(self, retain_graph, False)
+            backward.backward_scalar(self, retain_graph, False)
         else:
-            engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **legacy)
+            backward.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **legacy)
 
     @property
     def grad(self) -> Tensor | None:
@@ -520,7 +533,7 @@ class Tensor(TensorMethods):
         self._retain_on(edge)
 
     def _retain_on(self, edge: Edge) -> None:
-        node, nr = edge
+        node, nr = ends_of(edge)
         extra = node.extras()
         if extra.retain is None:
             extra.retain = {}
@@ -549,10 +562,11 @@ class Tensor(TensorMethods):
             if meta.hooks is None:
                 meta.hooks = HookTable()
             return add_hook(meta.hooks, hook)
-        extra = edge[0].extras()
+        node, nr = ends_of(edge)
+        extra = node.extras()
         if extra.tensor_hooks is None:
             extra.tensor_hooks = {}
-        return add_hook(extra.tensor_hooks.setdefault(edge[1], HookTable()), hook)
+        return add_hook(extra.tensor_hooks.setdefault(nr, HookTable()), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Call ``hook(tensor)`` after a gradient has been added to this leaf's ``grad``.
@@ -594,6 +608,8 @@ class Tensor(TensorMethods):
                 "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
                 "detach_() cannot be called on these gradients."
             )
+        if self._meta is not None:
+            self._meta.forward = None
         if self.is_leaf:
             return self.requires_grad_(False)
         self._edge = None
@@ -616,7 +632,7 @@ class Tensor(TensorMethods):
             )
         old, self._array = self._array, value._array
         if self._edge is not None and self.is_leaf:
-            node: Any = self._edge[0]
+            node: Any = self._edge
             if old.shape == value._array.shape and old.dtype == value._array.dtype and type(old) is type(value._array):
                 node.array = value._array
             else:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import device, events, state
 from .errors import InplaceError, SavedTensorFreedError
-from .graph import Edge, Node, SavedTensor, accumulate_edge
-from .storage import geometry_of
+from .graph import Edge, Node, NodeExtra, SavedTensor, accumulate_edge, edge_to
+from .storage import geometry_of, overlap_error, overlaps_itself
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -27,7 +27,7 @@ class ViewInfo:
     ----------
     base : Tensor
         The root: never itself a view.
-    edge : tuple or None
+    edge : Edge or None
     version : int
         The version of the memory at which `edge` was right.
     creation : {"default", "multi", "no_grad", "custom", "inference"}
@@ -74,7 +74,7 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
         writes = [w for w in counter.writes or () if w.version > view.version]
         raise refuse(InplaceError(_forbidden(view, indirect=True), view.creation, tensor, view, writes))
     base_edge = edge_of(base)
-    tensor._set_edge((_as_strided_node(tensor, base, base_edge), 0))
+    tensor._set_edge(_as_strided_node(tensor, base, base_edge))
     return view.edge
 
 
@@ -121,7 +121,8 @@ class CopySlices(Node):
         array = base._array
         self.edges = (edge_of(base) if base.requires_grad else None, *function.edges[1:])
         self.seq = state.next_sequence()
-        self.extra = None
+        # Pack hooks, which may have their say later, run in a backward as a user's code does.
+        self.extra = NodeExtra() if function.extra is not None or state.special else None
         self.shape, self.dtype, self.kind = array.shape, array.dtype, type(array)
         # None while the base lies contiguously.
         self.base_geometry = None if array.flags.c_contiguous else geometry_of(array, array)
@@ -221,18 +222,18 @@ def rebase(tensor: Tensor, node: Node) -> None:
     """Hang `tensor` on the node of the in-place operator that has just written it."""
     view = tensor._view
     if view is None:
-        tensor._set_edge((node, 0))
+        tensor._set_edge(edge_to(node))
         return
     base = view.base
-    base._set_edge((CopySlices(base, tensor, node), 0))
-    tensor._set_edge((_as_strided_node(tensor, base, edge_of(base)), 0))
+    base._set_edge(CopySlices(base, tensor, node))
+    tensor._set_edge(_as_strided_node(tensor, base, edge_of(base)))
 
 
-def check_inplace(tensor: Tensor, recording: bool) -> None:
-    """Raise where PyTorch forbids an in-place write: leaves, views of leaves, multi-output views ..."""
-    from .ops.general import overlap_error
-    from .storage import overlaps_itself
+def check_inplace(tensor: Tensor, recording: bool, *, expanded: bool = False) -> None:
+    """Raise where PyTorch forbids an in-place write: leaves, views of leaves, multi-output views ...
 
+    Elements that lie at one address may be written by operators that allow `expanded` tensors.
+    """
     if tensor._flags & state.INFERENCE and not state.local.inference:
         message = (
             "Inplace update to inference tensor outside InferenceMode is not allowed. "
@@ -249,7 +250,7 @@ def check_inplace(tensor: Tensor, recording: bool) -> None:
                 "Write it under gradscope.no_grad(), as optimizers do, or use the out-of-place form."
             )
             raise refuse(InplaceError(message, "leaf", tensor))
-    if overlaps_itself(tensor._array):
+    if not expanded and overlaps_itself(tensor._array):
         raise overlap_error()
     if state.local.before_write is not None:
         state.local.before_write(tensor)

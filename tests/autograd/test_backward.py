@@ -87,6 +87,22 @@ def batched_gradients(m):
     return m.autograd.grad(y, x, grad_outputs=m.eye(3), is_grads_batched=True)
 
 
+@program(raises=(IndexError, ""))
+def a_batch_of_no_gradients(m):
+    x = leaf(m)
+    m.autograd.grad(x * x, x, grad_outputs=m.zeros(0, 3), is_grads_batched=True)
+
+
+@program(returns=[None, [None]])
+def no_roots(m):
+    return m.autograd.backward([]), m.autograd.grad([], [leaf(m)], allow_unused=True)
+
+
+@program(raises=(RuntimeError, "appears to not have been used in the graph. Set allow_unused=True"))
+def no_outputs_to_differentiate(m):
+    m.autograd.grad([], [leaf(m)])
+
+
 @program(raises=(RuntimeError, "grad can be implicitly created only for scalar outputs"))
 def a_root_that_is_no_scalar(m):
     leaf(m).mul(2).backward()

@@ -37,7 +37,7 @@ def broken(x: Tensor, values: Any, formula: Callable[[Any], Any]) -> Tensor:
     node.edges, node.seq, node.extra = (edge_of(x),), 0, None
     node.shape, node.dtype, node.kind = result._array.shape, result._array.dtype, type(result._array)
     node.formula = formula
-    result._set_edge((node, 0))
+    result._set_edge(node)
     return result
 
 
@@ -225,19 +225,113 @@ def test_overlapping_inputs_are_refused() -> None:
         gradcheck(lambda x: x * 2, x)
 
 
-def test_forward_mode_is_refused_with_a_clear_word() -> None:
-    x = double(0.5)
-    for check, options in (
-        (gradcheck, {"check_forward_ad": True}),
-        (gradcheck, {"check_forward_ad": True, "check_batched_forward_grad": True}),
-        (gradgradcheck, {"check_fwd_over_rev": True}),
-    ):
-        with pytest.raises(
-            NotImplementedError, match="needs forward-mode derivatives, which gradscope does not have yet"
-        ):
-            check(lambda x: x, x, **options)
-    with pytest.raises(AssertionError, match="Expected at least one of check_forward_ad or check_backward_ad"):
-        gradcheck(lambda x: x, x, check_backward_ad=False)
+def test_batches_of_tangents_are_refused_with_a_clear_word() -> None:
+    with pytest.raises(NotImplementedError, match="checks vmap over forward mode, and gradscope has no vmap"):
+        gradcheck(lambda x: x, double(0.5), check_forward_ad=True, check_batched_forward_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("check", "options", "words"),
+    [
+        (gradcheck, {"check_backward_ad": False}, "at least one of check_forward_ad or check_backward_ad to be True"),
+        (gradcheck, {"check_batched_forward_grad": True}, "requires check_forward_ad to be True"),
+        (
+            gradcheck,
+            {"check_forward_ad": True, "check_backward_ad": False, "check_batched_grad": True},
+            "check_batched_grad=True requires check_backward_ad",
+        ),
+        (gradgradcheck, {"check_rev_over_rev": False}, "at least one of check_fwd_over_rev or check_rev_over_rev"),
+        (
+            gradgradcheck,
+            {"check_fwd_over_rev": True, "check_rev_over_rev": False},
+            "check_undefined_grad=True requires check_rev_over_rev to be True",
+        ),
+    ],
+)
+def test_options_that_contradict_each_other(check: Any, options: dict[str, bool], words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check(lambda x: x, double(0.5), **options)
+
+
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+def test_what_is_no_function_is_refused(check: Any) -> None:
+    with pytest.raises(TypeError, match=r"expects a function to check, but got float\nGive the function first"):
+        check(3.0, double(0.5))
+
+
+# --- forward mode -----------------------------------------------------------------------------------------------------
+
+
+class WrongTangent(gs.autograd.Function):
+    """Squares; its jvp forgets the 2."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_forward(x)
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return x * tangent
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_forward_mode_is_checked(fast_mode: bool) -> None:
+    x, y = double(0.5, 2.0), double(1.5, -1.0)
+    options = {"check_forward_ad": True, "fast_mode": fast_mode}
+    assert gradcheck(lambda x, y: (x * y.exp(), (x / y).sum(), (x > 0).long()), (x, y), **options)
+    assert gradgradcheck(lambda x, y: x * y.exp(), (x, y), check_fwd_over_rev=True, fast_mode=fast_mode)
+    z = gs.tensor([1.0 + 2.0j, -0.5j], dtype=gs.complex128, requires_grad=True)
+    assert gradcheck(lambda z: (z * z.conj().exp(), z.abs()), z, **options)
+    assert gradgradcheck(lambda z: z * z.exp(), z, check_fwd_over_rev=True, fast_mode=fast_mode)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_a_wrong_jvp_is_found(fast_mode: bool) -> None:
+    x = double(0.5, 2.0)
+    assert gradcheck(WrongTangent.apply, x)
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(WrongTangent.apply, x, check_forward_ad=True, fast_mode=fast_mode)
+    assert "Jacobian computed with forward mode mismatch for output 0 with respect to input 0" in str(caught.value)
+    mismatch = caught.value.mismatch
+    assert mismatch is not None
+    assert mismatch.forward
+    assert mismatch.analytical.tolist() == [[0.5, 0.0], [0.0, 2.0]]
+    assert not gradcheck(WrongTangent.apply, x, check_forward_ad=True, raise_exception=False, fast_mode=fast_mode)
+    with pytest.raises(GradcheckError, match="computed with forward mode mismatch"):
+        gradcheck(WrongTangent.apply, x, check_forward_ad=True, check_backward_ad=False, fast_mode=fast_mode)
+
+
+def test_the_part_of_a_complex_input_is_named() -> None:
+    z = gs.tensor([1.0 + 2.0j], dtype=gs.complex128, requires_grad=True)
+    with pytest.raises(GradcheckError, match="While considering the real part of complex inputs only, Jacobian comp"):
+        gradcheck(WrongTangent.apply, z, check_forward_ad=True, check_backward_ad=False)
+
+
+def test_a_jvp_that_counts_missing_tangents_as_ones_is_found() -> None:
+    class Sum(gs.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            return x + y
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad, grad
+
+        @staticmethod
+        def jvp(ctx: Any, x: Any, y: Any) -> Any:
+            return (1 if x is None else x) + (1 if y is None else y)
+
+    with pytest.raises(GradcheckError, match="Mismatch in tangent values for output with index 0 when input 0 has"):
+        gradcheck(Sum.apply, (double(0.5), double(1.5)), check_forward_ad=True)
 
 
 def test_results_that_are_no_tensors_are_refused() -> None:

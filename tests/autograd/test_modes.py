@@ -157,6 +157,22 @@ def inference_tensors(m):
     )
 
 
+@program(returns=[[True, False, True], True, [False, True], False, True])
+def enabling_gradients_in_inference_mode_records_nothing(m):
+    x = leaf(m)
+    with m.inference_mode():
+        with m.enable_grad():
+            inner = m.is_grad_enabled(), (x * 2).requires_grad, (x * 2).is_inference()
+        with m.set_grad_enabled(True):
+            settled = m.is_grad_enabled()
+        with m.enable_grad():
+            with m.no_grad():
+                nested = [m.is_grad_enabled()]
+            nested.append(m.is_grad_enabled())
+        after = m.is_grad_enabled()
+    return inner, settled, nested, after, m.is_grad_enabled()
+
+
 @program(raises=(RuntimeError, "Inference tensors cannot be saved for backward."))
 def an_inference_tensor_is_not_saved(m):
     with m.inference_mode():

@@ -217,13 +217,13 @@ class Machine:
     # --- writes ---
 
     def _do_write(self, out: str, method: str, tensor: Any) -> Any:
-        if is_expanded(tensor._base) or (method == "zero_" and is_expanded(tensor)):
+        if is_expanded(tensor._base):
             return SKIPPED
         self._call(method, tensor)
         return None
 
     def _do_write_number(self, out: str, method: str, tensor: Any, number: float) -> Any:
-        if is_expanded(tensor._base) or (method in ("masked_fill_", "fill_") and is_expanded(tensor)):
+        if is_expanded(tensor._base):
             return SKIPPED
         if method == "masked_fill_":
             self._call(method, tensor, tensor.detach() > 0.5, number)

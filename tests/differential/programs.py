@@ -54,8 +54,8 @@ VIEWS = (
     "narrow", "select", "transpose", "permute", "view", "reshape", "expand", "unsqueeze", "squeeze", "flatten",
     "unbind", "split", "chunk", "getitem", "getitem",
 )  # fmt: skip
-WRITES = ("exp_", "sin_", "tanh_", "sigmoid_", "relu_", "neg_", "zero_", "abs_")
-NUMBER_WRITES = ("add_", "mul_", "sub_", "fill_", "div_", "pow_", "masked_fill_")
+WRITES = ("exp_", "sin_", "tanh_", "sigmoid_", "relu_", "neg_", "zero_", "abs_", "t_", "squeeze_")
+NUMBER_WRITES = ("add_", "mul_", "sub_", "fill_", "div_", "pow_", "masked_fill_", "ge_")
 TENSOR_WRITES = ("add_", "mul_", "sub_", "copy_", "copy_", "div_", "setitem", "setitem")
 NUMBERS = (0.5, 2.0, -1.5, 3, 1)
 FACTORS = (None, 2.0, -0.5)

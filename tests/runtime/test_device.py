@@ -187,7 +187,7 @@ def test_in_place_writes_and_views_on_the_device() -> None:
 
 def test_create_graph_on_the_device() -> None:
     x = strict_tensor([1.0, 2.0], requires_grad=True)
-    (first,) = gs.runtime.engine.grad((x * x * x).sum(), x, create_graph=True)
-    (second,) = gs.runtime.engine.grad(first.sum(), x)
+    (first,) = gs.autograd.grad((x * x * x).sum(), x, create_graph=True)
+    (second,) = gs.autograd.grad(first.sum(), x)
     assert second.device.type == "strict"
     assert second.tolist() == [6.0, 12.0]

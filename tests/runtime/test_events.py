@@ -42,6 +42,13 @@ def test_documentation_lists_every_event_with_its_fields():
         assert fields[: len(kind.__slots__)] == list(kind.__slots__), kind.__name__
 
 
+def test_a_listener_must_be_callable():
+    before = state.special
+    with pytest.raises(TypeError, match=r"expects a listener that can be called, got str\n"):
+        events.subscribe("print", events.NodeEntered)
+    assert state.special == before
+
+
 def test_no_listener_leaves_the_flag_down():
     before = state.special
     with events.subscribe(print):
@@ -195,7 +202,7 @@ def test_step_by_step_is_the_same_backward():
 
     x = gs.tensor(3.0, requires_grad=True)
     y = x * x
-    task = GraphTask([(y.grad_fn, 0)], [gs.tensor(1.0)._array])
+    task = GraphTask([y.grad_fn], [gs.tensor(1.0)._array])
     names = []
     while (node := task.step()) is not None:
         names.append(node.name())

@@ -209,7 +209,7 @@ def test_one_element_converts_to_python_numbers() -> None:
         (lambda x: x.requires_grad_(3), RuntimeError, "requires_grad must be a bool"),
         (lambda x: -(x > 0), RuntimeError, "Negation, the `-` operator, on a bool tensor is not supported"),
         (lambda x: (x > 0) - (x > 0), RuntimeError, "Subtraction, the `-` operator, with two bool tensors"),
-        (lambda x: x & 1, RuntimeError, "\"bitwise_and\" not implemented for"),
+        (lambda x: x & 1, RuntimeError, "\"bitwise_and_cpu\" not implemented for"),
         (lambda x: ~x, TypeError, "~ \\(operator.invert\\) is only implemented on integer and Boolean-type"),
         (lambda x: x @ 1, TypeError, "matmul\\(\\): argument 'other' must be Tensor"),
         (lambda x: gs.add(x, 1, out=3), TypeError, "argument 'out' must be Tensor, not int"),
@@ -228,7 +228,7 @@ def test_one_element_converts_to_python_numbers() -> None:
         (lambda x: x.register_hook(print), RuntimeError, "cannot register a hook on a tensor that doesn't require"),
         (lambda x: x.backward(), RuntimeError, "element 0 of tensors does not require grad"),
         (lambda x: gs.tensor([[1.0], [1.0, 2.0]]), ValueError, "expected sequence"),
-        (lambda x: gs.tensor(["a"]), (TypeError, ValueError), "invalid data type"),
+        (lambda x: gs.tensor(["a"]), ValueError, "too many dimensions 'str'"),
     ],
 )  # fmt: skip
 def test_wrong_calls_raise_pytorchs_exceptions(use: Any, error: Any, message: str) -> None:

@@ -10,19 +10,31 @@ import math
 from typing import Any
 
 from .. import dtype as dtypes
-from . import general
+from . import writes
+from .arrays import one_minus
+from .errors import check_number
 from .registry import OPERATORS, operator, public
 from .samples import unary
 from .shapes import axis_of
 
 
 def need_floating(name: str, array: Any) -> None:
-    """Raise, in PyTorch's words, where a function is given integers."""
-    if array.dtype.kind not in "fc":
+    """Raise, in PyTorch's words, where a function is given integers or complex numbers."""
+    if array.dtype.kind != "f":
         kind = dtypes.BY_NUMPY[array.dtype].legacy_name.removesuffix("Tensor")
         raise NotImplementedError(
             f"\"{name}\" not implemented for '{kind}'\nConvert the tensor first, e.g. with .float()."
         )
+
+
+def _floating(name: str, forward: Any) -> Any:
+    """Return a forward that refuses integers and complex numbers."""
+
+    def checked(xp: Any, self: Any, *arguments: Any) -> Any:
+        need_floating(name, self)
+        return forward(xp, self, *arguments)
+
+    return checked
 
 
 # --- rectifiers -------------------------------------------------------------------------------------------------------
@@ -55,29 +67,50 @@ operator(
     doc="Pass the gradient where `self` exceeds the threshold (or is NaN).",
     samples=lambda make: [((make(2, 3), make(2, 3, low=0.2, high=1.0), 0.6), {})],
 )
+
+
+def _relu(xp: Any, self: Any) -> Any:
+    if self.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu\nConvert the tensor with .float().")
+    if self.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types\nTake real, imag or abs of the tensor.")
+    return xp.maximum(self, 0)
+
+
 operator(
     "relu(Tensor self)",
-    lambda xp, self: xp.maximum(self, 0),
+    _relu,
     inplace=True,
     derivatives={"self": lambda g, result, F: F.threshold_backward(g, result, 0)},
     doc="Return ``max(self, 0)``.",
     samples=unary(0.2, 2.0),
     supports="f",
 )
+
+
+def _threshold(xp: Any, self: Any, threshold: Any, value: Any) -> Any:
+    check_number(threshold, self)
+    check_number(value, self)
+    return xp.where(self <= threshold, value, self).astype(self.dtype, copy=False)
+
+
 operator(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
-    lambda xp, self, threshold, value: xp.where(self <= threshold, value, self).astype(self.dtype, copy=False),
+    _threshold,
     inplace=True,
+    inplace_node="ThresholdBackward1",
     method=False,
     derivatives={"self": lambda g, self, threshold, F: F.threshold_backward(g, self, threshold)},
+    out=True,
     doc="Return the elements above a threshold, and `value` for the others.",
     samples=lambda make: [((make(2, 3, low=0.2, high=2.0), 0.1, 20.0), {}), ((make(2, 3), 2.5, -1.0), {})],
     supports="f",
 )
 operator(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01)",
-    lambda xp, self, negative_slope=0.01: xp.where(self > 0, self, self * negative_slope),
+    _floating("leaky_relu_cpu", lambda xp, self, negative_slope=0.01: xp.where(self > 0, self, self * negative_slope)),
     inplace=True,
+    inplace_node="LeakyReluBackward1",
     method=False,
     public_name=False,
     derivatives={
@@ -109,6 +142,7 @@ operator(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)",
     _elu,
     inplace=True,
+    inplace_node="EluBackward1",
     method=False,
     public_name=False,
     derivatives={"self": _elu_backward},
@@ -122,13 +156,13 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@public
+@public(method=False)
 def selu(self: Any) -> Any:
     """Return the self-normalizing exponential linear unit."""
     return OPERATORS["elu"].function(self, SELU_ALPHA, SELU_SCALE)
 
 
-@public
+@public(method=False)
 def selu_(self: Any) -> Any:
     """In-place form of :func:`selu`."""
     return OPERATORS["elu"].inplace_function(self, SELU_ALPHA, SELU_SCALE)  # type: ignore[misc]
@@ -138,6 +172,7 @@ operator(
     "celu(Tensor self, Scalar alpha=1.0)",
     lambda xp, self, alpha=1.0: _elu(xp, self, alpha, 1.0, 1.0 / _nonzero(alpha)),
     inplace=True,
+    inplace_node="CeluBackward1",
     method=False,
     derivatives={"self": lambda g, self, alpha, F: _elu_backward(g, self, alpha, 1.0, 1.0 / alpha, F)},
     doc="Return ``self`` where positive, else ``alpha * expm1(self / alpha)``.",
@@ -157,9 +192,15 @@ def _between(self: Any, low: Any, high: Any, inside: Any, F: Any) -> Any:
     return F.where((self > low) & (self < high), inside, F.zeros_like(inside))
 
 
+def _hardtanh(xp: Any, self: Any, min_val: Any = -1, max_val: Any = 1) -> Any:
+    if self.dtype.kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh\nConvert the tensor with .float().")
+    return xp.minimum(xp.maximum(self, min_val), max_val).astype(self.dtype, copy=False)
+
+
 operator(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
-    lambda xp, self, min_val=-1, max_val=1: xp.minimum(xp.maximum(self, min_val), max_val),
+    _hardtanh,
     inplace=True,
     method=False,
     public_name=False,
@@ -170,7 +211,7 @@ operator(
 )
 operator(
     "hardsigmoid(Tensor self)",
-    lambda xp, self: xp.minimum(xp.maximum(self + 3, 0), 6) / 6,
+    _floating("hardsigmoid_cpu", lambda xp, self: xp.minimum(xp.maximum(self + 3, 0), 6) / 6),
     inplace=True,
     method=False,
     public_name=False,
@@ -188,7 +229,7 @@ def _hardswish_backward(g: Any, self: Any, F: Any) -> Any:
 
 operator(
     "hardswish(Tensor self)",
-    lambda xp, self: self * xp.minimum(xp.maximum(self + 3, 0), 6) / 6,
+    _floating("hardswish_cpu", lambda xp, self: self * xp.minimum(xp.maximum(self + 3, 0), 6) / 6),
     inplace=True,
     method=False,
     public_name=False,
@@ -199,15 +240,21 @@ operator(
 )
 operator(
     "hardshrink(Tensor self, Scalar lambd=0.5)",
-    lambda xp, self, lambd=0.5: xp.where(xp.absolute(self) <= lambd, 0, self),
+    _floating("hardshrink_cpu", lambda xp, self, lambd=0.5: xp.where(xp.absolute(self) <= lambd, 0, self)),
     derivatives={"self": lambda g, self, lambd, F: F.where((self >= -lambd) & (self <= lambd), F.zeros_like(g), g)},
+    out=True,
     doc="Return the elements beyond [-lambd, lambd], and 0 for the others.",
     samples=unary(0.6, 2.0),
     supports="f",
 )
 operator(
     "softshrink(Tensor self, Scalar lambd=0.5)",
-    lambda xp, self, lambd=0.5: xp.where(self > lambd, self - lambd, xp.where(self < -lambd, self + lambd, self * 0)),
+    _floating(
+        "softshrink_check",
+        lambda xp, self, lambd=0.5: xp.where(
+            self > lambd, self - lambd, xp.where(self < -lambd, self + lambd, self * 0)
+        ),
+    ),
     method=False,
     public_name=False,
     derivatives={"self": lambda g, self, lambd, F: F.where((self >= -lambd) & (self <= lambd), F.zeros_like(g), g)},
@@ -255,6 +302,11 @@ def prelu(self: Any, weight: Any) -> Any:
             f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel "
             f"size = {channels}.\nThe channels are dimension 1 of the input, of shape {list(array.shape)}."
         )
+    if array.dtype != weight._array.dtype:
+        kinds = [dtypes.BY_NUMPY[t.dtype].legacy_name.removesuffix("Tensor") for t in (array, weight._array)]
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {kinds[0]} and {kinds[1]}\nConvert one of them with .to()."
+        )
     shape = (1,) * array.ndim if count == 1 else (1, count) + (1,) * (array.ndim - 2)
     return OPERATORS["prelu.kernel"].function(self, weight.reshape(shape) if weight._array.shape != shape else weight)
 
@@ -283,7 +335,7 @@ operator(
     inplace=True,
     out=True,
     alias=("expit",),
-    derivatives={"self": lambda g, result: g * _conj((1 - result) * result)},
+    derivatives={"self": lambda g, result: g * _conj(one_minus(result) * result)},
     doc="Return ``1 / (1 + exp(-self))``.",
     samples=unary(),
 )
@@ -493,7 +545,7 @@ def softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
     tensor([0.5000, 0.5000])
     """
     if out is not None:
-        return general.into(out, "softmax", [self], lambda: softmax(self, dim, dtype))
+        return writes.into(out, "softmax", [self], lambda: softmax(self, dim, dtype))
     return _softmax_int(self if dtype is None else self.to(dtype), dim)
 
 
@@ -501,5 +553,5 @@ def softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
 def log_softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
     """Return ``log(softmax(self, dim))`` without loss, after conversion to `dtype` if given."""
     if out is not None:
-        return general.into(out, "log_softmax", [self], lambda: log_softmax(self, dim, dtype))
+        return writes.into(out, "log_softmax", [self], lambda: log_softmax(self, dim, dtype))
     return _log_softmax_int(self if dtype is None else self.to(dtype), dim)

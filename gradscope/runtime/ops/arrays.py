@@ -10,7 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-__all__ = ["TENSOR_OPERATORS", "ArrayOperators", "array_operators", "conj"]
+import numpy
+
+__all__ = ["TENSOR_OPERATORS", "ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
 
 # Array forms of functions that are public composites, not operators; filled by ``registry.public``.
 ARRAY_FORMS: dict[str, Callable[..., Any] | str] = {"true_divide": "true_divide"}
@@ -45,6 +47,8 @@ class TensorOperators:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         from .registry import OPERATORS, PUBLIC
 
+        if name not in PUBLIC and name not in OPERATORS:
+            raise AttributeError(f"there is no operator {name!r} for a derivative to use")
         function = PUBLIC[name] if name in PUBLIC else OPERATORS[name].function
         setattr(self, name, function)
         return function
@@ -61,6 +65,29 @@ def array_operators(xp: Any) -> ArrayOperators:
     if found is None:
         found = _by_module[id(xp)] = ArrayOperators(xp)
     return found
+
+
+# 0-d arrays of the numbers that a program computes with: NumPy takes twice as long over a Python number as over one.
+# By the dtype's character, for a dtype's own hash takes as long as a product.
+CONSTANTS: dict[str, dict[float, Any]] = {"f": {}, "d": {}}
+_KEPT_CONSTANTS = 256
+
+
+def constant(value: float, kind: Any) -> Any:
+    """Return what stands for a Python number beside an array of dtype `kind`: the same number, as fast as it goes."""
+    known = CONSTANTS.get(kind.char)
+    if known is None or not value or len(known) >= _KEPT_CONSTANTS:  # a dictionary does not tell 0.0 from -0.0
+        return value
+    array = known.get(value)
+    if array is None:
+        array = known[value] = numpy.array(value, kind)
+        array.flags.writeable = False
+    return array
+
+
+def one_minus(x: Any) -> Any:
+    """Return ``1 - x`` of an array or a tensor."""
+    return numpy.subtract(constant(1.0, x.dtype), x) if type(x) is numpy.ndarray else 1 - x
 
 
 def conj(x: Any) -> Any:

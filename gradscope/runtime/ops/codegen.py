@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ import numpy
 from .. import device, state
 from ..graph import RELEASED, Node, SavedResult
 from ..storage import VersionCounter, element_strides
-from . import general
-from .arrays import array_operators
+from . import general, writes
+from .arrays import CONSTANTS, array_operators, constant
 
 if TYPE_CHECKING:
     from .registry import Operator
@@ -34,23 +34,28 @@ __all__ = ["build"]
 def build(op: Operator) -> None:
     """Derive the node class, the function and the in-place function of `op`."""
     if op.differentiable:
-        op.node_class = build_node_class(op)
+        op.node_class = op.inplace_node_class = build_node_class(op)
     if isinstance(op.forward, str):
         op.ufunc = getattr(numpy, op.forward)
     op.function = compile_function(partial(function_source, op), op.name.replace(".", "_"), function_scope(op), op)
     op.function.__doc__ = docstring(op)
     op.function.__signature__ = call_signature(op, with_out=op.out)  # type: ignore[attr-defined]
     op.function.operator = op  # type: ignore[attr-defined]
+    if op.inplace_node is not None:
+        body = {"__slots__": (), "__module__": op.family, "__doc__": f"Backward of ``{op.name}_``."}
+        base: Any = op.node_class
+        op.inplace_node_class = type(op.inplace_node, (base,), {**body, "node_name": op.inplace_node})
     if op.inplace:
-        op.inplace_function = general.make_inplace(op)
+        op.inplace_function = writes.make_inplace(op)
 
 
 def operator_form(op: Operator) -> Callable[..., Any]:
     """Return the function of `op` for Python's operators: NotImplemented where the other operand is no tensor."""
     scope = function_scope(op)
     scope["general"] = general.OperatorForm()
-    function = compile_function(partial(function_source, op), op.name.replace(".", "_"), scope, op)
+    function = compile_function(partial(function_source, op, out=False), op.name.replace(".", "_"), scope, op)
     function.__doc__, function.operator = op.function.__doc__, op
+    function.__signature__ = call_signature(op, with_out=False)
     return function
 
 
@@ -85,6 +90,12 @@ def _stub(*args: Any, **kwargs: Any) -> Any:
 _STUB = _stub.__code__
 
 
+@cache
+def literal(text: str) -> Any:
+    """Return the value that the text of a schema's default stands for."""
+    return ast.literal_eval(text)
+
+
 def call_signature(op: Operator, *, with_out: bool) -> inspect.Signature:
     """Return the signature of the operator's function, for help() and editors."""
     kinds = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
@@ -92,7 +103,7 @@ def call_signature(op: Operator, *, with_out: bool) -> inspect.Signature:
         inspect.Parameter(
             p.name,
             kinds[p.keyword_only],
-            default=inspect.Parameter.empty if p.default is None else ast.literal_eval(p.default),
+            default=inspect.Parameter.empty if p.default is None else literal(p.default),
         )
         for p in op.parameters
     ]
@@ -142,11 +153,13 @@ def build_node_class(op: Operator) -> type[Node]:
         "apply_graph": general.apply_graph,
     }
     if releasable:
+        spend = partial(apply_source, op, releasable)
+        body["spend"] = compile_function(spend, "apply", apply_scope(op), op)
         body["release"] = compile_function(partial(release_source, releasable), "release", {"RELEASED": RELEASED}, op)
     if op.multi:
         body["output_specs"] = lambda n: n.outs
     for name in saved:
-        body[f"_saved_{name}"] = property(general.saved_getter(name))
+        body[f"_saved_{general.shown_name(name)}"] = property(general.saved_getter(name))
         if name in releasable:
             body[f"_raw_saved_{name}"] = property(general.raw_saved_getter(name))
     return type(op.node_name, (Node,), body)
@@ -154,7 +167,11 @@ def build_node_class(op: Operator) -> type[Node]:
 
 def release_source(names: list[str]) -> str:
     """Write ``release(n)``: let go of the saved tensors."""
-    return "def release(n):\n    " + " = ".join(f"n.s_{name}" for name in names) + " = RELEASED\n"
+    return f"def release(n):\n    {_release(names)}\n"
+
+
+def _release(names: Sequence[str]) -> str:
+    return " = ".join(f"n.s_{name}" for name in names) + " = RELEASED"
 
 
 def apply_scope(op: Operator) -> dict[str, Any]:
@@ -167,6 +184,7 @@ def apply_scope(op: Operator) -> dict[str, Any]:
         "array_operators": array_operators,
         "NUMPY": array_operators(numpy),
         "array_module": device.array_module,
+        "RELEASED": RELEASED,
         "joint": op.joint,
     }
     scope.update({f"d_{name}": formula for name, formula in op.derivatives.items()})
@@ -174,11 +192,16 @@ def apply_scope(op: Operator) -> dict[str, Any]:
     return scope
 
 
-def apply_source(op: Operator) -> str:
-    """Write ``apply(n, g)``: unpack with the version check, then the formulas, on bare arrays."""
+def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
+    """Write ``apply(n, g)``: unpack with the version check, then the formulas, on bare arrays.
+
+    With names that are `releasable` it is ``spend(n, g)``, which lets go of these saved tensors afterwards.
+    """
     lines = ["def apply(n, g):"]
     nothing = "(None,) * len(n.edges)"
-    lines.append(f"    if {'not any(x is not None for x in g)' if op.multi else 'g is None'}: return {nothing}")
+    let_go = f"{_release(releasable)}; " if releasable else ""
+    missing = "not any(x is not None for x in g)" if op.multi else "g is None"
+    lines.append(f"    if {missing}: {let_go}return {nothing}")
     lines.append("    e = n.edges")
     tensors = {p.name: p for p in op.tensors}
     for name in saved_by(op):
@@ -204,6 +227,8 @@ def apply_source(op: Operator) -> str:
         first = "next(x for x in g if x is not None)" if op.multi else "g"
         lines.append(f"    F = NUMPY if type({first}) is ndarray else array_operators(array_module({first}))")
     lines.append(f"    return {results_expression(op)}")
+    if releasable:
+        lines[-1:] = [f"    results = {results_expression(op)}", f"    {_release(releasable)}", "    return results"]
     return "\n".join(lines) + "\n"
 
 
@@ -257,29 +282,34 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "SavedResult": SavedResult,
         "state": state,
         "modes": state.local,
-        "next_sequence": state.next_sequence,
+        "sequence": state.sequence,
+        "unrecorded": state.unrecorded,
         "element_strides": element_strides,
         "op": op,
         "general": general,
+        "writes": writes,
         "forward": op.forward,
         "ufunc": op.ufunc,
         "plain": None if op.plain is None else getattr(numpy, op.plain),
         "Node": op.node_class,
         "FLOATS": "fc",
+        "FLOAT32": numpy.dtype(numpy.float32),
+        "CONSTANTS32": CONSTANTS["f"],
+        "constant": constant,
     }
     general.scopes_wanting_tensor.append(scope)
     return scope
 
 
-def signature(op: Operator) -> str:
-    """Return the text between the parentheses of the function's ``def``."""
+def signature(op: Operator, *, out: bool = True) -> str:
+    """Return the text between the parentheses of the function's ``def``, with or without its ``out=``."""
     parts, starred = [], False
     for p in op.parameters:
         if p.keyword_only and not starred:
             parts.append("*")
             starred = True
         parts.append(p.name if p.default is None else f"{p.name}={p.default}")
-    if op.out:
+    if op.out and out:
         parts += ([] if starred else ["*"]) + ["out=None"]
     return ", ".join(parts)
 
@@ -296,13 +326,13 @@ def is_simple(op: Operator) -> bool:
     )
 
 
-def function_source(op: Operator) -> str:
-    """Write the function that users call."""
+def function_source(op: Operator, *, out: bool = True) -> str:
+    """Write the function that users call; that of Python's operators has no ``out=``."""
     name = op.name.replace(".", "_")
-    head = [f"def {name}({signature(op)}):"]
+    head = [f"def {name}({signature(op, out=out)}):"]
     arguments = ", ".join(p.name for p in op.parameters)
-    if op.out:
-        head.append(f"    if out is not None: return general.run_out(op, ({arguments},), out)")
+    if op.out and out:
+        head.append(f"    if out is not None: return writes.run_out(op, ({arguments},), out)")
     if not is_simple(op):
         return "\n".join([*head, f"    return general.run(op, ({arguments},))"]) + "\n"
     return "\n".join([*head, *simple_body(op, f"({arguments},)")]) + "\n"
@@ -328,8 +358,13 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
         forward = f"plain({', '.join(values[: len(names)])}) if {defaults} else {forward}"
     lines.append(f"        r = {forward}")
     lines.append(f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)")
+    if op.ufunc is not None:  # its result is an array or a scalar of NumPy: both have a shape
+        missed = "not sh and type(r) is not ndarray"
+        lines.append("    sh = r.shape")
+    else:
+        missed = "type(r) is not ndarray and not is_array(r)"
     lines += [
-        f"    if type(r) is not ndarray and not is_array(r): r = array_module(x_{first}).asarray(r)",
+        f"    if {missed}: r = array_module(x_{first}).asarray(r)",
         "    out = new(Tensor)",
         "    out._array = r; out._vc = out._view = out._meta = None",
     ]
@@ -347,8 +382,11 @@ def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
     lines = [f"x_{first} = {first}._array; f_{first} = {first}._flags"]
     if op.ufunc is None:
         lines.append(f"if type(x_{first}) is not ndarray: {run}")
+    if op.promote:
+        lines.append(f"dt = x_{first}.dtype")
+    floating = "dt is not FLOAT32 and dt.kind not in FLOATS"  # most are, and kind takes longer to read
     if op.promote == "float":
-        lines.append(f"if x_{first}.dtype.kind not in FLOATS: {run}")
+        lines.append(f"if {floating}: {run}")
     if len(names) == 1:
         return lines
     if not op.promote:
@@ -360,11 +398,12 @@ def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
         *lines,
         f"t = type({second})",
         "if t is float or t is int:",
-        f"    if x_{first}.dtype.kind not in FLOATS: {run}",
-        f"    x_{second} = {second}; f_{second} = 0",
+        f"    if {floating}: {run}",
+        f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None; f_{second} = 0",
+        f"    if x_{second} is None: x_{second} = constant({second}, dt)",
         "else:",
         f"    x_{second} = {second}._array; f_{second} = {second}._flags",
-        f"    if x_{first}.dtype is not x_{second}.dtype: {run}",
+        f"    if dt is not x_{second}.dtype: {run}",
     ]
 
 
@@ -373,24 +412,28 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
     reset = "" if op.view else "out._edge = None; out._flags = 0; "
     lines = [
         f"    f = {flags}",
-        "    if f and modes.grad_enabled:",
+        "    if f and (not unrecorded or modes._records):",
         f"        if f >= 4: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})",
     ]
     if op.promote is None:
         lines.append(f"        if r.dtype.kind not in FLOATS: {reset}return out")
     edged = [p.name for p in op.edged]
-    lines += [f"        e_{n} = ({n}._edge or edge_of({n})) if f_{n} else None" for n in edged]
+    for n in edged:
+        known = f"{n}._edge if f_{n} else None" if _may_be_number(op, n) else f"{n}._edge"
+        lines += [f"        e_{n} = {known}", f"        if e_{n} is None and f_{n}: e_{n} = edge_of({n})"]
+    shape = "sh" if op.ufunc is not None else "r.shape"
+    dtype = "dt" if op.ufunc is not None and op.promote and len(names) == 2 else "r.dtype"
     alive = " or ".join(f"e_{n} is not None" for n in edged)
     lines.append(f"        if {alive}:")
     body = [
         "n = Node()",
         f"n.edges = ({', '.join(f'e_{n}' for n in edged)},)",
-        "n.seq = next_sequence(); n.extra = None",
-        "n.shape = r.shape; n.dtype = r.dtype",
+        "n.seq = next(sequence); n.extra = None",
+        f"n.shape = {shape}; n.dtype = {dtype}",
     ]
     for name, users in saved_by(op).items():
         body += _save_lines(op, name, users, names)
-    body += ["out._view.edge = (n, 0); out._flags |= 1" if op.view else "out._edge = (n, 0); out._flags = 1"]
+    body += ["out._view.edge = n; out._flags |= 1" if op.view else "out._edge = n; out._flags = 1"]
     if "result" in saved_by(op):
         body += [
             "c = out._vc = new(VersionCounter); c.version = n.v_result = 0; c.writes = None",

@@ -6,26 +6,44 @@ from typing import Any
 
 from .. import device as devices
 from .. import dtype as dtypes
+from .. import state, tangents
 from ..storage import in_order
-from . import general
+from . import general, writes
+from .errors import broadcast_mismatch, check_number
 from .registry import METHODS, OPERATORS, operator, public
 from .samples import unary
 
-_ORDERS = {"contiguous": "C", "contiguous_format": "C", "preserve": "K", "preserve_format": "K", None: "K"}
+_FORMATS = ("contiguous_format", "preserve_format", "channels_last")
+
+
+def _format_name(memory_format: Any) -> str:
+    """Return the name of a memory format, given as such or as a word; None preserves the order."""
+    name = getattr(memory_format, "name", memory_format) or "preserve_format"
+    if name == "contiguous":
+        return "contiguous_format"
+    if name not in _FORMATS:
+        raise RuntimeError(f"unsupported memory format {memory_format!r}\nUse one of: {', '.join(_FORMATS)}.")
+    return name
 
 
 def _clone(xp: Any, self: Any, memory_format: Any = None) -> Any:
-    if memory_format not in _ORDERS:
-        raise RuntimeError(f"unsupported memory format {memory_format!r}\nUse 'contiguous' or 'preserve'.")
-    order = _ORDERS[memory_format]
-    if order == "C" or (copy := in_order(self)) is self:
-        return self.copy(order=order)
+    name = _format_name(memory_format)
+    if name == "channels_last":
+        return _channels_last(self)
+    if name == "contiguous_format" or (copy := in_order(self)) is self:
+        return self.copy(order="C" if name == "contiguous_format" else "K")
     copy[...] = self
     return copy
 
 
+def _channels_last(array: Any) -> Any:
+    if array.ndim != 4:
+        raise RuntimeError(f"required rank 4 tensor to use channels_last format\nIts shape is {list(array.shape)}.")
+    return array.transpose((0, 2, 3, 1)).copy(order="C").transpose((0, 3, 1, 2))
+
+
 operator(
-    "clone(Tensor self, *, str? memory_format=None)",
+    "clone(Tensor self, *, memory_format? memory_format=None)",
     _clone,
     derivatives={"self": lambda g: g},
     doc="Copy, keeping the history.",
@@ -140,9 +158,19 @@ for _name, _kind in (
 
 
 @public(function_too=False)
-def contiguous(self: Any) -> Any:
-    """Return the tensor itself if its elements lie in row-major order, else a copy in which they do."""
-    return self if self._array.flags.c_contiguous else METHODS["clone"](self, memory_format="contiguous")
+def contiguous(self: Any, memory_format: Any = "contiguous_format") -> Any:
+    """Return the tensor itself if its elements lie in row-major order, else a copy in which they do.
+
+    Parameters
+    ----------
+    memory_format : memory_format
+        ``contiguous_format``, or ``channels_last``: the order of ``permute(0, 2, 3, 1)``.
+    """
+    name = _format_name(memory_format)
+    if name == "preserve_format":
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator\nUse clone().")
+    array = self._array if name == "contiguous_format" else self._array.transpose((0, 2, 3, 1))
+    return self if array.flags.c_contiguous else METHODS["clone"](self, memory_format=memory_format)
 
 
 # --- writes -----------------------------------------------------------------------------------------------------------
@@ -169,11 +197,11 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         src = to(src, device=self.device)
     recording = general.wants_grad([self, src])
     self._check_inplace(recording)
-    general.check_overlap(self._array, src._array)
+    writes.check_overlap(self._array, src._array)
     _check_broadcast(self, src)
-    if not recording:
-        return general.commit_inplace(op, self, src._array, None, [self, src])
-    return general.run_inplace(op, (self, src))
+    if not recording and not (state.special and tangents.active()):
+        return writes.commit_inplace(op, self, src._array, None, [self, src])
+    return writes.run_inplace(op, (self, src))
 
 
 def type_differs(a: Any, b: Any) -> bool:
@@ -185,34 +213,54 @@ def _check_broadcast(target: Any, source: Any) -> None:
     have, want = source._array.shape, target._array.shape
     fits = len(have) <= len(want) and all(a in (1, b) for a, b in zip(reversed(have), reversed(want), strict=False))
     if not fits:
-        mismatch = general.broadcast_mismatch([want, have])
+        mismatch = broadcast_mismatch([want, have])
         raise RuntimeError(
             (mismatch or f"The expanded size of the tensor {list(want)} does not fit the source {list(have)}")
             + f"\nIn copy_() of shape {list(have)} into shape {list(want)}."
         )
 
 
+def _full(xp: Any, self: Any, value: Any) -> Any:
+    check_number(value, self)
+    return xp.full_like(self, value)
+
+
+def _fill_with(xp: Any, self: Any, value: Any) -> Any:
+    if value.ndim:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.\n"
+            "Use copy_(), which broadcasts."
+        )
+    return xp.broadcast_to(value, self.shape).astype(self.dtype)
+
+
 operator(
-    "fill(Tensor self, Scalar value)",
-    lambda xp, self, value: xp.full_like(self, value),
+    "fill.Scalar(Tensor self, Scalar value)",
+    _full,
+    inplace=True,
+    inplace_node="FillBackward2",
+    expanded="allowed",
+    method=False,
     derivatives={"self": lambda g, F: F.zeros_like(g)},
     doc="Return a tensor like `self` filled with a number.",
     samples=lambda make: [((make(2, 3), 1.5), {}), ((make(), 2), {})],
 )
 operator(
-    "fill.write(Tensor self, Scalar value)",
-    lambda xp, self, value: xp.full_like(self, value),
+    "fill.Tensor(Tensor self, Tensor value)",
+    _fill_with,
     inplace=True,
-    node="FillBackward2",
+    inplace_node="FillBackward3",
     method=False,
-    derivatives={"self": lambda g, F: F.zeros_like(g)},
-    doc="The in-place form of fill().",
-    samples=lambda make: [((make(2, 3), 1.5), {}), ((make(), 2), {})],
+    node="FillBackward1",
+    derivatives={"self": lambda g, F: F.zeros_like(g), "value": lambda g: g},
+    doc="Return a tensor like `self` filled with the element of a 0-d tensor.",
+    samples=lambda make: [((make(2, 3), make()), {})],
 )
 operator(
     "zero(Tensor self)",
     lambda xp, self: xp.zeros_like(self),
     inplace=True,
+    expanded="allowed",
     method=False,
     public_name=False,
     derivatives={"self": lambda g, F: F.zeros_like(g)},
@@ -221,11 +269,20 @@ operator(
 )
 
 
+def _fill_form(value: Any) -> Any:
+    return OPERATORS["fill.Tensor" if hasattr(value, "_array") else "fill.Scalar"]
+
+
+@public(method=False)
+def fill(self: Any, value: Any) -> Any:
+    """Return a tensor like `self` filled with a number, or with the element of a 0-d tensor."""
+    return _fill_form(value).function(self, value)
+
+
 @public
 def fill_(self: Any, value: Any) -> Any:
     """Fill with a number, or with the element of a 0-d tensor."""
-    form = "Tensor" if hasattr(value, "_array") else "write"
-    return OPERATORS[f"fill.{form}"].inplace_function(self, value)  # type: ignore[misc]
+    return _fill_form(value).inplace_function(self, value)
 
 
 @public(function_too=False)

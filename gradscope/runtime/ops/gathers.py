@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtype as dtypes
+from . import general
+from .errors import check_number
 from .indexing import add_at, check_bounds
 from .registry import OPERATORS, operator, public
 from .shapes import axis_of
@@ -12,18 +14,20 @@ from .shapes import axis_of
 # --- gather and scatter -----------------------------------------------------------------------------------------------
 
 
-def _kind(array: Any) -> str:
+def kind_of(array: Any) -> str:
+    """Return the name of the dtype of an array."""
     return dtypes.BY_NUMPY[array.dtype].name
 
 
-def _is_integer(index: Any) -> bool:
+def is_integer(index: Any) -> bool:
+    """Whether an array has a dtype that indices may have."""
     return index.dtype.kind == "i" and index.dtype.itemsize >= 4
 
 
 def _need_integers(name: str, index: Any) -> None:
-    if not _is_integer(index):
+    if not is_integer(index):
         raise RuntimeError(
-            f"{name}(): Expected dtype int32/int64 for index, but got {_kind(index)}\nConvert it with .long()."
+            f"{name}(): Expected dtype int32/int64 for index, but got {kind_of(index)}\nConvert it with .long()."
         )
 
 
@@ -92,7 +96,8 @@ def _gather_backward(xp: Any, self: Any, size: Any, dim: int, index: Any) -> Any
     return whole
 
 
-def _longs(like: Any, value: Any) -> Any:
+def longs(like: Any, value: Any) -> Any:
+    """Return `value` as a tensor on the device of `like`, for samples."""
     from ..creation import tensor
 
     return tensor(value, device=like.device)
@@ -105,9 +110,9 @@ operator(
     derivatives={"self": lambda g, self_shape, dim, index, F: F.gather_backward(g, self_shape, dim, index)},
     doc="Take, at each place, the element whose position along `dim` is given by `index`.",
     samples=lambda make: [
-        ((x := make(3, 4), 0, _longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]])), {}),
-        ((x := make(2, 3), -1, _longs(x, [[0, 0, 2, 1]])), {}),
-        ((x := make(), 0, _longs(x, [0, 0])), {}),
+        ((x := make(3, 4), 0, longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]])), {}),
+        ((x := make(2, 3), -1, longs(x, [[0, 0, 2, 1]])), {}),
+        ((x := make(), 0, longs(x, [0, 0])), {}),
     ],
 )
 operator(
@@ -117,7 +122,7 @@ operator(
     public_name=False,
     derivatives={"self": lambda g, dim, index, F: F.gather(g, dim, index)},
     doc="The adjoint of gather: zeros, to which each element is added where it came from.",
-    samples=lambda make: [((x := make(2, 2), (3, 4), 0, _longs(x, [[0, 1], [2, 1]])), {})],
+    samples=lambda make: [((x := make(2, 2), (3, 4), 0, longs(x, [[0, 1], [2, 1]])), {})],
 )
 
 
@@ -125,7 +130,7 @@ def _same_dtype(name: str, self: Any, src: Any) -> None:
     if self.dtype != src.dtype:
         raise RuntimeError(
             f"{name}(): Expected self.dtype to be equal to src.dtype\n"
-            f"They are {_kind(self)} and {_kind(src)}; convert one with .to()."
+            f"They are {kind_of(self)} and {kind_of(src)}; convert one with .to()."
         )
 
 
@@ -169,10 +174,11 @@ operator(
         "self": lambda g, dim, index, F: F.scatter_zero(g, dim, index),
         "src": lambda g, dim, index, F: F.gather(g, dim, index),
     },
+    out=True,
     doc="Return `self` with the elements of `src` at the positions along `dim` given by `index`.",
     samples=lambda make: [
-        ((x := make(3, 4), 0, _longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]]), make(2, 4)), {}),
-        ((x := make(2, 3), -1, _longs(x, [[0, 2], [1, 0]]), make(2, 2)), {}),
+        ((x := make(3, 4), 0, longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]]), make(2, 4)), {}),
+        ((x := make(2, 3), -1, longs(x, [[0, 2], [1, 0]]), make(2, 2)), {}),
     ],
 )
 operator(
@@ -182,8 +188,9 @@ operator(
     method=False,
     node="ScatterBackward1",
     derivatives={"self": lambda g, dim, index, F: F.scatter_zero(g, dim, index)},
+    out=True,
     doc="Return `self` with a number at the positions along `dim` given by `index`.",
-    samples=lambda make: [((x := make(3, 4), 0, _longs(x, [[0, 1, 2, 0]]), 1.5), {})],
+    samples=lambda make: [((x := make(3, 4), 0, longs(x, [[0, 1, 2, 0]]), 1.5), {})],
 )
 
 
@@ -194,17 +201,22 @@ operator(
     public_name=False,
     derivatives={"self": lambda g, dim, index, F: F.scatter_zero(g, dim, index)},
     doc="Return `self` with zeros at the positions along `dim` given by `index`.",
-    samples=lambda make: [((x := make(3, 4), 0, _longs(x, [[0, 1, 2, 0]])), {})],
+    samples=lambda make: [((x := make(3, 4), 0, longs(x, [[0, 1, 2, 0]])), {})],
 )
 
 
 def _scatter_choice(src: Any, value: Any) -> tuple[str, Any]:
     given = value if src is None else src
+    if not hasattr(given, "_array") and not isinstance(given, general.NUMBERS):
+        raise TypeError(
+            f"scatter(): argument 'src' must be Tensor or Number, not {given.__class__.__name__}\n"
+            "Give a tensor as src or a number as value."
+        )
     return ("scatter.src" if hasattr(given, "_array") else "scatter.value"), given
 
 
 @public
-def scatter(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None) -> Any:
+def scatter(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, out: Any = None) -> Any:
     """Return a copy with `src` (a tensor) or `value` (a number) written along a dimension.
 
     Parameters
@@ -220,7 +232,7 @@ def scatter(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = No
         If shapes or dtypes do not fit, or an index is out of range.
     """
     name, given = _scatter_choice(src, value)
-    return OPERATORS[name].function(self, dim, index, given)
+    return OPERATORS[name].function(self, dim, index, given, out=out)
 
 
 @public
@@ -235,11 +247,12 @@ operator(
     write=_scatter_add,
     inplace=True,
     derivatives={"self": lambda g: g, "src": lambda g, dim, index, F: F.gather(g, dim, index)},
+    out=True,
     doc="Return `self` with the elements of `src` added at the positions along `dim` given by `index`.",
     samples=lambda make: [
-        ((x := make(3, 4), 0, _longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]]), make(2, 4)), {}),
-        ((x := make(2, 3), 1, _longs(x, [[0, 0], [1, 1]]), make(2, 2)), {}),
-        ((x := make(), 0, _longs(x, [0, 0]), make(2)), {}),
+        ((x := make(3, 4), 0, longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]]), make(2, 4)), {}),
+        ((x := make(2, 3), 1, longs(x, [[0, 0], [1, 1]]), make(2, 2)), {}),
+        ((x := make(), 0, longs(x, [0, 0]), make(2)), {}),
     ],
 )
 
@@ -250,8 +263,8 @@ def _vector(name: str, index: Any) -> Any:
     """Return an index of slices as a vector."""
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector\nIts shape is {list(index.shape)}.")
-    if not _is_integer(index):
-        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index\nIt is {_kind(index)}: use .long().")
+    if not is_integer(index):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {kind_of(index)}\nUse .long().")
     return index.reshape(-1)
 
 
@@ -277,9 +290,9 @@ operator(
     derivatives={"self": lambda g, self_shape, dim, index, F: F.index_select_backward(g, self_shape, dim, index)},
     doc="Return the slices along `dim` that `index` lists.",
     samples=lambda make: [
-        ((x := make(3, 4), 0, _longs(x, [2, 0, 2])), {}),
-        ((x := make(2, 3), -1, _longs(x, 1)), {}),
-        ((x := make(2, 3), 1, _longs(x, [1, 0])), {}),
+        ((x := make(3, 4), 0, longs(x, [2, 0, 2])), {}),
+        ((x := make(2, 3), -1, longs(x, 1)), {}),
+        ((x := make(2, 3), 1, longs(x, [1, 0])), {}),
     ],
 )
 operator(
@@ -289,7 +302,7 @@ operator(
     public_name=False,
     derivatives={"self": lambda g, dim, index, F: F.index_select(g, dim, index)},
     doc="The adjoint of index_select: zeros, to which each slice is added where it came from.",
-    samples=lambda make: [((x := make(3, 2), (4, 2), 0, _longs(x, [2, 0, 2])), {})],
+    samples=lambda make: [((x := make(3, 2), (4, 2), 0, longs(x, [2, 0, 2])), {})],
 )
 
 
@@ -303,8 +316,8 @@ def _add_slices(xp: Any, target: Any, dim: int, index: Any, source: Any) -> Any:
     return target
 
 
-def _slice_message(name: str) -> str:
-    return name + "index {index} is out of bounds for dimension with size {size}"
+def _slice_message(axis: int, name: str = "") -> str:
+    return f"{name}index {{index}} is out of bounds for dimension {axis} with size {{size}}"
 
 
 def _index_add(xp: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> None:
@@ -312,7 +325,7 @@ def _index_add(xp: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any
     index = _vector("index_add", index)
     if self.dtype != source.dtype:
         raise RuntimeError(
-            f"index_add(): self ({_kind(self)}) and source ({_kind(source)}) must have the same scalar type\n"
+            f"index_add(): self ({kind_of(self)}) and source ({kind_of(source)}) must have the same scalar type\n"
             "Convert one with .to()."
         )
     length = source.shape[axis] if source.ndim else 1
@@ -328,8 +341,10 @@ def _index_add(xp: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any
         )
     size = self.shape[axis] if self.ndim else 1
     try:
-        check_bounds(index, size, _slice_message(""))
+        check_bounds(index, size, _slice_message(axis))
     except IndexError as error:
+        if self.ndim < 2:
+            raise IndexError(f"index out of range in self\n{error}.") from None
         raise RuntimeError(f"{error}\nIn index_add() along dimension {axis}.") from None
     _add_slices(xp, self, dim, index, source if alpha == 1 else source * alpha)
 
@@ -347,8 +362,8 @@ operator(
     },
     doc="Return `self` with ``alpha * source`` added to the slices along `dim` that `index` lists.",
     samples=lambda make: [
-        ((x := make(3, 4), 0, _longs(x, [2, 0, 2]), make(3, 4)), {}),
-        ((x := make(2, 3), 1, _longs(x, [1, 1]), make(2, 2)), {"alpha": 2.0}),
+        ((x := make(3, 4), 0, longs(x, [2, 0, 2]), make(3, 4)), {}),
+        ((x := make(2, 3), 1, longs(x, [1, 1]), make(2, 2)), {"alpha": 2.0}),
     ],
 )
 
@@ -359,7 +374,7 @@ def _index_copy(xp: Any, self: Any, dim: int, index: Any, source: Any) -> None:
     if self.dtype != source.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
-            f"{_kind(self)} and (source) {_kind(source)}"
+            f"{kind_of(self)} and (source) {kind_of(source)}"
         )
     length = source.shape[axis] if source.ndim else 1
     if index.size != length:
@@ -372,7 +387,7 @@ def _index_copy(xp: Any, self: Any, dim: int, index: Any, source: Any) -> None:
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
             f"{list(want)} at dimension {axis} and source slice shape: {list(have)} at dimension {axis}."
         )
-    check_bounds(index, self.shape[axis] if self.ndim else 1, _slice_message("index_copy_(): "))
+    check_bounds(index, self.shape[axis] if self.ndim else 1, _slice_message(axis, "index_copy_(): "))
     if self.ndim:
         self[_slices(axis, index)] = source
     elif index.size:
@@ -390,21 +405,24 @@ operator(
     },
     doc="Return `self` with `source` in the slices along `dim` that `index` lists.",
     samples=lambda make: [
-        ((x := make(3, 4), 0, _longs(x, [2, 0]), make(2, 4)), {}),
-        ((x := make(2, 3), 1, _longs(x, [1]), make(2, 1)), {}),
+        ((x := make(3, 4), 0, longs(x, [2, 0]), make(2, 4)), {}),
+        ((x := make(2, 3), 1, longs(x, [1]), make(2, 1)), {}),
     ],
 )
 
 
 def _index_fill(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
     axis = axis_of(dim, self.ndim)
+    if not is_integer(index):
+        raise IndexError(f"index_fill_(): Expected dtype int64 for index.\nIt is {kind_of(index)}: use .long().")
     index = _vector("index_fill_", index)
+    check_number(value, self)
     if getattr(value, "ndim", 0):
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
     size = self.shape[axis] if self.ndim else 1
-    check_bounds(index, size, _slice_message(""), -size)
+    check_bounds(index, size, _slice_message(axis), -size)
     if self.ndim:
         self[_slices(axis, index)] = value
     elif index.size:
@@ -415,16 +433,18 @@ operator(
     "index_fill.number(Tensor self, int dim, Tensor index, Scalar value)",
     write=_index_fill,
     inplace=True,
+    expanded="deprecated",
     method=False,
     node="IndexFillBackward0",
     derivatives={"self": lambda g, dim, index, F: F.index_zero(g, dim, index)},
     doc="Return `self` with a number in the slices along `dim` that `index` lists.",
-    samples=lambda make: [((x := make(3, 4), 0, _longs(x, [2, 0]), 1.5), {})],
+    samples=lambda make: [((x := make(3, 4), 0, longs(x, [2, 0]), 1.5), {})],
 )
 operator(
     "index_fill.tensor(Tensor self, int dim, Tensor index, Tensor value)",
     write=_index_fill,
     inplace=True,
+    expanded="deprecated",
     method=False,
     node="IndexFillBackward1",
     derivatives={
@@ -432,7 +452,7 @@ operator(
         "value": lambda g, dim, index, F: F.index_select(g, dim, index),
     },
     doc="Return `self` with the element of a 0-d tensor in the slices along `dim` that `index` lists.",
-    samples=lambda make: [((x := make(3, 4), 1, _longs(x, [2, 0]), make()), {})],
+    samples=lambda make: [((x := make(3, 4), 1, longs(x, [2, 0]), make()), {})],
 )
 
 
@@ -443,7 +463,7 @@ operator(
     public_name=False,
     derivatives={"self": lambda g, dim, index, F: F.index_zero(g, dim, index)},
     doc="Return `self` with zeros in the slices along `dim` that `index` lists.",
-    samples=lambda make: [((x := make(3, 4), 0, _longs(x, [2, 0])), {})],
+    samples=lambda make: [((x := make(3, 4), 0, longs(x, [2, 0])), {})],
 )
 
 
@@ -461,70 +481,3 @@ def index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
 def index_fill_(self: Any, dim: int, index: Any, value: Any) -> Any:
     """In-place form of :func:`index_fill`."""
     return OPERATORS[_fill_choice(value)].inplace_function(self, dim, index, value)  # type: ignore[misc]
-
-
-# --- flat positions ---------------------------------------------------------------------------------------------------
-
-
-def _take(xp: Any, self: Any, index: Any) -> Any:
-    if not _is_integer(index):
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {_kind(index)}\nUse .long().")
-    count = self.size
-    message = f"out of range: tried to access index {{index}} on a tensor of {count} elements."
-    check_bounds(index, count, message, -count)
-    return self.reshape(-1)[index]
-
-
-def _take_backward(xp: Any, self: Any, size: Any, index: Any) -> Any:
-    whole = xp.zeros(size, dtype=self.dtype)
-    xp.add.at(whole.reshape(-1), index.reshape(-1), self.reshape(-1))
-    return whole
-
-
-operator(
-    "take(Tensor self, Tensor index)",
-    _take,
-    out=True,
-    derivatives={"self": lambda g, self_shape, index, F: F.take_backward(g, self_shape, index)},
-    doc="Take elements by their position in row-major order.",
-    samples=lambda make: [
-        ((x := make(3, 4), _longs(x, [[0, 11], [-1, 5]])), {}),
-        ((x := make(3), _longs(x, 1)), {}),
-    ],
-)
-operator(
-    "take_backward(Tensor self, int[] size, Tensor index)",
-    _take_backward,
-    method=False,
-    public_name=False,
-    derivatives={"self": lambda g, index, F: F.take(g, index)},
-    doc="The adjoint of take: zeros, to which each element is added where it came from.",
-    samples=lambda make: [((x := make(2), (2, 2), _longs(x, [3, 3])), {})],
-)
-
-
-@public
-def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
-    """Take elements by their position along `dim`, the other dimensions broadcast; flat positions without `dim`."""
-    if dim is None:
-        return OPERATORS["gather"].function(self.reshape(-1), 0, indices.reshape(-1))
-    axis = axis_of(dim, self._array.ndim)
-    if indices._array.ndim != self._array.ndim:
-        raise RuntimeError(
-            "take_along_dim(): input and indices should have the same number of dimensions, but got "
-            f"{self._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
-        )
-    from ..creation import broadcast_shapes
-
-    own, other = list(self._array.shape), list(indices._array.shape)
-    size, count = own[axis], other[axis]
-    own[axis] = other[axis] = 1
-    shape = list(broadcast_shapes(own, other))
-    wide = [*shape[:axis], size, *shape[axis + 1 :]], [*shape[:axis], count, *shape[axis + 1 :]]
-    return OPERATORS["gather"].function(self.expand(*wide[0]), axis, indices.expand(*wide[1]))
-
-
-@public
-def narrow_copy(self: Any, dim: int, start: int, length: int) -> Any:
-    """Return a copy of `length` indices of dimension `dim` from `start`."""
-    return self.narrow(dim, start, length).clone()

@@ -1,22 +1,23 @@
 """The step-by-step form of what :mod:`codegen` writes out, for everything that is not the common case.
 
-Lists of tensors, views, several outputs, numbers and mixed dtypes, in-place and ``out=`` forms, event listeners, saved
-tensor hooks, inference mode: an operator's call comes through :func:`run`, :func:`run_inplace` or :func:`run_out`.
+Lists of tensors, views, several outputs, numbers and mixed dtypes, event listeners, saved
+tensor hooks, inference mode: an operator's call comes through :func:`run`. In-place and ``out=`` forms are in
+:mod:`writes`.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections import namedtuple
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .. import device, dtype, events, state
-from ..graph import PackedTensor, SavedResult, SavedTensor, pack_slot, unpack
-from ..storage import VersionCounter, element_strides, memory_of, shared_part
+from .. import device, dtype, events, state, tangents
+from ..graph import PackedTensor, SavedResult, SavedTensor, edge_to, pack_slot, unpack
+from ..storage import VersionCounter, element_strides, memory_of
 from .arrays import TENSOR_OPERATORS
+from .errors import forward_error, refuse_bools
 
 if TYPE_CHECKING:
     from ..graph import Node
@@ -65,8 +66,9 @@ def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
         return value
     if op.promote and device.is_array(value):
         return tensor_type._wrap(value)
+    name, shown = op.name.partition(".")[0], "input" if parameter.name == "self" else parameter.name
     raise OperandError(
-        f"{op.name}(): argument '{parameter.name}' must be Tensor, not {type(value).__name__}\n"
+        f"{name}(): argument '{shown}' must be Tensor, not {type(value).__name__}\n"
         f"Wrap it: gradscope.tensor(...). The schema is {op.schema}."
     )
 
@@ -106,9 +108,10 @@ def check_devices(op: Operator, bare: list[Any], positions: list[int]) -> Any:
         if not device.is_array(array) or type(array) is type(main):
             continue
         if array.ndim:
+            name = op.name.partition(".")[0]
             places = " and ".join(str(device.device_of(a)) for a in (main, array))
             raise RuntimeError(
-                f"Expected all tensors to be on the same device, but {op.name}() found at least two devices, {places}!"
+                f"Expected all tensors to be on the same device, but {name}() found at least two devices, {places}!"
                 "\n"
                 "Move one of them with .to(device)."
             )
@@ -119,6 +122,8 @@ def check_devices(op: Operator, bare: list[Any], positions: list[int]) -> Any:
 def promote(op: Operator, bare: list[Any], positions: list[int]) -> None:
     """Cast the arrays among `bare` to the dtype the operation runs in, by PyTorch's rules."""
     values = [bare[i] for i in positions if bare[i] is not None and not isinstance(bare[i], list)]
+    if op.name.startswith(("sub", "rsub.")):
+        refuse_bools(op.name.partition(".")[0], values)
     target = dtype.result_numpy(values)
     if op.promote == "float" and target.kind not in "fc":
         target = dtype.default_dtype.numpy
@@ -174,6 +179,8 @@ def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any],
             link_view(op, operands[0], output, nr)
     node = record(op, operands, outputs, aux)
     if state.special:
+        if tangents.active():
+            tangents.propagate(op, node, operands, outputs, aux)
         instrument(op, node, operands, outputs)
     if not several:
         return outputs[0]
@@ -245,15 +252,17 @@ def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[s
     if node is not None:
         for nr, output in enumerate(outputs if op.output_list else outputs[:1]):
             if output._array.dtype.kind in "fc":
-                output._set_edge((node, nr))
+                output._set_edge(edge_to(node, nr))
         save_results(node, outputs)
     return node
 
 
-def make_node(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[str, Any]) -> Node | None:
+def make_node(
+    op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[str, Any], node_class: Any = None
+) -> Node | None:
     """Return a node with its edges and saved values; None if no operand takes part.
 
-    A view made under no_grad takes part, as in PyTorch, but its edge is None.
+    A view made under no_grad takes part, as in PyTorch, but its edge is None. The class is the operator's unless given.
     """
     edge_of = _scope["edge_of"]
     by_name = dict(zip((p.name for p in op.parameters), operands, strict=True))
@@ -268,7 +277,7 @@ def make_node(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dic
             wanted = wanted or takes_part
     if not wanted:
         return None
-    node: Any = op.node_class()  # type: ignore[misc]
+    node: Any = (node_class or op.node_class)()  # type: ignore[misc]
     node.edges = tuple(edges)
     node.seq = state.next_sequence()
     node.extra = None
@@ -449,6 +458,12 @@ def apply_graph(node: Any, g: Any) -> Any:
     return tuple(call(op.derivatives[p.name]) if needs[i] else None for i, p in enumerate(op.edged))
 
 
+def shown_name(name: str) -> str:
+    """Return what follows ``_saved_`` for a saved name: PyTorch's word for sizes and strides."""
+    argument, _, fact = name.rpartition("_")
+    return {"shape": f"{argument}_sym_sizes", "strides": f"{argument}_sym_strides"}.get(fact, name)
+
+
 def saved_getter(name: str) -> Callable[[Any], Any]:
     """Return the getter of ``node._saved_NAME``."""
 
@@ -471,217 +486,7 @@ def raw_saved_getter(name: str) -> Callable[[Any], Any]:
     return get
 
 
-# --- in place and out= ------------------------------------------------------------------------------------------------
-
-
-def make_inplace(op: Operator) -> Callable[..., Any]:
-    """Return ``name_``, with the operator's signature."""
-    from . import codegen
-
-    name = op.name.replace(".", "_") + "_"
-
-    def source() -> str:
-        parameters = codegen.signature(op).removesuffix(", *, out=None").removesuffix(", out=None")
-        names = ", ".join(p.name for p in op.parameters)
-        return f"def {name}({parameters}):\n    return run_inplace(op, ({names},))\n"
-
-    function = codegen.compile_function(source, name, {"op": op, "run_inplace": run_inplace}, op)
-    function.__doc__ = f"In-place form of :func:`{op.name}`."
-    function.__signature__ = codegen.call_signature(op, with_out=False)
-    return function
-
-
-def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
-    """Call `op` and write its result into the first argument; its history follows, as PyTorch rebases it.
-
-    Nothing is changed when anything raises: the checks and the computation come first, then the write.
-    """
-    operands, bare, xp = prepare(op, arguments)
-    target: Tensor = operands[0]
-    recording = wants_grad(operands)
-    target._check_inplace(recording)
-    for value in bare[1:]:
-        if device.is_array(value) and op.name != "fill.Tensor":
-            check_overlap(target._array, value)
-    if op.write is not None:
-        return run_write(op, operands, bare, xp, recording)
-    try:
-        results = op.run_forward(xp, *bare)
-    except (ValueError, TypeError) as error:
-        raise forward_error(op, arguments, error) from error
-    aux: dict[str, Any] = {}
-    if op.aux:
-        results, *extra = results
-        aux = dict(zip(op.aux, extra, strict=True))
-    result = results if device.is_array(results) else xp.asarray(results)
-    check_result(op, target._array, result)
-    node = inplace_node(op, operands, aux) if recording else None
-    return commit_inplace(op, target, result, node, operands)
-
-
-def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recording: bool) -> Tensor:
-    """Finish the in-place call of an operator that writes into the first array itself."""
-    node = inplace_node(op, operands, {}) if recording else None
-    try:
-        op.write(xp, *bare)  # type: ignore[misc]
-    except (ValueError, TypeError) as error:
-        raise forward_error(op, tuple(operands), error) from error
-    return commit_inplace(op, operands[0], None, node, operands)
-
-
-def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
-    """Return the node of an in-place call, made before the write; a needed ``self`` is cloned, as PyTorch does."""
-    if op.node_class is None:
-        return None
-    node = make_node(op, operands, [operands[0]], aux)
-    name = op.parameters[0].name
-    saves_target: bool = node is not None and getattr(node, "s_" + name, None) is operands[0]
-    if saves_target:
-        save_value(node, name, operands[0].clone())
-    return node
-
-
-def commit_inplace(op: Any, target: Tensor, result: Any, node: Any, operands: list[Any]) -> Tensor:
-    """Write `result` (None if it is written already), bump the version, rebase the history onto `node`."""
-    if result is not None:
-        device.copy_to(target._array, result)
-    target._bump(op.name.partition(".")[0] + "_")
-    if flags_of(operands) & state.VOLATILE:
-        target._make_volatile()
-    if node is not None:
-        target._rebase(node)
-        if "result" in type(node).saved_names:
-            counter = target._counter()
-            node.s_result = SavedResult(target._array, counter, 0)
-            node.v_result = counter.version
-    if state.special:
-        instrument(op, node, operands, [target], fresh=False)
-    return target
-
-
-def check_result(op: Operator, target: Any, result: Any) -> None:
-    """Raise where a result does not fit the tensor it is to be written into."""
-    if result.shape != target.shape:
-        raise RuntimeError(
-            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)} "
-            f"in {op.name}_()\nUse the out-of-place form {op.name}()."
-        )
-    check_castable(op.name + "_", target, result)
-
-
-def check_castable(name: str, target: Any, result: Any) -> None:
-    """Raise where the dtype of a result is of a higher category than that of the tensor it is to be written into."""
-    if dtype.CATEGORY[result.dtype.kind] > dtype.CATEGORY[target.dtype.kind]:
-        kinds = [dtype.BY_NUMPY[d].legacy_name.removesuffix("Tensor") for d in (result.dtype, target.dtype)]
-        raise RuntimeError(
-            f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]} in {name}()\n"
-            f"Use {name.removesuffix('_')}() without a target, or convert the tensor first."
-        )
-
-
-def run_out(op: Operator, arguments: tuple[Any, ...], out: Tensor) -> Tensor:
-    """Call `op` with ``out=``: the result is written into `out`, which is resized if its shape differs."""
-    operands, bare, xp = prepare(op, arguments)
-    refuse_out(op.name, operands, out)
-    try:
-        result = op.run_forward(xp, *bare)
-    except (ValueError, TypeError) as error:
-        raise forward_error(op, arguments, error) from error
-    return store_out(op.name, result if device.is_array(result) else xp.asarray(result), operands, out)
-
-
-def into(out: Tensor, name: str, operands: list[Any], compute: Callable[[], Tensor]) -> Tensor:
-    """Give a composite function its ``out=``: write what `compute` returns into `out`."""
-    refuse_out(name, operands, out)
-    return store_out(name, compute()._array, operands, out)
-
-
-def refuse_out(name: str, operands: list[Any], out: Any) -> None:
-    """Raise when `out` is no tensor, or when it or an operand requires grad."""
-    if not hasattr(out, "_array"):
-        raise TypeError(
-            f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}\n"
-            "Give the tensor that the result is to be written into."
-        )
-    if modes.grad_enabled and any(t.requires_grad for t in [*tensors_among(operands), out]):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad.\nDrop out=, or compute it under gradscope.no_grad()."
-        )
-
-
-def store_out(name: str, result: Any, operands: list[Any], out: Tensor) -> Tensor:
-    """Write the array `result` into `out`, resized where its shape differs; nothing is changed when it does not fit."""
-    check_castable(name, out._array, result)
-    out._check_inplace(False)
-    if result.shape != out._array.shape:
-        if out._array.size:
-            warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which "
-                f"does not match the required output shape {list(result.shape)}. This behavior is deprecated, and in "
-                "a future PyTorch release outputs will not be resized unless they have zero elements.",
-                UserWarning,
-                stacklevel=4,
-            )
-        out._array = device.array_module(result).empty(result.shape, dtype=out._array.dtype)
-    device.copy_to(out._array, result)
-    out._bump(name)
-    if flags_of(operands) & state.VOLATILE:
-        out._make_volatile()
-    return out
-
-
-def check_overlap(target: Any, source: Any, allowed: str = "all") -> None:
-    """Raise when `target` is to be written while `source`, a part of the same memory, is read."""
-    if shared_part(target, source) not in ("none", "", allowed):
-        raise overlap_error("some elements of the input tensor and the written-to tensor refer")
-
-
-def overlap_error(what: str = "more than one element of the written-to tensor refers") -> RuntimeError:
-    """Return the error for a write into memory that several elements share, or that is read at the same time."""
-    return RuntimeError(
-        f"unsupported operation: {what} to a single memory location. Please clone() the tensor before performing the "
-        "operation."
-    )
-
-
-# --- errors -----------------------------------------------------------------------------------------------------------
-
-
-def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Exception:
-    """Translate an array module's complaint into PyTorch's, with the shapes and dtypes involved."""
-    described = []
-    for parameter, value in zip(op.parameters, arguments, strict=True):
-        if hasattr(value, "_array"):
-            described.append(f"{parameter.name}: {dtype.BY_NUMPY[value._array.dtype].name} {list(value._array.shape)}")
-    shapes = [a._array.shape for a in arguments if hasattr(a, "_array")]
-    mismatch = broadcast_mismatch(shapes) if op.promote else None
-    where = f"\nIn {op.name}({', '.join(described)})."
-    if isinstance(error, TypeError):
-        kinds = {value._array.dtype.kind for value in arguments if hasattr(value, "_array")}
-        refused = undefined_for(op.name.partition(".")[0], kinds)
-        if refused is not None:
-            return (TypeError if op.name == "bitwise_not" else RuntimeError)(refused + where)
-    return type_of_error(error)((mismatch or f"{op.name}(): {error}") + where)
-
-
-def undefined_for(name: str, kinds: set[str]) -> str | None:
-    """Return PyTorch's sentence on an operator that is not defined for operands of these dtype kinds."""
-    if name == "neg" and kinds == {"b"}:
-        return (
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
-            "the `~` or `logical_not()` operator instead."
-        )
-    if name in ("sub", "rsub") and kinds == {"b"}:
-        return (
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-            "operator instead."
-        )
-    if name == "bitwise_not":
-        return "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
-    if name.startswith("bitwise_") and kinds & {"f", "c"}:
-        return f'"{name}" not implemented for floating point and complex tensors: it takes integers or bools.'
-    return None
+# --- failures and numbers ---------------------------------------------------------------------------------------------
 
 
 def retry(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Any:
@@ -689,28 +494,6 @@ def retry(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Any:
     if any(type(getattr(a, "_array", None)) not in (device.ndarray, type(None)) for a in arguments):
         return run(op, arguments)
     raise forward_error(op, arguments, error) from error
-
-
-def type_of_error(error: Exception) -> type[Exception]:
-    """PyTorch raises RuntimeError where NumPy raises ValueError; numpy.exceptions.AxisError is an IndexError."""
-    if isinstance(error, IndexError):
-        return IndexError
-    return TypeError if isinstance(error, TypeError) else RuntimeError
-
-
-def broadcast_mismatch(shapes: list[tuple[int, ...]]) -> str | None:
-    """Return PyTorch's sentence on two shapes that do not broadcast, or None if they do."""
-    if len(shapes) != 2:
-        return None
-    a, b = shapes
-    for i in range(1, min(len(a), len(b)) + 1):
-        if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
-            dim = max(len(a), len(b)) - i
-            return (
-                f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) "
-                f"at non-singleton dimension {dim}"
-            )
-    return None
 
 
 def as_tensor_like(number: Any, like: Tensor) -> Tensor:

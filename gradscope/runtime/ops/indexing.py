@@ -14,7 +14,9 @@ import numpy
 
 from .. import device as devices
 from .. import dtype as dtypes
-from . import general
+from .. import state, tangents
+from . import copies, general, parts, writes  # noqa: F401 - copies declares fill
+from .errors import check_number
 from .registry import METHODS, OPERATORS, operator, public
 
 # --- index arrays -----------------------------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumul
             f"Index put requires the source and destination dtypes match, got {names[0]} for the destination and "
             f"{names[1]} for the source.\nConvert the source with .to()."
         )
-    general.check_overlap(self, values, allowed="none")
+    writes.check_overlap(self, values, allowed="none")
     key = key_of(indices, dims)
     try:
         if accumulate:
@@ -196,6 +198,7 @@ operator(
     "index_put(Tensor self, Tensor[] indices, int[] dims, Tensor values, bool accumulate=False)",
     write=_index_put,
     inplace=True,
+    expanded="deprecated",
     method=False,
     public_name=False,
     derivatives={
@@ -229,19 +232,9 @@ operator(
     doc="View all elements.",
     samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
 )
-operator(
-    "fill.Tensor(Tensor self, Tensor value)",
-    lambda xp, self, value: xp.broadcast_to(value, self.shape).astype(self.dtype),
-    inplace=True,
-    method=False,
-    node="FillBackward3",
-    derivatives={"self": lambda g, F: F.zeros_like(g), "value": lambda g: g},
-    doc="Return a tensor like `self` filled with the element of a 0-d tensor.",
-    samples=lambda make: [((make(2, 3), make()), {})],
-)
 
-_select = OPERATORS["select"].function
-_slice = OPERATORS["slice"].function
+_select = parts.select.function
+_slice = parts.slice_.function
 _unsqueeze = OPERATORS["unsqueeze"].function
 _alias = OPERATORS["alias"].function
 _take = OPERATORS["index"].function
@@ -459,8 +452,7 @@ def _as_value(self: Any, value: Any) -> Any:
             "Wrap it: gradscope.tensor(...)."
         )
     array = self._array
-    if isinstance(value, (complex, numpy.complexfloating)) and array.dtype.kind != "c":
-        raise RuntimeError(f"value cannot be converted to type {self.dtype.name} without overflow\nIt is complex.")
+    check_number(value, array)
     return self.__class__._wrap(devices.array_module(array).full((), value, dtype=array.dtype))
 
 
@@ -470,9 +462,9 @@ def _write(target: Any, value: Any) -> None:
     if have == want:
         METHODS["copy_"](target, value)
         return
-    if not have and not general.wants_grad([target, value]):
+    if not have and not general.wants_grad([target, value]) and not (state.special and tangents.active()):
         target._check_inplace(False)
-        general.commit_inplace(_fill, target, value._array, None, [target, value])
+        writes.commit_inplace(_fill, target, value._array, None, [target, value])
         return
     if not have:
         OPERATORS["fill.Tensor"].inplace_function(target, value)  # type: ignore[misc]

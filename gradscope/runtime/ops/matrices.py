@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import BY_NUMPY
-from . import general
-from .arrays import conj
+from . import writes
+from .arrays import conj, expandable
+from .errors import broadcast_mismatch
 from .registry import METHODS, OPERATORS, operator, public
 
 
@@ -122,12 +123,28 @@ operator(
 )
 
 
-def _addmm(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    product = _mm(xp, mat1, mat2)
+def _plus(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """Return ``beta * self + alpha * product``; with beta = 0 nothing of `self` counts, not even NaN."""
+    _need_same_dtype(self, product, f"{name}: the tensor and the product must have the same dtype, but got")
+    if not expandable(self.shape, product.shape):
+        _need(
+            len(self.shape) <= len(product.shape),
+            f"expand(Tensor{list(self.shape)}, size={list(product.shape)}): the number of sizes provided "
+            f"({product.ndim}) must be greater or equal to the number of dimensions in the tensor ({self.ndim})",
+        )
+        dim = next(i for i in range(1, self.ndim + 1) if self.shape[-i] not in (1, product.shape[-i]))
+        raise RuntimeError(
+            f"The expanded size of the tensor ({product.shape[-dim]}) must match the existing size "
+            f"({self.shape[-dim]}) at non-singleton dimension {product.ndim - dim}.  Target sizes: "
+            f"{list(product.shape)}.  Tensor sizes: {list(self.shape)}\nIn {name}()."
+        )
     if alpha != 1:
         product *= alpha
-    # With beta = 0 nothing of self counts, not even NaN.
     return product if beta == 0 else product + (self if beta == 1 else self * beta)
+
+
+def _addmm(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    return _plus("addmm", self, _mm(xp, mat1, mat2), beta, alpha)
 
 
 def _scaled(g: Any, factor: Any) -> Any:
@@ -153,10 +170,7 @@ operator(
 
 
 def _baddbmm(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    product = _bmm(xp, batch1, batch2)
-    if alpha != 1:
-        product *= alpha
-    return product if beta == 0 else product + (self if beta == 1 else self * beta)
+    return _plus("baddbmm", self, _bmm(xp, batch1, batch2), beta, alpha)
 
 
 operator(
@@ -178,10 +192,7 @@ operator(
 
 
 def _addmv(xp: Any, self: Any, mat: Any, vec: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    product = _mv(xp, mat, vec)
-    if alpha != 1:
-        product *= alpha
-    return product if beta == 0 else product + (self if beta == 1 else self * beta)
+    return _plus("addmv", self, _mv(xp, mat, vec), beta, alpha)
 
 
 operator(
@@ -203,8 +214,10 @@ operator(
 
 
 @public
-def inner(self: Any, other: Any) -> Any:
+def inner(self: Any, other: Any, *, out: Any = None) -> Any:
     """Return the inner products along the last dimensions; with a 0-d tensor, the product."""
+    if out is not None:
+        return writes.into(out, "inner", [self, other], lambda: inner(self, other))
     if not self._array.ndim or not other._array.ndim:
         return self * other
     from .einsum import tensordot
@@ -222,7 +235,7 @@ def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
         If an argument is 0-d, or the sizes do not fit.
     """
     if out is not None:
-        return general.into(out, "matmul", [self, other], lambda: matmul(self, other))
+        return writes.into(out, "matmul", [self, other], lambda: matmul(self, other))
     if not hasattr(other, "_array"):
         raise TypeError(f"matmul(): argument 'other' must be Tensor, not {type(other).__name__}\nUse * for a number.")
     a, b = self._array.ndim, other._array.ndim
@@ -252,7 +265,6 @@ def _product(sizes: Any) -> int:
 
 def _batched(self: Any, other: Any) -> Any:
     from ..creation import broadcast_shapes
-    from .general import broadcast_mismatch
 
     left, right = self._array.shape, other._array.shape
     _need(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
+from . import writes
 from .arrays import conj
 from .reductions import evenly, reduce_dtype
 from .registry import OPERATORS, operator, public
@@ -64,6 +66,53 @@ operator(
     samples=_along_samples,
 )
 
+# --- running extremes -------------------------------------------------------------------------------------------------
+
+
+def _running(xp: Any, choose: Any, array: Any, axis: int) -> Any:
+    """Return the running result of `choose`, an associative function, along an axis, in log2(size) passes."""
+    result, step, size = array.copy(), 1, array.shape[axis]
+    before = (slice(None),) * axis
+    while step < size:
+        later, earlier = (*before, slice(step, None)), (*before, slice(None, -step))
+        result[later] = choose(result[later], result[earlier])
+        step *= 2
+    return result
+
+
+def _running_extreme(name: str) -> Any:
+    def forward(xp: Any, self: Any, dim: int) -> Any:
+        axis = axis_of(dim, self.ndim)
+        if self.ndim == 0:
+            return self.copy(), xp.zeros((), dtype=xp.int64)
+        values = _running(xp, getattr(xp, name), self, axis)
+        # The last place at which the extreme was met; NaN is the most extreme.
+        shape = [1] * self.ndim
+        shape[axis] = self.shape[axis]
+        places = xp.broadcast_to(xp.arange(self.shape[axis]).reshape(shape), self.shape)
+        met = xp.where((self == values) | (self != self), places, xp.zeros_like(places))
+        return values, _running(xp, xp.maximum, met, axis)
+
+    return forward
+
+
+def _to_places(g: Any, self_shape: Any, dim: int, indices: Any, F: Any) -> Any:
+    return F.gather_backward(g[0], self_shape, dim, indices)
+
+
+for _name, _function, _word in (("cummax", "maximum", "largest"), ("cummin", "minimum", "smallest")):
+    operator(
+        f"{_name}(Tensor self, int dim)",
+        _running_extreme(_function),
+        outputs=("values", "indices"),
+        out=True,
+        derivatives={"self": _to_places},
+        doc=f"Return the {_word} element so far along a dimension, and where it was.",
+        samples=lambda make: [((make(3, 4), 0), {}), ((make(2, 5), -1), {}), ((make(), 0), {}), ((make(0, 2), 1), {})],
+        supports="f",
+    )
+del _name, _function, _word
+
 # --- sorting ----------------------------------------------------------------------------------------------------------
 
 
@@ -98,6 +147,7 @@ operator(
     derivatives={
         "self": lambda g, self_shape, dim, indices, F: _back_along(g, self_shape, dim, indices, True, F),
     },
+    out=True,
     doc="Sort along a dimension; return the values and where each was.",
     samples=lambda make: [((make(3, 4),), {}), ((make(3, 2), 0, True), {}), ((make(),), {})],
     supports="f",
@@ -111,8 +161,10 @@ def argsort(self: Any, dim: int = -1, descending: bool = False, stable: bool = F
 
 
 @public
-def msort(self: Any) -> Any:
+def msort(self: Any, *, out: Any = None) -> Any:
     """Sort along the first dimension."""
+    if out is not None:
+        return writes.into(out, "msort", [self], lambda: msort(self))
     return OPERATORS["sort"].function(self, 0)[0]
 
 
@@ -133,6 +185,7 @@ operator(
     derivatives={
         "self": lambda g, self_shape, dim, indices, F: _back_along(g, self_shape, dim, indices, True, F),
     },
+    out=True,
     doc="Return the `k` largest (or smallest) elements along a dimension, sorted, and where they were.",
     samples=lambda make: [((make(3, 4), 2), {}), ((make(4, 2), 3, 0, False), {})],
     supports="f",
@@ -167,6 +220,7 @@ operator(
     derivatives={
         "self": lambda g, self_shape, dim, indices, keepdim, F: _back_along(g, self_shape, dim, indices, keepdim, F),
     },
+    out=True,
     doc="Return the `k`-th smallest element along a dimension, counted from 1, and where it was.",
     samples=lambda make: [((make(3, 4), 2), {}), ((make(4, 2), 3, 0, True), {}), ((make(), 1), {})],
     supports="f",
@@ -213,6 +267,7 @@ operator(
     derivatives={
         "self": lambda g, self_shape, dim, indices, keepdim, F: _back_along(g, self_shape, dim, indices, keepdim, F),
     },
+    out=True,
     doc="Return the medians along a dimension, and where they were.",
     samples=lambda make: [((make(3, 4), 0), {}), ((make(3, 5), -1, True), {}), ((make(), 0), {})],
     supports="f",
@@ -220,8 +275,57 @@ operator(
 
 
 @public
-def median(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def median(self: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Return the median of all elements, or those along `dim` with their indices."""
     if dim is None:
         return OPERATORS["median.all"].function(self)
-    return OPERATORS["median.dim"].function(self, dim, keepdim)
+    return OPERATORS["median.dim"].function(self, dim, keepdim, out=out)
+
+
+def _mode(xp: Any, self: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    axis = axis_of(dim, self.ndim)
+    if self.ndim == 0:
+        return self.copy(), xp.zeros((), dtype=xp.int64)
+    size = self.shape[axis]
+    if not size:
+        raise IndexError(
+            f"mode(): Expected reduction dim {axis} to have non-zero size.\nIts shape is {list(self.shape)}."
+        )
+    order = _order(xp, self, axis, False)
+    ranked = xp.take_along_axis(self, order, axis=axis)
+    before = (slice(None),) * axis
+    shape = [1] * self.ndim
+    shape[axis] = size
+    places = xp.broadcast_to(xp.arange(size).reshape(shape), self.shape)
+    starts = places.copy()
+    later, earlier = (*before, slice(1, None)), (*before, slice(None, -1))
+    starts[later] = xp.where(ranked[later] == ranked[earlier], xp.zeros_like(starts[later]), starts[later])
+    lengths = places - _running(xp, xp.maximum, starts, axis)
+    # The first of the longest runs has the smallest value; its end is where that was met last.
+    end = xp.expand_dims(lengths.argmax(axis=axis), axis)
+    return _pick(xp, self, axis, end, order, keepdim)
+
+
+operator(
+    "mode(Tensor self, int dim=-1, bool keepdim=False)",
+    _mode,
+    outputs=("values", "indices"),
+    out=True,
+    derivatives={
+        "self": lambda g, self_shape, dim, indices, keepdim, F: _back_along(g, self_shape, dim, indices, keepdim, F),
+    },
+    doc="Return the most frequent element along a dimension (the smallest of them), and where it was last.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(4, 2), 0, True), {}), ((make(),), {})],
+    supports="f",
+)
+
+_Aminmax = namedtuple("aminmax", ["min", "max"])  # type: ignore[name-match]
+
+
+@public
+def aminmax(self: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+    """Return the smallest and the largest element, of all or along a dimension; equal ones share the gradient."""
+    dims = () if dim is None else (dim,)
+    targets = (None, None) if out is None else out
+    found = [OPERATORS[n].function(self, dims, keepdim, out=t) for n, t in zip(("amin", "amax"), targets, strict=True)]
+    return _Aminmax(*found)

@@ -9,344 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import general
-from .arrays import conj
-from .codegen import operator_form
-from .registry import METHODS, OPERATORS, PUBLIC, operator, public
-from .samples import binary, integers, unary
+from .. import dtype as dtypes
+from .arrays import conj, one_minus
+from .registry import operator
+from .samples import binary, unary
 
-
-def _function(name: str) -> Any:
-    return OPERATORS[name].function
-
-
-# --- arithmetic -------------------------------------------------------------------------------------------------------
-
-
-def _add(xp: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
-    return self + (other if alpha == 1 else other * alpha)
-
-
-def _sub(xp: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
-    if getattr(self, "dtype", None) is not None and self.dtype.kind == "b":
-        raise TypeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. If you are trying to invert a "
-            "mask, use the `~` or `logical_not()` operator instead."
-        )
-    return self - (other if alpha == 1 else other * alpha)
-
-
-def _times(g: Any, alpha: Any) -> Any:
-    return g if alpha == 1 else g * conj(alpha)
-
-
-def _form_for(other: Any) -> str:
-    # PyTorch has an operator of its own, and a node of its own name, where the second argument is a number.
-    return "tensor" if hasattr(other, "_array") else "scalar"
-
-
-def _by_number(low: float, high: float, number: float = 1.5) -> Any:
-    return lambda make: [((make(*shape, low=low, high=high), number), {}) for shape in ((2, 3), (), (0, 2))]
-
-
-operator(
-    "add(Tensor self, Tensor other, *, Scalar alpha=1)",
-    _add,
-    plain="add",
-    promote="numeric",
-    inplace=True,
-    out=True,
-    derivatives={"self": lambda g: g, "other": _times},
-    doc="Return ``self + alpha * other``, elementwise.",
-    samples=binary(),
-)
-operator(
-    "sub(Tensor self, Tensor other, *, Scalar alpha=1)",
-    _sub,
-    plain="subtract",
-    promote="numeric",
-    inplace=True,
-    out=True,
-    alias=("subtract",),
-    derivatives={"self": lambda g: g, "other": lambda g, alpha: -_times(g, alpha)},
-    doc="Return ``self - alpha * other``, elementwise.",
-    samples=binary(),
-)
-for _form, _node in (("tensor", "RsubBackward0"), ("scalar", "RsubBackward1")):
-    operator(
-        f"rsub.{_form}(Tensor self, Tensor other, *, Scalar alpha=1)",
-        lambda xp, self, other, alpha=1: _sub(xp, other, self, alpha),
-        promote="numeric",
-        node=_node,
-        derivatives={"self": lambda g, alpha: -_times(g, alpha)}
-        | ({} if _form == "scalar" else {"other": lambda g: g}),
-        doc="Return ``other - alpha * self``, elementwise.",
-        samples=binary(scalar=None) if _form == "tensor" else _by_number(-2.0, 2.0),
-    )
-
-
-@public(method=True)
-def rsub(self: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """Return ``other - alpha * self``, elementwise."""
-    return _function(f"rsub.{_form_for(other)}")(self, other, alpha=alpha)
-
-
-operator(
-    "mul(Tensor self, Tensor other)",
-    "multiply",
-    promote="numeric",
-    inplace=True,
-    out=True,
-    alias=("multiply",),
-    derivatives={"self": lambda g, other: g * conj(other), "other": lambda g, self: g * conj(self)},
-    doc="Multiply elementwise.",
-    samples=binary(),
-)
-operator(
-    "div.true(Tensor self, Tensor other)",
-    "true_divide",
-    promote="float",
-    inplace=True,
-    out=True,
-    derivatives={
-        "self": lambda g, other: g / conj(other),
-        "other": lambda g, self, other: -g * conj((self / other) / other),
-    },
-    doc="Divide elementwise; integers give the default float dtype.",
-    samples=binary(low2=0.5),
-)
-
-
-def _div_mode(xp: Any, self: Any, other: Any, rounding_mode: str) -> Any:
-    if rounding_mode == "floor":
-        return xp.floor_divide(self, other)
-    quotient = xp.trunc(xp.true_divide(self, other))
-    kind = getattr(self, "dtype", None)
-    return quotient.astype(kind) if kind is not None and kind.kind in "iu" else quotient
-
-
-operator(
-    "div.mode(Tensor self, Tensor other, *, str rounding_mode)",
-    _div_mode,
-    promote="numeric",
-    inplace=True,
-    node="DivBackward2",
-    derivatives={"self": lambda g, F: F.zeros_like(g), "other": lambda g, F: F.zeros_like(g)},
-    doc='Divide elementwise and round, towards zero ("trunc") or down ("floor").',
-    supports="f",
-    samples=lambda make: [
-        ((make(*shape, low=2.1, high=2.9), make(low=0.9, high=0.99)), {"rounding_mode": mode})
-        for mode in ("trunc", "floor")
-        for shape in ((2, 3), (), (0, 2))
-    ],
-)
-operator(
-    "floor_divide(Tensor self, Tensor other)",
-    "floor_divide",
-    promote="numeric",
-    inplace=True,
-    out=True,
-    doc="Return the quotient rounded down.",
-    samples=binary(0.5, 4.0, low2=1.0, high2=2.0),
-)
-for _form, _nr in (("tensor", 1), ("scalar", 0)):
-    operator(
-        f"remainder.{_form}(Tensor self, Tensor other)",
-        "remainder",
-        promote="numeric",
-        inplace=True,
-        out=True,
-        node=f"RemainderBackward{_nr}",
-        derivatives={"self": lambda g: g}
-        | (
-            {}
-            if _form == "scalar"
-            else {
-                "other": lambda g, self, other, F: -g * F.floor(F.true_divide(self, other)),
-            }
-        ),
-        doc="Return the remainder with the sign of `other` (Python's modulus).",
-        supports="f",
-        samples=_by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
-    )
-    operator(
-        f"fmod.{_form}(Tensor self, Tensor other)",
-        "fmod",
-        promote="numeric",
-        inplace=True,
-        out=True,
-        node=f"FmodBackward{_nr}",
-        derivatives={"self": lambda g: g}
-        | (
-            {}
-            if _form == "scalar"
-            else {
-                "other": lambda g, self, other, F: -g * F.trunc(F.true_divide(self, other)),
-            }
-        ),
-        doc="Return the remainder with the sign of `self` (C's fmod).",
-        supports="f",
-        samples=_by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
-    )
-
-
-@public(method=True, arrays=lambda xp, self, other: xp.remainder(self, other))
-def remainder(self: Any, other: Any, *, out: Any = None) -> Any:
-    """Return the remainder with the sign of `other` (Python's modulus)."""
-    return _function(f"remainder.{_form_for(other)}")(self, other, out=out)
-
-
-@public(method=True)
-def remainder_(self: Any, other: Any) -> Any:
-    """In-place form of :func:`remainder`."""
-    return _function(f"remainder.{_form_for(other)}").operator.inplace_function(self, other)
-
-
-@public(method=True, arrays=lambda xp, self, other: xp.fmod(self, other))
-def fmod(self: Any, other: Any, *, out: Any = None) -> Any:
-    """Return the remainder with the sign of `self` (C's fmod)."""
-    return _function(f"fmod.{_form_for(other)}")(self, other, out=out)
-
-
-@public(method=True)
-def fmod_(self: Any, other: Any) -> Any:
-    """In-place form of :func:`fmod`."""
-    return _function(f"fmod.{_form_for(other)}").operator.inplace_function(self, other)
-
-
-@public(method=True)
-def div(self: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
-    """Divide elementwise.
-
-    Parameters
-    ----------
-    self, other : Tensor or number
-    rounding_mode : {None, "trunc", "floor"}
-
-    Raises
-    ------
-    RuntimeError
-        If `rounding_mode` is something else.
-    """
-    if out is not None:
-        return general.into(out, "div", [self, other], lambda: div(self, other, rounding_mode=rounding_mode))
-    if rounding_mode is None:
-        return _true_divide(self, other)
-    _check_rounding(rounding_mode)
-    return _rounded_divide(self, other, rounding_mode=rounding_mode)
-
-
-@public(method=True)
-def div_(self: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """In-place form of :func:`div`."""
-    if rounding_mode is None:
-        return _true_divide.operator.inplace_function(self, other)
-    _check_rounding(rounding_mode)
-    return _rounded_divide.operator.inplace_function(self, other, rounding_mode=rounding_mode)
-
-
-def _check_rounding(mode: Any) -> None:
-    if mode not in ("trunc", "floor"):
-        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{mode}'")
-
-
-_true_divide = _function("div.true")
-_rounded_divide = _function("div.mode")
-for _name in ("true_divide", "divide"):
-    PUBLIC[_name] = METHODS[_name] = _true_divide if _name == "true_divide" else div
-
-# --- powers, exponentials, logarithms ---------------------------------------------------------------------------------
-
-
-def _pow_self(g: Any, self: Any, exponent: Any, F: Any) -> Any:
-    if isinstance(exponent, (int, float)):
-        if exponent == 0:
-            return F.zeros_like(g)
-        return g * (exponent * conj(self ** (exponent - 1)))
-    return g * conj(exponent * self ** (exponent - 1))
-
-
-def _pow_self_tensor(g: Any, self: Any, exponent: Any, F: Any) -> Any:
-    if isinstance(exponent, (int, float)):
-        return _pow_self(g, self, exponent, F)
-    zero = exponent == 0
-    safe = F.where(zero, F.ones_like(exponent), exponent)
-    return F.where(zero, F.zeros_like(g), g * conj(exponent * self ** (safe - 1)))
-
-
-def _pow_exponent(g: Any, self: Any, exponent: Any, result: Any, F: Any) -> Any:
-    # d/dy x^y = x^y log x, and 0 where x is 0 and y >= 0 (PyTorch's convention).
-    zero = self == 0
-    safe = F.where(zero, F.ones_like(self), self)
-    return F.where(zero, F.zeros_like(result), g * conj(result * F.log(safe)))
-
-
-operator(
-    "pow.scalar(Tensor self, Scalar exponent)",
-    lambda xp, self, exponent: self**exponent,
-    inplace=True,
-    node="PowBackward0",
-    derivatives={"self": _pow_self},
-    doc="Raise to a number.",
-    samples=lambda make: [((make(2, 3, low=0.5, high=2.0), e), {}) for e in (2, 3.0, 0.5, 1, 0)],
-)
-operator(
-    "pow.tensor(Tensor self, Tensor exponent)",
-    "power",
-    promote="numeric",
-    inplace=True,
-    out=True,
-    node="PowBackward1",
-    derivatives={"self": _pow_self_tensor, "exponent": _pow_exponent},
-    doc="Raise elementwise.",
-    samples=binary(0.5, 2.0, scalar=None),
-)
-
-
-def _pow_choice(self: Any, exponent: Any) -> tuple[Any, bool]:
-    number = isinstance(exponent, (int, float, complex)) and not isinstance(exponent, bool)
-    integers = number and getattr(self, "_array", self).dtype.kind in "iub"
-    return ("pow.tensor" if not number or integers else "pow.scalar"), bool(integers)
-
-
-def _is_bool(value: Any) -> bool:
-    return hasattr(value, "_array") and value._array.dtype.kind == "b"
-
-
-@public(method=True)
-def pow(self: Any, exponent: Any, *, out: Any = None) -> Any:
-    """Return ``self ** exponent``, elementwise.
-
-    Parameters
-    ----------
-    self : Tensor or number
-    exponent : Tensor or number
-
-    Raises
-    ------
-    RuntimeError
-        For an integer tensor and a negative integer exponent.
-    """
-    from .general import as_tensor_like
-
-    if isinstance(self, (int, float, complex)):
-        self = as_tensor_like(self, exponent)
-    if self._array.dtype.kind == "b" and (isinstance(exponent, bool) or _is_bool(exponent)):
-        # NumPy makes int8 of it.
-        power = exponent if hasattr(exponent, "_array") else as_tensor_like(exponent, self)
-        return METHODS["logical_or"](self, METHODS["logical_not"](power))
-    name, integers = _pow_choice(self, exponent)
-    if integers and isinstance(exponent, int) and exponent < 0:
-        raise RuntimeError("Integers to negative integer powers are not allowed.\nConvert the tensor with .float().")
-    function = _function(name)
-    return function(self, exponent) if out is None else _function("pow.tensor")(self, exponent, out=out)
-
-
-@public(method=True)
-def pow_(self: Any, exponent: Any) -> Any:
-    """In-place form of :func:`pow`."""
-    return _function(_pow_choice(self, exponent)[0]).operator.inplace_function(self, exponent)
-
+# --- exponentials and logarithms --------------------------------------------------------------------------------------
 
 operator(
     "exp(Tensor self)",
@@ -442,7 +110,7 @@ operator(
 )
 operator(
     "square(Tensor self)",
-    lambda xp, self: self * self,
+    lambda xp, self: self * self if self.dtype.kind != "b" else self.astype("int64"),
     inplace=True,
     out=True,
     node="PowBackward0",
@@ -475,7 +143,7 @@ operator(
 )
 operator(
     "sign(Tensor self)",
-    "sign",
+    lambda xp, self: xp.sign(self) if self.dtype.kind != "b" else self.copy(),
     inplace=True,
     out=True,
     derivatives={"self": lambda g, F: F.zeros_like(g)},
@@ -514,9 +182,19 @@ operator(
     samples=unary(0.1, 0.9),
     supports="f",
 )
+
+
+def _whole(array: Any) -> Any:
+    """Return a copy of integers, which rounding leaves as they are."""
+    if array.dtype.kind not in "iu":
+        kind = dtypes.BY_NUMPY[array.dtype].legacy_name.removesuffix("Tensor")
+        raise NotImplementedError(f"\"round_vml_cpu\" not implemented for '{kind}'\nConvert it with .float().")
+    return array.copy()
+
+
 operator(
     "round(Tensor self)",
-    "rint",
+    lambda xp, self: xp.rint(self) if self.dtype.kind == "f" else _whole(self),
     inplace=True,
     out=True,
     derivatives={"self": lambda g, F: F.zeros_like(g)},
@@ -526,9 +204,21 @@ operator(
 )
 
 
+operator(
+    "frac(Tensor self)",
+    lambda xp, self: self - xp.trunc(self),
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g: g},
+    doc="Return what is left of ``trunc(self)``.",
+    samples=unary(0.1, 0.9),
+    supports="f",
+)
+
+
 def _sgn(xp: Any, self: Any) -> Any:
     if self.dtype.kind != "c":
-        return xp.sign(self)
+        return self.copy() if self.dtype.kind == "b" else xp.sign(self)
     size = xp.absolute(self)
     return self / xp.where(size == 0, xp.ones_like(size), size)
 
@@ -673,10 +363,68 @@ operator(
     promote="float",
     inplace=True,
     out=True,
-    derivatives={"self": lambda g, result: g * conj(1 - result * result)},
+    derivatives={"self": lambda g, result: g * conj(one_minus(result * result))},
     doc="Return the hyperbolic tangent.",
     samples=unary(),
 )
+operator(
+    "asinh(Tensor self)",
+    "arcsinh",
+    promote="float",
+    inplace=True,
+    inplace_node="AsinhBackward1",
+    out=True,
+    alias=("arcsinh",),
+    derivatives={"self": lambda g, self, F: g * conj(F.rsqrt(self * self + 1))},
+    doc="Return the inverse hyperbolic sine.",
+    samples=unary(-0.8, 0.8),
+)
+operator(
+    "acosh(Tensor self)",
+    "arccosh",
+    promote="float",
+    inplace=True,
+    inplace_node="AcoshBackward1",
+    out=True,
+    alias=("arccosh",),
+    derivatives={"self": lambda g, self, F: g * conj(F.rsqrt(self - 1) * F.rsqrt(self + 1))},
+    doc="Return the inverse hyperbolic cosine.",
+    samples=unary(1.5, 3.0),
+)
+operator(
+    "atanh(Tensor self)",
+    "arctanh",
+    promote="float",
+    inplace=True,
+    inplace_node="AtanhBackward1",
+    out=True,
+    alias=("arctanh",),
+    derivatives={"self": lambda g, self: g / conj(1 - self * self)},
+    doc="Return the inverse hyperbolic tangent.",
+    samples=unary(-0.8, 0.8),
+)
+
+
+def _multiplied(factor: float) -> Any:
+    return lambda g: g * factor
+
+
+for _name, _node, _factor, _doc in (
+    ("deg2rad", "Deg2RadBackward0", math.pi / 180, "degrees to radians"),
+    ("rad2deg", "Rad2DegBackward0", 180 / math.pi, "radians to degrees"),
+):
+    operator(
+        f"{_name}(Tensor self)",
+        lambda xp, self, factor=_factor: self * factor,
+        promote="float",
+        inplace=True,
+        out=True,
+        node=_node,
+        derivatives={"self": _multiplied(_factor)},
+        doc=f"Convert {_doc}.",
+        samples=unary(),
+        supports="f",
+    )
 
 
 # --- two-argument choices ---------------------------------------------------------------------------------------------
@@ -713,93 +461,111 @@ operator(
     samples=binary(scalar=None),
     supports="f",
 )
+operator(
+    "fmax(Tensor self, Tensor other)",
+    "fmax",
+    promote="numeric",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: F.where((self >= other) | (other != other), g, F.zeros_like(g)),
+        "other": lambda g, self, other, F: F.where((self >= other) | (other != other), F.zeros_like(g), g),
+    },
+    doc="Return the larger of two elements; a number wins over NaN.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+operator(
+    "fmin(Tensor self, Tensor other)",
+    "fmin",
+    promote="numeric",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: F.where((self <= other) | (other != other), g, F.zeros_like(g)),
+        "other": lambda g, self, other, F: F.where((self <= other) | (other != other), F.zeros_like(g), g),
+    },
+    doc="Return the smaller of two elements; a number wins over NaN.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+operator(
+    "hypot(Tensor self, Tensor other)",
+    "hypot",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g, self, result: g * (self / result),
+        "other": lambda g, other, result: g * (other / result),
+    },
+    doc="Return ``sqrt(self**2 + other**2)`` without overflow.",
+    samples=binary(0.3, 2.0, scalar=None),
+    supports="f",
+)
+operator(
+    "logaddexp(Tensor self, Tensor other)",
+    "logaddexp",
+    promote="float",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: g / (F.exp(other - self) + 1),
+        "other": lambda g, self, other, F: g / (F.exp(self - other) + 1),
+    },
+    doc="Return ``log(exp(self) + exp(other))`` without overflow.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+operator(
+    "logaddexp2(Tensor self, Tensor other)",
+    "logaddexp2",
+    promote="float",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: g / (F.exp2(other - self) + 1),
+        "other": lambda g, self, other, F: g / (F.exp2(self - other) + 1),
+    },
+    doc="Return ``log2(2**self + 2**other)`` without overflow.",
+    samples=binary(scalar=None),
+    supports="f",
+)
 
-# --- comparisons and logic --------------------------------------------------------------------------------------------
 
-for _name, _ufunc, _alias, _doc in (
-    ("eq", "equal", (), "equal"),
-    ("ne", "not_equal", ("not_equal",), "different"),
-    ("lt", "less", ("less",), "less"),
-    ("le", "less_equal", ("less_equal",), "less or equal"),
-    ("gt", "greater", ("greater",), "greater"),
-    ("ge", "greater_equal", ("greater_equal",), "greater or equal"),
-):
-    operator(
-        f"{_name}(Tensor self, Tensor other)",
-        _ufunc,
-        promote="numeric",
-        out=True,
-        alias=_alias,
-        samples=binary(),
-        doc=f"Say elementwise whether `self` is {_doc} (compared with `other`).",
-    )
-for _name in ("logical_and", "logical_or", "logical_xor"):
+def _logit_self(g: Any, self: Any, eps: Any, F: Any) -> Any:
+    inside = g / (self * (1 - self))
+    return inside if eps is None else F.where((self >= eps) & (self <= 1 - eps), inside, F.zeros_like(g))
+
+
+operator(
+    "logit(Tensor self, float? eps=None)",
+    lambda xp, self, eps=None: _log_odds(xp, self if eps is None else xp.minimum(xp.maximum(self, eps), 1 - eps)),
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": _logit_self},
+    doc="Return ``log(self / (1 - self))``, of elements limited to [eps, 1 - eps] if `eps` is given.",
+    samples=lambda make: (
+        [((make(*shape, low=0.1, high=0.9),), {}) for shape in ((3, 4), (), (0, 2))]
+        + [((make(3, low=0.3, high=0.6), 0.1), {})]
+    ),
+    supports="f",
+)
+
+
+def _log_odds(xp: Any, p: Any) -> Any:
+    return xp.log(p / (1 - p))
+
+
+for _name, _doc in (("gcd", "greatest common divisor"), ("lcm", "least common multiple")):
     operator(
         f"{_name}(Tensor self, Tensor other)",
         _name,
         promote="numeric",
-        out=True,
-        samples=binary(scalar=None),
-        doc=f"Elementwise {_name.replace('_', ' ')}.",
-    )
-operator("logical_not(Tensor self)", "logical_not", out=True, samples=unary(), doc="Elementwise logical not.")
-for _name, _doc in (("and", "and"), ("or", "or"), ("xor", "exclusive or")):
-    operator(
-        f"bitwise_{_name}(Tensor self, Tensor other)",
-        f"bitwise_{_name}",
-        promote="numeric",
         inplace=True,
         out=True,
-        samples=integers(2),
-        doc=f"Elementwise bitwise {_doc}.",
+        doc=f"Return the {_doc} of integers.",
+        samples=lambda make: [
+            ((make(*a, low=-9, high=9, dtype="int64"), make(*b, low=1, high=9, dtype="int64")), {})
+            for a, b in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()), ((0, 2), (2,)))
+        ],
     )
-operator(
-    "bitwise_not(Tensor self)", "invert", inplace=True, out=True, samples=integers(1), doc="Elementwise bitwise not."
-)
-for _name in ("isnan", "isinf", "isfinite"):
-    operator(f"{_name}(Tensor self)", _name, samples=unary(), doc=f"Elementwise {_name}.")
 
-for _dunder, _target in {
-    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__rsub__": "rsub", "__isub__": "sub_",
-    "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "true_divide", "__itruediv__": "div_",
-    "__floordiv__": "floor_divide", "__ifloordiv__": "floor_divide_", "__mod__": "remainder",
-    "__imod__": "remainder_", "__pow__": "pow", "__ipow__": "pow_", "__neg__": "neg", "__abs__": "abs",
-    "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
-    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__invert__": "bitwise_not",
-    "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "bitwise_xor_",
-    "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
-}.items():  # fmt: skip
-    _op = getattr(METHODS[_target], "operator", None)
-    METHODS[_dunder] = operator_form(_op) if _op is not None and _op.function is METHODS[_target] else METHODS[_target]
-
-
-@public(method="__rtruediv__", function_too=False)
-def _rtruediv(self: Any, other: Any) -> Any:
-    return METHODS["reciprocal"](self) * other
-
-
-@public(method="__rpow__", function_too=False)
-def _rpow(self: Any, other: Any) -> Any:
-    return pow(other, self)
-
-
-@public(method="__rfloordiv__", function_too=False)
-def _rfloordiv(self: Any, other: Any) -> Any:
-    from .general import as_tensor_like
-
-    return METHODS["floor_divide"](as_tensor_like(other, self), self)
-
-
-@public(method="__rmod__", function_too=False)
-def _rmod(self: Any, other: Any) -> Any:
-    from .general import as_tensor_like
-
-    return METHODS["remainder"](as_tensor_like(other, self), self)
-
-
-@public(method="__pos__", function_too=False)
-def _pos(self: Any) -> Any:
-    return self
-
-
-del _form, _node, _nr, _name, _ufunc, _alias, _doc, _dunder, _op, _target
+del _name, _node, _factor, _doc

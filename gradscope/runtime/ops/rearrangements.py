@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import writes
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axes_of, axis_of, sizes_of
 
@@ -29,7 +30,7 @@ operator(
 @public(arrays=_flip)
 def flip(self: Any, *dims: Any) -> Any:
     """Return a copy with the dimensions `dims` reversed."""
-    return OPERATORS["flip.dims"].function(self, sizes_of(dims))
+    return OPERATORS["flip.dims"].function(self, sizes_of(dims, "flip", "dims"))
 
 
 @public
@@ -42,6 +43,27 @@ def fliplr(self: Any) -> Any:
 def flipud(self: Any) -> Any:
     """Reverse the first dimension."""
     return OPERATORS["flip.dims"].function(self, (0,))
+
+
+def _rot90(xp: Any, self: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    first, second = (axis_of(dim, self.ndim) for dim in dims)
+    if first == second:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    turns = k % 4
+    if turns in (0, 2):
+        return _flip(xp, self, (first, second) if turns else ())
+    return _flip(xp, self.swapaxes(first, second), (first if turns == 1 else second,))
+
+
+operator(
+    "rot90(Tensor self, int k=1, int[] dims=(0, 1))",
+    _rot90,
+    derivatives={"self": lambda g, k, dims, F: F.rot90(g, -k, dims)},
+    doc="Turn by 90 degrees, `k` times, in the plane of two dimensions, from the first towards the second.",
+    samples=lambda make: [((make(2, 3), k), {}) for k in (1, 2, -1, 4)] + [((make(2, 3, 2), 1, (1, -1)), {})],
+)
 
 
 def _tuple(value: Any) -> tuple[int, ...]:
@@ -105,13 +127,13 @@ operator(
 @public(function_too=False)
 def repeat(self: Any, *repeats: Any) -> Any:
     """Return a copy repeated `repeats` times along each dimension, new ones in front."""
-    return OPERATORS["repeat.sizes"].function(self, sizes_of(repeats))
+    return OPERATORS["repeat.sizes"].function(self, sizes_of(repeats, "repeat", "repeats"))
 
 
 @public
 def tile(self: Any, *dims: Any) -> Any:
     """Repeat along the last dimensions: as :meth:`repeat`, with 1 for the dimensions that are not named."""
-    counts = sizes_of(dims)
+    counts = sizes_of(dims, "tile", "dims")
     return OPERATORS["repeat.sizes"].function(self, (1,) * (self._array.ndim - len(counts)) + counts)
 
 
@@ -196,6 +218,7 @@ operator(
     method=False,
     node="DiagonalBackward0_copy",
     derivatives=_DIAGONAL,
+    out=True,
     doc="Copy a diagonal of two dimensions into the last dimension.",
     samples=_diagonal_samples,
 )
@@ -231,8 +254,10 @@ operator(
 
 
 @public
-def diag(self: Any, diagonal: int = 0) -> Any:
+def diag(self: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     """Return the diagonal of a matrix, or the matrix with a vector on its diagonal."""
+    if out is not None:
+        return writes.into(out, "diag", [self], lambda: diag(self, diagonal))
     if self._array.ndim == 1:
         return OPERATORS["diag_embed"].function(self, diagonal)
     if self._array.ndim != 2:
@@ -264,6 +289,58 @@ operator(
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 4),), {})],
 )
 
+# --- windows ----------------------------------------------------------------------------------------------------------
+
+
+def _unfold(xp: Any, self: Any, dimension: int, size: int, step: int) -> Any:
+    axis = axis_of(dimension, self.ndim)
+    length = self.shape[axis] if self.ndim else 1
+    if size < 0 or size > length:
+        raise RuntimeError(f"maximum size for tensor at dimension {axis} is {length} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not self.ndim:
+        return xp.lib.stride_tricks.as_strided(self, (size,), (self.itemsize,))
+    shape, strides = list(self.shape), list(self.strides)
+    shape[axis], strides[axis] = (length - size) // step + 1, strides[axis] * step
+    return xp.lib.stride_tricks.as_strided(self, (*shape, size), (*strides, self.strides[axis]))
+
+
+def _unfold_backward(xp: Any, self: Any, input_sizes: Any, dim: int, size: int, step: int) -> Any:
+    whole = xp.zeros(input_sizes, dtype=self.dtype)
+    if not whole.ndim:
+        return whole + self.sum()
+    axis = axis_of(dim, whole.ndim)
+    count = self.shape[axis]
+    for position in range(size):
+        window = slice(position, position + (count - 1) * step + 1, step)
+        whole[(*(slice(None),) * axis, window)] += self[..., position]
+    return whole
+
+
+operator(
+    "unfold(Tensor self, int dimension, int size, int step)",
+    _unfold,
+    view="always",
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, self_shape, dimension, size, step, F: F.unfold_backward(g, self_shape, dimension, size, step)
+    },
+    doc="View all windows of `size` elements along a dimension, `step` apart, in a new last dimension.",
+    samples=lambda make: [((make(5), 0, 2, 1), {}), ((make(2, 6), 1, 3, 2), {}), ((make(4, 2), 0, 2, 2), {})],
+)
+operator(
+    "unfold_backward(Tensor self, int[] input_sizes, int dim, int size, int step)",
+    _unfold_backward,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, dim, size, step, F: F.unfold(g, dim, size, step)},
+    doc="The adjoint of unfold: zeros, to which each window is added where it came from.",
+    samples=lambda make: [((make(4, 2), (5,), 0, 2, 1), {}), ((make(2, 2, 3), (2, 6), 1, 3, 2), {})],
+)
+METHODS["unfold"] = OPERATORS["unfold"].function
+
 # --- triangles --------------------------------------------------------------------------------------------------------
 
 
@@ -282,6 +359,7 @@ operator(
     "tril(Tensor self, int diagonal=0)",
     _triangle("tril"),
     inplace=True,
+    expanded="allowed",
     out=True,
     derivatives={"self": lambda g, diagonal, F: F.tril(g, diagonal)},
     doc="Return the lower triangle of matrices; the rest is 0.",
@@ -291,6 +369,7 @@ operator(
     "triu(Tensor self, int diagonal=0)",
     _triangle("triu"),
     inplace=True,
+    expanded="allowed",
     out=True,
     derivatives={"self": lambda g, diagonal, F: F.triu(g, diagonal)},
     doc="Return the upper triangle of matrices; the rest is 0.",
@@ -299,11 +378,11 @@ operator(
 
 
 @public(method=True)
-def outer(self: Any, vec2: Any) -> Any:
+def outer(self: Any, vec2: Any, *, out: Any = None) -> Any:
     """Return the outer product of two vectors."""
     for position, vector in enumerate((self, vec2), 1):
         if vector._array.ndim != 1:
             raise RuntimeError(
                 f"outer: Expected 1-D argument {'self' if position == 1 else 'vec2'}, but got {vector._array.ndim}-D"
             )
-    return METHODS["mul"](self.reshape(self.numel(), 1), vec2)
+    return METHODS["mul"](self.reshape(self.numel(), 1), vec2, out=out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtype as dtypes
-from . import general
+from . import writes
 from .arrays import conj
 from .registry import OPERATORS, operator, public
 from .shapes import axes_of, axis_of
@@ -60,7 +60,7 @@ operator(
 def sum(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """Add all elements, or those along dimension(s) `dim`; integers give ``int64``."""
     if out is not None:
-        return general.into(out, "sum", [self], lambda: sum(self, dim, keepdim, dtype=dtype))
+        return writes.into(out, "sum", [self], lambda: sum(self, dim, keepdim, dtype=dtype))
     if dim is None:
         return OPERATORS["sum.all"].function(self, dtype=dtype)
     return OPERATORS["sum.dim"].function(self, dim, keepdim, dtype=dtype)
@@ -113,7 +113,7 @@ operator(
 def mean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """Average all elements, or those along dimension(s) `dim`."""
     if out is not None:
-        return general.into(out, "mean", [self], lambda: mean(self, dim, keepdim, dtype=dtype))
+        return writes.into(out, "mean", [self], lambda: mean(self, dim, keepdim, dtype=dtype))
     if dim is None:
         return OPERATORS["mean.all"].function(self, dtype=dtype)
     return OPERATORS["mean.dim"].function(self, dim, keepdim, dtype=dtype)
@@ -183,7 +183,7 @@ operator(
 def prod(self: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """Multiply all elements, or those along dimension `dim`; integers give ``int64``."""
     if out is not None:
-        return general.into(out, "prod", [self], lambda: prod(self, dim, keepdim, dtype=dtype))
+        return writes.into(out, "prod", [self], lambda: prod(self, dim, keepdim, dtype=dtype))
     if dim is None:
         result = OPERATORS["prod.all"].function(self, dtype=dtype)
         return result.reshape((1,) * self._array.ndim) if keepdim else result
@@ -262,6 +262,7 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
     operator(
         f"{_name}.all(Tensor self)",
         _of_all,
+        out=True,
         method=False,
         node=f"{_name.title()}Backward1",
         derivatives={"self": evenly},
@@ -272,6 +273,7 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
     operator(
         f"{_name}.dim(Tensor self, int dim, bool keepdim=False)",
         _with_indices,
+        out=True,
         method=False,
         outputs=("values", "indices"),
         node=f"{_name.title()}Backward0",
@@ -295,28 +297,33 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
     )
 
 
-def _extreme(name: str, self: Any, dim: Any, keepdim: bool, other: Any) -> Any:
+def _extreme(name: str, self: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
     if other is not None or hasattr(dim, "_array"):
-        return OPERATORS[f"{name}imum"].function(self, dim if other is None else other)
+        return OPERATORS[f"{name}imum"].function(self, dim if other is None else other, out=out)
     if dim is None:
-        return OPERATORS[f"{name}.all"].function(self)
-    return OPERATORS[f"{name}.dim"].function(self, dim, keepdim)
+        return OPERATORS[f"{name}.all"].function(self, out=out)
+    return OPERATORS[f"{name}.dim"].function(self, dim, keepdim, out=out)
 
 
 @public
-def max(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def max(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """Return the largest element, those along `dim` with indices, or (given a tensor) the elementwise maximum."""
-    return _extreme("max", self, dim, keepdim, other)
+    return _extreme("max", self, dim, keepdim, other, out)
 
 
 @public
-def min(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+def min(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
     """Return the smallest element, those along `dim` with indices, or (given a tensor) the elementwise minimum."""
-    return _extreme("min", self, dim, keepdim, other)
+    return _extreme("min", self, dim, keepdim, other, out)
 
 
 def _arg_best(name: str) -> Any:
     def forward(xp: Any, self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+        if dim is None and not self.size:
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0.\n"
+                f"The shape is {list(self.shape)}."
+            )
         _need_elements(name, self, dim)
         if dim is None:
             found = xp.asarray(getattr(self.reshape(-1), name)())
@@ -334,6 +341,7 @@ for _name, _word in (("argmax", "largest"), ("argmin", "smallest")):
     operator(
         f"{_name}(Tensor self, int? dim=None, bool keepdim=False)",
         _arg_best(_name),
+        out=True,
         doc=f"Return where the {_word} element is: its flat position, or its index along `dim`.",
         samples=lambda make: [((make(2, 3),), {}), ((make(2, 3), 1), {}), ((make(2, 3), 0, True), {})],
     )
@@ -377,6 +385,7 @@ operator(
     derivatives={
         "self": lambda g, self, dim, keepdim, F: (self == self) * spread(g, self.shape, dim, keepdim, F),
     },
+    out=True,
     doc="Add the elements that are not NaN.",
     samples=lambda make: [((make(2, 3),), {}), ((make(2, 3), 1, True), {}), ((make(2, 3, 2), (0, 2)), {})],
     supports="f",
@@ -384,8 +393,10 @@ operator(
 
 
 @public
-def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """Average the elements that are not NaN."""
+    if out is not None:
+        return writes.into(out, "nanmean", [self], lambda: nanmean(self, dim, keepdim, dtype=dtype))
     count = (~OPERATORS["isnan"].function(self.detach())).sum(dim, keepdim)
     return OPERATORS["nansum"].function(self, dim, keepdim, dtype=dtype) / count
 

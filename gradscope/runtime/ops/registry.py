@@ -38,6 +38,7 @@ casts it to what the input was.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable
@@ -49,7 +50,7 @@ from ..graph import Node
 from . import codegen
 from .arrays import ARRAY_FORMS
 
-__all__ = ["OPERATORS", "Operator", "Parameter", "operator", "public"]
+__all__ = ["OPERATORS", "Operator", "Parameter", "not_implemented", "operator", "public"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class Operator:
     aux: tuple[str, ...]
     view: str | None
     inplace: bool
+    inplace_node: str | None
+    expanded: str | None
     out: bool
     method: str | None
     alias: tuple[str, ...]
@@ -101,6 +104,7 @@ class Operator:
     function: Callable[..., Any] = field(init=False)
     inplace_function: Callable[..., Any] | None = field(init=False, default=None)
     node_class: type[Node] | None = field(init=False, default=None)
+    inplace_node_class: type[Node] | None = field(init=False, default=None)
     ufunc: Any = field(init=False, default=None)
 
     @cached_property
@@ -183,6 +187,8 @@ def operator(
     aux: tuple[str, ...] = (),
     view: str | None = None,
     inplace: bool = False,
+    inplace_node: str | None = None,
+    expanded: str | None = None,
     out: bool = False,
     method: str | bool | None = True,
     alias: tuple[str, ...] = (),
@@ -221,7 +227,12 @@ def operator(
     view : {None, "always", "maybe", "multi"}
         Whether the result shares memory with the first argument.
     inplace, out : bool
-        Whether there is ``name_`` and an ``out=`` argument.
+        Whether there is ``name_`` and an ``out=`` argument. The in-place form of a view gives the tensor itself the
+        new shape and strides.
+    inplace_node : str
+        Name of the node class of the in-place form, where it is not that of the operator.
+    expanded : {None, "allowed", "deprecated"}
+        Whether the in-place form may write a tensor of which several elements lie at one address, or warns.
     method : str or bool
         The name of the Tensor method; True for the operator's own, False for none.
     alias : tuple of str
@@ -255,6 +266,8 @@ def operator(
         aux=aux,
         view=view,
         inplace=inplace,
+        inplace_node=inplace_node,
+        expanded=expanded,
         out=out,
         method=(base if method is True else method) or None,
         alias=alias,
@@ -271,6 +284,15 @@ def operator(
     if "." not in name and public_name:
         _publish(op)
     return op
+
+
+def not_implemented(name: str, *arguments: str) -> dict[str, Callable[..., Any]]:
+    """Return the derivatives of an operator that has none, in PyTorch neither: backward through it raises."""
+
+    def refuse(g: Any) -> Any:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented\nCut the graph there: use detach().")
+
+    return dict.fromkeys(arguments, refuse)
 
 
 def _copying(write: Callable[..., Any] | None) -> Callable[..., Any]:
@@ -292,9 +314,30 @@ def _publish(op: Operator) -> None:
         if op.method:
             METHODS[public_name if public_name != op.name else op.method] = op.function
         if op.inplace_function is not None:
-            METHODS[public_name + "_"] = op.inplace_function
+            PUBLIC[public_name + "_"] = op.inplace_function
             if op.method:
-                PUBLIC[public_name + "_"] = op.inplace_function
+                METHODS[public_name + "_"] = op.inplace_function
+
+
+def _checked(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `body` as a function of the package: PyTorch's TypeError where its first argument is no tensor."""
+    code = body.__code__
+    if not code.co_argcount or code.co_varnames[0] not in ("self", "input"):
+        return body
+
+    @functools.wraps(body)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return body(*args, **kwargs)
+        except AttributeError:
+            if not args or hasattr(args[0], "_array"):
+                raise
+            raise TypeError(
+                f"{body.__name__}(): argument 'input' (position 1) must be Tensor, not {args[0].__class__.__name__}\n"
+                "Wrap it: gradscope.tensor(...)."
+            ) from None
+
+    return function
 
 
 def public(
@@ -314,7 +357,7 @@ def public(
         if arrays is not None:
             ARRAY_FORMS[body.__name__] = arrays
         if function_too:
-            PUBLIC[body.__name__] = body
+            PUBLIC[body.__name__] = _checked(body)
         if method:
             METHODS[body.__name__ if method is True else method] = body
         return body

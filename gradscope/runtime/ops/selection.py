@@ -8,8 +8,8 @@ from .. import device as devices
 from .. import dtype as dtypes
 from ..creation import broadcast_shapes
 from . import general
-from .arrays import conj
-from .registry import OPERATORS, operator, public
+from .errors import check_number
+from .registry import OPERATORS, not_implemented, operator, public
 
 # --- where and masks --------------------------------------------------------------------------------------------------
 
@@ -33,6 +33,7 @@ operator(
         "self": lambda g, condition, F: F.where(condition, g, F.zeros_like(g)),
         "other": lambda g, condition, F: F.where(condition, F.zeros_like(g), g),
     },
+    out=True,
     doc="Choose elements of `self` where `condition` holds, of `other` elsewhere.",
     samples=lambda make: [
         ((make(3, 4) > 0, make(3, 4), make(3, 4)), {}),
@@ -43,7 +44,7 @@ operator(
 
 
 @public(method=False, arrays=lambda xp, condition, self, other: xp.where(condition, self, other))
-def where(condition: Any, input: Any = None, other: Any = None) -> Any:
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Return elements of `input` where `condition` holds and of `other` elsewhere; or where `condition` is not zero.
 
     Parameters
@@ -60,6 +61,13 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
+    for value in (input, other):
+        if not hasattr(value, "_array") and not isinstance(value, general.NUMBERS):
+            raise TypeError(
+                "where() received an invalid combination of arguments - got "
+                f"({', '.join(v.__class__.__name__ for v in (condition, input, other))}), but expected a condition and "
+                "two Tensors or numbers"
+            )
     if not hasattr(input, "_array"):
         if hasattr(other, "_array"):
             input = general.as_tensor_like(input, other)
@@ -67,7 +75,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
             input, other = (_scalar(condition, value) for value in (input, other))
     elif not hasattr(other, "_array"):
         other = general.as_tensor_like(other, input)
-    return OPERATORS["where.self"].function(condition, input, other)
+    return OPERATORS["where.self"].function(condition, input, other, out=out)
 
 
 def _scalar(like: Any, value: Any) -> Any:
@@ -87,21 +95,42 @@ def _need_mask(name: str, mask: Any) -> None:
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {kind}\nUse mask.bool().")
 
 
-def _masked_fill(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+def _check_masked_fill(mask: Any, value: Any) -> None:
     _need_mask("masked_fill_", mask)
     if getattr(value, "ndim", 0):
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
             "\nUse where() to choose between two tensors."
         )
+
+
+def _masked_fill(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+    _check_masked_fill(mask, value)
+    check_number(value, self)
     return xp.where(mask, value, self).astype(self.dtype, copy=False)
+
+
+def _write_masked(xp: Any, self: Any, mask: Any, value: Any) -> None:
+    _check_masked_fill(mask, value)
+    check_number(value, self)
+    if mask.shape != self.shape:
+        shape = broadcast_shapes(self.shape, mask.shape)
+        if shape != self.shape:
+            raise RuntimeError(
+                f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}\n"
+                "Use masked_fill(), which returns a tensor of that shape."
+            )
+        mask = xp.broadcast_to(mask, shape)
+    self[mask] = value
 
 
 operator(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
     _masked_fill,
+    write=_write_masked,
     method=False,
     inplace=True,
+    expanded="deprecated",
     node="MaskedFillBackward0",
     derivatives={"self": lambda g, mask, F: F.where(mask, F.zeros_like(g), g)},
     doc="Return `self` with a number where `mask` holds.",
@@ -110,8 +139,10 @@ operator(
 operator(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
     _masked_fill,
+    write=_write_masked,
     method=False,
     inplace=True,
+    expanded="deprecated",
     node="MaskedFillBackward1",
     derivatives={
         "self": lambda g, mask, F: F.where(mask, F.zeros_like(g), g),
@@ -221,12 +252,17 @@ def _nonzero(xp: Any, self: Any) -> Any:
 
 
 operator(
-    "nonzero.indices(Tensor self)", _nonzero, method=False, doc="Return the indices of the elements that are not 0."
+    "nonzero.indices(Tensor self)",
+    _nonzero,
+    method=False,
+    out=True,
+    doc="Return the indices of the elements that are not 0.",
+    samples=lambda make: [((make(2, 3).detach() > 0,), {}), ((make(3).detach(),), {})],
 )
 
 
 @public
-def nonzero(self: Any, *, as_tuple: bool = False) -> Any:
+def nonzero(self: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     """Return the indices of the elements that are not zero: one row each, or one vector a dimension.
 
     Parameters
@@ -236,7 +272,7 @@ def nonzero(self: Any, *, as_tuple: bool = False) -> Any:
     """
     function = OPERATORS["nonzero.indices"].function
     if not as_tuple:
-        return function(self)
+        return function(self, out=out)
     return function(self.reshape(1) if self._array.ndim == 0 else self).unbind(1)
 
 
@@ -412,117 +448,6 @@ def clamp_max_(self: Any, max: Any) -> Any:
     return _clamp_form("clamp_max", max).inplace_function(self, max)
 
 
-# --- interpolation and fused arithmetic -------------------------------------------------------------------------------
-
-
-def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
-    if end.dtype != self.dtype:
-        kinds = [dtypes.BY_NUMPY[a.dtype].name for a in (self, end)]
-        raise RuntimeError(f"expected dtype {kinds[0]} for `end` but got dtype {kinds[1]}\nConvert it with .to().")
-    difference = end - self
-    near = abs(weight) < 0.5
-    if isinstance(near, bool):
-        return self + weight * difference if near else end - difference * (1 - weight)
-    return xp.where(near, self + weight * difference, end - difference * (1 - weight))
-
-
-operator(
-    "lerp.Scalar(Tensor self, Tensor end, Scalar weight)",
-    _lerp,
-    method=False,
-    inplace=True,
-    out=True,
-    node="LerpBackward0",
-    derivatives={
-        "self": lambda g, weight: g * (1 - conj(weight)),
-        "end": lambda g, weight: g * conj(weight),
-    },
-    doc="Interpolate linearly from `self` to `end`, by a number.",
-    samples=lambda make: [((make(3, 4), make(4), 0.25), {}), ((make(2), make(2), 0.75), {})],
-)
-operator(
-    "lerp.Tensor(Tensor self, Tensor end, Tensor weight)",
-    _lerp,
-    method=False,
-    inplace=True,
-    out=True,
-    node="LerpBackward1",
-    derivatives={
-        "self": lambda g, weight: g * (1 - conj(weight)),
-        "end": lambda g, weight: g * conj(weight),
-        "weight": lambda g, self, end: g * conj(end - self),
-    },
-    doc="Interpolate linearly from `self` to `end`, by a tensor.",
-    samples=lambda make: [((make(3, 4), make(4), make(3, 1)), {}), ((make(), make(), make()), {})],
-)
-
-
-def _lerp_form(weight: Any) -> Any:
-    return OPERATORS["lerp.Tensor" if hasattr(weight, "_array") else "lerp.Scalar"]
-
-
-@public
-def lerp(self: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
-    """Return ``self + weight * (end - self)``, elementwise; `weight` is a number or a tensor."""
-    return _lerp_form(weight).function(self, end, weight, out=out)
-
-
-@public
-def lerp_(self: Any, end: Any, weight: Any) -> Any:
-    """In-place form of :func:`lerp`."""
-    return _lerp_form(weight).inplace_function(self, end, weight)
-
-
-def _times(value: Any, factor: Any) -> Any:
-    return value if factor == 1 else value * factor
-
-
-def _addcdiv(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
-    if self.dtype.kind not in "fc":
-        raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
-            "division of tensor1 and tensor2.\nConvert the tensors with .float()."
-        )
-    return self + _times(tensor1 / tensor2, value)
-
-
-def _ternary(low: float = -2.0) -> Any:
-    return lambda make: [
-        ((make(3, 4), make(3, 4), make(3, 4, low=low)), {}),
-        ((make(2, 3), make(3), make(2, 1, low=low)), {"value": 0.5}),
-        ((make(), make(), make(low=low)), {}),
-    ]
-
-
-operator(
-    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-    lambda xp, self, tensor1, tensor2, value=1: self + _times(tensor1 * tensor2, value),
-    promote="numeric",
-    inplace=True,
-    out=True,
-    derivatives={
-        "self": lambda g: g,
-        "tensor1": lambda g, tensor2, value: g * conj(_times(tensor2, value)),
-        "tensor2": lambda g, tensor1, value: g * conj(_times(tensor1, value)),
-    },
-    doc="Return ``self + value * tensor1 * tensor2``.",
-    samples=_ternary(),
-)
-operator(
-    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-    _addcdiv,
-    promote="numeric",
-    inplace=True,
-    out=True,
-    derivatives={
-        "self": lambda g: g,
-        "tensor1": lambda g, tensor2, value: g * conj(value / tensor2),
-        "tensor2": lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
-    },
-    doc="Return ``self + value * tensor1 / tensor2``.",
-    samples=_ternary(0.5),
-)
-
 # --- special values ---------------------------------------------------------------------------------------------------
 
 
@@ -540,11 +465,24 @@ operator(
     samples=lambda make: [((make(3, 4),), {}), ((make(0, 2),), {"nan": 1.0, "posinf": 2.0, "neginf": 3.0})],
     supports="f",
 )
+
+
+def _heaviside(xp: Any, self: Any, values: Any) -> Any:
+    if self.dtype != values.dtype:
+        raise RuntimeError(
+            "heaviside is not yet implemented for tensors with different dtypes.\n"
+            f"They are {self.dtype} and {values.dtype}; convert one with .to()."
+        )
+    return xp.where(self == 0, values, (self > 0).astype(self.dtype))
+
+
 operator(
     "heaviside(Tensor self, Tensor values)",
-    lambda xp, self, values: xp.where(self == 0, values, (self > 0).astype(self.dtype)),
+    _heaviside,
     inplace=True,
     out=True,
+    node="NotImplemented",
+    derivatives=not_implemented("heaviside", "self", "values"),
     doc="Return 0 below zero, 1 above, `values` at zero.",
     samples=lambda make: [((make(3, 4).detach(), make(4).detach()), {})],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..storage import element_strides
+from ..storage import element_strides, is_viewable
 from .registry import METHODS, OPERATORS, operator, public
 
 # --- helpers ----------------------------------------------------------------------------------------------------------
@@ -35,11 +35,27 @@ def axes_of(dim: Any, ndim: int) -> tuple[int, ...]:
     return axes if ndim else ()
 
 
-def sizes_of(size: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return a shape given as ``f(2, 3)`` or ``f((2, 3))``."""
+def sizes_of(size: tuple[Any, ...], name: str = "view", argument: str = "size") -> tuple[int, ...]:
+    """Return a shape given as ``f(2, 3)`` or ``f((2, 3))``.
+
+    Raises
+    ------
+    TypeError
+        If something in it is no integer.
+    """
     if len(size) == 1 and not hasattr(size[0], "__index__"):
-        return tuple(int(s) for s in size[0])
-    return tuple(int(s) for s in size)
+        if not isinstance(size[0], (list, tuple)):
+            raise TypeError(
+                f"{name}(): argument '{argument}' (position 1) must be tuple of ints, not {size[0].__class__.__name__}"
+            )
+        size = tuple(size[0])
+    for position, length in enumerate(size):
+        if not hasattr(length, "__index__"):
+            raise TypeError(
+                f"{name}(): argument '{argument}' (position 1) must be tuple of ints, but found element of type "
+                f"{length.__class__.__name__} at pos {position}"
+            )
+    return tuple(int(length) for length in size)
 
 
 def full_shape(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
@@ -65,16 +81,13 @@ def _view(xp: Any, self: Any, size: Any) -> Any:
     shape = full_shape(tuple(size), self.size)
     if self.flags.c_contiguous:
         return self.reshape(shape)
-    result = self.view()
-    try:
-        result.shape = shape
-    except (AttributeError, ValueError):
+    if not is_viewable(self, shape):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             f"contiguous subspaces). Use .reshape(...) instead. (shape {list(self.shape)}, strides "
             f"{list(element_strides(self))}, wanted {list(shape)})"
-        ) from None
-    return result
+        )
+    return self.reshape(shape)
 
 
 operator(
@@ -108,15 +121,6 @@ operator(
 )
 
 
-def _viewable(array: Any, shape: tuple[int, ...]) -> bool:
-    probe = array.view()
-    try:
-        probe.shape = shape
-    except (AttributeError, ValueError):
-        return False
-    return True
-
-
 @public(arrays=lambda xp, self, shape: self.reshape(shape))
 def reshape(self: Any, *shape: Any) -> Any:
     """Return the elements in another shape: a view where the strides allow, else a copy.
@@ -126,10 +130,10 @@ def reshape(self: Any, *shape: Any) -> Any:
     *shape : int
         Sizes; one may be -1.
     """
-    wanted = full_shape(sizes_of(shape), self._array.size)
+    wanted = full_shape(sizes_of(shape, "reshape", "shape"), self._array.size)
     if self._array.flags.c_contiguous:
         return OPERATORS["view.size"].function(self, wanted)
-    if _viewable(self._array, wanted):
+    if is_viewable(self._array, wanted):
         return OPERATORS["reshape_alias"].function(self, wanted)
     return OPERATORS["unsafe_view"].function(self.clone(memory_format="contiguous"), wanted)
 
@@ -230,15 +234,27 @@ operator(
     "transpose(Tensor self, int dim0, int dim1)",
     _transpose,
     view="always",
+    inplace=True,
+    inplace_node="TransposeBackward1",
     derivatives={"self": lambda g, dim0, dim1, F: F.transpose(g, dim0, dim1)},
     doc="Swap two dimensions.",
     alias=("swapaxes", "swapdims"),
     samples=lambda make: [((make(2, 3), 0, 1), {}), ((make(2, 3, 4), -1, 0), {}), ((make(), 0, -1), {})],
 )
+
+
+def _t(xp: Any, self: Any) -> Any:
+    if self.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D\nUse transpose().")
+    return self.transpose()
+
+
 operator(
     "t(Tensor self)",
-    lambda xp, self: self.transpose(),
+    _t,
     view="always",
+    inplace=True,
+    inplace_node="TBackward1",
     node="TBackward0",
     derivatives={"self": lambda g, F: F.t(g)},
     doc="Transpose a matrix.",
@@ -259,7 +275,7 @@ operator(
 @public(arrays=_permute)
 def permute(self: Any, *dims: Any) -> Any:
     """Return a view with the dimensions in another order."""
-    return OPERATORS["permute.dims"].function(self, sizes_of(dims))
+    return OPERATORS["permute.dims"].function(self, sizes_of(dims, "permute", "dims"))
 
 
 @public
@@ -271,6 +287,64 @@ def movedim(self: Any, source: Any, destination: Any) -> Any:
     for to, origin in sorted(zip(to_axes, from_axes, strict=True)):
         order.insert(to, origin)
     return permute(self, order)
+
+
+@public
+def moveaxis(self: Any, source: Any, destination: Any) -> Any:
+    """Another name of :func:`movedim`."""
+    return movedim(self, source, destination)
+
+
+def _need_matrices(name: str, self: Any) -> None:
+    if self._array.ndim < 2:
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
+        )
+
+
+@public
+def adjoint(self: Any) -> Any:
+    """Return a view with the last two dimensions swapped, conjugated if complex."""
+    _need_matrices("adjoint()", self)
+    turned = OPERATORS["transpose"].function(self, -2, -1)
+    return turned.conj() if self._array.dtype.kind == "c" else turned
+
+
+def _matrix_transposed(self: Any) -> Any:
+    """A view with the last two dimensions swapped."""
+    _need_matrices("mT", self)
+    return OPERATORS["transpose"].function(self, -2, -1)
+
+
+def _matrix_adjoint(self: Any) -> Any:
+    """The last two dimensions swapped, conjugated if complex."""
+    _need_matrices("mH", self)
+    return adjoint(self)
+
+
+def _reversed(self: Any) -> Any:
+    """A view with the dimensions in reverse order."""
+    return OPERATORS["permute.dims"].function(self, tuple(range(self._array.ndim))[::-1])
+
+
+def _hermitian(self: Any) -> Any:
+    """The adjoint of a matrix."""
+    if self._array.ndim not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor. For batches of "
+            "matrices, consider using tensor.mH"
+        )
+    return adjoint(self) if self._array.ndim else self
+
+
+for _attribute, _getter in (
+    ("mT", _matrix_transposed),
+    ("mH", _matrix_adjoint),
+    ("T", _reversed),
+    ("H", _hermitian),
+):
+    METHODS[_attribute] = property(_getter)  # type: ignore[assignment]
+del _attribute, _getter
 
 
 def _expand_forward(xp: Any, self: Any, size: Any) -> Any:
@@ -314,7 +388,7 @@ operator(
 @public(function_too=False)
 def expand(self: Any, *size: Any, implicit: bool = False) -> Any:
     """Return a view in which dimensions of size 1 are repeated; -1 keeps a size."""
-    return OPERATORS["expand.size"].function(self, sizes_of(size))
+    return OPERATORS["expand.size"].function(self, sizes_of(size, "expand"))
 
 
 @public(function_too=False)
@@ -343,9 +417,11 @@ def _dense(array: Any) -> bool:
 
 
 operator(
-    "squeeze.dim(Tensor self, int[]? dim)",
+    "squeeze.dim(Tensor self, int dim)",
     _squeeze,
     view="always",
+    inplace=True,
+    inplace_node="SqueezeBackward4",
     method=False,
     node="SqueezeBackward1",
     derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
@@ -353,9 +429,23 @@ operator(
     samples=lambda make: [((make(2, 1, 3), 1), {}), ((make(2, 1), 0), {})],
 )
 operator(
+    "squeeze.dims(Tensor self, int[] dim)",
+    _squeeze,
+    view="always",
+    inplace=True,
+    inplace_node="SqueezeBackward5",
+    method=False,
+    node="SqueezeBackward2",
+    derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
+    doc="Drop those of several dimensions that have size 1.",
+    samples=lambda make: [((make(2, 1, 3, 1), (1, 3)), {}), ((make(2, 1), (0,)), {})],
+)
+operator(
     "squeeze.all(Tensor self)",
     lambda xp, self: _squeeze(xp, self, None),
     view="always",
+    inplace=True,
+    inplace_node="SqueezeBackward3",
     method=False,
     node="SqueezeBackward0",
     doc="Drop all dimensions of size 1.",
@@ -364,12 +454,24 @@ operator(
 )
 
 
+def _squeeze_form(dim: Any) -> Any:
+    if dim is None:
+        return OPERATORS["squeeze.all"], ()
+    return OPERATORS["squeeze.dim" if isinstance(dim, int) else "squeeze.dims"], (dim,)
+
+
 @public(arrays=_squeeze)
 def squeeze(self: Any, dim: Any = None) -> Any:
     """Drop dimension(s) `dim` where they have size 1, or all such dimensions."""
-    if dim is None:
-        return OPERATORS["squeeze.all"].function(self)
-    return OPERATORS["squeeze.dim"].function(self, dim)
+    op, arguments = _squeeze_form(dim)
+    return op.function(self, *arguments)
+
+
+@public(function_too=False)
+def squeeze_(self: Any, dim: Any = None) -> Any:
+    """In-place form of :func:`squeeze`."""
+    op, arguments = _squeeze_form(dim)
+    return op.inplace_function(self, *arguments)
 
 
 def _unsqueeze(xp: Any, self: Any, dim: int) -> Any:
@@ -382,352 +484,9 @@ operator(
     "unsqueeze(Tensor self, int dim)",
     _unsqueeze,
     view="always",
-    derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
+    inplace=True,
+    inplace_node="UnsqueezeBackward1",
+    derivatives={"self": lambda g, dim, F: F.squeeze(g, dim)},
     doc="Insert a dimension of size 1.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2), -1), {}), ((make(), 0), {})],
 )
-
-# --- strided ----------------------------------------------------------------------------------------------------------
-
-
-def _extent(size: Any, stride: Any) -> int:
-    if any(s == 0 for s in size):
-        return 0
-    return 1 + sum((s - 1) * st for s, st in zip(size, stride, strict=True))
-
-
-def _as_strided(xp: Any, self: Any, size: Any, stride: Any, offset: int) -> Any:
-    # `offset` is counted from self's first element; as_strided does not check bounds, so this does.
-    itemsize = self.dtype.itemsize
-    start = xp.lib.stride_tricks.as_strided(self, (0,), (itemsize,)) if not self.size else self
-    if offset or not self.size:
-        flat = xp.lib.stride_tricks.as_strided(start, (max(offset + _extent(size, stride), 0),), (itemsize,))
-        start = flat[offset:]
-    return xp.lib.stride_tricks.as_strided(start, tuple(size), tuple(s * itemsize for s in stride))
-
-
-def _scatter_strided(xp: Any, self: Any, length: int, stride: Any, offset: int) -> Any:
-    index = xp.zeros((), dtype=xp.int64) + offset
-    for axis, (size, step) in enumerate(zip(self.shape, stride, strict=True)):
-        shape = [1] * self.ndim
-        shape[axis] = size
-        index = index + (xp.arange(size) * step).reshape(shape)
-    buffer = xp.zeros(length, dtype=self.dtype)
-    xp.add.at(buffer, xp.broadcast_to(index, self.shape).reshape(-1), self.reshape(-1))
-    return buffer
-
-
-def _as_strided_backward(
-    g: Any, self_shape: Any, self_strides: Any, size: Any, stride: Any, offset: Any, F: Any
-) -> Any:
-    length = max(_extent(self_shape, self_strides), offset + _extent(size, stride))
-    flat = F.scatter_strided(g, length, stride, offset)
-    return F.as_strided_relative(flat, self_shape, self_strides, 0)
-
-
-operator(
-    "as_strided.relative(Tensor self, int[] size, int[] stride, int offset)",
-    _as_strided,
-    view="always",
-    node="AsStridedBackward0",
-    method=False,
-    derivatives={"self": _as_strided_backward},
-    doc="View memory by sizes and strides, from self's first element.",
-    samples=lambda make: [((make(6), (2, 2), (3, 1), 1), {}), ((make(2, 3), (3,), (1,), 0), {})],
-)
-operator(
-    "scatter_strided(Tensor self, int length, int[] stride, int offset)",
-    _scatter_strided,
-    method=False,
-    public_name=False,
-    derivatives={"self": lambda g, self_shape, stride, offset, F: F.as_strided_relative(g, self_shape, stride, offset)},
-    doc="Add into a flat buffer at strided places: the adjoint of as_strided.",
-    samples=lambda make: [((make(2, 2), 6, (3, 1), 1), {})],
-)
-
-
-@public(method=False, function_too=True, arrays=_as_strided)
-def as_strided_relative(self: Any, size: Any, stride: Any, offset: int) -> Any:
-    """View memory by sizes and strides, counted from the first element of `self`."""
-    return OPERATORS["as_strided.relative"].function(self, tuple(size), tuple(stride), offset)
-
-
-@public
-def as_strided(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    """View the storage by sizes, strides and offset, all in elements.
-
-    Raises
-    ------
-    RuntimeError
-        If the view would leave the storage.
-    """
-    start = self.storage_offset()
-    offset = start if storage_offset is None else storage_offset
-    have = len(self.untyped_storage()) // self.element_size()
-    if any(s < 0 for s in stride):
-        raise RuntimeError("as_strided: Negative strides are not supported at the moment")
-    if offset + _extent(size, stride) > have:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset} require more than the "
-            f"storage's {have} elements"
-        )
-    return as_strided_relative(self, size, stride, offset - start)
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def _at(axis: int, index: Any) -> tuple[Any, ...]:
-    return (slice(None),) * axis + (index,)
-
-
-def _select(xp: Any, self: Any, dim: int, index: int) -> Any:
-    if self.ndim == 0:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    axis = axis_of(dim, self.ndim)
-    size = self.shape[axis]
-    if not -size <= index < size:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {dim}"
-        )
-    return self[(*_at(axis, index), Ellipsis)]
-
-
-def _select_backward(xp: Any, self: Any, size: Any, dim: int, index: int) -> Any:
-    whole = xp.zeros(size, dtype=self.dtype)
-    whole[_at(axis_of(dim, len(size)), index)] = self
-    return whole
-
-
-operator(
-    "select(Tensor self, int dim, int index)",
-    _select,
-    view="always",
-    derivatives={"self": lambda g, self_shape, dim, index, F: F.select_backward(g, self_shape, dim, index)},
-    doc="View one index of one dimension.",
-    samples=lambda make: [((make(3, 2), 0, 1), {}), ((make(2, 3), -1, -1), {}), ((make(3), 0, 2), {})],
-)
-operator(
-    "select_backward(Tensor self, int[] size, int dim, int index)",
-    _select_backward,
-    method=False,
-    public_name=False,
-    derivatives={"self": lambda g, dim, index, F: F.select(g, dim, index)},
-    doc="The adjoint of select: zeros but for one index.",
-    samples=lambda make: [((make(2), (3, 2), 0, 1), {})],
-)
-
-
-def _slice(xp: Any, self: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
-    return self[_at(axis_of(dim, self.ndim), slice(start, end, step))]
-
-
-def _slice_backward(xp: Any, self: Any, size: Any, dim: int, start: Any, end: Any, step: int) -> Any:
-    whole = xp.zeros(size, dtype=self.dtype)
-    whole[_at(axis_of(dim, len(size)), slice(start, end, step))] = self
-    return whole
-
-
-operator(
-    "slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)",
-    _slice,
-    view="always",
-    method=False,
-    public_name=False,
-    derivatives={
-        "self": lambda g, self_shape, dim, start, end, step, F: F.slice_backward(g, self_shape, dim, start, end, step)
-    },
-    doc="View a range of one dimension.",
-    samples=lambda make: [((make(5, 2), 0, 1, 4, 2), {}), ((make(3), 0, None, None, 1), {})],
-)
-operator(
-    "slice_backward(Tensor self, int[] size, int dim, int? start, int? end, int step)",
-    _slice_backward,
-    method=False,
-    public_name=False,
-    derivatives={"self": lambda g, dim, start, end, step, F: F.slice(g, dim, start, end, step)},
-    doc="The adjoint of slice.",
-    samples=lambda make: [((make(2, 2), (5, 2), 0, 1, 4, 2), {})],
-)
-
-
-@public
-def narrow(self: Any, dim: int, start: int, length: int) -> Any:
-    """View `length` indices of dimension `dim` from `start`."""
-    if self._array.ndim == 0:
-        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.\nGive it a dimension: tensor.reshape(1).")
-    axis = axis_of(dim, self._array.ndim)
-    size = self._array.shape[axis]
-    if not -size <= start <= size:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {start})")
-    begin = start + size if start < 0 else start
-    if length < 0 or begin + length > size:
-        raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({size}).")
-    return OPERATORS["slice"].function(self, axis, begin, begin + length, 1)
-
-
-# --- joining and splitting --------------------------------------------------------------------------------------------
-
-
-def _cat(xp: Any, tensors: Any, dim: int) -> Any:
-    arrays = [a for a in tensors if a.ndim != 1 or a.shape[0]] or tensors
-    if not arrays:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors".replace("torch.", ""))
-    if any(a.ndim == 0 for a in arrays):
-        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    return _in_rows(xp, xp.concatenate(arrays, axis=axis_of(dim, arrays[0].ndim)))
-
-
-def _in_rows(xp: Any, array: Any) -> Any:
-    """Return `array` in row-major order, which PyTorch gives what it joins."""
-    return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
-
-
-def _cat_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
-    parts: list[Any] = []
-    start = 0
-    for shape in tensors_shape:
-        if len(shape) == 1 and shape[0] == 0 and len(g.shape) != 1:
-            parts.append(None)
-            continue
-        size = shape[dim]
-        parts.append(F.slice(g, dim, start, start + size, 1))
-        start += size
-    return parts
-
-
-operator(
-    "cat(Tensor[] tensors, int dim=0)",
-    _cat,
-    method=False,
-    out=True,
-    alias=("concat", "concatenate"),
-    derivatives={"tensors": _cat_backward},
-    doc="Join tensors along a dimension.",
-    samples=lambda make: [(([make(2, 3), make(1, 3)], 0), {}), (([make(2, 1), make(2, 2)], -1), {})],
-)
-
-
-def _stack_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
-    return [F.select(g, dim, i) for i in range(len(tensors_shape))]
-
-
-def _stack(xp: Any, tensors: Any, dim: int) -> Any:
-    if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
-    first = tensors[0].shape
-    for position, array in enumerate(tensors):
-        if array.shape != first:
-            raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
-                f"{list(array.shape)} at entry {position}"
-            )
-    return _in_rows(xp, xp.stack(tensors, axis=axis_of(dim, len(first) + 1)))
-
-
-operator(
-    "stack(Tensor[] tensors, int dim=0)",
-    _stack,
-    method=False,
-    out=True,
-    derivatives={"tensors": _stack_backward},
-    doc="Join tensors along a new dimension.",
-    samples=lambda make: [(([make(2, 3), make(2, 3)], 1), {}), (([make(), make()], 0), {})],
-)
-
-
-def _unbind(xp: Any, self: Any, dim: int) -> list[Any]:
-    if self.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions\nA 0-d tensor has one value: item().")
-    axis = axis_of(dim, self.ndim)
-    return [self[(*_at(axis, i), Ellipsis)] for i in range(self.shape[axis])]
-
-
-def _zero_filled(g: list[Any], shape: Any, F: Any) -> list[Any]:
-    known = next(x for x in g if x is not None)
-    return [F.zeros_like(known) if x is None else x for x in g]
-
-
-operator(
-    "unbind(Tensor self, int dim=0)",
-    _unbind,
-    view="multi",
-    output_list=True,
-    derivatives={"self": lambda g, dim, F: F.stack(_zero_filled(g, None, F), dim)},
-    doc="Return a view of each index of a dimension.",
-    samples=lambda make: [((make(3, 2), 0), {}), ((make(2, 3), 1), {})],
-)
-
-
-def _need_dimension(name: str, array: Any) -> None:
-    if array.ndim == 0:
-        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor\nGive it one: tensor.reshape(1).")
-
-
-def _split_sizes(size: int, split: Any) -> list[int]:
-    if isinstance(split, int):
-        if split < 0 or (split == 0 and size):
-            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split}")
-        count = max(-(-size // split), 1) if split else 1
-        return [min(split, size - i * split) for i in range(count)]
-    if sum(split) != size:
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension), but "
-            f"got split_sizes={list(split)}"
-        )
-    return list(split)
-
-
-def _split(xp: Any, self: Any, split_size: Any, dim: int) -> list[Any]:
-    _need_dimension("split", self)
-    axis = axis_of(dim, self.ndim)
-    parts, start = [], 0
-    for size in _split_sizes(self.shape[axis], split_size):
-        parts.append(self[_at(axis, slice(start, start + size))])
-        start += size
-    return parts
-
-
-def _split_backward(g: Any, self_shape: Any, split_size: Any, dim: int, F: Any) -> Any:
-    axis = axis_of(dim, len(self_shape))
-    total, start = None, 0
-    for part, size in zip(g, _split_sizes(self_shape[axis], split_size), strict=True):
-        if part is not None:
-            whole = F.slice_backward(part, self_shape, axis, start, start + size, 1)
-            total = whole if total is None else total + whole
-        start += size
-    return total
-
-
-for _schema, _node, _sample in (
-    ("split.size(Tensor self, int split_size, int dim=0)", "SplitBackward0", 2),
-    ("split.sizes(Tensor self, int[] split_size, int dim=0)", "SplitWithSizesBackward0", [1, 1, 3]),
-):
-    operator(
-        _schema,
-        _split,
-        view="multi",
-        output_list=True,
-        node=_node,
-        method=False,
-        derivatives={"self": _split_backward},
-        doc="Return views of consecutive parts of a dimension.",
-        samples=lambda make, parts=_sample: [((make(5, 2), parts), {}), ((make(2, 5), parts, -1), {})],
-    )
-
-
-@public
-def split(self: Any, split_size: Any, dim: int = 0) -> Any:
-    """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says."""
-    form = "size" if isinstance(split_size, int) else "sizes"
-    return OPERATORS[f"split.{form}"].function(self, split_size, dim)
-
-
-@public
-def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
-    """Return at most `chunks` views of equal parts (the last may be smaller)."""
-    if chunks < 1:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    _need_dimension("chunk", self._array)
-    size = self._array.shape[axis_of(dim, self._array.ndim)]
-    return METHODS["split"](self, max(-(-size // chunks), 1), dim)

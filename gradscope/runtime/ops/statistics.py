@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import general
+from . import writes
 from .reductions import count_of, spread
 from .registry import OPERATORS, operator, public
 from .shapes import axes_of
@@ -160,7 +160,7 @@ def var(
         What is subtracted from the number of elements (1).
     """
     if out is not None:
-        return general.into(out, "var", [self], lambda: var(self, dim, unbiased, keepdim, correction=correction))
+        return writes.into(out, "var", [self], lambda: var(self, dim, unbiased, keepdim, correction=correction))
     dim, correction = _choices(dim, unbiased, correction)
     return OPERATORS["var.correction"].function(self, dim, correction=correction, keepdim=keepdim)
 
@@ -171,7 +171,7 @@ def std(
 ) -> Any:
     """Return the standard deviation; the parameters are those of :func:`var`."""
     if out is not None:
-        return general.into(out, "std", [self], lambda: std(self, dim, unbiased, keepdim, correction=correction))
+        return writes.into(out, "std", [self], lambda: std(self, dim, unbiased, keepdim, correction=correction))
     dim, correction = _choices(dim, unbiased, correction)
     return OPERATORS["std.correction"].function(self, dim, correction=correction, keepdim=keepdim)
 
@@ -280,7 +280,7 @@ def norm(
         For an integer tensor, or an unknown name of a norm.
     """
     if out is not None:
-        return general.into(out, "norm", [self], lambda: norm(self, p, dim, keepdim, dtype=dtype))
+        return writes.into(out, "norm", [self], lambda: norm(self, p, dim, keepdim, dtype=dtype))
     if isinstance(p, str):
         if p != "fro":
             raise RuntimeError(f"norm(): unknown norm {p!r}\nUse a number, inf, -inf or 'fro'.")

@@ -91,7 +91,7 @@ def _definition(name: str, function: Callable[..., Any], indent: str, method: bo
         result = "builtins.tuple[Tensor, ...]" if op.output_list else "Any" if op.multi else "Tensor"
     else:
         parameters = _composite_parameters(function)
-        result = "Tensor" if name.endswith("_") and not name.startswith("__") else "Any"
+        result = "Tensor" if op is not None or (name.endswith("_") and not name.startswith("__")) else "Any"
     if name.startswith("__") and len(parameters) > 1:
         return f"{indent}def {name}(self, other: Any) -> Tensor: ...{_override(name)}\n"
     if method and parameters:

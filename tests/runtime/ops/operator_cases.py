@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 import gradscope as gs
-from gradscope.runtime import device, dtype, engine
+from gradscope.runtime import backward, device, dtype
 from gradscope.runtime.ops.registry import PUBLIC, Operator
 from gradscope.runtime.tensor import Tensor
 from tests.strict_arrays import to_strict
@@ -29,7 +29,6 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "clone": lambda t, x, memory_format=None: x.clone(),
     "conj.complex": lambda t, x: x.conj(),
     "copy": lambda t, x, src: x.clone().copy_(src),
-    "fill.write": lambda t, x, value: t.fill(x, value),
     "div.mode": lambda t, x, y, rounding_mode: t.div(x, y, rounding_mode=rounding_mode),
     "embedding_rows": lambda t, weight, indices, *rest: t.ops.aten.embedding(weight, indices, *rest),
     "expand.size": lambda t, x, size: x.expand(size),
@@ -62,10 +61,11 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "view.dtype": lambda t, x, kind: x.view(kind),
     "view.size": lambda t, x, size: x.view(size),
 }
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    for _form in ("Scalar", "Tensor"):
+        COUNTERPARTS[f"{_name}.write_{_form}"] = lambda t, x, y, name=_name: getattr(x.clone(), name + "_")(y)
 # Operators whose node has another name in PyTorch, and why.
 OTHER_NAMES = {
-    "fill.write": "it has the name of the in-place form, the only one that is called",
-    "fill.Tensor": "it has the name of the in-place form, the only one that is called",
     "kl_div": "PyTorch has no node of its own for it",
     "scatter_strided": "PyTorch has no such operator of its own",
     "transfer": "needs two devices",
@@ -105,8 +105,8 @@ def node_name(tensor: Any) -> str:
     return tensor.grad_fn.name().removeprefix("torch::autograd::")
 
 
-# In-place forms that are operators of their own in PyTorch, with nodes of their own names.
-OTHER_INPLACE_NAMES = ("celu", "elu", "index_put", "leaky_relu", "threshold")
+# In-place forms that take other arguments than PyTorch's.
+OTHER_ARGUMENTS = ("index_put",)
 
 
 def convert(value: Any, function: Callable[[Tensor], Any]) -> Any:
@@ -162,7 +162,7 @@ def gradients(outputs: list[Tensor], sample: Sample, *, create_graph: bool = Fal
     """Return the gradients of the sample's tensors for fixed gradients of the outputs."""
     ends = [o for o in outputs if o.requires_grad]
     return list(
-        engine.grad(ends, differentiable(sample), seeds_for(outputs), create_graph=create_graph, allow_unused=True)
+        backward.grad(ends, differentiable(sample), seeds_for(outputs), create_graph=create_graph, allow_unused=True)
     )
 
 
@@ -237,6 +237,11 @@ def torch_leaves(value: Any) -> list[Any]:
     return []
 
 
+def has_derivative(op: Operator) -> bool:
+    """Whether an operator has a derivative: a node it may have without one, that raises, as in PyTorch."""
+    return op.differentiable and op.node_name != "NotImplemented"
+
+
 def has_counterpart(op: Operator) -> bool:
     """Whether PyTorch is expected to have the operator: all but the helpers that only derivatives call."""
     return op.name in COUNTERPARTS or op.name.partition(".")[0] in PUBLIC
@@ -252,3 +257,45 @@ def counterpart(torch: Any, op: Operator) -> Callable[..., Any]:
         if hasattr(place, base):
             return getattr(place, base)
     raise AssertionError(f"no counterpart of {op.name} in PyTorch: add one to COUNTERPARTS")
+
+
+# --- functions made of operators --------------------------------------------------------------------------------------
+
+
+def inputs_of(shapes: tuple[tuple[int, ...], ...]) -> list[Tensor]:
+    """Return leaves of these shapes with values that rise evenly from -0.4, different in each."""
+    values = [numpy.arange(numpy.prod(shape)).reshape(shape) / 7 - 0.4 for shape in shapes]
+    return [gs.from_numpy(numpy.asarray(v + nr / 9)).requires_grad_() for nr, v in enumerate(values)]
+
+
+def assert_agrees(torch: Any, use: Callable[..., Any], *shapes: tuple[int, ...], nodes: bool = True) -> None:
+    """Assert that ``use(module, *tensors)`` gives the same values, dtypes, gradients and node names in both modules."""
+    leaves = inputs_of(shapes)
+    theirs = [to_torch(torch, leaf) for leaf in leaves]
+    found, expected = use(gs, *leaves), use(torch, *theirs)
+    found, expected = ([r] if hasattr(r, "shape") else list(r) for r in (found, expected))
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        same(host(a), host(b), "result", rtol=1e-7, atol=1e-9)
+        assert a.requires_grad == b.requires_grad
+        if nodes and a.grad_fn is not None:
+            assert node_name(a) == node_name(b)
+    if not any(a.requires_grad for a in found):
+        return
+    sum((a * a).sum() for a in found if a.requires_grad).backward()
+    sum((b * b).sum() for b in expected if b.requires_grad).backward()
+    for a, b in zip(leaves, theirs, strict=True):
+        same(host(a.grad), host(b.grad), "gradient", rtol=1e-7, atol=1e-9)
+
+
+def assert_same_refusal(torch: Any, use: Callable[[Any], Any]) -> None:
+    """Assert that ``use(module)`` raises PyTorch's exception class in ours (or one below it)."""
+    raised = []
+    for module in (torch, gs):
+        try:
+            use(module)
+        except Exception as error:
+            raised.append(type(error))
+        else:
+            raise AssertionError(f"{module.__name__} raised nothing")
+    assert issubclass(raised[1], raised[0]), f"{raised[1].__name__} instead of {raised[0].__name__}"

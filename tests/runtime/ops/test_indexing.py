@@ -216,9 +216,14 @@ def test_wrong_writes_change_nothing(index: Any, value: Any, error: type[Excepti
     assert y._version == 0
 
 
-def test_writes_to_expanded_memory_are_refused() -> None:
+def test_indexed_writes_to_expanded_memory_warn_and_the_others_are_refused() -> None:
+    x = gs.zeros(1, 3).expand(2, 3)
+    with pytest.warns(UserWarning, match="index_put_ on expanded tensors is deprecated"):
+        x[[0]] = 1.0
+    assert x.tolist() == [[1.0] * 3] * 2
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
-        gs.zeros(1, 3).expand(2, 3)[[0]] = 1.0
+        x[:] = 2.0
+    assert x.tolist() == [[1.0] * 3] * 2
 
 
 def test_index_put_accumulates() -> None:

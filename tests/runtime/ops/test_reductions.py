@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import gradscope as gs
-from gradscope.runtime import engine
+from gradscope.runtime import backward
 
 
 def leaf(values: Any) -> gs.Tensor:
@@ -17,7 +17,7 @@ def leaf(values: Any) -> gs.Tensor:
 
 
 def gradient(result: gs.Tensor, x: gs.Tensor) -> Any:
-    (found,) = engine.grad([result.sum()], [x])
+    (found,) = backward.grad([result.sum()], [x])
     return found.tolist()
 
 
@@ -41,7 +41,7 @@ def test_the_gradient_of_a_product_with_zeros(values: list[float], expected: lis
 
 def test_the_second_derivative_of_a_product_with_two_zeros() -> None:
     x = leaf([0.0, 0.0, 4.0])
-    (first,) = engine.grad([x.prod()], [x], create_graph=True)
+    (first,) = backward.grad([x.prod()], [x], create_graph=True)
     assert gradient(first[0], x) == [0.0, 4.0, 0.0]
 
 
@@ -190,7 +190,7 @@ def test_rearrangements() -> None:
     [
         (lambda x: x[:0].max(), RuntimeError, r"Expected reduction dim to be specified for input.numel\(\) == 0"),
         (lambda x: x[:0].max(0), IndexError, "Expected reduction dim 0 to have non-zero size"),
-        (lambda x: x[:0].argmin(), RuntimeError, "Expected reduction dim to be specified"),
+        (lambda x: x[:0].argmin(), IndexError, "Expected reduction dim to be specified"),
         (lambda x: x.max(2), IndexError, "Dimension out of range"),
         (lambda x: x.sum((0, 0)), RuntimeError, "dim 0 appears multiple times in the list of dims"),
         (lambda x: x.long().var(), RuntimeError, "only support floating point and complex dtypes"),

@@ -1,0 +1,36 @@
+"""PyTorch's words for how elements lie in memory: layouts and memory formats."""
+
+from __future__ import annotations
+
+__all__ = ["channels_last", "contiguous_format", "layout", "memory_format", "preserve_format", "strided"]
+
+
+class layout:  # noqa: N801 - PyTorch's name
+    """How a tensor's elements are kept; there is one, :data:`strided`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"gradscope.{self.name}"
+
+
+class memory_format:  # noqa: N801 - PyTorch's name
+    """The order of a copy's elements in memory, e.g. ``gs.contiguous_format``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"gradscope.{self.name}"
+
+
+strided = layout("strided")
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")

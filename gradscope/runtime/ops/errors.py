@@ -1,0 +1,150 @@
+"""What an array module complains of, in PyTorch's words, with the shapes and dtypes involved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from .. import dtype
+
+if TYPE_CHECKING:
+    from .registry import Operator
+
+
+class LinAlgError(RuntimeError):
+    """A matrix on which a decomposition or an inversion could not be completed."""
+
+
+def refuse_bools(name: str, values: list[Any]) -> None:
+    """Raise for a subtraction in which one operand is a bool tensor, before promotion hides it."""
+    kinds = [value.dtype.kind for value in values if hasattr(value, "dtype")]
+    if "b" not in kinds:
+        return
+    if set(kinds) == {"b"} and len(kinds) > 1:
+        raise RuntimeError(undefined_for(name, {"b"}))
+    raise RuntimeError(
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+        "the `~` or `logical_not()` operator instead."
+    )
+
+
+class BadValueError(ValueError):
+    """A forward's own complaint of a value, which the caller gets as it is: other ValueErrors become RuntimeErrors."""
+
+
+def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Exception:
+    """Translate an array module's complaint into PyTorch's, with the shapes and dtypes involved."""
+    if isinstance(error, BadValueError):
+        return error
+    wrong = wrong_argument(op, arguments)
+    if wrong is not None:
+        return wrong
+    described = []
+    for parameter, value in zip(op.parameters, arguments, strict=True):
+        if hasattr(value, "_array"):
+            described.append(f"{parameter.name}: {dtype.BY_NUMPY[value._array.dtype].name} {list(value._array.shape)}")
+    shapes = [a._array.shape for a in arguments if hasattr(a, "_array")]
+    mismatch = broadcast_mismatch(shapes) if op.promote else None
+    name = op.name.partition(".")[0]
+    where = f"\nIn {name}({', '.join(described)})."
+    if isinstance(error, TypeError):
+        kinds = {value._array.dtype.kind for value in arguments if hasattr(value, "_array")}
+        refused = undefined_for(name, kinds)
+        if refused is not None:
+            return RuntimeError(refused + where)
+        if mismatch is None and str(error).startswith("ufunc"):
+            return not_implemented_for(name, arguments, where)
+    return RuntimeError(mismatch + where) if mismatch else type_of_error(error)(f"{name}(): {error}{where}")
+
+
+def not_implemented_for(name: str, arguments: tuple[Any, ...], where: str) -> NotImplementedError:
+    """Return PyTorch's complaint of a dtype that an operator does not take: the highest among the arguments'."""
+    kinds = [a._array.dtype for a in arguments if hasattr(a, "_array")]
+    highest = max(kinds, key=lambda kind: dtype.CATEGORY[kind.kind])
+    legacy = dtype.BY_NUMPY[highest].legacy_name.removesuffix("Tensor")
+    return NotImplementedError(f"\"{name}_cpu\" not implemented for '{legacy}'{where}")
+
+
+def check_number(value: Any, target: Any) -> None:
+    """Raise for what is no number, and for a complex one that is to be written into an array of real ones."""
+    if not hasattr(value, "dtype") and not _is_number(value):
+        raise TypeError(f"argument 'value' must be Number, not {value.__class__.__name__}\nGive a number or a tensor.")
+    if isinstance(value, (complex, numpy.complexfloating)) and target.dtype.kind != "c":
+        raise RuntimeError(
+            f"value cannot be converted to type {dtype.BY_NUMPY[target.dtype].name} without overflow\n"
+            "It is complex; give a real number."
+        )
+
+
+def wrong_argument(op: Operator, arguments: tuple[Any, ...]) -> TypeError | None:
+    """Return PyTorch's complaint of an argument that is not of its parameter's type, or None if all are."""
+    for position, (parameter, value) in enumerate(zip(op.parameters, arguments, strict=True), 1):
+        accepted = _ACCEPTED.get(parameter.type.rstrip("?"))
+        if accepted is None or accepted[0](value) or (value is None and parameter.default == "None"):
+            continue
+        if value is None and parameter.type.endswith("?"):
+            continue
+        return TypeError(
+            f"{op.name.partition('.')[0]}(): argument '{parameter.name}' (position {position}) must be {accepted[1]}, "
+            f"not {value.__class__.__name__}\nThe schema is {op.schema}."
+        )
+    return None
+
+
+def _is_integer(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__complex__") or isinstance(value, (int, float, complex))
+
+
+_ACCEPTED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "int": (_is_integer, "int"),
+    "float": (_is_number, "float"),
+    "Scalar": (_is_number, "Number"),
+    "int[]": (
+        lambda value: _is_integer(value) or (isinstance(value, (list, tuple)) and all(map(_is_integer, value))),
+        "tuple of ints",
+    ),
+    "str": (lambda value: isinstance(value, str), "str"),
+}
+
+
+def undefined_for(name: str, kinds: set[str]) -> str | None:
+    """Return PyTorch's sentence on an operator that is not defined for operands of these dtype kinds."""
+    if name == "neg" and kinds == {"b"}:
+        return (
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+    if name in ("sub", "rsub") and kinds == {"b"}:
+        return (
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    return None
+
+
+def type_of_error(error: Exception) -> type[Exception]:
+    """PyTorch raises RuntimeError where NumPy raises ValueError; numpy.exceptions.AxisError is an IndexError."""
+    if isinstance(error, IndexError):
+        return IndexError
+    return TypeError if isinstance(error, TypeError) else RuntimeError
+
+
+def broadcast_mismatch(shapes: list[tuple[int, ...]]) -> str | None:
+    """Return PyTorch's sentence on two shapes that do not broadcast, or None if they do."""
+    if len(shapes) != 2:
+        return None
+    a, b = shapes
+    for i in range(1, min(len(a), len(b)) + 1):
+        if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+            dim = max(len(a), len(b)) - i
+            return (
+                f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) "
+                f"at non-singleton dimension {dim}"
+            )
+    return None

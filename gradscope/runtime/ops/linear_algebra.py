@@ -1,0 +1,297 @@
+"""Determinants, inverses, and products of vectors and matrices beyond matmul."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from typing import Any
+
+import numpy
+
+from .. import device as devices
+from . import writes
+from .arrays import conj
+from .errors import LinAlgError
+from .registry import METHODS, OPERATORS, operator, public
+from .shapes import axis_of
+
+# --- determinants and inverses ----------------------------------------------------------------------------------------
+
+
+def _need_square(name: str, array: Any) -> None:
+    if array.ndim < 2:
+        raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
+    rows, columns = array.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            f"linalg.{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices"
+        )
+    if array.dtype.kind not in "fc":
+        raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {array.dtype}")
+
+
+def _det(xp: Any, self: Any) -> Any:
+    _need_square("det", self)
+    return xp.asarray(xp.linalg.det(self))
+
+
+def _cofactors(xp: Any, self: Any) -> Any:
+    """Return the cofactors of square matrices, singular ones too.
+
+    With the singular values s of ``u @ diag(s) @ vh`` they are ``det(u) det(vh) conj(u) @ diag(p) @ conj(vh)``, where
+    each p is the product of the other singular values.
+    """
+    size = self.shape[-1]
+    if not self.size:
+        return self.copy()
+    u, s, vh = xp.linalg.svd(self)
+    others = [xp.concatenate((s[..., :i], s[..., i + 1 :]), axis=-1).prod(axis=-1) for i in range(size)]
+    sign = xp.asarray(xp.linalg.det(u) * xp.linalg.det(vh))
+    return sign[..., None, None] * xp.matmul(conj(u) * xp.stack(others, axis=-1)[..., None, :], conj(vh))
+
+
+def _cofactors_self(g: Any, self: Any, F: Any) -> Any:
+    # The cofactors are det(A) T with T the inverse, transposed: d(det T) = det (<T, dA> T - T dA' T).
+    turned = conj(F.transpose(F.inverse(self), -1, -2))
+    one = (*self.shape[:-2], 1, 1)
+    scale, trace = F.reshape(conj(F.det(self)), one), F.reshape(F.sum(g * turned, (-2, -1)), one)
+    return scale * (trace * turned - F.matmul(F.matmul(turned, F.transpose(g, -1, -2)), turned))
+
+
+operator(
+    "det(Tensor self)",
+    _det,
+    node="LinalgDetBackward0",
+    derivatives={
+        "self": lambda g, self, F: F.reshape(g, (*self.shape[:-2], 1, 1)) * conj(F.cofactors(self)),
+    },
+    doc="Return the determinant of square matrices.",
+    samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {}), ((make(1, 1),), {})],
+)
+operator(
+    "cofactors(Tensor self)",
+    _cofactors,
+    method=False,
+    public_name=False,
+    derivatives={"self": _cofactors_self},
+    doc="Return the cofactors of square matrices: the gradient of the determinant.",
+    samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
+)
+
+
+def _inverse(xp: Any, self: Any) -> Any:
+    _need_square("inv", self)
+    if not self.size:
+        return self.copy()
+    try:
+        return xp.linalg.inv(self)
+    except numpy.linalg.LinAlgError:
+        raise LinAlgError(
+            "linalg.inv: The inversion could not be completed because the input matrix is singular.\n"
+            "Its determinant is 0."
+        ) from None
+
+
+def _inverse_self(g: Any, result: Any, F: Any) -> Any:
+    turned = conj(F.transpose(result, -1, -2))
+    return -F.matmul(F.matmul(turned, g), turned)
+
+
+operator(
+    "inverse(Tensor self)",
+    _inverse,
+    out=True,
+    node="LinalgInvExBackward0",
+    derivatives={"self": _inverse_self},
+    doc="Return the inverse of square matrices.",
+    samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {}), ((make(0, 0),), {})],
+)
+
+
+def _log_abs_det(xp: Any, self: Any) -> Any:
+    _need_square("slogdet", self)
+    return xp.asarray(xp.linalg.slogdet(self)[1])
+
+
+operator(
+    "log_abs_det(Tensor self)",
+    _log_abs_det,
+    method=False,
+    public_name=False,
+    node="LinalgSlogdetBackward0",
+    derivatives={
+        "self": lambda g, self, F: F.reshape(g, (*self.shape[:-2], 1, 1)) * conj(F.transpose(F.inverse(self), -1, -2)),
+    },
+    doc="Return the logarithm of the absolute determinant of square matrices.",
+    samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
+    supports="f",
+)
+operator(
+    "sign_of_det(Tensor self)",
+    lambda xp, self: xp.asarray(xp.linalg.slogdet(self)[0]),
+    method=False,
+    public_name=False,
+    doc="Return the sign of the determinant of square matrices.",
+    samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
+)
+
+_Slogdet = namedtuple("slogdet", ["sign", "logabsdet"])  # type: ignore[name-match]
+
+
+@public
+def slogdet(self: Any) -> Any:
+    """Return sign and logarithm of the absolute value of the determinant of square matrices."""
+    logarithm = OPERATORS["log_abs_det"].function(self)
+    return _Slogdet(OPERATORS["sign_of_det"].function(self), logarithm)
+
+
+@public
+def logdet(self: Any) -> Any:
+    """Return the logarithm of the determinant of square matrices: NaN where it is negative."""
+    sign, logarithm = slogdet(self)
+    nan = sign.new_full((), math.nan)
+    return OPERATORS["where.self"].function(sign == -1, nan, logarithm)
+
+
+@public
+def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
+    """Return the `n`-th power of square matrices; a negative one is that of the inverse."""
+    if out is not None:
+        return writes.into(out, "matrix_power", [self], lambda: matrix_power(self, n))
+    _need_square("matrix_power", self._array)
+    if n < 0:
+        return matrix_power(METHODS["inverse"](self), -n)
+    if n == 0:
+        eye = devices.array_module(self._array).eye(self._array.shape[-1], dtype=self._array.dtype)
+        return type(self)._wrap(eye).expand(*self._array.shape).clone()
+    result: Any = None
+    square = self
+    while n:
+        if n & 1:
+            result = square if result is None else METHODS["matmul"](result, square)
+        n >>= 1
+        square = METHODS["matmul"](square, square) if n else square
+    return result if result is not self else self.clone()
+
+
+# --- products ---------------------------------------------------------------------------------------------------------
+
+
+def _cross(xp: Any, self: Any, other: Any, dim: int = -1) -> Any:
+    if self.ndim != other.ndim:
+        raise RuntimeError(
+            f"linalg.cross: inputs must have the same number of dimensions.\nThey have {self.ndim} and {other.ndim}."
+        )
+    axis = axis_of(dim, self.ndim)
+    for array in (self, other):
+        if array.ndim == 0 or array.shape[axis] != 3:
+            raise RuntimeError(
+                f"linalg.cross: inputs dimension {dim} must have length 3. Got {_length(self, axis)} and "
+                f"{_length(other, axis)}"
+            )
+
+    def part(array: Any, i: int) -> Any:
+        return array[(*(slice(None),) * axis, slice(i, i + 1))]
+
+    parts = [part(self, (i + 1) % 3) * part(other, (i + 2) % 3) for i in range(3)]
+    parts = [p - part(self, (i + 2) % 3) * part(other, (i + 1) % 3) for i, p in enumerate(parts)]
+    return xp.concatenate(parts, axis=axis)
+
+
+def _length(array: Any, axis: int) -> Any:
+    return array.shape[axis] if axis < array.ndim else "none"
+
+
+operator(
+    "linalg_cross(Tensor self, Tensor other, *, int dim=-1)",
+    lambda xp, self, other, dim=-1: _cross(xp, self, other, dim),
+    out=True,
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, other, dim, F: F.linalg_cross(conj(other), g, dim=dim),
+        "other": lambda g, self, dim, F: F.linalg_cross(g, conj(self), dim=dim),
+    },
+    doc="Return the cross products of vectors of three elements along a dimension.",
+    samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(3, 2), make(3, 1)), {"dim": 0})],
+)
+
+
+@public
+def cross(self: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
+    """Return the cross products along `dim`, or along the first dimension of size 3."""
+    if dim is None:
+        found = [axis for axis, size in enumerate(self._array.shape) if size == 3]
+        if not found:
+            raise RuntimeError(f"no dimension of size 3 in input\nIts shape is {list(self._array.shape)}.")
+        dim = found[0]
+    return OPERATORS["linalg_cross"].function(self, other, dim=dim, out=out)
+
+
+@public
+def kron(self: Any, other: Any, *, out: Any = None) -> Any:
+    """Return the Kronecker product: each element of `self` times `other`, as a block."""
+    if out is not None:
+        return writes.into(out, "kron", [self, other], lambda: kron(self, other))
+    ndim = max(self._array.ndim, other._array.ndim)
+    shapes = [(1,) * (ndim - t._array.ndim) + t._array.shape for t in (self, other)]
+    rows = [size for a in shapes[0] for size in (a, 1)]
+    columns = [size for b in shapes[1] for size in (1, b)]
+    product = METHODS["reshape"](self, *rows) * METHODS["reshape"](other, *columns)
+    return OPERATORS["unsafe_view"].function(product, tuple(a * b for a, b in zip(*shapes, strict=True)))
+
+
+@public
+def ger(self: Any, vec2: Any, *, out: Any = None) -> Any:
+    """Another name of :func:`outer`."""
+    return METHODS["outer"](self, vec2, out=out)
+
+
+def _vdot(xp: Any, self: Any, other: Any) -> Any:
+    return OPERATORS["dot"].run_forward(xp, conj(self), other)
+
+
+operator(
+    "vdot(Tensor self, Tensor other)",
+    _vdot,
+    out=True,
+    derivatives={"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
+    doc="Return the inner product of the conjugate of `self` with `other`.",
+    samples=lambda make: [((make(3), make(3)), {})],
+)
+
+
+# --- distances --------------------------------------------------------------------------------------------------------
+
+
+@public
+def dist(self: Any, other: Any, p: Any = 2) -> Any:
+    """Return the `p`-norm of ``self - other``."""
+    return METHODS["norm"](self - other, p)
+
+
+@public(method=False)
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+    """Return the `p`-norm distances between the rows of batches of matrices.
+
+    Parameters
+    ----------
+    x1 : Tensor
+        Of shape (..., P, M).
+    x2 : Tensor
+        Of shape (..., R, M); the result has shape (..., P, R).
+    p : float
+    compute_mode
+        Taken for PyTorch's sake: distances are computed from differences.
+    """
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x._array.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x._array.ndim}D")
+    if x1._array.shape[-1] != x2._array.shape[-1]:
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: {x2._array.shape[-1]}"
+        )
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    apart = METHODS["unsqueeze"](x1, -2) - METHODS["unsqueeze"](x2, -3)
+    return METHODS["norm"](apart, p, -1)

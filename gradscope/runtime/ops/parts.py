@@ -1,0 +1,305 @@
+"""Parts of a tensor, and tensors of parts: select, slice, cat, stack, unbind, split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtype as dtypes
+from .errors import BadValueError
+from .registry import METHODS, OPERATORS, operator, public
+from .shapes import axis_of
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _at(axis: int, index: Any) -> tuple[Any, ...]:
+    return (slice(None),) * axis + (index,)
+
+
+def _select(xp: Any, self: Any, dim: int, index: int) -> Any:
+    if self.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    axis = axis_of(dim, self.ndim)
+    size = self.shape[axis]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {dim}"
+        )
+    return self[(*_at(axis, index), Ellipsis)]
+
+
+def _select_backward(xp: Any, self: Any, size: Any, dim: int, index: int) -> Any:
+    whole = xp.zeros(size, dtype=self.dtype)
+    whole[_at(axis_of(dim, len(size)), index)] = self
+    return whole
+
+
+select = operator(
+    "select(Tensor self, int dim, int index)",
+    _select,
+    view="always",
+    derivatives={"self": lambda g, self_shape, dim, index, F: F.select_backward(g, self_shape, dim, index)},
+    doc="View one index of one dimension.",
+    samples=lambda make: [((make(3, 2), 0, 1), {}), ((make(2, 3), -1, -1), {}), ((make(3), 0, 2), {})],
+)
+operator(
+    "select_backward(Tensor self, int[] size, int dim, int index)",
+    _select_backward,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, dim, index, F: F.select(g, dim, index)},
+    doc="The adjoint of select: zeros but for one index.",
+    samples=lambda make: [((make(2), (3, 2), 0, 1), {})],
+)
+
+
+def _slice(xp: Any, self: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+    return self[_at(axis_of(dim, self.ndim), slice(start, end, step))]
+
+
+def _slice_backward(xp: Any, self: Any, size: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    whole = xp.zeros(size, dtype=self.dtype)
+    whole[_at(axis_of(dim, len(size)), slice(start, end, step))] = self
+    return whole
+
+
+slice_ = operator(
+    "slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)",
+    _slice,
+    view="always",
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, self_shape, dim, start, end, step, F: F.slice_backward(g, self_shape, dim, start, end, step)
+    },
+    doc="View a range of one dimension.",
+    samples=lambda make: [((make(5, 2), 0, 1, 4, 2), {}), ((make(3), 0, None, None, 1), {})],
+)
+operator(
+    "slice_backward(Tensor self, int[] size, int dim, int? start, int? end, int step)",
+    _slice_backward,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, dim, start, end, step, F: F.slice(g, dim, start, end, step)},
+    doc="The adjoint of slice.",
+    samples=lambda make: [((make(2, 2), (5, 2), 0, 1, 4, 2), {})],
+)
+
+
+@public
+def narrow(self: Any, dim: int, start: int, length: int) -> Any:
+    """View `length` indices of dimension `dim` from `start`."""
+    if self._array.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.\nGive it a dimension: tensor.reshape(1).")
+    axis = axis_of(dim, self._array.ndim)
+    size = self._array.shape[axis]
+    if not -size <= start <= size:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {start})")
+    begin = start + size if start < 0 else start
+    if length < 0 or begin + length > size:
+        raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({size}).")
+    return OPERATORS["slice"].function(self, axis, begin, begin + length, 1)
+
+
+# --- joining and splitting --------------------------------------------------------------------------------------------
+
+
+def _cat(xp: Any, tensors: Any, dim: int) -> Any:
+    arrays = [a for a in tensors if a.ndim != 1 or a.shape[0]] or tensors
+    if not arrays:
+        raise BadValueError("cat(): expected a non-empty list of Tensors")
+    for position, array in enumerate(tensors):
+        if array.ndim == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
+    axis = axis_of(dim, arrays[0].ndim)
+    if any(a.shape != arrays[0].shape for a in arrays):
+        _check_joinable(tensors, arrays[0], axis)
+    if any(a.dtype != arrays[0].dtype for a in arrays):
+        kind = dtypes.result_numpy(list(tensors))
+        arrays = [a.astype(kind, copy=False) for a in arrays]
+    return _in_rows(xp, xp.concatenate(arrays, axis=axis))
+
+
+def _check_joinable(tensors: Any, first: Any, axis: int) -> None:
+    """Raise where tensors differ in another dimension than that which they are joined along."""
+    for position, array in enumerate(tensors):
+        if array.shape == (0,):
+            continue
+        if array.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {array.ndim}")
+        for dim, (wanted, size) in enumerate(zip(first.shape, array.shape, strict=True)):
+            if dim != axis and size != wanted:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {axis}. Expected size {wanted} but got size "
+                    f"{size} for tensor number {position} in the list.\nThey differ in dimension {dim}."
+                )
+
+
+def _in_rows(xp: Any, array: Any) -> Any:
+    """Return `array` in row-major order, which PyTorch gives what it joins."""
+    return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
+
+
+def _cat_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
+    parts: list[Any] = []
+    start = 0
+    for shape in tensors_shape:
+        if len(shape) == 1 and shape[0] == 0 and len(g.shape) != 1:
+            parts.append(None)
+            continue
+        size = shape[dim]
+        parts.append(F.slice(g, dim, start, start + size, 1))
+        start += size
+    return parts
+
+
+cat = operator(
+    "cat(Tensor[] tensors, int dim=0)",
+    _cat,
+    method=False,
+    out=True,
+    alias=("concat", "concatenate"),
+    derivatives={"tensors": _cat_backward},
+    doc="Join tensors along a dimension.",
+    samples=lambda make: [(([make(2, 3), make(1, 3)], 0), {}), (([make(2, 1), make(2, 2)], -1), {})],
+)
+
+
+def _stack_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
+    return [F.select(g, dim, i) for i in range(len(tensors_shape))]
+
+
+def _stack(xp: Any, tensors: Any, dim: int) -> Any:
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = tensors[0].shape
+    for position, array in enumerate(tensors):
+        if array.shape != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
+                f"{list(array.shape)} at entry {position}"
+            )
+    return _in_rows(xp, xp.stack(tensors, axis=axis_of(dim, len(first) + 1)))
+
+
+operator(
+    "stack(Tensor[] tensors, int dim=0)",
+    _stack,
+    method=False,
+    out=True,
+    derivatives={"tensors": _stack_backward},
+    doc="Join tensors along a new dimension.",
+    samples=lambda make: [(([make(2, 3), make(2, 3)], 1), {}), (([make(), make()], 0), {})],
+)
+
+
+def _unbind(xp: Any, self: Any, dim: int) -> list[Any]:
+    if self.ndim == 0:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions\nA 0-d tensor has one value: item().")
+    axis = axis_of(dim, self.ndim)
+    return [self[(*_at(axis, i), Ellipsis)] for i in range(self.shape[axis])]
+
+
+def _zero_filled(g: list[Any], shape: Any, F: Any) -> list[Any]:
+    known = next(x for x in g if x is not None)
+    return [F.zeros_like(known) if x is None else x for x in g]
+
+
+operator(
+    "unbind(Tensor self, int dim=0)",
+    _unbind,
+    view="multi",
+    output_list=True,
+    derivatives={"self": lambda g, dim, F: F.stack(_zero_filled(g, None, F), dim)},
+    doc="Return a view of each index of a dimension.",
+    samples=lambda make: [((make(3, 2), 0), {}), ((make(2, 3), 1), {})],
+)
+
+
+def _need_dimension(name: str, array: Any) -> None:
+    if array.ndim == 0:
+        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor\nGive it one: tensor.reshape(1).")
+
+
+def _split_sizes(size: int, split: Any) -> list[int]:
+    if isinstance(split, int):
+        if split < 0 or (split == 0 and size):
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split}")
+        count = max(-(-size // split), 1) if split else 1
+        return [min(split, size - i * split) for i in range(count)]
+    if sum(split) != size:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension), but "
+            f"got split_sizes={list(split)}"
+        )
+    return list(split)
+
+
+def _split(xp: Any, self: Any, split_size: Any, dim: int) -> list[Any]:
+    _need_dimension("split", self)
+    axis = axis_of(dim, self.ndim)
+    parts, start = [], 0
+    for size in _split_sizes(self.shape[axis], split_size):
+        parts.append(self[_at(axis, slice(start, start + size))])
+        start += size
+    return parts
+
+
+def _split_backward(g: Any, self_shape: Any, split_size: Any, dim: int, F: Any) -> Any:
+    axis = axis_of(dim, len(self_shape))
+    total, start = None, 0
+    for part, size in zip(g, _split_sizes(self_shape[axis], split_size), strict=True):
+        if part is not None:
+            whole = F.slice_backward(part, self_shape, axis, start, start + size, 1)
+            total = whole if total is None else total + whole
+        start += size
+    return total
+
+
+operator(
+    "split.size(Tensor self, int split_size, int dim=0)",
+    _split,
+    view="multi",
+    output_list=True,
+    node="SplitBackward0",
+    method=False,
+    derivatives={"self": _split_backward},
+    doc="Return views of consecutive parts of a dimension, of one size.",
+    samples=lambda make: [((make(5, 2), 2), {}), ((make(2, 5), 2, -1), {})],
+)
+operator(
+    "split.sizes(Tensor self, int[] split_sizes, int dim=0)",
+    _split,
+    view="multi",
+    output_list=True,
+    node="SplitWithSizesBackward0",
+    method=False,
+    derivatives={
+        "self": lambda g, self_shape, split_sizes, dim, F: _split_backward(g, self_shape, split_sizes, dim, F)
+    },
+    doc="Return views of consecutive parts of a dimension, of given sizes.",
+    samples=lambda make: [((make(5, 2), [1, 1, 3]), {}), ((make(2, 5), [1, 1, 3], -1), {})],
+)
+
+
+@public
+def split(self: Any, split_size: Any, dim: int = 0) -> Any:
+    """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says."""
+    form = "size" if isinstance(split_size, int) else "sizes"
+    return OPERATORS[f"split.{form}"].function(self, split_size, dim)
+
+
+@public
+def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
+    """Return views of consecutive parts of a dimension, as long as `split_sizes` say."""
+    return OPERATORS["split.sizes"].function(self, split_sizes, dim)
+
+
+@public
+def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+    """Return at most `chunks` views of equal parts (the last may be smaller)."""
+    if chunks < 1:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    _need_dimension("chunk", self._array)
+    size = self._array.shape[axis_of(dim, self._array.ndim)]
+    return METHODS["split"](self, max(-(-size // chunks), 1), dim)

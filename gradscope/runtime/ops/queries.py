@@ -1,0 +1,235 @@
+"""Questions about a tensor, as functions; and functions that PyTorch has both as such and in ``nn.functional``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import device as devices
+from .. import dtype as dtypes
+from ..creation import number_of
+from ..layout import strided
+from .normalization import dropout as _dropout
+from .normalization import embedding as _embedding
+from .registry import METHODS, OPERATORS, public
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def _need_tensor(name: str, value: Any) -> None:
+    if not hasattr(value, "_array"):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {value.__class__.__name__}\n"
+            "Wrap it: gradscope.tensor(...)."
+        )
+
+
+@public(method=False)
+def numel(input: Any) -> int:
+    """Return the number of elements."""
+    _need_tensor("numel", input)
+    return int(input._array.size)
+
+
+@public(method=False)
+def is_floating_point(input: Any) -> bool:
+    """Whether the dtype is a floating-point one."""
+    _need_tensor("is_floating_point", input)
+    return input.is_floating_point()
+
+
+@public(method=False)
+def is_complex(input: Any) -> bool:
+    """Whether the dtype is complex."""
+    _need_tensor("is_complex", input)
+    return input.is_complex()
+
+
+@public(method=False)
+def is_inference(input: Any) -> bool:
+    """Whether the tensor was made in inference mode."""
+    _need_tensor("is_inference", input)
+    return input.is_inference()
+
+
+@public
+def is_signed(self: Any) -> bool:
+    """Whether the dtype has negative numbers."""
+    return self.dtype.is_signed
+
+
+@public
+def is_same_size(self: Any, other: Any) -> bool:
+    """Whether both tensors have one shape."""
+    return self._array.shape == other._array.shape
+
+
+@public
+def is_nonzero(self: Any) -> bool:
+    """Return the truth of the only element.
+
+    Raises
+    ------
+    RuntimeError
+        If there is none, or more than one.
+    """
+    _need_tensor("is_nonzero", self)
+    return bool(self)
+
+
+@public(method=False)
+def detach(input: Any) -> Any:
+    """Return a tensor that shares memory and version with `input`, but no history."""
+    _need_tensor("detach", input)
+    return input.detach()
+
+
+@public(method=False)
+def detach_(input: Any) -> Any:
+    """Cut a tensor from its history, in place."""
+    _need_tensor("detach_", input)
+    return input.detach_()
+
+
+@public(method=False)
+def zero_(input: Any) -> Any:
+    """Fill with zeros."""
+    return METHODS["zero_"](input)
+
+
+@public(method=False)
+def result_type(tensor1: Any, tensor2: Any) -> Any:
+    """Return the dtype of an arithmetic operation on two tensors or numbers."""
+    given = [
+        getattr(value, "_array", None) if hasattr(value, "_array") else number_of("result_type", "other", 2, value)
+        for value in (tensor1, tensor2)
+    ]
+    return dtypes.BY_NUMPY[dtypes.result_numpy(given)]
+
+
+@public(method=False)
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether PyTorch's rules allow a result of dtype `from_` to be written into a tensor of dtype `to`."""
+    if from_.category > to.category:
+        return False
+    return to.kind != "b" or from_.kind == "b"
+
+
+@public
+def isreal(self: Any) -> Any:
+    """Say elementwise whether the imaginary part is 0."""
+    if self._array.dtype.kind == "c":
+        return METHODS["imag"].fget(self) == 0  # type: ignore[attr-defined]
+    return self.__class__._wrap(devices.array_module(self._array).ones(self._array.shape, dtype=bool))
+
+
+@public
+def isposinf(self: Any, *, out: Any = None) -> Any:
+    """Say elementwise whether it is positive infinity."""
+    return OPERATORS["eq"].function(self, float("inf"), out=out)
+
+
+@public
+def isneginf(self: Any, *, out: Any = None) -> Any:
+    """Say elementwise whether it is negative infinity."""
+    return OPERATORS["eq"].function(self, float("-inf"), out=out)
+
+
+@public
+def positive(self: Any) -> Any:
+    """Return the tensor itself.
+
+    Raises
+    ------
+    RuntimeError
+        For a bool tensor.
+    """
+    if self._array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.\nConvert it with .int().")
+    return self
+
+
+@public
+def float_power(self: Any, exponent: Any, *, out: Any = None) -> Any:
+    """Raise in double precision."""
+    wide = dtypes.complex128 if _has_complex(self, exponent) else dtypes.float64
+    base = self.to(wide) if hasattr(self, "_array") else self
+    power = exponent.to(wide) if hasattr(exponent, "_array") else exponent
+    return METHODS["pow"](base, power, out=out)
+
+
+def _has_complex(*values: Any) -> bool:
+    return any(getattr(getattr(v, "_array", v), "dtype", None) is not None and v.is_complex() for v in values) or any(
+        isinstance(v, complex) for v in values
+    )
+
+
+@public
+def argwhere(self: Any) -> Any:
+    """Return the indices of the elements that are not zero, one row each."""
+    return METHODS["nonzero"](self)
+
+
+@public(method=False)
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+    """Say elementwise whether it is one of `test_elements`."""
+    tensors = [value for value in (elements, test_elements) if hasattr(value, "_array")]
+    if not tensors:
+        raise TypeError("isin(): one of the arguments must be a Tensor")
+    xp = devices.array_module(tensors[0]._array)
+    arrays = [getattr(value, "_array", value) for value in (elements, test_elements)]
+    found = xp.isin(xp.asarray(arrays[0]), xp.asarray(arrays[1]), invert=invert)
+    return tensors[0].__class__._wrap(xp.asarray(found))
+
+
+@public
+def histc(self: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """Return how many elements lie in each of `bins` equal parts of [min, max], or of the range of all elements.
+
+    Raises
+    ------
+    RuntimeError
+        If there are no bins, or `max` is below `min`.
+    """
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    array = self._array.reshape(-1)
+    low, high = float(min), float(max)
+    if low == high and array.size:
+        low, high = float(devices.to_host(array.min())), float(devices.to_host(array.max()))
+    if low == high:
+        low, high = low - 1, high + 1
+    if high < low:
+        raise RuntimeError("max must be larger than min")
+    xp = devices.array_module(array)
+    inside = array[(array >= low) & (array <= high)]
+    place = xp.minimum(((inside - low) / (high - low) * bins).astype("int64"), bins - 1)
+    return self.__class__._wrap(xp.bincount(place, minlength=bins).astype(array.dtype))
+
+
+def _layout(self: Any) -> Any:
+    """How the elements are kept: always ``gradscope.strided``."""
+    return strided
+
+
+METHODS["layout"] = property(_layout)  # type: ignore[assignment]
+
+# --- with PyTorch's older arguments -----------------------------------------------------------------------------------
+
+
+@public(method=False)
+def dropout(input: Any, p: float, train: bool) -> Any:
+    """Set elements to 0 with probability `p`, if `train`, and scale the others by ``1 / (1 - p)``."""
+    return _dropout(input, p, train)
+
+
+@public(method=False)
+def dropout_(input: Any, p: float, train: bool) -> Any:
+    """In-place form of :func:`dropout`."""
+    return _dropout(input, p, train, True)
+
+
+@public(method=False)
+def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Any:
+    """Return the rows of `weight` that `indices` name; no gradient goes to the row `padding_idx`, if it is not -1."""
+    padding = None if padding_idx < 0 else padding_idx
+    return _embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq)

@@ -1,0 +1,269 @@
+"""Writing into memory that is already there: in-place and ``out=`` forms of operators.
+
+Nothing is changed when anything raises: the checks and the computation come first, then the write, the version and the
+history.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .. import device, dtype, state, tangents
+from ..graph import SavedResult, edge_to
+from ..storage import overlap_error, overlaps_itself, shared_part
+from ..views import check_inplace
+from . import general
+from .errors import forward_error
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+    from .registry import Operator
+
+
+def make_inplace(op: Operator) -> Callable[..., Any]:
+    """Return ``name_``, with the operator's signature."""
+    from . import codegen
+
+    name = op.name.replace(".", "_") + "_"
+
+    def source() -> str:
+        parameters = codegen.signature(op).removesuffix(", *, out=None").removesuffix(", out=None")
+        names = ", ".join(p.name for p in op.parameters)
+        return f"def {name}({parameters}):\n    return run_inplace(op, ({names},))\n"
+
+    function = codegen.compile_function(source, name, {"op": op, "run_inplace": run_inplace}, op)
+    function.__doc__ = f"In-place form of :func:`{op.name}`."
+    function.__signature__ = codegen.call_signature(op, with_out=False)
+    return function
+
+
+def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
+    """Call `op` and write its result into the first argument; its history follows, as PyTorch rebases it.
+
+    Nothing is changed when anything raises: the checks and the computation come first, then the write.
+    """
+    finish = tangents.before_write(op, arguments) if state.special else None
+    target = write_inplace(op, arguments)
+    if finish is not None:
+        finish(target)
+    return target
+
+
+def write_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
+    """Do what :func:`run_inplace` does, but for tangents."""
+    operands, bare, xp = general.prepare(op, arguments)
+    target: Tensor = operands[0]
+    recording = general.wants_grad(operands)
+    check_inplace(target, recording, expanded=op.expanded is not None or op.view is not None)
+    if op.view is not None:
+        return run_relayout(op, operands, bare, xp, recording)
+    if op.expanded == "deprecated" and overlaps_itself(target._array):
+        warn_expanded(op)
+    for value in bare[1:]:
+        if device.is_array(value) and op.name != "fill.Tensor":
+            check_overlap(target._array, value)
+    if op.write is not None:
+        return run_write(op, operands, bare, xp, recording)
+    try:
+        results = op.run_forward(xp, *bare)
+    except (ValueError, TypeError) as error:
+        raise forward_error(op, arguments, error) from error
+    aux: dict[str, Any] = {}
+    if op.aux:
+        results, *extra = results
+        aux = dict(zip(op.aux, extra, strict=True))
+    result = results if device.is_array(results) else xp.asarray(results)
+    check_result(op, target._array, result)
+    node = inplace_node(op, operands, aux) if recording else None
+    return commit_inplace(op, target, result, node, operands)
+
+
+def warn_expanded(op: Operator) -> None:
+    """Warn of a write to a tensor of which several elements lie at one address, in PyTorch's words."""
+    warnings.warn(
+        f"Use of {op.name.partition('.')[0]}_ on expanded tensors is deprecated. Please clone() the tensor before "
+        "performing this operation. This also applies to advanced indexing e.g. tensor[indices] = tensor",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def run_relayout(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recording: bool) -> Tensor:
+    """Finish the in-place call of a view: the tensor gets its shape and strides; the elements stay where they are."""
+    target: Tensor = operands[0]
+    result = type(target)._wrap(op.run_forward(xp, *bare))
+    node: Any = general.make_node(op, operands, [result], {}, op.inplace_node_class) if recording else None
+    if node is None:
+        target.data = result
+    else:
+        target._array = result._array
+    target._bump(op.name.partition(".")[0] + "_")
+    if node is not None:
+        hang_relaid(target, node)
+    if state.special:
+        general.instrument(op, node, operands, [target], fresh=False)
+    return target
+
+
+def hang_relaid(target: Tensor, node: Any) -> None:
+    """Make `node` the history of a tensor that got another shape.
+
+    What retain_grad() asked for stays with the node before, in the shape of then, as in PyTorch.
+    """
+    view = target._view
+    if view is None:
+        target._edge = edge_to(node)
+    else:
+        view.edge, view.version = edge_to(node), target._counter().version
+    target._flags |= state.GRAD
+
+
+def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recording: bool) -> Tensor:
+    """Finish the in-place call of an operator that writes into the first array itself."""
+    node = inplace_node(op, operands, {}) if recording else None
+    try:
+        op.write(xp, *bare)  # type: ignore[misc]
+    except (ValueError, TypeError) as error:
+        raise forward_error(op, tuple(operands), error) from error
+    return commit_inplace(op, operands[0], None, node, operands)
+
+
+def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
+    """Return the node of an in-place call, made before the write; a needed ``self`` is cloned, as PyTorch does."""
+    if op.node_class is None:
+        return None
+    node = general.make_node(op, operands, [operands[0]], aux, op.inplace_node_class)
+    name = op.parameters[0].name
+    saves_target: bool = node is not None and getattr(node, "s_" + name, None) is operands[0]
+    if saves_target:
+        general.save_value(node, name, operands[0].clone())
+    return node
+
+
+def commit_inplace(op: Any, target: Tensor, result: Any, node: Any, operands: list[Any]) -> Tensor:
+    """Write `result` (None if it is written already), bump the version, rebase the history onto `node`."""
+    if result is not None:
+        device.copy_to(target._array, result)
+    target._bump(op.name.partition(".")[0] + "_")
+    if general.flags_of(operands) & state.VOLATILE:
+        target._make_volatile()
+    if node is not None:
+        target._rebase(node)
+        if "result" in type(node).saved_names:
+            counter = target._counter()
+            node.s_result = SavedResult(target._array, counter, 0)
+            node.v_result = counter.version
+    if state.special:
+        general.instrument(op, node, operands, [target], fresh=False)
+    return target
+
+
+def check_result(op: Operator, target: Any, result: Any) -> None:
+    """Raise where a result does not fit the tensor it is to be written into."""
+    name = op.name.partition(".")[0]
+    if result.shape != target.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)} "
+            f"in {name}_()\nUse the out-of-place form {name}()."
+        )
+    check_castable(name + "_", target, result)
+
+
+def check_castable(name: str, target: Any, result: Any) -> None:
+    """Raise where the dtype of a result is of a higher category than that of the tensor it is to be written into."""
+    if dtype.CATEGORY[result.dtype.kind] > dtype.CATEGORY[target.dtype.kind]:
+        kinds = [dtype.BY_NUMPY[d].legacy_name.removesuffix("Tensor") for d in (result.dtype, target.dtype)]
+        raise RuntimeError(
+            f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]} in {name}()\n"
+            f"Use {name.removesuffix('_')}() without a target, or convert the tensor first."
+        )
+
+
+def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
+    """Call `op` with ``out=``: the result is written into `out`, which is resized if its shape differs.
+
+    Of an operator with several results `out` is a tuple of as many tensors.
+    """
+    operands, bare, xp = general.prepare(op, arguments)
+    targets = several_out(op, out) if len(op.outputs) > 1 else (out,)
+    for target in targets:
+        refuse_out(op.name.partition(".")[0], operands, target)
+    try:
+        results = op.run_forward(xp, *bare)
+    except (ValueError, TypeError) as error:
+        raise forward_error(op, arguments, error) from error
+    results = results[: len(targets)] if op.aux or len(targets) > 1 else (results,)
+    results = [r if device.is_array(r) else xp.asarray(r) for r in results]
+    for target, result in zip(targets, results, strict=True):
+        check_castable(op.name.partition(".")[0], target._array, result)
+        if len(targets) > 1 and target._array.dtype != result.dtype:
+            names = [dtype.BY_NUMPY[array.dtype].name for array in (result, target._array)]
+            raise RuntimeError(f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead")
+    for target, result in zip(targets, results, strict=True):
+        store_out(op.name.partition(".")[0], result, operands, target)
+    return out if len(targets) == 1 else general.return_type(op)(*targets)
+
+
+def several_out(op: Operator, out: Any) -> tuple[Tensor, ...]:
+    """Return the tensors given as ``out=`` to an operator with several results."""
+    if not isinstance(out, (tuple, list)) or len(out) != len(op.outputs):
+        name = op.name.partition(".")[0]
+        raise TypeError(
+            f"{name}(): argument 'out' must be tuple of {len(op.outputs)} Tensors, not {type(out).__name__}\n"
+            f"Give one tensor for each of {', '.join(op.outputs)}."
+        )
+    return tuple(out)
+
+
+def into(out: Tensor, name: str, operands: list[Any], compute: Callable[[], Tensor]) -> Tensor:
+    """Give a composite function its ``out=``: write what `compute` returns into `out`."""
+    refuse_out(name, operands, out)
+    return store_out(name, compute()._array, operands, out)
+
+
+def refuse_out(name: str, operands: list[Any], out: Any) -> None:
+    """Raise when `out` is no tensor, or when it or an operand requires grad."""
+    if not hasattr(out, "_array"):
+        raise TypeError(
+            f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}\n"
+            "Give the tensor that the result is to be written into."
+        )
+    if state.local.grad_enabled and any(t.requires_grad for t in [*general.tensors_among(operands), out]):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad.\nDrop out=, or compute it under gradscope.no_grad()."
+        )
+    if state.special and tangents.active() and tangents.has_tangent([*operands, out]):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function\n"
+            "Drop out=: the result is a tensor with a tangent then."
+        )
+
+
+def store_out(name: str, result: Any, operands: list[Any], out: Tensor) -> Tensor:
+    """Write the array `result` into `out`, resized where its shape differs; nothing is changed when it does not fit."""
+    check_castable(name, out._array, result)
+    out._check_inplace(False)
+    if result.shape != out._array.shape:
+        if out._array.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which "
+                f"does not match the required output shape {list(result.shape)}. This behavior is deprecated, and in "
+                "a future PyTorch release outputs will not be resized unless they have zero elements.",
+                UserWarning,
+                stacklevel=4,
+            )
+        out._array = device.array_module(result).empty(result.shape, dtype=out._array.dtype)
+    device.copy_to(out._array, result)
+    out._bump(name)
+    if general.flags_of(operands) & state.VOLATILE:
+        out._make_volatile()
+    return out
+
+
+def check_overlap(target: Any, source: Any, allowed: str = "all") -> None:
+    """Raise when `target` is to be written while `source`, a part of the same memory, is read."""
+    if shared_part(target, source) not in ("none", "", allowed):
+        raise overlap_error("some elements of the input tensor and the written-to tensor refer")

@@ -1,0 +1,84 @@
+"""Determinants, inverses, Kronecker and cross products, distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gradscope as gs
+from gradscope.autograd import gradcheck, gradgradcheck
+from tests.runtime.ops.operator_cases import assert_agrees, assert_same_refusal
+
+
+def regular(m: Any, x: Any) -> Any:
+    """Return a matrix that is far from singular."""
+    return x @ x.mT + m.eye(x.shape[-1], dtype=x.dtype)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("use", "shapes"),
+    [
+        (lambda m, x: m.det(regular(m, x)), [(3, 3)]),
+        (lambda m, x: regular(m, x).logdet(), [(2, 2)]),
+        (lambda m, x: m.slogdet(regular(m, x)).logabsdet, [(2, 2, 2)]),
+        (lambda m, x: m.inverse(regular(m, x)), [(2, 3, 3)]),
+        (lambda m, x: m.matrix_power(x, 3), [(2, 2)]),
+        (lambda m, x: m.matrix_power(regular(m, x), -2), [(2, 2)]),
+        (lambda m, x, y: m.kron(x, y), [(2, 2), (2, 3)]),
+        (lambda m, x, y: m.kron(x, y), [(2,), (2, 3)]),
+        (lambda m, x, y: m.cross(x, y, dim=0), [(3,), (3,)]),
+        (lambda m, x, y: x.cross(y, dim=-1), [(2, 3), (2, 3)]),
+        (lambda m, x, y: m.ger(x, y), [(2,), (3,)]),
+        (lambda m, x, y: m.vdot(x, y), [(3,), (3,)]),
+    ],
+)
+def test_agrees_with_pytorch(torch: Any, use: Any, shapes: Any) -> None:
+    assert_agrees(torch, use, *shapes)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 3.0])
+def test_distances(torch: Any, p: float) -> None:
+    # PyTorch has nodes of their own for them.
+    assert_agrees(torch, lambda m, x, y: m.cdist(x, y, p=p), (2, 3), (4, 3), nodes=False)
+    assert_agrees(torch, lambda m, x, y: m.dist(x, y, p), (3,), (3,), nodes=False)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: m.det(m.zeros(2, 3)),
+        lambda m: m.inverse(m.zeros(2)),
+        lambda m: m.inverse(m.ones(2, 2, dtype=m.int64)),
+        lambda m: m.cross(m.ones(2), m.ones(2), dim=0),
+        lambda m: m.cdist(m.ones(2), m.ones(2, 2)),
+        lambda m: m.cdist(m.ones(2, 3), m.ones(2, 2)),
+        lambda m: m.matrix_power(m.ones(2, 3), 2),
+        lambda m: m.vdot(m.ones(2), m.ones(3)),
+    ],
+)
+def test_wrong_calls_raise_pytorchs_exceptions(torch: Any, use: Any) -> None:
+    assert_same_refusal(torch, use)
+
+
+def test_a_singular_matrix_has_no_inverse_but_a_determinant_with_a_gradient() -> None:
+    x = gs.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=gs.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="the input matrix is singular"):
+        gs.inverse(x)
+    x.det().backward()
+    assert gs.allclose(x.grad, gs.tensor([[4.0, -2.0], [-2.0, 1.0]], dtype=gs.float64))
+
+
+def test_higher_derivatives_of_composites() -> None:
+    x = gs.tensor([[1.5, 0.5], [-0.25, 2.0]], dtype=gs.float64, requires_grad=True)
+    y = gs.tensor([[0.3, -1.0]], dtype=gs.float64, requires_grad=True)
+    for function, inputs in ((gs.logdet, (x,)), (gs.kron, (x, y)), (gs.cdist, (x, y))):
+        assert gradcheck(function, inputs)
+        assert gradgradcheck(function, inputs)
+
+
+def test_power_zero_is_the_identity() -> None:
+    assert gs.matrix_power(gs.full((2, 2), 3.0), 0).tolist() == [[1.0, 0.0], [0.0, 1.0]]

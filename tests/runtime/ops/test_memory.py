@@ -1,0 +1,91 @@
+"""resize_, set_, apply_ and map_: other memory, or other elements, past autograd."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gradscope as gs
+from tests.runtime.ops.operator_cases import assert_same_refusal
+
+
+def test_resize_keeps_the_elements_of_the_storage() -> None:
+    x = gs.arange(6.0)
+    assert x.resize_(2, 2) is x
+    assert x.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    assert x.resize_((2, 3)).tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    assert x.resize_(3, 4).flatten()[:6].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert x._version == 3
+    assert gs.zeros(4).resize_as_(gs.ones(2, 1)).shape == (2, 1)
+
+
+def test_resize_of_a_view_starts_where_the_view_does() -> None:
+    base = gs.arange(6.0)
+    part = base[2:].resize_(2, 2)
+    assert part.tolist() == [[2.0, 3.0], [4.0, 5.0]]
+    part[0, 0] = 9.0
+    assert base.tolist() == [0.0, 1.0, 9.0, 3.0, 4.0, 5.0]
+    assert base._version == 2
+
+
+def test_set_shares_memory_and_not_the_version() -> None:
+    x, y = gs.ones(3), gs.zeros(2, 2)
+    x.set_(y)
+    y[0, 0] = 5.0
+    assert x.tolist() == [[5.0, 0.0], [0.0, 0.0]]
+    x.add_(1)
+    assert (x._version, y._version) == (2, 1)
+    assert gs.ones(3).set_().shape == (0,)
+    flat = gs.arange(6.0)
+    assert gs.ones(1).set_(flat.untyped_storage(), 1, (2, 2), (2, 1)).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert gs.ones(1).set_(flat.untyped_storage()).tolist() == flat.tolist()
+
+
+def test_a_leaf_set_under_no_grad_accumulates_in_its_new_shape() -> None:
+    x = gs.ones(3, requires_grad=True)
+    (x * 2).sum().backward()
+    x.grad = None
+    with gs.no_grad():
+        x.set_(gs.zeros(2, 2))
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+def test_apply_and_map() -> None:
+    x = gs.arange(3.0)
+    assert x.apply_(lambda value: value * 2) is x
+    assert x.tolist() == [0.0, 2.0, 4.0]
+    assert x.map_(gs.ones(3), lambda a, b: a + b).tolist() == [1.0, 3.0, 5.0]
+    assert x.map2_(gs.ones(3), gs.ones(()), lambda a, b, c: a - b - c).tolist() == [-1.0, 1.0, 3.0]
+    assert x._version == 3
+    assert gs.arange(3).apply_(lambda value: value + 1.5).tolist() == [1, 2, 3]
+    transposed = gs.arange(4.0).reshape(2, 2).t()
+    assert transposed.apply_(lambda value: value + 1).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: m.ones(3, requires_grad=True).resize_(2),
+        lambda m: m.ones(3).resize_("a"),
+        lambda m: m.ones(3).resize_(-1),
+        lambda m: m.ones(3).set_(m.ones(2, dtype=m.float64)),
+        lambda m: m.ones(3, requires_grad=True).set_(m.ones(2)),
+        lambda m: m.ones(3, requires_grad=True).apply_(abs),
+        lambda m: m.ones(3).apply_(str),
+        lambda m: m.ones(3).map_(m.ones(3, dtype=m.float64), max),
+        lambda m: m.ones(3).map_(2.0, max),
+        lambda m: m.ones(3).map_(m.ones(3, requires_grad=True), max),
+    ],
+)
+def test_wrong_calls_raise_pytorchs_exceptions(torch: Any, use: Any) -> None:
+    assert_same_refusal(torch, use)
+
+
+def test_set_refuses_to_lose_history() -> None:
+    y = gs.ones(3, requires_grad=True) * 1
+    with pytest.raises(RuntimeError, match="derivative for aten::set_ is not implemented"):
+        y.set_(gs.ones(2))
+    assert (y.shape, y._version) == ((3,), 0)

@@ -1,0 +1,182 @@
+"""In-place forms of views, of comparisons, on expanded memory; ``out=`` of several results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import gradscope as gs
+from gradscope.runtime.errors import InplaceError, SavedTensorModifiedError
+from tests.runtime.ops.operator_cases import assert_agrees, assert_same_refusal
+
+RELAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "transpose_": lambda t: t.transpose_(0, 1),
+    "swapaxes_": lambda t: t.swapaxes_(0, 1),
+    "swapdims_": lambda t: t.swapdims_(-1, 0),
+    "t_": lambda t: t.t_(),
+    "squeeze_": lambda t: t.squeeze_(),
+    "squeeze_(dim)": lambda t: t.squeeze_(0),
+    "squeeze_(dims)": lambda t: t.squeeze_((0, 1)),
+    "unsqueeze_": lambda t: t.unsqueeze_(1),
+    "as_strided_": lambda t: t.as_strided_((3, 1), (1, 3)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", RELAYOUTS)
+def test_views_in_place(torch: Any, name: str) -> None:
+    """Shape, version, node, gradients are PyTorch's: of a tensor, its views, and a view of a base."""
+    act = RELAYOUTS[name]
+
+    def on_a_tensor(m: Any, x: Any) -> Any:
+        y = x * 2
+        view = y[0]
+        assert act(y) is y
+        assert y._version == view._version == 1
+        assert not y._is_view()
+        return [y, view]
+
+    def on_a_view(m: Any, x: Any) -> Any:
+        base = x * 2
+        view = base[:1]
+        act(view)
+        assert view._base is base
+        assert base._version == 1
+        later = view * 1
+        view.mul_(3)
+        return [later, view, base]
+
+    assert_agrees(torch, on_a_tensor, (1, 3))
+    assert_agrees(torch, on_a_view, (2, 3))
+
+
+@pytest.mark.parametrize("name", RELAYOUTS)
+def test_views_in_place_are_refused_where_writes_are(name: str) -> None:
+    act = RELAYOUTS[name]
+    leaf = gs.ones(1, 3, requires_grad=True)
+    with pytest.raises(InplaceError, match="a leaf Variable that requires grad"):
+        act(leaf)
+    with pytest.raises(InplaceError, match="a view of a leaf Variable"):
+        act(leaf[:1])
+    with pytest.raises(InplaceError, match="is the output of a function that returns multiple views"):
+        act((leaf * 1).unsqueeze(0).unbind(0)[0])
+    assert (leaf.shape, leaf._version) == ((1, 3), 0)
+
+
+def test_a_leaf_transposed_under_no_grad_accumulates_in_its_new_shape() -> None:
+    x = gs.ones(2, 3, requires_grad=True)
+    (x * 2).sum().backward()
+    x.grad = None
+    with gs.no_grad():
+        x.t_()
+    (x * 3).sum().backward()
+    assert x.grad.shape == (3, 2)
+
+
+def test_a_saved_tensor_transposed_in_place_is_found() -> None:
+    x = gs.ones(2, 3, requires_grad=True)
+    y = x * 1
+    z = y * y
+    y.t_()
+    with pytest.raises(SavedTensorModifiedError, match="version 1; expected version 0"):
+        z.sum().backward()
+
+
+COMPARISONS = {
+    "eq": (), "ne": ("not_equal",), "lt": ("less",), "le": ("less_equal",), "gt": ("greater",), "ge": ("greater_equal",)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_in_place(name: str) -> None:
+    x = gs.tensor([0, 1, 2])
+    expected = getattr(x, name)(1).long().tolist()
+    for alias in (name, *COMPARISONS[name]):
+        assert getattr(x.clone(), alias + "_")(1).tolist() == expected
+        assert getattr(x.clone(), alias + "_")(gs.ones(3)).tolist() == expected
+
+
+def test_aliases_of_division_in_place() -> None:
+    assert gs.tensor([3.0]).true_divide_(2).tolist() == [1.5]
+    assert gs.tensor([3.0]).divide_(2, rounding_mode="floor").tolist() == [1.0]
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:Use of .* on expanded tensors is deprecated")
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda m, x: x.fill_(2),
+        lambda m, x: x.zero_(),
+        lambda m, x: x.masked_fill_(m.tensor([True, False, False]), 5),
+        lambda m, x: x.masked_fill_(m.tensor([False, False, True]), m.tensor(5.0)),
+        lambda m, x: x.index_put_((m.tensor([1]),), m.tensor(5.0)),
+        lambda m, x: x.index_fill_(0, m.tensor([1]), 5),
+    ],
+)
+def test_fills_write_expanded_memory(torch: Any, act: Any) -> None:
+    ours, theirs = gs.ones(1).expand(3), torch.ones(1).expand(3)
+    act(gs, ours)
+    act(torch, theirs)
+    assert ours.tolist() == theirs.tolist()
+    assert ours._version == theirs._version
+
+
+def test_scattered_writes_to_expanded_memory_warn() -> None:
+    x = gs.ones(1).expand(3)
+    with pytest.warns(UserWarning, match="masked_fill_ on expanded tensors is deprecated"):
+        x.masked_fill_(gs.tensor([True, False, False]), 5)
+    with pytest.warns(UserWarning, match="index_fill_ on expanded tensors is deprecated"):
+        x.index_fill_(0, gs.tensor([0]), 5)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: m.ones(1).expand(3).add_(1),
+        lambda m: m.ones(1).expand(3).copy_(m.ones(3)),
+        lambda m: m.ones(1).expand(3).put_(m.tensor([1]), m.ones(1)),
+        lambda m: m.ones(1).expand(3).fill_(m.tensor(2.0)),
+        lambda m: m.ones(3).fill_(m.ones(3)),
+        lambda m: m.ones(3).fill_("text"),
+        lambda m: m.ones(3).fill_(1j),
+        lambda m: m.ones(2, 2).addmm_(m.ones(2, 3), m.ones(3, 3)),
+        lambda m: m.ones(3).index_add_(0, m.tensor([5]), m.ones(1)),
+        lambda m: m.ones(3, 2).index_add_(0, m.tensor([5]), m.ones(1, 2)),
+        lambda m: m.max(m.ones(2, 2), 1, out=m.ones(2)),
+        lambda m: m.max(m.ones(2, 2), 1, out=(m.ones(2), m.ones(2))),
+        lambda m: m.add(m.ones(3), 1, out=m.ones(1).expand(3)),
+        lambda m: m.zeros(2, out=m.ones(2, requires_grad=True)),
+        lambda m: m.cat([]),
+        lambda m: m.cat([m.ones(2), m.ones(2, 2)]),
+        lambda m: m.cat([m.ones(2, 3), m.ones(2, 2)]),
+        lambda m: m.ones(2, dtype=m.bool) - m.ones(2),
+        lambda m: m.ones(2) & m.ones(2, dtype=m.int64),
+        lambda m: ~m.ones(2),
+        lambda m: m.floor_divide(m.ones(2, requires_grad=True), 2).sum().backward(),
+    ],
+)
+def test_wrong_calls_raise_pytorchs_exceptions(torch: Any, use: Any) -> None:
+    assert_same_refusal(torch, use)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sort", "topk", "kthvalue", "median", "cummax", "mode"])
+def test_pairs_are_written_into_out(name: str) -> None:
+    x = gs.tensor([[1.0, 3.0], [2.0, 0.0]])
+    arguments = {"topk": (1,), "kthvalue": (1,)}.get(name, (1,))
+    values, indices = gs.empty(0), gs.empty(0, dtype=gs.int64)
+    result = getattr(gs, name)(x, *arguments, out=(values, indices))
+    assert result.values is values
+    assert result.indices is indices
+    expected = getattr(gs, name)(x, *arguments)
+    assert (values.tolist(), indices.tolist()) == (expected.values.tolist(), expected.indices.tolist())
+
+
+def test_a_pair_that_does_not_fit_changes_nothing() -> None:
+    values, indices = gs.ones(2), gs.ones(2)
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype int64, but got float32"):
+        gs.zeros(2, 2).max(1, out=(values, indices))
+    assert (values.tolist(), values._version) == ([1.0, 1.0], 0)

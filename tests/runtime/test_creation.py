@@ -1,0 +1,144 @@
+"""Factories: sizes, out=, sequences, and what tensor() makes of Python data, as PyTorch has them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from tests.runtime.ops.operator_cases import assert_same_refusal
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
+def test_sizes_as_numbers_as_a_sequence_and_by_name(name: str) -> None:
+    make = getattr(gs, name)
+    assert make(2, 3).shape == make((2, 3)).shape == make([2, 3]).shape == make(size=(2, 3)).shape == (2, 3)
+    assert make(()).shape == ()
+    assert make(gs.tensor(2)).shape == (2,)
+
+
+def test_factories_write_into_out_in_its_dtype() -> None:
+    out = gs.ones(2, dtype=gs.int64)
+    assert gs.zeros(2, out=out) is out
+    assert (out.tolist(), out._version) == ([0, 0], 1)
+    for make, expected in (
+        (lambda **o: gs.ones(2, **o), [1, 1]),
+        (lambda **o: gs.full((2,), 7.5, **o), [7, 7]),
+        (lambda **o: gs.arange(2, **o), [0, 1]),
+        (lambda **o: gs.linspace(0, 3, 2, **o), [0, 3]),
+        (lambda **o: gs.logspace(0, 1, 2, **o), [1, 10]),
+    ):
+        assert make(out=out).tolist() == expected
+    assert gs.eye(2, out=gs.empty(0)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_random_factories_write_into_out() -> None:
+    for make in (
+        lambda **o: gs.rand(2, 3, **o),
+        lambda **o: gs.randn(size=(2, 3), **o),
+        lambda **o: gs.randint(5, (2, 3), **o),
+        lambda **o: gs.normal(0.0, 1.0, (2, 3), **o),
+        lambda **o: gs.bernoulli(gs.full((2, 3), 0.5), **o),
+    ):
+        out = gs.empty(0)
+        gs.manual_seed(3)
+        assert make(out=out) is out
+        gs.manual_seed(3)
+        assert out.tolist() == make().tolist()
+    order = gs.empty(4, dtype=gs.int64)
+    assert sorted(gs.randperm(4, out=order).tolist()) == [0, 1, 2, 3]
+    assert gs.multinomial(gs.tensor([0.0, 1.0]), 1, out=order[:1]).tolist() == [1]
+
+
+def test_arange_takes_end_alone_and_tensors() -> None:
+    assert gs.arange(end=3).tolist() == [0, 1, 2]
+    assert gs.arange(gs.tensor(3)).tolist() == [0, 1, 2]
+    assert gs.linspace(gs.tensor(0.0), 1, steps=3).tolist() == [0.0, 0.5, 1.0]
+
+
+DATA: list[Any] = [
+    1, 1.5, True, 1j, [1, 2.5], [True, 1], [True, 1.5], [1j, 2], [], [[]], [[1, 2], [3, 4]], range(3), (1, (2,))[:1],
+    numpy.float64(1), [numpy.float64(1)], [numpy.float32(1), 2.0], [numpy.int32(1)], numpy.ones(2, dtype="float16"),
+]  # fmt: skip
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("data", DATA, ids=repr)
+def test_data_has_pytorchs_dtype_and_shape(torch: Any, data: Any) -> None:
+    found, expected = gs.tensor(data), torch.tensor(data)
+    assert str(expected.dtype) == f"torch.{found.dtype.name}"
+    assert (tuple(found.shape), found.tolist()) == (tuple(expected.shape), expected.tolist())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kinds", [("float32",), ("float64",), ("int64", "int64"), ("float32", "int64"), ("bool",)])
+def test_lists_of_tensors_have_their_dtype(torch: Any, kinds: Any) -> None:
+    found = gs.tensor([gs.ones((), dtype=getattr(gs, kind)) for kind in kinds])
+    expected = torch.tensor([torch.ones((), dtype=getattr(torch, kind)) for kind in kinds])
+    assert str(expected.dtype) == f"torch.{found.dtype.name}"
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: m.zeros("a"),
+        lambda m: m.zeros(-1),
+        lambda m: m.zeros(2.0),
+        lambda m: m.zeros(None),
+        lambda m: m.zeros([2.0]),
+        lambda m: m.zeros(2, "a"),
+        lambda m: m.zeros(True),
+        lambda m: m.zeros(2, out=m.ones(2), dtype=m.int64),
+        lambda m: m.full((2,), "a"),
+        lambda m: m.full(2, 1.0),
+        lambda m: m.full((-2,), 1),
+        lambda m: m.eye(-1),
+        lambda m: m.eye(2.5),
+        lambda m: m.linspace(0, 1, -1),
+        lambda m: m.linspace(0, 1, 2.5),
+        lambda m: m.logspace(0, 1, -1),
+        lambda m: m.arange("a"),
+        lambda m: m.arange(0, 5, 0),
+        lambda m: m.arange(0, 5, -1),
+        lambda m: m.arange(0, math.nan),
+        lambda m: m.arange(0, 2, dtype=m.bool),
+        lambda m: m.tensor([None]),
+        lambda m: m.tensor("a"),
+        lambda m: m.tensor(["a"]),
+        lambda m: m.tensor([[1, 2], [3]]),
+        lambda m: m.tensor([1, [3]]),
+        lambda m: m.tensor([[1], 2]),
+        lambda m: m.tensor([m.ones(2)]),
+        lambda m: m.tensor({}),
+        lambda m: m.tensor(i for i in range(3)),
+        lambda m: m.tensor(2**70),
+        lambda m: m.tensor([300], dtype=m.uint8),
+        lambda m: m.tensor([1j], dtype=m.float32),
+        lambda m: m.tensor([1], requires_grad=True),
+        lambda m: m.zeros_like([1]),
+        lambda m: m.full_like(m.ones(2), "a"),
+        lambda m: m.from_numpy([1]),
+    ],
+)
+def test_wrong_calls_raise_pytorchs_exceptions(torch: Any, use: Any) -> None:
+    assert_same_refusal(torch, use)
+
+
+def test_asarray_shares_where_it_can() -> None:
+    array = numpy.ones(2)
+    shared = gs.asarray(array)
+    array[0] = 5.0
+    assert shared.tolist() == [5.0, 1.0]
+    copied = gs.asarray(array, copy=True)
+    array[0] = 7.0
+    assert copied.tolist() == [5.0, 1.0]
+    with pytest.raises(ValueError, match="can't alias"):
+        gs.asarray([1.0], copy=False)
+    x = gs.ones(2, requires_grad=True)
+    assert not gs.asarray(x).requires_grad
+    assert gs.asarray([1.0], requires_grad=True).requires_grad

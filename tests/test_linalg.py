@@ -1,0 +1,67 @@
+"""gs.linalg: norms, and other names of operators that are tested with the operators."""
+
+from __future__ import annotations
+
+import doctest
+import math
+from typing import Any
+
+import pytest
+
+import gradscope as gs
+from tests.runtime.ops.operator_cases import assert_agrees, assert_same_refusal
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("use", "shapes"),
+    [
+        (lambda m, x: m.linalg.norm(x), [(2, 3)]),
+        (lambda m, x: m.linalg.norm(x, 3), [(4,)]),
+        (lambda m, x: m.linalg.norm(x, 1, 0), [(2, 3)]),
+        (lambda m, x: m.linalg.norm(x, "fro"), [(2, 3)]),
+        (lambda m, x: m.linalg.vector_norm(x.detach(), 0), [(2, 3)]),
+        (lambda m, x: m.linalg.vector_norm(x, math.inf, (0, 1), True), [(2, 3)]),
+        (lambda m, x: m.linalg.matrix_norm(x), [(2, 2, 3)]),
+        (lambda m, x: m.linalg.inv(x @ x.mT + m.eye(2, dtype=x.dtype)), [(2, 2)]),
+        (lambda m, x, y: m.linalg.cross(x, y), [(2, 3), (2, 3)]),
+    ],
+)
+def test_agrees_with_pytorch(torch: Any, use: Any, shapes: Any) -> None:
+    assert_agrees(torch, use, *shapes)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("ord", [1, -1, math.inf, -math.inf])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_norms_of_rows_and_columns(torch: Any, ord: float, keepdim: bool) -> None:
+    # The nodes along the way are others.
+    assert_agrees(torch, lambda m, x: m.linalg.matrix_norm(x, ord, keepdim=keepdim), (2, 3, 2), nodes=False)
+    assert_agrees(torch, lambda m, x: m.linalg.norm(x, ord), (2, 3), nodes=False)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: m.linalg.matrix_norm(m.ones(2)),
+        lambda m: m.linalg.norm(m.ones(2, 2, 2), 1),
+        lambda m: m.linalg.matrix_norm(m.ones(2, 2), 3),
+    ],
+)
+def test_wrong_calls_raise_pytorchs_exceptions(torch: Any, use: Any) -> None:
+    assert_same_refusal(torch, use)
+
+
+def test_orders_of_singular_values_are_refused_clearly() -> None:
+    with pytest.raises(RuntimeError, match=r"Order 2 not supported\.\nUse 'fro'"):
+        gs.linalg.norm(gs.ones(2, 2), 2)
+
+
+def test_a_singular_matrix_has_no_inverse() -> None:
+    with pytest.raises(gs.linalg.LinAlgError, match="the input matrix is singular"):
+        gs.linalg.inv(gs.zeros(2, 2))
+
+
+def test_the_examples_of_its_documentation() -> None:
+    assert doctest.testmod(gs.linalg).failed == 0
