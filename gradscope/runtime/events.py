@@ -266,13 +266,15 @@ Listener = Callable[[Event], None]
 _lock = threading.RLock()
 _subscriptions: tuple[Subscription, ...] = ()
 _by_kind: dict[type[Event], tuple[Subscription, ...]] = {}
+# How many of the user's frames the listeners want of a call site.
 _call_sites = 0
+_MOST_FRAMES = 48
 
 
 class Subscription:
     """A listener's place; ends by :meth:`unsubscribe` or with its ``with`` block."""
 
-    def __init__(self, listener: Listener, kinds: tuple[type[Event], ...], thread: int | None, sites: bool) -> None:
+    def __init__(self, listener: Listener, kinds: tuple[type[Event], ...], thread: int | None, sites: int) -> None:
         self.listener = listener
         self.kinds = kinds
         self.thread = thread
@@ -291,7 +293,7 @@ class Subscription:
 
 
 def subscribe(
-    listener: Listener, *kinds: type[Event], thread: int | None = None, call_sites: bool = False
+    listener: Listener, *kinds: type[Event], thread: int | None = None, call_sites: bool | int = False
 ) -> Subscription:
     """Call `listener` with every event of the given kinds.
 
@@ -303,8 +305,9 @@ def subscribe(
         Event classes; none subscribes to nothing (the flag stays down).
     thread : int, optional
         Only events on the thread with this identifier (``threading.get_ident()``); all threads by default.
-    call_sites : bool
-        Record call sites while subscribed.
+    call_sites : bool or int
+        Record call sites while subscribed: whole stacks, or only so many of the user's innermost frames, which costs a
+        fraction.
 
     Returns
     -------
@@ -318,7 +321,8 @@ def subscribe(
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, Event)):
             raise TypeError(f"subscribe() expects event classes, got {kind!r}\nSee gradscope.runtime.events.__all__.")
-    subscription = Subscription(listener, kinds, thread, call_sites)
+    frames = _MOST_FRAMES if call_sites is True else int(call_sites)
+    subscription = Subscription(listener, kinds, thread, frames)
     with _lock:
         _set((*_subscriptions, subscription))
     return subscription
@@ -327,14 +331,13 @@ def subscribe(
 def _set(subscriptions: tuple[Subscription, ...]) -> None:
     global _subscriptions, _by_kind, _call_sites
     with _lock:
-        before = bool(_by_kind)
         _subscriptions = subscriptions
         _by_kind = {
             kind: tuple(s for s in subscriptions if kind in s.kinds)
             for kind in {k for s in subscriptions for k in s.kinds}
         }
-        _call_sites = sum(s.call_sites for s in subscriptions)
-        state.add_special(bool(_by_kind) - before)
+        _call_sites = max((s.call_sites for s in subscriptions), default=0)
+        state.set_listening(bool(_by_kind))
 
 
 def wanted(kind: type[Event]) -> bool:
@@ -452,16 +455,32 @@ def _line_of(code: CodeType, last: int) -> int:
     return code.co_firstlineno
 
 
-def capture_call_site(skip: int = 1, limit: int = 48) -> CallSite:
+def capture_call_site(skip: int = 1) -> CallSite:
     """Return where the caller stands, `skip` frames up."""
     raw: list[tuple[CodeType, int]] = []
     frame: FrameType | None = sys._getframe(skip)
-    while frame is not None and len(raw) < limit:
+    while frame is not None and len(raw) < _MOST_FRAMES:
         raw.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return CallSite(raw)
+
+
+def _capture_user_frames(skip: int, count: int) -> CallSite:
+    """Return the user's innermost `count` frames."""
+    raw: list[tuple[CodeType, int]] = []
+    frame: FrameType | None = sys._getframe(skip)
+    while frame is not None:
+        code = frame.f_code
+        if not is_library_file(code.co_filename):
+            raw.append((code, frame.f_lasti))
+            if len(raw) == count:
+                break
         frame = frame.f_back
     return CallSite(raw)
 
 
 def call_site_if_wanted() -> CallSite | None:
     """Return the caller's call site when a listener asked for call sites, or in anomaly mode."""
-    return capture_call_site(2) if _call_sites or state.anomaly else None
+    if state.anomaly or _call_sites == _MOST_FRAMES:
+        return capture_call_site(2)
+    return _capture_user_frames(2, _call_sites) if _call_sites else None

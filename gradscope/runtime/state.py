@@ -25,6 +25,8 @@ STOCHASTIC = 16
 UNRECORDED: Any = 0
 
 special: int = 0
+# What event listeners have put into ``special``: where they are all of it, an operator may still take its fast path.
+listening: int = 0
 anomaly: bool = False
 anomaly_check_nan: bool = True
 anomaly_check_inf: bool = False
@@ -45,6 +47,14 @@ def add_special(amount: int) -> None:
     global special
     with _special_lock:
         special += amount
+
+
+def set_listening(anybody: bool) -> None:
+    """Say whether anybody listens to events."""
+    global special, listening
+    with _special_lock:
+        special += anybody - listening
+        listening = int(anybody)
 
 
 # One entry for each thread that does not record: while it is empty an operator need not read its own thread's mode,

@@ -266,8 +266,6 @@ class Machine:
     # --- history ---
 
     def _do_method(self, out: str, method: str, tensor: Any) -> Any:
-        if method == "detach_" and tensor.retains_grad:
-            return SKIPPED  # the next write to it fails an assertion inside PyTorch 2.13
         result = self._call(method, tensor)
         return None if method.endswith("_") else result
 

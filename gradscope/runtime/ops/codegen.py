@@ -41,6 +41,8 @@ def build(op: Operator) -> None:
     op.function.__doc__ = docstring(op)
     op.function.__signature__ = call_signature(op, with_out=op.out)  # type: ignore[attr-defined]
     op.function.operator = op  # type: ignore[attr-defined]
+    if is_simple(op):
+        op.observed = compile_function(partial(observed_source, op), "observed", function_scope(op), op)
     if op.inplace_node is not None:
         body = {"__slots__": (), "__module__": op.family, "__doc__": f"Backward of ``{op.name}_``."}
         base: Any = op.node_class
@@ -347,7 +349,7 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     names = [p.name for p in op.tensors]
     first = names[0]
     run = f"return general.run(op, {arguments})"
-    lines = [f"    if state.special: {run}", "    try:"]
+    lines = [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
     lines += [f"        {line}" for line in _unwrap_lines(op, names, run)]
     lines += [f"    except AttributeError: {run}", "    try:"]
     values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
@@ -375,6 +377,16 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
         lines += _record_lines(op, names)
     lines += ["    return out"] if op.view else ["    out._edge = None; out._flags = 0", "    return out"]
     return lines
+
+
+def observed_source(op: Operator) -> str:
+    """Write the inlined form for :func:`general.watched`: it returns None where it would leave the common path."""
+    names = ", ".join(p.name for p in op.parameters)
+    _, *body = simple_body(op, f"({names},)")
+    lines = [
+        line.partition("return general.")[0] + "return None" if "return general." in line else line for line in body
+    ]
+    return "\n".join([f"def observed({names}):", *lines]) + "\n"
 
 
 def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:

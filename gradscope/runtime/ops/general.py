@@ -150,6 +150,14 @@ class OperatorForm:
         except OperandError:
             return NotImplemented
 
+    @staticmethod
+    def watched(op: Operator, arguments: tuple[Any, ...]) -> Any:
+        """Do the same while something special is on."""
+        try:
+            return watched(op, arguments)
+        except OperandError:
+            return NotImplemented
+
 
 # --- running ----------------------------------------------------------------------------------------------------------
 
@@ -166,6 +174,18 @@ def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
         results, *extra = results
         aux = dict(zip(op.aux, extra, strict=True))
     return finish(op, operands, results, aux, xp)
+
+
+def watched(op: Operator, arguments: tuple[Any, ...]) -> Any:
+    """Call `op` while something special is on: where that is only listeners, by its compiled form."""
+    if state.special != state.listening:
+        return run(op, arguments)
+    output = op.observed(*arguments)
+    if output is None:
+        return run(op, arguments)
+    node = output._edge if output._view is None else output._view.edge
+    instrument(op, node, list(arguments), [output])
+    return output
 
 
 def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any], xp: Any) -> Any:
@@ -391,8 +411,6 @@ def instrument(op: Any, node: Any, operands: list[Any], outputs: list[Tensor], *
         annotate(node)
         if modes.saved_hooks:
             pack_all(node)
-        elif modes.saved_hooks_disabled is not None:
-            pass
         if events.wanted(events.TensorSaved):
             announce_saved(node)
     if events.wanted(events.OperatorRecorded):

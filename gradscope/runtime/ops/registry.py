@@ -102,6 +102,8 @@ class Operator:
     family: str
     write: Callable[..., Any] | None
     function: Callable[..., Any] = field(init=False)
+    # The compiled form that general.watched() calls while somebody listens; it returns None off the common path.
+    observed: Callable[..., Any] = field(init=False)
     inplace_function: Callable[..., Any] | None = field(init=False, default=None)
     node_class: type[Node] | None = field(init=False, default=None)
     inplace_node_class: type[Node] | None = field(init=False, default=None)

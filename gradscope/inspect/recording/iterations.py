@@ -1,0 +1,123 @@
+"""What an iteration of a program is, and how a recorder learns of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["IterationCounter", "StepHooks"]
+
+
+class IterationCounter:
+    """Decides to which iteration each backward belongs.
+
+    An iteration is a training step: the backwards that lead to one round of optimizer steps. It ends when as many
+    different optimizers have stepped as in the largest round so far and another backward begins; so a GAN's two
+    optimizers share an iteration, and so do the backwards of gradient accumulation. A program without an optimizer
+    has an iteration for each outermost backward. Once the user calls :meth:`begin`, only the user decides.
+
+    Examples
+    --------
+    >>> counter = IterationCounter()
+    >>> def step(optimizer):
+    ...     number = counter.task_started(counter.tasks)
+    ...     moved = counter.stepped(optimizer)
+    ...     return number, moved
+    >>> step("D"), step("G"), step("D"), step("G")  # the second backward turns out to belong to the first's iteration
+    ((0, None), (1, (1, 0)), (1, None), (1, None))
+    """
+
+    def __init__(self) -> None:
+        self.number = -1
+        self.tasks = 0
+        self._by_hand = False
+        self._round: set[Any] = set()
+        self._size = 0
+        self._since = 0  # the first task since a step
+        self._last_round: set[Any] = set()
+        self._ended = False
+
+    def task_started(self, task: int) -> int:
+        """Return the iteration of an outermost backward; `task` grows from one to the next."""
+        self.tasks += 1
+        if self.number < 0 or (not self._by_hand and self._over()):
+            self._begin()
+        if self._ended:
+            self._since = task
+            self._ended = False
+        return self.number
+
+    def stepped(self, optimizer: Any) -> tuple[int, int] | None:
+        """Note an optimizer's step.
+
+        Returns
+        -------
+        tuple of int, or None
+            ``(task, iteration)``: all tasks from that one on belong to that iteration, not where they were put.
+        """
+        if self._by_hand or self.number < 0:
+            return None
+        moved = None
+        if not self._size:
+            # Until now each backward was an iteration: they were the first's, all of them.
+            if self.number:
+                moved = self._since, 0
+                self.number = 0
+        elif not self._round and self._last_round and optimizer not in self._last_round:
+            # Another optimizer of the round that seemed to be over.
+            self.number -= 1
+            self._round = self._last_round
+            moved = self._since, self.number
+        self._round.add(optimizer)
+        self._size = max(self._size, len(self._round))
+        self._ended = True
+        return moved
+
+    def begin(self) -> int:
+        """Begin an iteration by hand; return its number."""
+        self._by_hand = True
+        self._begin()
+        return self.number
+
+    def _over(self) -> bool:
+        if not self._size:
+            return True
+        return self._ended and len(self._round) >= self._size
+
+    def _begin(self) -> None:
+        self.number += 1
+        self._last_round, self._round = self._round, set()
+
+
+class StepHooks:
+    """Tells when any optimizer has stepped, in gradscope and, once the program has imported it, in PyTorch.
+
+    Parameters
+    ----------
+    callback : callable
+        Called with the optimizer's identity.
+    """
+
+    _MODULES = ("gradscope.optim.optimizer", "torch.optim.optimizer")
+
+    def __init__(self, callback: Callable[[int], None]) -> None:
+        self._callback = callback
+        self._handles: dict[str, Any] = {}
+
+    def look(self) -> None:
+        """Listen to the frameworks that are there by now; cheap, so that it can be asked at every backward."""
+        for name in self._MODULES:
+            if name not in self._handles and name in sys.modules:
+                register = getattr(sys.modules[name], "register_optimizer_step_post_hook", None)
+                self._handles[name] = register(self._stepped) if register is not None else None
+
+    def _stepped(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
+        self._callback(id(optimizer))
+
+    def close(self) -> None:
+        """Stop listening."""
+        for handle in self._handles.values():
+            if handle is not None:
+                handle.remove()
+        self._handles.clear()

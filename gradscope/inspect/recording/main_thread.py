@@ -1,0 +1,71 @@
+"""Running a script on this thread as python would: the only thing added to it is what the caller has set up."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import threading
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from ..program import print_uncaught
+from ..targets import Target, first_on_path
+
+__all__ = ["run_on_main_thread"]
+
+_KILLED_BY_SIGINT = 130
+
+
+def run_on_main_thread(target: Target, arguments: Sequence[str]) -> int:
+    """Run a script as ``__main__`` with the process's own stdin, output and signals; wait for its threads.
+
+    Parameters
+    ----------
+    target : Target
+    arguments : sequence of str
+
+    Returns
+    -------
+    int
+        What python's exit status would be.
+    """
+    module = ModuleType("__main__")
+    module.__dict__["__builtins__"] = builtins
+    kept = sys.modules["__main__"], sys.argv
+    sys.modules["__main__"] = module
+    sys.argv = [target.argv0, *arguments]
+    try:
+        with first_on_path(target.path0):
+            status = _execute(target, module)
+            _join_threads()
+    finally:
+        sys.modules["__main__"], sys.argv = kept
+    return status
+
+
+def _execute(target: Target, module: ModuleType) -> int:
+    try:
+        code, facts, sys.argv[0] = target.load()
+        module.__dict__.update(facts)
+        exec(code, module.__dict__)
+    except SystemExit as leaving:
+        return _status(leaving.code)
+    except BaseException as error:
+        print_uncaught(error)
+        return _KILLED_BY_SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _status(code: Any) -> int:
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xFF
+    print(code, file=sys.stderr, flush=True)
+    return 1
+
+
+def _join_threads() -> None:
+    """Wait for the script's threads, as the interpreter does before it ends."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()

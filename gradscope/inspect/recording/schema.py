@@ -1,0 +1,132 @@
+"""What stands in a recording: its tables, the version of their layout, and how a file is recognised.
+
+Per-node rows are kept in *pages*: the columns of many nodes of one backward in a few blobs, one SQLite row. So the
+writer thread holds the interpreter for a moment a page, not for a moment a node, and a reader takes in 100,000 nodes
+with a handful of NumPy calls. Everything that is asked for by name is an ordinary table.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+__all__ = ["APPLICATION_ID", "SCHEMA", "RecordingError", "check_file", "create", "remove"]
+
+APPLICATION_ID = 0x47534350  # "GSCP"
+SCHEMA = 1
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER = 100  # bytes; the user version stands at 60, the application id at 68
+
+_TABLES = """
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY, title TEXT, framework TEXT, keep TEXT, pid INTEGER, host TEXT, rank TEXT, cwd TEXT,
+    started INTEGER, ended INTEGER, state TEXT);
+CREATE TABLE iterations (
+    id INTEGER PRIMARY KEY, run INTEGER, number INTEGER, started INTEGER, ended INTEGER, label TEXT);
+CREATE TABLE tasks (
+    id INTEGER PRIMARY KEY, run INTEGER, iteration INTEGER, number INTEGER, parent INTEGER, thread TEXT,
+    started INTEGER, ended INTEGER, state TEXT, error TEXT, nodes INTEGER DEFAULT 0, bad INTEGER);
+CREATE TABLE modules (id INTEGER PRIMARY KEY, path TEXT);
+CREATE TABLE locations (id INTEGER PRIMARY KEY, filename TEXT, lineno INTEGER, function TEXT, source TEXT);
+CREATE TABLE specs (id INTEGER PRIMARY KEY, shape TEXT, dtype TEXT, device TEXT, itemsize INTEGER);
+CREATE TABLE nodes (
+    id INTEGER PRIMARY KEY, name TEXT, module INTEGER, parameter TEXT, location INTEGER, place INTEGER,
+    edges TEXT, outputs TEXT, saved TEXT);
+CREATE VIEW edges AS
+    SELECT nodes.id AS node, each.key AS nr, json_extract(each.value, '$[0]') AS target,
+        json_extract(each.value, '$[1]') AS input_nr
+    FROM nodes, json_each(nodes.edges) AS each;
+CREATE TABLE pages (
+    id INTEGER PRIMARY KEY, task INTEGER, first INTEGER, count INTEGER,
+    nodes BLOB, tensors BLOB, histograms BLOB, previews TEXT, checksum INTEGER);
+CREATE INDEX pages_of_task ON pages (task, first);
+CREATE TABLE tensor_values (id INTEGER PRIMARY KEY, iteration INTEGER, nbytes INTEGER, data BLOB);
+CREATE INDEX values_of_iteration ON tensor_values (iteration);
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY, run INTEGER, iteration INTEGER, task INTEGER, node INTEGER, time INTEGER,
+    kind TEXT, text TEXT);
+CREATE TABLE violations (
+    id INTEGER PRIMARY KEY, run INTEGER, iteration INTEGER, task INTEGER, node INTEGER, time INTEGER, operator TEXT,
+    saved_name TEXT, saved_version INTEGER, current_version INTEGER, message TEXT);
+"""
+
+
+class RecordingError(Exception):
+    """A recording that cannot be written or read: what is wrong with the file, and what to do."""
+
+
+def create(path: str) -> None:
+    """Put an empty recording in the place of what is there; at no moment there is half of one.
+
+    Parameters
+    ----------
+    path : str
+
+    Raises
+    ------
+    sqlite3.Error, OSError
+        If it cannot be written.
+    """
+    fresh = f"{path}.new"
+    remove(fresh)
+    connection = sqlite3.connect(fresh, isolation_level=None)
+    try:
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
+        connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
+    finally:
+        connection.close()
+    remove(path)
+    os.replace(fresh, path)
+
+
+def check_file(path: str) -> None:
+    """Raise unless a file is a recording that this version reads.
+
+    Parameters
+    ----------
+    path : str
+
+    Raises
+    ------
+    RecordingError
+    """
+    try:
+        with open(path, "rb") as file:
+            header = file.read(_HEADER)
+    except IsADirectoryError:
+        raise RecordingError(f"{path} is a directory, not a recording") from None
+    except FileNotFoundError:
+        raise RecordingError(
+            f"there is no recording {path}\nMake one with `gradscope record SCRIPT -o {os.path.basename(path)}`."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{path!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not header:
+        raise RecordingError(f"{path} is empty: it holds no recording")
+    if len(header) < _HEADER and _MAGIC.startswith(header[: len(_MAGIC)]):
+        raise RecordingError(f"{path} is cut short: it holds no recording")
+    version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
+    if not header.startswith(_MAGIC) or application != APPLICATION_ID:
+        raise RecordingError(f"{path} is not a gradscope recording")
+    if not 1 <= version <= SCHEMA:
+        raise RecordingError(
+            f"{path} was written by a newer gradscope: its layout is {version}, this one reads up to {SCHEMA}\n"
+            "Upgrade with `pip install -U gradscope-debugger`."
+        )
+
+
+def remove(path: str) -> None:
+    """Delete a recording with what SQLite keeps beside it.
+
+    Parameters
+    ----------
+    path : str
+    """
+    for name in (path, f"{path}-wal", f"{path}-shm", f"{path}-journal"):
+        try:
+            os.remove(name)
+        except FileNotFoundError:
+            continue

@@ -1,0 +1,298 @@
+"""The file of a recording while it is written: batches of what happened go in, each in one transaction.
+
+SQLite lets go of the interpreter in every statement, and a program that computes in Python takes milliseconds to give
+it back. So a batch is few statements of many rows, and rows that change (a backward's, while it runs) are kept here and
+written as a whole.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+import os
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from . import schema
+from .blobs import pack_array
+from .copies import Buffers
+from .pages import NodeItem, encode_page
+from .policy import Policy
+from .schema import RecordingError
+
+__all__ = ["Change", "Move", "Store"]
+
+_PAGE = 2048  # nodes
+_VARIABLES = 32_000 if sqlite3.sqlite_version_info >= (3, 32) else 999  # of one statement
+
+_COLUMNS = {
+    "iterations": ("id", "run", "number", "started", "ended", "label"),
+    "tasks": (
+        "id", "run", "iteration", "number", "parent", "thread", "started", "ended", "state", "error", "nodes", "bad",
+    ),
+    "pages": ("task", "first", "count", "nodes", "tensors", "histograms", "previews", "checksum"),
+    "tensor_values": ("id", "iteration", "nbytes", "data"),
+}  # fmt: skip
+
+_PARTS = ", ".join(f"json_extract(value, '$[{i}]')" for i in range(9))
+_INSERT_NODES = f"INSERT INTO nodes SELECT {_PARTS} FROM json_each(?)"
+
+
+class Change:
+    """New values in a row of `tasks` or `iterations`, which begins with the first of them."""
+
+    __slots__ = ("facts", "id", "table")
+
+    def __init__(self, table: str, id: int, **facts: Any) -> None:
+        self.table = table
+        self.id = id
+        self.facts = facts
+
+
+class Move:
+    """The backwards of a run from `first` to `last` belong to another iteration than it seemed."""
+
+    __slots__ = ("first", "iteration", "last", "run")
+
+    def __init__(self, first: int, last: int, run: int, iteration: int) -> None:
+        self.first = first
+        self.last = last
+        self.run = run
+        self.iteration = iteration
+
+
+class Store:
+    """The file.
+
+    Parameters
+    ----------
+    path : str
+    policy : Policy
+    buffers : Buffers
+        Takes the memory of what has been written.
+    append : bool
+        Add to a recording that is there.
+    page_limit : int, optional
+        How many database pages the file may have.
+
+    Raises
+    ------
+    RecordingError
+        If the file cannot be made.
+    """
+
+    def __init__(
+        self, path: str, policy: Policy, buffers: Buffers, *, append: bool, page_limit: int | None = None
+    ) -> None:
+        self._policy = policy
+        self._buffers = buffers
+        self._connection = _open(path, append)
+        if page_limit is not None:
+            self._connection.execute(f"PRAGMA max_page_count = {page_limit}")
+        self._rows: dict[str, dict[int, dict[str, Any]]] = {"iterations": {}, "tasks": {}}
+        self._changed: dict[str, set[int]] = {"iterations": set(), "tasks": set()}
+        self._value_bytes = 0
+
+    def counter(self, table: str) -> Callable[[], int]:
+        """Return a function that numbers the rows of a table."""
+        (last,) = self._connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()
+        return itertools.count(last + 1).__next__
+
+    # --- a batch ---
+
+    def commit(self, batch: Sequence[Any]) -> int:
+        """Write a batch; return how many nodes were in it."""
+        connection = self._connection
+        connection.execute("BEGIN")
+        descriptions = [item for item in batch if type(item) is list]
+        if descriptions:
+            connection.execute(_INSERT_NODES, (json.dumps(descriptions),))
+        nodes: dict[int, list[NodeItem]] = {}
+        statements: list[tuple[str, Sequence[Any]]] = []
+        for item in batch:
+            if type(item) is NodeItem:
+                nodes.setdefault(item.task, []).append(item)
+            elif type(item) is Change:
+                self._rows[item.table].setdefault(item.id, {"id": item.id}).update(item.facts)
+                self._changed[item.table].add(item.id)
+            elif type(item) is Move:
+                statements.append(self._move(item))
+            elif type(item) is tuple:
+                statements.append(item)
+        self._write_nodes(nodes)
+        for table in self._rows:
+            self._write_changes(table)
+        for statement in statements:
+            connection.execute(*statement)
+        self._trim()
+        connection.execute("COMMIT")
+        return sum(map(len, nodes.values()))
+
+    def roll_back(self) -> None:
+        """Undo a batch that could not be written."""
+        try:
+            self._connection.rollback()
+        except sqlite3.Error:
+            pass
+
+    def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        columns = _COLUMNS[table]
+        most = _VARIABLES // len(columns)
+        for at in range(0, len(rows), most):
+            part = rows[at : at + most]
+            marks = ", ".join([f"({', '.join('?' * len(columns))})"] * len(part))
+            self._connection.execute(
+                f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES {marks}",
+                [v for row in part for v in row],
+            )
+
+    def _write_changes(self, table: str) -> None:
+        rows, columns = self._rows[table], _COLUMNS[table]
+        changed = sorted(self._changed[table])
+        self._insert(table, [[rows[number].get(name) for name in columns] for number in changed])
+        self._changed[table].clear()
+        for number in changed:
+            if rows[number].get("ended") is not None:
+                del rows[number]
+
+    def _move(self, move: Move) -> tuple[str, Sequence[Any]]:
+        for number, row in self._rows["tasks"].items():
+            if move.first <= number <= move.last and row["run"] == move.run:
+                row["iteration"] = move.iteration
+        facts = move.iteration, move.first, move.last, move.run
+        return "UPDATE tasks SET iteration = ? WHERE id BETWEEN ? AND ? AND run = ?", facts
+
+    # --- nodes and values ---
+
+    def _write_nodes(self, by_task: dict[int, list[NodeItem]]) -> None:
+        pages: list[Sequence[Any]] = []
+        values: list[Sequence[Any]] = []
+        for task, items in by_task.items():
+            row = self._rows["tasks"].get(task)
+            if row is None:
+                continue
+            self._changed["tasks"].add(task)
+            for at in range(0, len(items), _PAGE):
+                part = items[at : at + _PAGE]
+                pages.append((task, row["nodes"], len(part), *self._page(row, part)))
+                row["nodes"] += len(part)
+            if self._policy.values:
+                values += self._values(row["iteration"], items)
+            self._let_go(items)
+        self._insert("pages", pages)
+        self._insert("tensor_values", values)
+
+    @staticmethod
+    def _page(task: dict[str, Any], items: Sequence[NodeItem]) -> tuple[Any, ...]:
+        page = encode_page(items)
+        if task.get("bad") is None:
+            bad = page.bad()
+            if bad.any():
+                task["bad"] = task["nodes"] + int(bad.argmax())
+        return page.blobs()
+
+    def _values(self, iteration: int, items: Sequence[NodeItem]) -> Iterator[Sequence[Any]]:
+        for item in items:
+            for snapshot in (*(item.incoming or ()), *(item.produced or ())):
+                if snapshot is not None and snapshot.value >= 0 and snapshot.array is not None:
+                    data = pack_array(snapshot.array)
+                    self._value_bytes += len(data)
+                    yield snapshot.value, iteration, len(data), data
+
+    def _let_go(self, items: Sequence[NodeItem]) -> None:
+        """Use the memory of copies again; a gradient that another page has too is known by its statistics now."""
+        for item in items:
+            for snapshot in (*(item.incoming or ()), *(item.produced or ())):
+                if snapshot is not None and snapshot.array is not None:
+                    self._buffers.give_back(snapshot.array)
+                    snapshot.array = None
+
+    def _trim(self) -> None:
+        """Let the oldest values go, where there are more than the policy wants."""
+        connection, policy = self._connection, self._policy
+        if policy.last is not None and policy.values:
+            connection.execute(
+                "DELETE FROM tensor_values WHERE iteration <= (SELECT max(id) FROM iterations) - ?", (policy.last,)
+            )
+        budget = policy.budget
+        if budget is None or self._value_bytes <= budget:
+            return
+        rows = connection.execute("SELECT id, nbytes FROM tensor_values ORDER BY id DESC").fetchall()
+        self._value_bytes = 0
+        for number, nbytes in rows:
+            if self._value_bytes + nbytes > budget:
+                connection.execute("DELETE FROM tensor_values WHERE id <= ?", (number,))
+                break
+            self._value_bytes += nbytes
+
+    # --- the end ---
+
+    def finish(self) -> None:
+        """Make the recording one file."""
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try:
+            # Without a log beside it the file can be read from anywhere; with a reader there now it keeps its log.
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError:
+            pass
+
+    def close(self) -> None:
+        """Close the file."""
+        try:
+            self._connection.close()
+        except sqlite3.Error:  # it has been reported
+            pass
+
+    def leave_open(self) -> None:
+        """In a forked child: closing it, even when the interpreter ends, would touch the parent's file."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+
+
+def _open(path: str, append: bool) -> sqlite3.Connection:
+    there = os.path.lexists(path) and (not os.path.isfile(path) or os.path.getsize(path) > 0)
+    if there:
+        schema.check_file(path)
+        _refuse_running(path)
+    append = append and there
+    try:
+        if not append:
+            schema.create(path)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA busy_timeout = 10000")
+        return connection
+    except (sqlite3.Error, OSError) as error:
+        raise RecordingError(
+            f"{path} cannot be written: {error}\nCheck that its directory is there and writable, or name another file."
+        ) from None
+
+
+def _refuse_running(path: str) -> None:
+    """Raise if another process is writing this recording now."""
+    try:
+        connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
+        try:
+            rows = connection.execute("SELECT pid, host FROM runs WHERE state = 'running'").fetchall()
+        finally:
+            connection.close()
+    except sqlite3.Error:  # a damaged recording may be written over
+        return
+    for pid, host in rows:
+        if host == socket.gethostname() and pid != os.getpid() and _alive(pid):
+            raise RecordingError(f"{path} is being recorded to by process {pid}\nGive each recorder a file of its own.")
+
+
+def _alive(pid: Any) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError, TypeError, OverflowError):
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Programs that record, killed at any moment: ``python -m tests.inspect.recording.killing 100`` does it 100 times."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import gradscope as gs
+import gradscope.inspect as gi
+from gradscope.inspect.recording.columns import columns
+from gradscope.inspect.recording.report import html_report
+from gradscope.inspect.recording.trace import trace_events
+from gradscope.inspect.recording.view import overview_text
+
+NODES = 42  # of each backward below
+
+
+def record_endlessly(path: Path) -> None:
+    """Record backward after backward."""
+    x = gs.ones(50, requires_grad=True)
+    with gi.record(path, keep="all"):
+        while True:
+            y = x
+            for _ in range(20):
+                y = y.sin() * 2
+            y.sum().backward()
+            x.grad = None
+
+
+def read_all(recording: gi.Recording) -> None:
+    """Read everything that can be read."""
+    overview_text(recording)
+    for task in recording.tasks():
+        for node in task.nodes:
+            recording.value(task.id, node.index)
+    recording.events(), recording.violations(), recording.iterations()
+    columns(recording)
+    html_report(recording)
+    for event in trace_events(recording):
+        json.dumps(event, allow_nan=False)
+
+
+def kill_one(path: Path, delay: float) -> int:
+    """Start an endless recording, kill it after a while; return how many nodes are in the file."""
+    child = os.fork()
+    if not child:
+        try:
+            record_endlessly(path)
+        finally:
+            os._exit(1)
+    time.sleep(delay)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status), f"the recording ended by itself, with status {status}"
+    try:
+        recording = gi.open_recording(path)
+    except gi.RecordingError as error:
+        if "no recording" not in str(error):
+            raise
+        return 0  # killed before there was a file
+    with recording:
+        read_all(recording)
+        for task in recording.tasks():
+            assert [node.index for node in task.nodes] == list(range(task.count))
+            assert task.state == "running" or (task.state, task.count) == ("finished", NODES)
+        return sum(task.count for task in recording.tasks())
+
+
+def main(times: int) -> None:
+    """Kill so many, and say how much each has left."""
+    moments = random.Random()
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(times):
+            delay = moments.uniform(0.0, 0.8)
+            count = kill_one(Path(folder) / f"{number}.gscope", delay)
+            print(f"{number}: killed after {delay:.3f} s, {count} nodes, all readable", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
