@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from types import FunctionType
@@ -383,10 +384,8 @@ def observed_source(op: Operator) -> str:
     """Write the inlined form for :func:`general.watched`: it returns None where it would leave the common path."""
     names = ", ".join(p.name for p in op.parameters)
     _, *body = simple_body(op, f"({names},)")
-    lines = [
-        line.partition("return general.")[0] + "return None" if "return general." in line else line for line in body
-    ]
-    return "\n".join([f"def observed({names}):", *lines]) + "\n"
+    ways_out = re.compile(r"return general\..*")
+    return "\n".join([f"def observed({names}):", *(ways_out.sub("return None", line) for line in body)]) + "\n"
 
 
 def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
