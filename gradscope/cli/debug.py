@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from ..inspect import Debugger
+    from ..inspect.line_mode import LineMode
 
 __all__ = ["add_parser", "run"]
 
+_LEAVE = 2.0
+"""Seconds that an ended script is given."""
+
 _DESCRIPTION = """\
 Run a script as `python SCRIPT args` would, and stop before the first node of its first backward pass.
+SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it).
 
 exit status: the script's own; 1 if it raised or never called backward(), 2 if the command line is wrong"""
 
 _EXAMPLES = """\
 examples:
   gradscope debug train.py --epochs 1
+  gradscope debug -m package.train --epochs 1
   gradscope debug --line train.py
-  gradscope debug -c 'break param:fc1.weight if isnan(grad); continue; print; quit' train.py"""
+  gradscope debug -c 'break param:fc1.weight if isnan(grad); continue; print; quit' train.py
+  gradscope debug --commands nightly.txt train.py < data.csv
+
+stdin: with -c or --commands it is the script's, and so it is at the prompt of --line on a terminal, while the script
+runs; in the terminal UI, and where the prompt reads a pipe, it is the debugger's, and input() raises EOFError.
+
+Ctrl-C pauses the script at its next node, a second one ends it. Other signals reach the handlers that it has set."""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -40,14 +55,27 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="gradscope debug [-h] [--line] [-c COMMANDS] [--commands FILE] [-m] SCRIPT [args ...]",
+        allow_abbrev=False,
     )
     parser.add_argument("--line", action="store_true", help="a prompt instead of the terminal UI")
     parser.add_argument(
         "-c",
-        "--commands",
+        dest="commands",
+        action="append",
+        type=_from_text,
         metavar="COMMANDS",
-        help="carry out debugger commands, separated by semicolons, and leave; needs no terminal",
+        help="carry out debugger commands, separated by semicolons, and leave; needs no terminal; may be repeated",
     )
+    parser.add_argument(
+        "--commands",
+        dest="commands",
+        action="append",
+        type=_from_file,
+        metavar="FILE",
+        help="the same from a file: lines of commands, comments after #",
+    )
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
     parser.add_argument("script", metavar="SCRIPT", help="the script to run")
     rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
     # Otherwise argparse lists it among what is missing when SCRIPT is.
@@ -56,71 +84,144 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     return parser
 
 
+def _from_text(text: str) -> tuple[str, str]:
+    return "-c", text
+
+
+def _from_file(path: str) -> tuple[str, str]:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            lines = [line.strip() for line in file]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise argparse.ArgumentTypeError(f"cannot read {path!r}: {reason}") from None
+    return path, "\n".join(line for line in lines if not line.startswith("#"))
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the command; return its exit status.
 
     Parameters
     ----------
     args : argparse.Namespace
-        ``script``, ``args``, ``line`` and ``commands``.
+        ``script``, ``module``, ``args``, ``line`` and ``commands``.
 
     Returns
     -------
     int
     """
     from ..inspect import Debugger
+    from ..inspect.line_mode import LineMode
+    from ..inspect.script import ScriptProgram
+    from ..inspect.targets import find_target
+    from ..inspect.verbs import UsageError
 
     try:
-        debugger = Debugger.for_script(args.script, args.args)
-    except OSError as error:
+        commands = _commands(args.commands) if args.commands else None
+        target = find_target(args.script, module=args.module)
+    except (UsageError, OSError, ImportError) as error:
         return _refuse(str(error))
-    if args.commands is not None:
-        return _run_commands(debugger, args.commands)
-    if args.line:
-        from ..inspect.line_mode import LineMode
-
-        LineMode(debugger).run()
-        return _conclude(debugger)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    plain = args.line or commands is not None
+    if not (plain or terminal):
         return _refuse(
             "the terminal UI needs a terminal; use `gradscope debug --line SCRIPT` for a prompt, or -c COMMANDS"
         )
-    return _run_app(debugger)
+    # Whoever reads commands from stdin cannot share it, unless it is a person, who sees whom the answer goes to.
+    stdin = commands is not None or (args.line and terminal)
+    program = ScriptProgram(target, args.args, stdin=stdin, terminal=plain)
+    with _terminal_kept(), _own(sys.stdout) as stdout, _own(sys.stderr) as stderr:
+        with program.signals.serving():
+            if plain:
+                mode = LineMode(Debugger(program), stdout=stdout, stderr=stderr)
+                status, text = _run_line(mode, commands)
+            else:
+                status, text = _run_app(Debugger(program))
+        print(text, file=stderr if status else stdout, flush=True)
+    if program.threads.alive() or program.interrupter.ident is not None:
+        _leave_behind(status)
+    return status
 
 
-def _run_commands(debugger: Debugger, text: str) -> int:
-    from ..inspect.line_mode import LineMode
-    from ..inspect.verbs import UsageError, split_commands
+def _commands(given: list[tuple[str, str]]) -> list[str]:
+    """Return the commands of all options; raise UsageError, naming the option or file, if one cannot be understood."""
+    from ..inspect.verbs import UsageError, find_verb, split_commands
 
-    commands = split_commands(text)
-    if not commands:
-        return _refuse("-c needs at least one command, such as 'step; print; continue'")
-    mode = LineMode(debugger)
+    commands = []
+    for origin, text in given:
+        try:
+            found = split_commands(text)
+            for command in found:
+                find_verb(command)
+        except UsageError as error:
+            raise UsageError(f"{origin}: {error}") from None
+        if not found:
+            raise UsageError(f"{origin} needs at least one command, such as 'step; print; continue'")
+        commands += found
+    return commands
+
+
+def _run_line(mode: LineMode, commands: list[str] | None) -> tuple[int, str]:
+    """Run the session at a prompt; return the exit status, and the line that says how it ended."""
+    debugger = mode.debugger
     try:
-        mode.run_commands(commands)
-    except UsageError as error:
-        return _refuse(f"-c: {error}")
-    status = _conclude(debugger)
-    return status or int(mode.failures > 0)
+        if commands is None:
+            mode.run()
+        else:
+            mode.run_commands(commands)
+    except KeyboardInterrupt:  # one that came between two waits
+        debugger.abort()
+        debugger.wait(_LEAVE)
+    status, text = debugger.conclusion()
+    if mode.mid_line and (not status or mode.stdout.isatty()):
+        text = "\n" + text
+    return status or int(commands is not None and mode.failures > 0), text
 
 
-def _run_app(debugger: Debugger) -> int:
+def _run_app(debugger: Debugger) -> tuple[int, str]:
     try:
         from gradscope_tui.app import run_app
     except ImportError as error:
-        return _refuse(f"the terminal UI cannot be loaded ({error}); use `gradscope debug --line SCRIPT`")
-    status = run_app(debugger)
-    if debugger.traceback:
-        # The UI showed it on a screen that is gone.
-        print(debugger.traceback, end="", file=sys.stderr)
-    return _conclude(debugger) or status
-
-
-def _conclude(debugger: Debugger) -> int:
-    """Say how it ended; return the exit status."""
+        return 2, f"gradscope debug: the terminal UI cannot be loaded ({error}); use `gradscope debug --line SCRIPT`"
+    failed = run_app(debugger)
     status, text = debugger.conclusion()
-    print(text, file=sys.stderr if status else sys.stdout, flush=True)
-    return status
+    # The UI showed the traceback on a screen that is gone.
+    return status or failed, debugger.traceback + text
+
+
+@contextmanager
+def _terminal_kept() -> Iterator[None]:
+    """Give the terminal back as it was, whatever a script that is left in the middle of reading it has done."""
+    try:
+        import termios
+
+        kept = termios.tcgetattr(0)
+    except (ImportError, OSError, termios.error):
+        yield
+        return
+    try:
+        yield
+    finally:
+        termios.tcsetattr(0, termios.TCSADRAIN, kept)
+
+
+@contextmanager
+def _own(stream: TextIO) -> Iterator[TextIO]:
+    """Yield a stream to the same place that stays there when the script replaces sys.stdout or file descriptor 1."""
+    if stream not in (sys.__stdout__, sys.__stderr__) or stream.isatty():
+        yield stream
+        return
+    stream.flush()
+    with open(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors=stream.errors) as own:
+        yield own
+
+
+def _leave_behind(status: int) -> NoReturn:
+    """End the process although threads of the script do not: python would wait for them."""
+    processes = sys.modules.get("multiprocessing")
+    for child in processes.active_children() if processes is not None else ():
+        child.terminate()
+    os._exit(status)
 
 
 def _refuse(text: str) -> int:

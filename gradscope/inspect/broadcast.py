@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import threading
 import warnings
 from collections.abc import Callable
 
+from .program import Write
 from .records import DebuggerEvent, SessionState
 
 __all__ = ["Broadcast", "Listener"]
@@ -12,6 +15,9 @@ __all__ = ["Broadcast", "Listener"]
 Listener = Callable[[DebuggerEvent], None]
 
 _KEPT_LINES = 100_000
+_KEPT_CHARACTERS = 50_000_000
+_LONGEST_LINE = 65_536
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 
 
 class Broadcast:
@@ -20,7 +26,8 @@ class Broadcast:
     Attributes
     ----------
     output : list of str
-        Whole lines of both streams, without their ends; the oldest go when there are more than 100,000.
+        Whole lines of both streams, without their ends; the oldest go when there are more than 100,000 or 50 million
+        characters. Of a line that was written over (``\\r``) the last state is kept; one that goes on for ever is cut.
 
     Examples
     --------
@@ -38,7 +45,10 @@ class Broadcast:
         self.output: list[str] = []
         self._state = state
         self._listeners: list[Listener] = []
+        self._writers: list[Write] = []
         self._partial = {"stdout": "", "stderr": ""}
+        self._characters = 0
+        self._lock = threading.Lock()
 
     def listen(self, callback: Listener) -> Callable[[], None]:
         """Add a listener; return what removes it."""
@@ -63,17 +73,47 @@ class Broadcast:
                     stacklevel=2,
                 )
 
+    def echo_to(self, write: Write) -> Callable[[], None]:
+        """Add a writer, which gets what is written as it comes; return what removes it."""
+        self._writers.append(write)
+
+        def remove() -> None:
+            if write in self._writers:
+                self._writers.remove(write)
+
+        return remove
+
     def write(self, text: str, stream: str = "stdout") -> None:
         """Take output of the program; whole lines are told at once."""
-        *lines, self._partial[stream] = (self._partial[stream] + text).split("\n")
-        for line in lines:
+        for write in tuple(self._writers):
+            write(text, stream)
+        with self._lock:
+            *lines, rest = (self._partial[stream] + text).split("\n")
+            if len(rest) > _LONGEST_LINE:
+                rest = rest.rpartition("\r")[2]
+            if len(rest) > _LONGEST_LINE:
+                lines, rest = [*lines, rest], ""
+            self._partial[stream] = rest
+        for line in map(_as_shown, lines):
             self.output.append(line)
+            self._characters += len(line)
             self.tell(DebuggerEvent("output", self._state(), text=line, stream=stream))
-        if len(self.output) > _KEPT_LINES:
-            del self.output[: _KEPT_LINES // 10]
+        while len(self.output) > _KEPT_LINES or (self._characters > _KEPT_CHARACTERS and len(self.output) > 1):
+            gone = len(self.output) // 10 or 1
+            self._characters -= sum(map(len, self.output[:gone]))
+            del self.output[:gone]
 
     def flush(self) -> None:
         """Tell what has been written without the end of a line."""
+        writers, self._writers = self._writers, []
         for stream, text in self._partial.items():
             if text:
                 self.write("\n", stream)
+        self._writers = writers
+
+
+def _as_shown(line: str) -> str:
+    """Return what a line looks like on a terminal: the last that was written over it; bytes that are no text as �."""
+    if "\r" in line:
+        line = line.rstrip("\r").rpartition("\r")[2]
+    return line if line.isascii() else _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", line)

@@ -35,6 +35,10 @@ class _Abort(NamedTuple):
     pass
 
 
+class _Interrupt(NamedTuple):
+    function: Callable[[], None]
+
+
 class _Evaluate(NamedTuple):
     function: Callable[[], Any]
     future: Future[Any]
@@ -42,6 +46,15 @@ class _Evaluate(NamedTuple):
 
 class Gate:
     """One program's waiting place.
+
+    Attributes
+    ----------
+    on_leaving : callable or None
+        Called on the program's thread when it goes on; what it raises leaves through :meth:`park`.
+    on_parking : callable or None
+        Called on the program's thread before it waits.
+    gone : bool
+        True in a child process that the program has forked: nobody is there to open the gate, so none may park.
 
     Examples
     --------
@@ -58,8 +71,12 @@ class Gate:
     """
 
     def __init__(self) -> None:
-        self._messages: SimpleQueue[_Go | _Abort | _Evaluate] = SimpleQueue()
-        self._lock = threading.Lock()
+        self.on_leaving: Callable[[], None] | None = None
+        self.on_parking: Callable[[], None] | None = None
+        self.gone = False
+        self._messages: SimpleQueue[_Go | _Abort | _Interrupt | _Evaluate] = SimpleQueue()
+        # Reentrant: a signal may come while its holder is in here, and its handler comes here too.
+        self._lock = threading.RLock()
         self._open_for: int | None = None
 
     @property
@@ -84,7 +101,17 @@ class Gate:
         ------
         ProgramAborted
             After :meth:`abort`.
+        BaseException
+            What a function given to :meth:`interrupt`, or ``on_leaving``, raised.
         """
+        if self.on_parking is not None:
+            self.on_parking()
+        order = self._wait(announce)
+        if self.on_leaving is not None:
+            self.on_leaving()
+        return order
+
+    def _wait(self, announce: Callable[[], None] | None) -> Any:
         with self._lock:
             self._open_for = threading.get_ident()
         try:
@@ -94,10 +121,12 @@ class Gate:
                 message = self._messages.get()
                 if isinstance(message, _Evaluate):
                     self._evaluate(message)
-                    continue
-                if isinstance(message, _Abort):
+                elif isinstance(message, _Interrupt):
+                    message.function()
+                elif isinstance(message, _Abort):
                     raise ProgramAborted
-                return message.order
+                else:
+                    return message.order
         finally:
             self._close()
 
@@ -120,6 +149,20 @@ class Gate:
             If no thread waits here.
         """
         self._send(_Abort())
+
+    def interrupt(self, function: Callable[[], None]) -> None:
+        """Have the parked thread call `function`; what it raises is raised there, and ends the wait.
+
+        Parameters
+        ----------
+        function : callable
+
+        Raises
+        ------
+        NotParkedError
+            If no thread waits here.
+        """
+        self._send(_Interrupt(function))
 
     def submit(self, function: Callable[[], Any]) -> Future[Any]:
         """Have the parked thread call `function`.
@@ -145,7 +188,7 @@ class Gate:
             self._send(message)
         return message.future
 
-    def _send(self, message: _Go | _Abort | _Evaluate) -> None:
+    def _send(self, message: _Go | _Abort | _Interrupt | _Evaluate) -> None:
         with self._lock:
             if self._open_for is None:
                 raise NotParkedError

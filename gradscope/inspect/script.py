@@ -3,210 +3,154 @@
 from __future__ import annotations
 
 import builtins
-import codecs
-import io
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from importlib.machinery import SourceFileLoader
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
 
+from .exits import ExitCalls
 from .gate import ProgramAborted
-from .program import Write, own_traceback
+from .program import Program, Write, own_traceback, print_uncaught
+from .signals import SignalDesk
+from .streams import captured, flush
+from .targets import Target, check_script, find_target, first_on_path
+from .threads import ThreadFamily
 
 __all__ = ["ScriptProgram", "check_script"]
 
-
-def check_script(path: str) -> None:
-    """Raise unless there is a script to run.
-
-    Parameters
-    ----------
-    path : str
-
-    Raises
-    ------
-    FileNotFoundError, IsADirectoryError, PermissionError
-        In words for a person.
-    """
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{path!r} is a directory, not a script")
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"there is no script {path!r}")
-    if not os.access(path, os.R_OK):
-        raise PermissionError(f"the script {path!r} cannot be read")
+_KILLED_BY_SIGINT = 128 + signal.SIGINT
 
 
-class ScriptProgram:
+class ScriptProgram(Program):
     """A script as a program.
 
     Parameters
     ----------
-    path : str
+    target : str or Target
+        A path, the dotted name of a module, or what :func:`.targets.find_target` found.
     argv : sequence of str
         Its arguments.
+    stdin : bool
+        Whether the process's stdin is the script's; if not, ``input()`` raises EOFError.
+    terminal : bool
+        Whether it is told that its output is a terminal, where it is one.
 
     Attributes
     ----------
     title : str
-        The path.
+        The path, or the module's name.
     exit_status : int or None
-        What python would return: 0, the argument of ``sys.exit``, or 1 when it raised.
+        What python would return: 0, the argument of ``sys.exit``, 1 when it raised, 130 after a KeyboardInterrupt.
     error : BaseException or None
         What it raised, other than SystemExit.
+    signals : SignalDesk
+        Whoever owns the main thread lets it serve, so that the script may use signal handlers.
+    threads : ThreadFamily
+        What it started.
     """
 
-    def __init__(self, path: str, argv: Sequence[str] = ()) -> None:
-        check_script(path)
-        self.title = path
-        # As python does: absolute everywhere but in sys.argv.
-        self._file = os.path.abspath(path)
+    def __init__(
+        self, target: str | Target, argv: Sequence[str] = (), *, stdin: bool = False, terminal: bool = False
+    ) -> None:
+        self._target = find_target(target) if isinstance(target, str) else target
+        super().__init__(self._target.title)
         self.argv = list(argv)
-        self.exit_status: int | None = None
-        self.error: BaseException | None = None
-        self.traceback = ""
+        self.signals = SignalDesk(self.gate, self.interrupter)
+        self.threads = ThreadFamily()
+        self._exits = ExitCalls()
+        self._stdin = stdin
+        self._terminal = terminal
+        self._pid = os.getpid()
+        # What it has begun to write is seen when it stops.
+        self.gate.on_parking = flush
+
+    def forked(self) -> None:
+        """In a child process: do without the debugger, which is not there."""
+        super().forked()
+        self.signals.forked()
 
     def run(self, write: Write) -> None:
         """Run the script to its end."""
+        self._pid = os.getpid()
+        # From Python 3.12 on; the threads that it counts are the debugger's.
+        warnings.filterwarnings("ignore", r"This process .* is multi-threaded, use of fork", DeprecationWarning)
         try:
-            with open(self._file, "rb") as file:
-                source = file.read()
-            with self._as_main() as module, _captured(write):
-                self.exit_status = self._execute(source, module, write)
-        except BaseException as error:  # reading the file, or restoring the process
-            self.exit_status = 1
-            self._raised(error, write)
-
-    def _raised(self, error: BaseException, write: Write) -> None:
-        self.error = error
-        self.traceback = own_traceback(error)
-        write(self.traceback, "stderr")
-
-    def _execute(self, source: bytes, module: ModuleType, write: Write) -> int:
-        try:
-            exec(compile(source, self._file, "exec", dont_inherit=True), module.__dict__)
-        except SystemExit as error:
-            return self._status(error.code, write)
+            with ExitStack() as stack:
+                for part in (
+                    self.threads.gathering(),
+                    self._exits.gathering(),
+                    captured(write, stdin=self._stdin, terminal=self._terminal),
+                    self.signals.stand_in(),
+                ):
+                    stack.enter_context(part)
+                module = stack.enter_context(self._as_main())
+                self.exit_status = self._life(module)
+                if os.getpid() != self._pid:
+                    # A child that the script has forked came to its end here: what follows is not for it.
+                    os._exit(self.exit_status)
         except ProgramAborted:
-            return 0
+            self.exit_status = 0
+        except BaseException as error:  # restoring the process
+            self.exit_status = 1
+            self.error = error
+            self.traceback = own_traceback(error)
+            write(self.traceback, "stderr")
+
+    def _life(self, module: ModuleType) -> int:
+        """Execute the script, wait for its threads, call its exit handlers, in python's order."""
+        try:
+            with self.interrupter:
+                status = self._execute(module)
+                self.threads.join()
+        except ProgramAborted:
+            # Its exit handlers tidy up; they are not interrupted, but nobody waits for them long.
+            status = 0
+        self._exits.run()
+        flush()
+        return status
+
+    def _execute(self, module: ModuleType) -> int:
+        try:
+            code, facts, sys.argv[0] = self._target.load()
+            module.__dict__.update(facts)
+            exec(code, module.__dict__)
+        except SystemExit as error:
+            return self._status(error.code)
+        except ProgramAborted:
+            raise
         except BaseException as error:
-            _flush()
-            self._raised(error, write)
-            return 1
+            flush()
+            self.error = error
+            self.traceback = print_uncaught(error)
+            return _KILLED_BY_SIGINT if isinstance(error, KeyboardInterrupt) else 1
         return 0
 
     @staticmethod
-    def _status(code: Any, write: Write) -> int:
+    def _status(code: Any) -> int:
         if code is None:
             return 0
         if isinstance(code, int):
             return code & 0xFF
-        _flush()
-        write(f"{code}\n", "stderr")
+        flush()
+        print(code, file=sys.stderr, flush=True)
         return 1
 
     @contextmanager
     def _as_main(self) -> Iterator[ModuleType]:
         """Put the script in the place of ``__main__`` for the length of the block."""
         module = ModuleType("__main__")
-        module.__dict__.update(
-            __file__=self._file,
-            __builtins__=builtins,
-            __loader__=SourceFileLoader("__main__", self._file),
-            __cached__=None,
-            __package__=None,
-        )
-        kept = sys.modules.get("__main__"), sys.argv, list(sys.path)
+        module.__dict__["__builtins__"] = builtins
+        main, argv = sys.modules.get("__main__"), sys.argv
         sys.modules["__main__"] = module
-        sys.argv = [self.title, *self.argv]
-        if not sys.flags.safe_path:
-            # As python does: the script's directory takes the place of the one that the interpreter put first.
-            sys.path[0:1] = [os.path.dirname(os.path.realpath(self._file))]
+        sys.argv = [self._target.argv0, *self.argv]
         try:
-            yield module
+            with first_on_path(self._target.path0):
+                yield module
         finally:
-            main, sys.argv, sys.path[:] = kept
+            sys.argv = argv
             if main is not None:
                 sys.modules["__main__"] = main
-
-
-class _Raw(io.RawIOBase):
-    """The bottom of a captured stream: bytes become text and go to `write`."""
-
-    def __init__(self, write: Callable[[str], None], stands_for: Any) -> None:
-        super().__init__()
-        self._write = write
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._stands_for = stands_for
-        self.name = getattr(stands_for, "name", "<program>")
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        data = bytes(data)
-        text = self._decode(data)
-        if text:
-            self._write(text)
-        return len(data)
-
-    def fileno(self) -> int:
-        return self._stands_for.fileno()
-
-
-def captured_stream(write: Callable[[str], None], stands_for: Any) -> io.TextIOWrapper:
-    r"""Return a text stream, with a ``buffer``, that hands what is written to `write` at once.
-
-    Parameters
-    ----------
-    write : callable
-        Takes text.
-    stands_for : file
-        Whose ``fileno()`` it has.
-
-    Returns
-    -------
-    TextIOWrapper
-
-    Examples
-    --------
-    >>> import sys
-    >>> seen = []
-    >>> stream = captured_stream(seen.append, sys.__stdout__)
-    >>> print("one", file=stream)
-    >>> "".join(seen)
-    'one\n'
-    """
-    raw = _Raw(write, stands_for)
-    return io.TextIOWrapper(raw, encoding="utf-8", newline="\n", write_through=True)
-
-
-@contextmanager
-def _captured(write: Write) -> Iterator[None]:
-    """Send stdout and stderr to `write`; the terminal's input belongs to the debugger."""
-    kept = sys.stdin, sys.stdout, sys.stderr
-    with open(os.devnull, encoding="utf-8") as nothing:
-        errors = captured_stream(lambda text: write(text, "stderr"), sys.__stderr__)
-        ours = nothing, captured_stream(write, sys.__stdout__), errors
-        sys.stdin, sys.stdout, sys.stderr = ours
-        try:
-            yield
-        finally:
-            _flush()
-            # Whoever replaced a stream meanwhile keeps it.
-            if sys.stdin is ours[0]:
-                sys.stdin = kept[0]
-            if sys.stdout is ours[1]:
-                sys.stdout = kept[1]
-            if sys.stderr is ours[2]:
-                sys.stderr = kept[2]
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue

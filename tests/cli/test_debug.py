@@ -66,7 +66,7 @@ def test_commands_that_stop_before_the_end(tmp_path):
     assert done.returncode == 0
     assert "stopped before node 4 of 9: AccumulateGrad  2.bias - breakpoint 1 (param:2.bias)" in done.stdout
     assert "'2.bias'" in done.stdout
-    assert done.stdout.endswith("ended before its end; gradients accumulated so far stay in .grad\n")
+    assert "script.py was ended before its end; " in done.stdout.splitlines()[-1]
     assert "step 0" not in done.stdout
 
 
@@ -133,7 +133,7 @@ def test_a_directory(tmp_path):
         [sys.executable, "-m", "gradscope", "debug", "-c", "step", str(tmp_path)], capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert done.stderr == f"gradscope debug: {str(tmp_path)!r} is a directory, not a script\n"
+    assert done.stderr == (f"gradscope debug: {str(tmp_path)!r} is a directory without a __main__.py, not a script\n")
 
 
 def test_no_terminal(tmp_path):
@@ -148,7 +148,7 @@ def test_no_terminal(tmp_path):
 @pytest.mark.parametrize(
     ("commands", "said"),
     [
-        ("stepp", "-c: there is no command 'stepp'; `help` lists them"),
+        ("xyzzy", "-c: there is no command 'xyzzy'; `help` lists them"),
         ("step; run-to", "-c: usage: run-to NODE"),
         (" ; ", "-c needs at least one command, such as 'step; print; continue'"),
     ],
@@ -207,11 +207,176 @@ def test_a_script_that_sleeps_for_ever_does_not_keep_the_debugger(tmp_path):
         for line in process.stdout:
             if line.startswith("args"):
                 break
-        process.send_signal(signal.SIGINT)
-        assert "pausing at the next node" in process.stdout.readline() + process.stdout.readline()
-        process.send_signal(signal.SIGINT)
+        interrupt(process)
         process.communicate(timeout=30)
     assert process.returncode == 0
+
+
+def interrupt(process):
+    """Press Ctrl-C, and again when the answer has come."""
+    process.send_signal(signal.SIGINT)
+    assert "pausing at the next node" in process.stdout.readline() + process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("for _ in range(10**12):\n    pass", "script.py was ended before its end"),
+        (
+            "for _ in range(10**12):\n    try:\n        time.sleep(1)\n    except:\n        print('caught')\n"
+            "        break\nfor _ in range(10**12):\n    len('')",
+            "caught\nhandled\nscript.py was ended before its end",
+        ),
+        (
+            "threading.Thread(target=threading.Event().wait).start()\nlock = threading.Lock()\nlock.acquire()\n"
+            "lock.acquire()",
+            "script.py was left before its end: it does not come back from {}/script.py:10",
+        ),
+    ],
+    ids=["a loop", "a loop that catches it", "a lock"],
+)
+def test_a_script_that_never_ends_is_ended_by_a_second_interrupt(tmp_path, source, said):
+    start = "import atexit, threading, time\nimport gradscope as gs\n"
+    start += "x = gs.ones(2, requires_grad=True)\nx.sum().backward()\n"
+    start += "atexit.register(print, 'handled')\nprint('running', flush=True)\n"
+    (tmp_path / "script.py").write_text(start + source)
+    command = [sys.executable, "-m", "gradscope", "debug", "--line", "script.py"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        process.stdin.write("continue\n")
+        process.stdin.flush()
+        while process.stdout.readline() != "running\n":
+            pass
+        interrupt(process)
+        begun = time.monotonic()
+        out, _ = process.communicate(timeout=30)
+    assert said.format(os.path.realpath(tmp_path)) in out
+    assert process.returncode == 0
+    assert time.monotonic() - begun < 5
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def test_commands_of_several_options_and_files_in_their_order(tmp_path):
+    (tmp_path / "first.txt").write_text("# a comment\n\nstep; step\n  print node.name  \n  # another\n")
+    done = debug(tmp_path, TRAIN, before=("-c", "step", "--commands", "first.txt", "-c", "quit"))
+    assert done.returncode == 0
+    assert [line for line in done.stdout.splitlines() if line.startswith("(gradscope)")] == [
+        "(gradscope) step",
+        "(gradscope) step",
+        "(gradscope) step",
+        "(gradscope) print node.name",
+        "(gradscope) quit",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "argument --commands: cannot read 'commands.txt': No such file or directory\n"),
+        (b"step\n\xff\n", "argument --commands: cannot read 'commands.txt': it is not UTF-8 text\n"),
+        (b"step\nxyzzy\n", "commands.txt: there is no command 'xyzzy'; `help` lists them\n"),
+        (b"# nothing\n", "commands.txt needs at least one command, such as 'step; print; continue'\n"),
+    ],
+)
+def test_a_file_of_commands_that_cannot_be_carried_out(tmp_path, text, said):
+    if text is not None:
+        (tmp_path / "commands.txt").write_bytes(text)
+    done = debug(tmp_path, TRAIN, before=("--commands", "commands.txt"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"gradscope debug: {said}") or done.stderr.endswith(f"error: {said}")
+
+
+@pytest.mark.parametrize(
+    "before", [("-c", "continue", "-m"), ("-c", "continue"), ("-c", "continue", "--")], ids=["-m", "a name", "--"]
+)
+def test_what_follows_the_script_is_the_scripts(tmp_path, before):
+    (tmp_path / "train.py").write_text(TRAIN)
+    name = "train.py" if before[-1] == "--" else "train"
+    command = [sys.executable, "-m", "gradscope", "debug", *before, name, "--line", "-c", "--", "-m"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(f"args ['--line', '-c', '--', '-m']\n{name} finished (exit status 0)\n")
+
+
+def test_a_missing_module(tmp_path):
+    command = [sys.executable, "-m", "gradscope", "debug", "-c", "step", "-m", "nowhere.at_all"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "gradscope debug: there is no module 'nowhere.at_all'\n",
+    )
+
+
+# --- input, output, children ------------------------------------------------------------------------------------------
+
+
+def test_where_commands_come_through_stdin_the_script_has_none(tmp_path):
+    source = "input('name? ')\n"
+    done = debug(tmp_path, source, before=("--line",), text="continue\n")
+    assert (done.returncode, done.stdout) == (1, "name? ")
+    assert "EOFError: the script cannot read stdin here: it belongs to the debugger\nRun it with" in done.stderr
+
+
+def test_a_line_that_the_script_has_begun_is_not_written_on(tmp_path):
+    source = TRAIN.replace("    loss.backward()", "    print('loss', end=' ')\n    loss.backward()")
+    done = debug(tmp_path, source + "print('the end', end='')", before=("-c", "step; continue"))
+    assert done.stdout.startswith("loss \nstopped before node 0 of 9")
+    assert done.stdout.endswith(
+        "step 0\nloss step 1\nloss step 2\nargs []\nthe end\nscript.py finished (exit status 0)\n"
+    )
+
+
+def test_the_debuggers_words_do_not_follow_stdout_into_the_scripts_file(tmp_path):
+    source = "import os\nfile = open('log.txt', 'w')\nos.dup2(file.fileno(), 1)\nprint('logged')\n" + TRAIN
+    done = debug(tmp_path, source, before=("-c", "step; continue"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("stopped before node 0 of 9")
+    assert done.stdout.endswith("script.py finished (exit status 0)\n")
+    assert (tmp_path / "log.txt").read_text() == "logged\nstep 0\nstep 1\nstep 2\nargs []\n"
+
+
+def test_children_and_threads_run_free(tmp_path):
+    source = """\
+        import multiprocessing, os, threading
+        import gradscope as gs
+
+        def backward(name):
+            x = gs.ones(2, requires_grad=True)
+            (x * 2).sum().backward()
+            print(name, x.grad.tolist(), flush=True)
+
+        if __name__ == "__main__":
+            x = gs.ones(2, requires_grad=True)
+            y = (x * 2).sum()
+            pid = os.fork()
+            if not pid:
+                backward("forked")
+                os._exit(3)
+            print("exit", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            for method in ("fork", "spawn"):
+                child = multiprocessing.get_context(method).Process(target=backward, args=(method,))
+                child.start()
+                child.join()
+                print("exit", child.exitcode)
+            y.backward()
+            threading.Thread(target=backward, args=("thread",)).start()
+        """
+    done = debug(tmp_path, source, before=("-c", "continue; continue"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:7] == [
+        "forked [2.0, 2.0]",
+        "exit 3",
+        "fork [2.0, 2.0]",
+        "exit 0",
+        "spawn [2.0, 2.0]",
+        "exit 0",
+        "stopped before node 0 of 3: SumBackward0 - first node of backward 1",
+    ]
+    assert "thread [2.0, 2.0]" in done.stdout
 
 
 # --- at a terminal ----------------------------------------------------------------------------------------------------
@@ -254,6 +419,27 @@ class Terminal:
         status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         os.close(self.fd)
         return status
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_the_terminal_is_the_scripts_while_it_runs(tmp_path):
+    source = (
+        "import sys\nprint(sys.stdin.isatty(), sys.stdout.isatty())\nname = input('name? ')\nprint('hello', name)\n"
+    )
+    (tmp_path / "script.py").write_text(source + TRAIN + "input('again? ')\n")
+    terminal = Terminal([sys.executable, "-m", "gradscope", "debug", "--line", "script.py"], tmp_path)
+    terminal.until("name? ")
+    terminal.type("Ada\n")
+    terminal.until("hello Ada")
+    terminal.until("(gradscope) ")
+    terminal.type("continue\n")
+    terminal.until("again? ")
+    terminal.type("\x03")
+    terminal.until("pausing at the next node")
+    terminal.type("\x03")
+    assert terminal.status() == 0
+    assert terminal.text.startswith("True True")
+    assert "it does not come back from" in terminal.text
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

@@ -1,0 +1,213 @@
+"""What ``python`` can be told to run: a file, a directory or zip file with a ``__main__``, a module."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import pkgutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType
+from typing import Any, NamedTuple, Protocol
+
+__all__ = ["AppTarget", "FileTarget", "Loaded", "ModuleTarget", "Target", "check_script", "find_target"]
+
+
+class Loaded(NamedTuple):
+    """What is to be executed, and what ``__main__`` knows of it."""
+
+    code: CodeType
+    facts: dict[str, Any]
+    argv0: str
+
+
+class Target(Protocol):
+    """Something to run as ``__main__``."""
+
+    title: str
+    argv0: str
+    path0: str
+
+    def load(self) -> Loaded:
+        """Compile it; what its packages do when they are imported happens here."""
+
+
+class FileTarget:
+    """A file of source code.
+
+    Parameters
+    ----------
+    path : str
+    """
+
+    def __init__(self, path: str) -> None:
+        self.title = self.argv0 = path
+        # As python does: absolute everywhere but in sys.argv.
+        self._file = os.path.abspath(path)
+        self.path0 = os.path.dirname(os.path.realpath(path))
+
+    def load(self) -> Loaded:
+        """Compile the file."""
+        with io.open_code(self._file) as file:
+            source = file.read()
+        facts = {
+            "__file__": self._file,
+            "__cached__": None,
+            "__loader__": SourceFileLoader("__main__", self._file),
+            "__package__": None,
+        }
+        return Loaded(compile(source, self._file, "exec", dont_inherit=True), facts, self.argv0)
+
+
+class _FoundTarget:
+    """What the import system finds."""
+
+    title: str
+    argv0: str
+    path0: str
+
+    def _loaded(self, spec: ModuleSpec, argv0: str) -> Loaded:
+        get_code = getattr(spec.loader, "get_code", None)
+        code = None if get_code is None else get_code(spec.name)
+        if code is None:
+            raise ImportError(f"No code object available for {spec.name}")
+        facts = {
+            "__file__": spec.origin,
+            "__cached__": spec.cached,
+            "__loader__": spec.loader,
+            "__package__": spec.parent,
+            "__spec__": spec,
+        }
+        return Loaded(code, facts, argv0)
+
+
+class AppTarget(_FoundTarget):
+    """A directory or a zip file with a ``__main__``.
+
+    Parameters
+    ----------
+    path : str
+    """
+
+    def __init__(self, path: str) -> None:
+        self.title = self.argv0 = path
+        self.path0 = os.path.abspath(path)
+
+    def load(self) -> Loaded:
+        """Compile its ``__main__``."""
+        spec = PathFinder.find_spec("__main__", [self.path0])
+        if spec is None:
+            raise ImportError(f"can't find '__main__' module in {self.path0!r}")
+        return self._loaded(spec, self.argv0)
+
+
+class ModuleTarget(_FoundTarget):
+    """A module, or a package with a ``__main__``, by its dotted name.
+
+    Parameters
+    ----------
+    name : str
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If there is no such module, as far as can be told without importing its packages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.title = name
+        self.argv0 = "-m"
+        self.path0 = os.getcwd()
+        with first_on_path(self.path0):
+            found = all(part.isidentifier() for part in name.split(".")) and _find(name.partition(".")[0])
+        if not found:
+            raise ModuleNotFoundError(f"there is no module {name!r}")
+
+    def load(self) -> Loaded:
+        """Import the packages around the module, and compile it."""
+        name = self.title
+        spec = _find(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            name, package = f"{name}.__main__", name
+            spec = _find(name)
+            if spec is None:
+                raise ImportError(f"No module named {name}; {package!r} is a package and cannot be directly executed")
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {name}", name=name)
+        return self._loaded(spec, spec.origin or name)
+
+
+def _find(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ModuleNotFoundError, ValueError) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name is not None and not name.startswith(error.name):
+            raise  # an import inside of a package
+        return None
+
+
+@contextmanager
+def first_on_path(entry: str) -> Iterator[None]:
+    """Let imports look at `entry` first, in the place of the one that the interpreter put first."""
+    kept = list(sys.path)
+    if not sys.flags.safe_path:
+        sys.path[0:1] = [entry]
+    try:
+        yield
+    finally:
+        sys.path[:] = kept
+
+
+def check_script(path: str) -> None:
+    """Raise unless there is a script to run.
+
+    Parameters
+    ----------
+    path : str
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, PermissionError
+        In words for a person.
+    """
+    if os.path.isdir(path):
+        if PathFinder.find_spec("__main__", [os.path.abspath(path)]) is None:
+            raise IsADirectoryError(f"{path!r} is a directory without a __main__.py, not a script")
+    elif not os.path.exists(path):
+        raise FileNotFoundError(f"there is no script {path!r}")
+    elif not os.access(path, os.R_OK):
+        raise PermissionError(f"the script {path!r} cannot be read")
+
+
+def find_target(name: str, *, module: bool = False) -> Target:
+    """Return what a name on the command line means.
+
+    Parameters
+    ----------
+    name : str
+        A path; or the dotted name of a module, where there is no such path.
+    module : bool
+        Take it for a module's name, as ``python -m`` does.
+
+    Returns
+    -------
+    Target
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, PermissionError, ModuleNotFoundError
+        In words for a person.
+    """
+    if module:
+        return ModuleTarget(name)
+    if not os.path.exists(name) and name:
+        try:
+            return ModuleTarget(name)
+        except ModuleNotFoundError:
+            pass
+    check_script(name)
+    app = os.path.isdir(name) or pkgutil.get_importer(name) is not None
+    return AppTarget(name) if app else FileTarget(name)
