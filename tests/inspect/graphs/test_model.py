@@ -8,6 +8,9 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.inspect.adapters import NativeAdapter
+from gradscope.inspect.order import walk
+from gradscope.inspect.snapshots import saved_records
 from gradscope.runtime import events
 
 
@@ -146,3 +149,88 @@ def test_a_big_graph_is_modelled_quickly():
     for _ in range(5_000):
         y = y + 1.0
     assert len(gi.graph(y)) == 5_001
+
+
+def test_what_goes_in_and_out_of_a_node():
+    w, b = gs.ones(4, 3, requires_grad=True), gs.ones(4, requires_grad=True)
+    graph = gi.graph(gs.nn.functional.linear(gs.ones(2, 3), w, b).sum())
+    addmm = next(data for _, data in graph.nodes(data=True) if data["operator"] == "Addmm")
+    assert [spec.shape for spec in addmm["outputs"]] == [(2, 4)]
+    assert sorted(spec.shape for spec in addmm["inputs"] if spec is not None) == [(4,), (4, 3)]
+    assert None in addmm["inputs"]  # the batch wants no gradient
+
+
+def test_the_graph_of_a_session_tells_what_has_been_seen():
+    w = gs.ones(2, requires_grad=True)
+    loss = (w * 3).sum()
+    whole = gi.graph(loss, params={"w": w})
+    session = gi.debug(loss)
+    try:
+        session.step(2)
+        session.wait(20)
+        graph = gi.graph_of(session)
+        assert list(graph) == list(whole)
+        assert sorted(graph.edges(keys=True)) == sorted(whole.edges(keys=True))
+        assert graph.graph["roots"] == whole.graph["roots"]
+        assert [d["state"] for _, d in graph.nodes(data=True)] == ["done", "done", "current"]
+        gi.annotate(whole, session)
+        assert [d["state"] for _, d in whole.nodes(data=True)] == ["done", "done", "current"]
+        assert whole.nodes[list(whole)[1]]["grad_inputs"][0].max == 3.0
+    finally:
+        session.abort()
+        session.wait(20)
+    with pytest.raises(TypeError, match="expected a debugger session"):
+        gi.graph_of([1, 2])
+
+
+def test_a_notebook_shows_a_picture_however_large_the_graph_is():
+    y = gs.ones((), requires_grad=True)
+    for _ in range(2_000):
+        y = y * 1.5
+    graph = gi.graph(y)
+    bundle = graph._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg")
+    assert "2,001 nodes, folded to 1" in bundle["text/html"]
+    assert graph._repr_svg_() == bundle["image/svg+xml"]
+    assert bundle["text/html"] == graph._repr_html_()
+
+
+def test_algorithms_of_networkx_run_on_it_and_copies_stay_of_its_kind():
+    graph = gi.graph(model()(gs.ones(5, 3)).sum())
+    assert isinstance(graph.copy(), gi.BackwardGraph)
+    assert isinstance(graph.reverse(), gi.BackwardGraph)
+    assert len(graph.subgraph(list(graph)[:3])) == 3
+    assert networkx.dag_longest_path_length(graph) == 4
+
+
+@pytest.mark.torch
+def test_a_torch_loss():
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    with gi.track():
+        loss = net(torch.ones(5, 3)).sum()
+    graph = gi.graph(loss, params=net)
+    found = {(d["operator"], d["module"]) for _, d in graph.nodes(data=True) if d["name"] != "AccumulateGrad"}
+    assert {("Sum", ""), ("Addmm", "2"), ("Relu", "1"), ("Addmm", "0")} <= found
+    assert {d["parameter"] for _, d in graph.nodes(data=True)} - {""} == dict(net.named_parameters()).keys()
+    assert gi.count_paths(graph, "0.weight") == 1
+    saved = {s.name for _, d in graph.nodes(data=True) for s in d["saved"]}
+    assert saved
+    assert [data["name"] for _, data in gi.fold(graph).nodes(data=True)] == ["SumBackward0", "2", "ReluBackward0", "0"]
+
+
+def test_saved_tensors_are_told_as_the_debugger_tells_them():
+    adapter = NativeAdapter()
+    x = gs.ones(3, requires_grad=True)
+    with gs.autograd.graph.saved_tensors_hooks(lambda t: t.detach().numpy(), gs.tensor):
+        packed = x * x
+    y = packed.exp()
+    loss = (y * x).sum() + (used := x.tanh()).sum()
+    with gs.no_grad():
+        y.mul_(2)
+    used.sum().backward()
+    graph = gi.graph(loss)
+    wires = walk(adapter, [adapter.root(loss)[0]])
+    for key, data in graph.nodes(data=True):
+        assert data["saved"] == saved_records(adapter, wires[key].node, summaries=False)
+    assert {s.state for _, data in graph.nodes(data=True) for s in data["saved"]} == {"ok", "modified", "released"}

@@ -1,0 +1,236 @@
+"""``gradscope graph SCRIPT [args]``: run a script up to a backward pass, and draw or write its graph."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from ..inspect.graphs.model import BackwardGraph
+    from ..inspect.script import ScriptProgram
+
+__all__ = ["add_parser", "run"]
+
+FAILED, REFUSED = 1, 2
+
+_FOLDS = ("auto", "module", "blocks", "chains", "order", "none")
+
+_DESCRIPTION = """\
+Run a script as `python SCRIPT args` would, up to its first backward pass, write the graph of that, and end the script.
+Without -o, print the graph in numbers and as a tree of modules.
+
+SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it).
+exit status: 0; 1 if the script raised, ended before the backward, or the file could not be written; 2 if the command
+line is wrong"""
+
+_EXAMPLES = """\
+examples:
+  gradscope graph train.py
+  gradscope graph -o loss.svg --fold blocks train.py --epochs 1
+  gradscope graph -o loss.html --gradients train.py
+  gradscope graph -o path.svg --to fc1.weight train.py
+  gradscope graph -o - --format json --backward 2 train.py
+
+formats, by the ending of FILE: .svg, .dot or .gv, .mermaid or .mmd, .graphml, .json, .html, .txt
+nodes, for --from and --to: a number in the engine's order, the path of a parameter, the name of an operator"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add ``graph`` to the command's subparsers.
+
+    Parameters
+    ----------
+    subparsers : argparse._SubParsersAction
+
+    Returns
+    -------
+    argparse.ArgumentParser
+    """
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "graph",
+        help="run a script up to its backward pass and draw the graph",
+        usage="gradscope graph [-h] [-o FILE] [options] [-m] SCRIPT [args ...]",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there; - is stdout")
+    parser.add_argument("--format", metavar="F", help="svg, dot, mermaid, graphml, json, html or text")
+    parser.add_argument("--backward", metavar="N", type=_positive, default=1, help="the N-th backward (default 1)")
+    parser.add_argument(
+        "--fold", choices=_FOLDS, default="auto", help="auto (default) folds what is too large to look at"
+    )
+    parser.add_argument(
+        "--depth", metavar="D", type=_positive, help="how many parts of a module's path --fold module keeps (default 1)"
+    )
+    parser.add_argument("--from", dest="source", metavar="NODE", help="only what the gradients of NODE come to")
+    parser.add_argument("--to", dest="target", metavar="NODE", help="only what leads to NODE, and how many paths do")
+    parser.add_argument("--gradients", action="store_true", help="let the backward run, and show norms and times")
+    parser.add_argument("--stats", action="store_true", help="print the graph in numbers as well")
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
+    parser.add_argument("script", metavar="SCRIPT", help="the script to run")
+    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
+    # Otherwise argparse lists it among what is missing when SCRIPT is.
+    rest.required = False
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"a positive number is wanted, got {text!r}")
+    return number
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return its exit status.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        ``script``, ``module``, ``args``, ``output``, ``format``, ``backward``, ``fold``, ``depth``, ``source``,
+        ``target``, ``gradients`` and ``stats``.
+
+    Returns
+    -------
+    int
+    """
+    from ..inspect.export.formats import format_of
+    from ..inspect.graphs.capture import capture_graph
+    from ..inspect.script import ScriptProgram
+    from ..inspect.targets import find_target
+
+    if args.depth is not None and args.fold not in ("module", "auto"):
+        return _say(f"--depth goes with --fold module, not with --fold {args.fold}", REFUSED)
+    try:
+        format = (
+            "text" if args.output in (None, "-") and args.format is None else format_of(args.output or "", args.format)
+        )
+        program = ScriptProgram(find_target(args.script, module=args.module), args.args, stdin=True)
+    except (OSError, ImportError, ValueError) as error:
+        return _say(str(error), REFUSED)
+    trouble = _unwritable(args.output)
+    if trouble:
+        return _say(trouble, FAILED)
+    with program.signals.serving():
+        found = capture_graph(program, backward=args.backward, gradients=args.gradients)
+    if found.graph is None:
+        status = _say(_why_none(program, found.backwards, args.backward), FAILED)
+    else:
+        status = _deliver(found.graph, format, args)
+    if program.threads.alive() or program.interrupter.ident is not None:
+        _leave_behind(status)
+    return status
+
+
+def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace) -> int:
+    """Cut, fold and write the graph; return the exit status."""
+    from ..inspect.export.formats import render_graph
+    from ..inspect.graphs.counts import graph_statistics
+    from ..inspect.graphs.selection import subgraph
+
+    notes = []
+    try:
+        if args.source is not None or args.target is not None:
+            whole, graph = graph, subgraph(graph, args.source, args.target)
+            graph.graph["parameters"] = []  # of a part, nothing is missing
+            notes += _about_paths(whole, args)
+        shown = _folded(graph, args)
+        text = render_graph(shown, format, fit=args.fold == "auto" and args.depth is None)
+    except ValueError as error:
+        return _say(str(error), FAILED)
+    if args.stats and format != "text":
+        notes.append(str(graph_statistics(graph)))
+    if args.output in (None, "-"):
+        print(text, end="" if text.endswith("\n") else "\n")
+    else:
+        try:
+            with open(args.output, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            return _say(f"cannot write {args.output}: {error.strerror}", FAILED)
+        folded = "" if shown is graph else f", folded to {len(shown):,}"
+        notes.insert(0, f"{args.output}: {len(graph):,} nodes{folded}")
+    if notes:
+        print("\n".join(notes), file=sys.stderr if args.output == "-" else sys.stdout, flush=True)
+    return 0
+
+
+def _folded(graph: BackwardGraph, args: argparse.Namespace) -> BackwardGraph:
+    from ..inspect.graphs.folding import fold
+
+    if args.fold == "none" or (args.fold == "auto" and args.depth is None):
+        return graph
+    return fold(graph, "module" if args.fold == "auto" else args.fold, depth=args.depth or 1)
+
+
+def _about_paths(graph: BackwardGraph, args: argparse.Namespace) -> list[str]:
+    """Return how many paths lead to the node that was asked for, and what lies on all of them."""
+    from ..inspect.graphs.paths import count_paths, dominators
+
+    if args.target is None:
+        return []
+    count = count_paths(graph, args.target, args.source)
+    number = f"{count:,}" if count < 10**15 else f"about 10^{len(str(count)) - 1}"
+    names = []
+    for key in dominators(graph, args.target, args.source)[:-1]:
+        data = graph.nodes[key]
+        names.append(f"{data['operator']} (node {data['index']})")
+    if len(names) > 12:
+        names = [*names[:6], f"{len(names) - 11} more", *names[-5:]]
+    return [f"{number} path{'s' * (count != 1)} to {args.target}", f"all pass through {', '.join(names) or 'nothing'}"]
+
+
+def _unwritable(path: str | None) -> str:
+    """Return why a file cannot be written, as far as that can be told before the script has run."""
+    if path in (None, "-"):
+        return ""
+    assert path is not None
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        return f"cannot write {path}: it is a directory"
+    if not os.path.isdir(folder):
+        return f"cannot write {path}: there is no directory {folder}"
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        return f"cannot write {path}: permission denied"
+    return ""
+
+
+def _why_none(program: ScriptProgram, begun: int, wanted: int) -> str:
+    before = "before its first backward" if not begun else f"after {begun} of {wanted} backwards"
+    error = program.error
+    if error is not None:
+        text = (str(error).strip() or "no message").splitlines()[0]
+        return f"{program.title} raised {type(error).__name__}: {text} ({_raised_at(error)}{before})"
+    if program.exit_status:
+        return f"{program.title} ended with exit status {program.exit_status}, {before}"
+    if begun:
+        return f"{program.title} finished {before}"
+    return f"{program.title} finished without calling backward(), so there is no graph"
+
+
+def _raised_at(error: BaseException) -> str:
+    """Return the user's innermost line of a traceback."""
+    import traceback
+
+    from ..inspect.render import short_path
+    from ..runtime.events import is_library_file
+
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_library_file(frame.filename)]
+    return f"{short_path(frames[-1].filename)}:{frames[-1].lineno}, " if frames else ""
+
+
+def _say(text: str, status: int) -> int:
+    print(f"gradscope graph: {text}", file=sys.stderr, flush=True)
+    return status
+
+
+def _leave_behind(status: int) -> NoReturn:
+    """End the process although threads of the script do not: python would wait for them."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)

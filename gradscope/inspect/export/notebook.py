@@ -1,0 +1,42 @@
+"""What a notebook shows of a graph."""
+
+from __future__ import annotations
+
+from html import escape
+
+from ..graphs.counts import graph_statistics
+from ..graphs.folding import fold_to_fit
+from ..graphs.model import BackwardGraph
+from .picture import make_picture
+from .svg import picture_to_svg
+
+__all__ = ["mime_bundle"]
+
+_MOST_BOXES = 120
+
+
+def mime_bundle(graph: BackwardGraph) -> dict[str, str]:
+    """Return a picture of a graph, folded until it can be looked at, and a few numbers.
+
+    Parameters
+    ----------
+    graph : BackwardGraph
+
+    Returns
+    -------
+    dict of str to str
+        By media type: ``'text/plain'``, ``'image/svg+xml'`` and ``'text/html'``.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> sorted(mime_bundle(gi.graph(gs.ones(2, requires_grad=True))))
+    ['image/svg+xml', 'text/html', 'text/plain']
+    """
+    text = str(graph_statistics(graph))
+    shown = fold_to_fit(graph, _MOST_BOXES)
+    svg = picture_to_svg(make_picture(shown))
+    note = "" if shown is graph else f"<p>{len(graph):,} nodes, folded to {len(shown):,}</p>"
+    html = f'<div style="overflow:auto;max-height:40em">{svg}</div>{note}<pre>{escape(text)}</pre>'
+    return {"text/plain": text, "image/svg+xml": svg, "text/html": html}

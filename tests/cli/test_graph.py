@@ -1,0 +1,186 @@
+"""``gradscope graph`` as a user runs it: in a process of its own, on real scripts."""
+
+import json
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+from gradscope.cli import main
+
+TRAIN = """\
+import sys
+import gradscope as gs
+
+gs.manual_seed(0)
+print("noise")
+model = gs.nn.Sequential(*(gs.nn.Linear(3, 3) for _ in range(4)), gs.nn.Linear(3, 1))
+model.spare = gs.nn.Parameter(gs.ones(2))
+optimizer = gs.optim.Adam(model.parameters(), lr=0.01)
+for step in range(3):
+    loss = (model(gs.randn(8, 3)) ** 2).mean() * (step + 1)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    with open("steps", "a") as file:
+        file.write(f"{step} {sys.argv[1:]}\\n")
+"""
+
+
+def graph(tmp_path, source, *options, arguments=()):
+    """Run ``gradscope graph`` on a script in a process of its own."""
+    (tmp_path / "script.py").write_text(dedent(source))
+    command = [sys.executable, "-m", "gradscope", "graph", *options, "script.py", *arguments]
+    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+
+def test_without_a_file_it_prints_numbers_and_a_tree(tmp_path):
+    done = graph(tmp_path, TRAIN)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "18 nodes, 17 edges, 9 deep, 3 wide"
+    assert "10 reached, 1 not reached: spare" in done.stdout
+    assert "noise" not in done.stdout
+    assert lines[-1].startswith("└─ 4")
+    assert not (tmp_path / "steps").exists()  # the script has been ended before
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capfd):
+    """Give a function that does the same in this process, which takes less time."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(source, *options):
+        (tmp_path / "script.py").write_text(dedent(source))
+        status = main(["graph", *options, "script.py"])
+        return status, *capfd.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("a.svg", "<svg"),
+        ("a.dot", "digraph"),
+        ("a.mermaid", "flowchart"),
+        ("a.graphml", "<?xml"),
+        ("a.json", '{"directed"'),
+        ("a.html", "<!DOCTYPE html>"),
+    ],
+)
+def test_files(tmp_path, here, name, start):
+    assert here(TRAIN, "-o", name) == (0, f"{name}: 18 nodes\n", "")
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+
+
+def test_the_second_backward_with_its_gradients_on_stdout(tmp_path):
+    options = ("-o", "-", "--format", "json", "--backward", "2", "--gradients", "--stats")
+    done = graph(tmp_path, TRAIN, *options, arguments=("--epochs", "1"))
+    assert done.returncode == 0
+    assert done.stderr.startswith("18 nodes")
+    nodes = json.loads(done.stdout)["nodes"]
+    assert nodes[0]["operator"] == "Mul"
+    assert nodes[1]["grad_outputs"][0]["norm"] == 2.0
+    assert all(node["state"] == "done" and node["seconds"] >= 0 for node in nodes)
+    assert {node["location"]["lineno"] for node in nodes if node["location"]} == {10}
+    assert (tmp_path / "steps").read_text() == "0 ['--epochs', '1']\n"
+
+
+def test_folded_and_cut(tmp_path, here):
+    assert here(TRAIN, "-o", "a.svg", "--fold", "blocks") == (0, "a.svg: 18 nodes, folded to 5\n", "")
+    assert "[0-3] ×4" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    status, out, _ = here(TRAIN, "-o", "a.svg", "--to", "3.weight")
+    assert (status, out.splitlines()) == (
+        0,
+        [
+            "a.svg: 6 nodes",
+            "1 path to 3.weight",
+            "all pass through Mul (node 0), Mean (node 1), Pow (node 2), Addmm (node 3), Addmm (node 6)",
+        ],
+    )
+    _, out, _ = here(TRAIN, "-o", "a.svg", "--from", "node:6", "--fold", "module", "--depth", "1")
+    assert out == "a.svg: 12 nodes, folded to 4\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "status", "message"),
+    [
+        ("x = 1", (), 1, "script.py finished without calling backward(), so there is no graph"),
+        (TRAIN, ("--backward", "9"), 1, "script.py finished after 3 of 9 backwards"),
+        (
+            "1 / 0",
+            (),
+            1,
+            "script.py raised ZeroDivisionError: division by zero (script.py:1, before its first backward)",
+        ),
+        ("import sys; sys.exit(3)", (), 1, "script.py ended with exit status 3, before its first backward"),
+        ("(", (), 1, "script.py raised SyntaxError: '(' was never closed"),
+        (TRAIN, ("-o", "nowhere/a.svg"), 1, "cannot write nowhere/a.svg: there is no directory nowhere"),
+        (TRAIN, ("-o", "."), 2, "there is no format for the ending of '.'"),
+        (TRAIN, ("-o", "a.xyz"), 2, "there is no format for the ending of 'a.xyz': choose one of svg"),
+        (TRAIN, ("--format", "png"), 2, "there is no format 'png'"),
+        (TRAIN, ("--to", "5.weight"), 1, "there is no node '5.weight' in this graph"),
+        (TRAIN, ("--fold", "blocks", "--depth", "2"), 2, "--depth goes with --fold module"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(here, source, options, status, message):
+    done, out, err = here(source, *options)
+    assert (done, out) == (status, "")
+    assert err.startswith(f"gradscope graph: {message}")
+    assert "Traceback" not in err
+
+
+def test_no_script(capsys):
+    assert main(["graph", "nope.py"]) == 2
+    assert capsys.readouterr().err == "gradscope graph: there is no script 'nope.py'\n"
+
+
+def test_a_script_that_catches_everything_and_has_threads_ends_all_the_same(tmp_path):
+    source = """\
+    import threading, time
+    import gradscope as gs
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    x = gs.ones(2, requires_grad=True)
+    while True:
+        try:
+            (x * 2).sum().backward()
+        except BaseException:
+            continue
+    """
+    done = graph(tmp_path, source)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("3 nodes")
+
+
+def test_a_backward_that_fails_shows_where(tmp_path):
+    source = """\
+    import gradscope as gs
+    class Bad(gs.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+        @staticmethod
+        def backward(ctx, grad):
+            raise ValueError("no")
+    x = gs.ones(2, requires_grad=True)
+    Bad.apply(x).sum().backward()
+    """
+    done = graph(tmp_path, source, "-o", "-", "--format", "json", "--gradients")
+    assert done.returncode == 0
+    assert [node.get("state") for node in json.loads(done.stdout)["nodes"]] == ["done", "failed", None]
+
+
+@pytest.mark.torch
+def test_a_torch_script(tmp_path):
+    pytest.importorskip("torch")
+    source = """\
+    import torch
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    net(torch.ones(5, 3)).sum().backward()
+    """
+    done = graph(tmp_path, source, "-o", "a.svg", "--fold", "module", "--gradients")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "a.svg: 10 nodes, folded to 4\n"
+    assert "gradient norm" in (tmp_path / "a.svg").read_text(encoding="utf-8")
