@@ -1,0 +1,203 @@
+"""``gradscope doctor [SCRIPT [args]]``: what is wrong with a script's gradients, or with this installation."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["add_parser", "run"]
+
+NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
+
+_DESCRIPTION = """\
+Run a script as `python SCRIPT args` would and report what is wrong with its gradients: parameters without one and why,
+where NaN and Inf come from, gradients that vanish, explode or share memory, dead units, graphs that grow from one
+iteration to the next. The script computes what it computes without, more slowly.
+
+Without SCRIPT, report on the installation: what was found, what is missing and how to install it.
+
+exit status: 0 nothing found, 1 findings, 2 the script could not be run, or failed"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add ``doctor`` to the command's subparsers.
+
+    Parameters
+    ----------
+    subparsers : argparse._SubParsersAction
+
+    Returns
+    -------
+    argparse.ArgumentParser
+    """
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "doctor",
+        help="run a script and report what is wrong with its gradients; alone, report on the installation",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="text after the script's own output (default), or JSON on stdout with the script's output on stderr",
+    )
+    parser.add_argument("script", metavar="SCRIPT", nargs="?", help="the script to run")
+    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return its exit status.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        ``script``, ``args`` and ``format``.
+
+    Returns
+    -------
+    int
+    """
+    if args.script is None:
+        return _installation(args.format)
+    if args.format == "json":
+        from .check import _stdout_on_stderr
+
+        with _stdout_on_stderr() as stream:
+            status, report = _examine(args.script, args.args, args.format)
+        print(report, end="", file=stream, flush=True)
+        return status
+    stream = sys.stdout
+    status, report = _examine(args.script, args.args, args.format)
+    print(report, end="", file=stream, flush=True)
+    return status
+
+
+def _examine(script: str, arguments: Sequence[str], form: str) -> tuple[int, str]:
+    """Run the script; return the exit status and the report."""
+    from ..check.runner import print_error, run_script
+    from ..inspect import Doctor
+
+    try:
+        with Doctor() as doctor:
+            result = run_script(script, arguments)
+            diagnosis = doctor.diagnosis
+    except OSError as error:
+        print(f"gradscope doctor: cannot read {script}: {error.strerror}", file=sys.stderr)
+        return FAILED, ""
+    sys.stdout.flush()
+    if result.error is not None:
+        print_error(result.error)
+        sys.stderr.flush()
+    elif result.exit_code:
+        print(f"gradscope doctor: {script} ended with exit status {result.exit_code}", file=sys.stderr)
+    status = FAILED if result.exit_code else FOUND if diagnosis else NOTHING_FOUND
+    if form == "text":
+        return status, f"{diagnosis}\n"
+    ended = None if result.error is None else {"type": type(result.error).__name__, "message": str(result.error)}
+    facts = {"schema": 1, "script": script, "arguments": list(arguments), "exit_status": status, "ended_by": ended}
+    return status, json.dumps({**facts, **diagnosis.to_dict()}, indent=2, allow_nan=False) + "\n"
+
+
+# --- the installation -------------------------------------------------------------------------------------------------
+
+# (distribution, what it is for, how to get it, whether gradscope works without)
+_PARTS = (
+    ("numpy", "the runtime", "pip install numpy", False),
+    ("networkx", "the graph model", "pip install networkx", False),
+    ("textual", "the terminal UI", "pip install textual", False),
+    ("rich", "tables", "pip install rich", False),
+    ("torch", "debugging PyTorch programs (2.4 or newer)", "pip install 'gradscope-debugger[torch]'", True),
+    ("cupy", "device='cuda'", "pip install 'gradscope-debugger[cuda12]'", True),
+    ("matplotlib", "plots of explanations", "pip install 'gradscope-debugger[plots]'", True),
+    ("hypothesis", "strategies of gradscope.testing", "pip install 'gradscope-debugger[test]'", True),
+)
+_OLDEST_TORCH = (2, 4)
+
+
+def _installation(form: str) -> int:
+    facts = _facts()
+    if form == "json":
+        print(json.dumps({"schema": 1, **facts}, indent=2))
+    else:
+        print(_as_text(facts))
+    return FOUND if facts["problems"] else NOTHING_FOUND
+
+
+def _facts() -> dict[str, Any]:
+    import platform
+    import shutil
+
+    from gradscope import __version__
+
+    parts = {name: _version_of(name) for name, *_ in _PARTS}
+    problems = [
+        f"{name} is missing, which {purpose} needs: {install}"
+        for name, purpose, install, optional in _PARTS
+        if not optional and parts[name] is None
+    ]
+    torch = parts["torch"]
+    if torch is not None and _numbers(torch) < _OLDEST_TORCH:
+        problems.append(f"torch {torch} is too old, 2.4 is needed: pip install --upgrade torch")
+    return {
+        "gradscope": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "parts": parts,
+        "graphviz": shutil.which("dot"),
+        "terminal": _terminal(),
+        "problems": problems,
+    }
+
+
+def _version_of(distribution: str) -> str | None:
+    """Return an installed version, without importing anything."""
+    from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        # CuPy's wheels are called cupy-cuda12x and the like.
+        owners = packages_distributions().get(distribution, ())
+        return version(owners[0]) if owners else None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("+")[0].split(".")[:2] if part.isdigit())
+
+
+def _terminal() -> dict[str, Any]:
+    import shutil
+
+    size = shutil.get_terminal_size()
+    return {
+        "interactive": sys.stdin.isatty() and sys.stdout.isatty(),
+        "term": os.environ.get("TERM", ""),
+        "colors": os.environ.get("COLORTERM", "") or "no COLORTERM",
+        "columns": size.columns,
+        "lines": size.lines,
+        "encoding": getattr(sys.stdout, "encoding", "") or "",
+    }
+
+
+def _as_text(facts: dict[str, Any]) -> str:
+    lines = [f"gradscope {facts['gradscope']} on Python {facts['python']}, {facts['platform']}", ""]
+    for name, purpose, install, optional in _PARTS:
+        found = facts["parts"][name]
+        missing = f"not found (optional): {install}" if optional else f"MISSING: {install}"
+        lines.append(f"  {name:<11} {purpose:<42} {found or missing}")
+    dot = facts["graphviz"] or "not found (optional): gradscope lays graphs out itself"
+    lines.append(f"  {'graphviz':<11} {'layout of graph pictures':<42} {dot}")
+    terminal = facts["terminal"]
+    kind = "interactive" if terminal["interactive"] else "not a terminal (the terminal UI needs one; --line does not)"
+    size = f"{terminal['columns']}x{terminal['lines']}"
+    lines += ["", f"  terminal: {kind}, {terminal['term'] or 'TERM unset'}, {terminal['colors']}, {size}, "]
+    lines[-1] += terminal["encoding"]
+    lines += ["", *(facts["problems"] or ["Everything that gradscope needs is here."])]
+    return "\n".join(lines)

@@ -1,0 +1,81 @@
+"""``gradscope explain CODE|TOPIC``: what a finding code means, or how something about gradients works."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+__all__ = ["add_parser", "run"]
+
+_DESCRIPTION = """\
+Print what a finding code such as GS101 means, or a short text about a topic such as nan or leaf, with a program that
+has the problem and one that does not. Without an argument, list codes and topics.
+
+exit status: 0, or 2 if there is no such code or topic"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add ``explain`` to the command's subparsers.
+
+    Parameters
+    ----------
+    subparsers : argparse._SubParsersAction
+
+    Returns
+    -------
+    argparse.ArgumentParser
+    """
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "explain",
+        help="print what a finding code or a topic is about",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", metavar="CODE|TOPIC", nargs="*", help="such as GS101, nan, second-backward")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return its exit status.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        ``what``.
+
+    Returns
+    -------
+    int
+    """
+    from ..check.codes import CODES, explain
+    from ..inspect.explanations.topics import find_topic, suggest, topic_text
+
+    word = " ".join(args.what)
+    if not word:
+        print(_listing())
+        return 0
+    if word.upper() in CODES:
+        print(explain(word))
+        return 0
+    topic = find_topic(word)
+    if topic is None:
+        close = suggest(word, CODES)
+        hint = f"did you mean {' or '.join(close)}?" if close else "`gradscope explain` lists what there is"
+        print(f"gradscope explain: no code or topic {word!r}; {hint}", file=sys.stderr)
+        return 2
+    print(topic_text(topic))
+    return 0
+
+
+def _listing() -> str:
+    from ..check.codes import CODES
+    from ..inspect.explanations.topics import TOPICS
+
+    rows = [("codes", "")]
+    rows += [(f"  {code.code}", code.title) for code in CODES.values()]
+    rows += [("", ""), ("topics", "")]
+    rows += [(f"  {topic.name}", topic.title) for topic in TOPICS.values()]
+    width = max(len(name) for name, _ in rows) + 2
+    return "\n".join(f"{name:<{width}}{title}".rstrip() for name, title in rows)

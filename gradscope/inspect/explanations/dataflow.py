@@ -1,0 +1,510 @@
+"""The ledger: which tensor was computed from which, by every operator that ran, recorded for backward or not.
+
+The backward graph knows only what was recorded. To say where the way from a parameter to the loss was *lost*, one has
+to have seen the operators that were not: detach, argmax, anything under ``no_grad``. The ledger listens to all of them
+and keeps an :class:`Entry` for each: names, lines and links, never a tensor. An entry lives as long as something that
+was computed from it, up to a bound on their number.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from ..adapters import Adapter, adapter_for
+from ..records import Location
+from ..tracking import Tracker
+from .lines import caller
+
+__all__ = ["BackwardRun", "Entry", "Ledger", "Recorder", "ledger", "ran_in", "recorder_for"]
+
+_RAN = "gradscope.inspect.ran"
+_MADE_BY = "gradscope.inspect.entry"
+_next_number = itertools.count(1).__next__
+
+# The ledger that is open, or was open last: what an explanation reads when it is given none.
+_latest: Ledger | None = None
+
+
+class Entry:
+    """An operator that ran, or (with an empty name) a tensor that was there before the ledger looked.
+
+    Attributes
+    ----------
+    number : int
+        Counts up in the order in which the operators ran.
+    name : str
+        The operator's name, without namespace and overload (``'mul'``); ``'alias'`` where memory came back in a tensor
+        that no operator made (``.data``, NumPy).
+    inputs : tuple of Entry
+    recorded : bool
+        Whether a gradient flows through it.
+    grad_enabled : bool
+    differentiable : bool
+        Whether its result is of a dtype that can have a gradient.
+    forgotten : bool
+        Whether what it was computed from has been let go.
+    location : Location or None
+    module : str
+    leaf : bool
+        Whether it is a leaf that requires grad.
+    memory : Hashable
+        Of a source: where its elements are.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "differentiable",
+        "forgotten",
+        "grad_enabled",
+        "inputs",
+        "leaf",
+        "location",
+        "memory",
+        "module",
+        "name",
+        "number",
+        "recorded",
+    )
+
+    def __init__(self, name: str = "", inputs: tuple[Entry, ...] = ()) -> None:
+        self.number = _next_number()
+        self.name = name
+        self.inputs = inputs
+        self.recorded = False
+        self.grad_enabled = True
+        self.differentiable = True
+        self.forgotten = False
+        self.location: Location | None = None
+        self.memory: Any = None
+        self.module = ""
+        self.leaf = False
+
+    def ancestors(self) -> set[Entry]:
+        """Return the entry and all it was computed from."""
+        found, stack = {self}, [self]
+        while stack:
+            for entry in stack.pop().inputs:
+                if entry not in found:
+                    found.add(entry)
+                    stack.append(entry)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Entry {self.number} {self.name or 'source'} at {self.location}>"
+
+
+class BackwardRun:
+    """One backward() or grad(), as far as the ledger is concerned.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    location : Location or None
+        The line that called it.
+    failed : bool
+        Whether it ended by an exception.
+    """
+
+    __slots__ = ("__weakref__", "failed", "location", "number")
+
+    def __init__(self, number: int, location: Location | None) -> None:
+        self.number = number
+        self.location = location
+        self.failed = False
+
+
+class Recorder(Tracker):
+    """The ledger's observer.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    limit : int
+        How many entries to keep; of the older ones only that they existed.
+
+    Attributes
+    ----------
+    backwards : int
+        How many backward passes have started.
+    """
+
+    def __init__(self, adapter: Adapter, limit: int) -> None:
+        super().__init__(adapter)
+        self.adapter = adapter
+        self.backwards = 0
+        self._limit = limit
+        self._entries: deque[Entry] = deque()
+        self._by_id: dict[int, tuple[weakref.ref[Any], Entry, Any]] = {}
+        self._by_memory: dict[Any, tuple[weakref.ref[Any], Entry]] = {}
+        self._written: dict[Any, tuple[weakref.ref[Any], Entry]] = {}
+        # Who made the memory at an address last. Right only for memory that is alive since: a leaf's.
+        self._makers: weakref.WeakValueDictionary[Any, Entry] = weakref.WeakValueDictionary()
+        self._runs: dict[int, BackwardRun] = {}
+        self._accumulated: dict[int, tuple[weakref.ref[Any], BackwardRun]] = {}
+        self._modules: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    # --- what the observer passes on ---
+
+    def module_entered(self, module: Any) -> None:
+        """Note that `module` runs."""
+        self._modules.add(module)
+        super().module_entered(module)
+
+    def operator_ran(self, call: Any) -> None:
+        """Write an operator down."""
+        outputs = [t for t in call.outputs if self.adapter.is_tensor(t)]
+        if not outputs:
+            return
+        inputs = [t for t in call.inputs if self.adapter.is_tensor(t)]
+        before = {id(t) for t in inputs}
+        if all(id(t) in before and _is_leaf(t) for t in outputs):
+            return  # a parameter was initialised or updated, which is no use of it
+        location = call.location
+        entry = Entry(operator_of(call.name), tuple(dict.fromkeys(self._used(t, location) for t in inputs)))
+        entry.recorded = call.node is not None
+        entry.grad_enabled = call.grad_enabled or entry.recorded
+        entry.differentiable = any(_has_gradients(t) for t in outputs)
+        entry.location = location
+        entry.module = self._running_module()
+        self._keep(entry)
+        if call.node is not None:
+            self.adapter.notes(call.node)[_MADE_BY, id(self)] = entry
+        memories = {self._memory_of(t) for t in inputs}
+        for tensor in outputs:
+            memory = self._made(tensor, entry, written=id(tensor) in before)
+            if memory not in memories:
+                self._makers[memory] = entry
+
+    def task_started(self, task: Any) -> None:
+        """Note that a backward starts, and on which line."""
+        self.backwards += 1
+        self._runs[id(task)] = BackwardRun(self.backwards, caller())
+
+    def node_entered(self, call: Any) -> None:
+        """Note that a node runs in this backward."""
+        run = self._runs.get(id(call.task))
+        if run is None:
+            return
+        leaf = self.adapter.variable(call.node)
+        if leaf is not None:
+            self._accumulated[id(leaf)] = (self._watch(leaf, self._accumulated), run)
+        else:
+            self.adapter.notes(call.node).setdefault(_RAN, run)
+
+    def task_finished(self, task: Any) -> None:
+        """Forget the task."""
+        self._runs.pop(id(task), None)
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """Forget the task, but for that it failed."""
+        run = self._runs.pop(id(task), None)
+        if run is not None:
+            run.failed = True
+
+    # --- what explanations ask ---
+
+    def entry_of(self, tensor: Any) -> Entry:
+        """Return what a tensor was last computed by; a new entry without inputs if that is not known."""
+        known = _alive(self._by_id.get(id(tensor)), tensor)
+        if known is not None and known.leaf:
+            return known
+        if _is_leaf(tensor):
+            return self._source(tensor, leaf=True)
+        memory = self._memory_of(tensor)
+        written = self._in_memory(self._written, memory)
+        if known is not None:
+            return written if written is not None and written.number > known.number else known
+        behind = written or self._in_memory(self._by_memory, memory)
+        if behind is None:
+            return self._source(tensor)
+        alias = Entry("alias", (behind,))
+        self._keep(alias)
+        self._made(tensor, alias)
+        return alias
+
+    def entry_of_node(self, node: Any) -> Entry | None:
+        """Return the operator that made a node."""
+        return self.adapter.notes(node).get((_MADE_BY, id(self)))
+
+    def parameters(self) -> list[tuple[str, Any]]:
+        """Return the parameters of all modules seen, with their paths."""
+        names = self.parameter_paths()
+        roots = (reference() for reference in list(self._roots.values()))
+        tensors = (t for root in roots if root is not None for _, t in self.adapter.named_parameters(root))
+        return [(names[id(tensor)], tensor) for tensor in tensors]
+
+    def models(self) -> list[Any]:
+        """Return the outermost modules seen."""
+        return [root for root in (reference() for reference in list(self._roots.values())) if root is not None]
+
+    def accumulated(self, leaf: Any) -> BackwardRun | None:
+        """Return the last backward that added into a leaf's gradient."""
+        found = self._accumulated.get(id(leaf))
+        return found[1] if found is not None and found[0]() is leaf else None
+
+    def ran(self, module: Any) -> bool:
+        """Whether a module has been called."""
+        return module in self._modules
+
+    def made_in_memory(self, tensor: Any) -> Entry | None:
+        """Return the operator that made the memory of a leaf: of ``Parameter(w * 2)``, the multiplication."""
+        return self._makers.get(_address(tensor))
+
+    def is_input(self, tensor: Any) -> bool:
+        """Whether the memory of a tensor was there before any operator: data that the program brought."""
+        entry = self._in_memory(self._by_memory, _address(tensor))
+        return entry is not None and not entry.forgotten and not entry.inputs
+
+    def has_leaf(self, entries: Iterable[Entry], leaf: Any) -> bool:
+        """Whether a leaf, or another Python object for its memory, is among entries."""
+        memory = _address(leaf)
+        return any(entry.leaf and entry.memory == memory for entry in entries)
+
+    def known(self, tensor: Any) -> bool:
+        """Whether an operator has used or made a tensor."""
+        return _alive(self._by_id.get(id(tensor)), tensor) is not None
+
+    def descendants(self, start: Iterable[Entry]) -> list[Entry]:
+        """Return the entries computed from `start`, oldest first."""
+        reached = set(start)
+        found = []
+        for entry in self._entries:
+            if any(i in reached for i in entry.inputs):
+                reached.add(entry)
+                found.append(entry)
+        return found
+
+    def aliases(self, leaf: Any, among: Iterable[Entry]) -> None:
+        """Link the tensors without history in the memory of `leaf` to it: what ``.data`` gave before it was known."""
+        source, memory = self.entry_of(leaf), _address(leaf)
+        for entry in among:
+            if not entry.name and not entry.leaf and entry.memory == memory:
+                entry.name, entry.inputs = "alias", (source,)
+
+    # --- keeping ---
+
+    def _register(self, root: Any) -> str:
+        label = super()._register(root)
+        for _, parameter in self.adapter.named_parameters(root):
+            self.entry_of(parameter)
+        return label
+
+    def _used(self, tensor: Any, location: Location | None) -> Entry:
+        entry = self.entry_of(tensor)
+        if entry.location is None and not entry.leaf and entry.name in ("", "alias"):
+            # Nothing tells where it was made; where it was first used is the next best.
+            entry.location = location
+        return entry
+
+    def _running_module(self) -> str:
+        stack = self._stack()
+        return stack[-1][1] if stack else ""
+
+    def _keep(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        if len(self._entries) > self._limit:
+            # What it was computed from is let go with it; a chain of entries may not grow for ever.
+            oldest = self._entries.popleft()
+            oldest.inputs, oldest.forgotten = (), True
+
+    def _source(self, tensor: Any, *, leaf: bool = False) -> Entry:
+        entry = Entry()
+        entry.leaf = leaf
+        memory = entry.memory = _address(tensor)
+        self._by_id[id(tensor)] = (self._watch(tensor, self._by_id), entry, memory)
+        if self._in_memory(self._by_memory, memory) is None:
+            self._by_memory[memory] = (self._watch(tensor, self._by_memory, memory), entry)
+        return entry
+
+    def _made(self, tensor: Any, entry: Entry, *, written: bool = False) -> Any:
+        """Note that an operator made a tensor; return the address of its memory."""
+        memory = self._memory_of(tensor)
+        if not _is_leaf(tensor):
+            self._by_id[id(tensor)] = (self._watch(tensor, self._by_id), entry, memory)
+        if self._in_memory(self._by_memory, memory) is None:
+            self._by_memory[memory] = (self._watch(tensor, self._by_memory, memory), entry)
+        if written:
+            # The view that was written may be gone in a moment; the memory is its base's.
+            owner = self._by_memory[memory][0]()
+            self._written[memory] = (self._watch(tensor if owner is None else owner, self._written, memory), entry)
+        return memory
+
+    def _memory_of(self, tensor: Any) -> Any:
+        """Return the address of a tensor's memory, as it was when the tensor was first met: asking takes time."""
+        found = self._by_id.get(id(tensor))
+        return found[2] if found is not None and found[0]() is tensor else _address(tensor)
+
+    def _in_memory(self, table: dict[Any, tuple[weakref.ref[Any], Entry]], memory: Any) -> Entry | None:
+        """Return the entry of a piece of memory, if it is still the same piece: an address is used again."""
+        found = table.get(memory)
+        if found is None:
+            return None
+        tensor = found[0]()
+        if tensor is None or self._memory_of(tensor) != memory:
+            del table[memory]
+            return None
+        return found[1]
+
+    @staticmethod
+    def _watch(tensor: Any, table: dict[Any, Any], key: Any = None) -> weakref.ref[Any]:
+        """Return a weak reference to a tensor that takes its line out of `table` when the tensor dies."""
+        key = id(tensor) if key is None else key
+
+        def gone(reference: Any) -> None:
+            found = table.get(key)
+            if found is not None and found[0] is reference:
+                del table[key]
+
+        return weakref.ref(tensor, gone)
+
+
+def operator_of(name: str) -> str:
+    """Return an operator's bare name.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> operator_of("aten::sum.dim_IntList"), operator_of("aten.add_.Tensor"), operator_of("to.dtype")
+    ('sum', 'add', 'to')
+    """
+    bare = name.rpartition("::")[2].removeprefix("aten.").partition(".")[0]
+    return bare if bare.startswith("__") else bare.rstrip("_") or bare
+
+
+def _is_leaf(tensor: Any) -> bool:
+    """Whether a tensor is a leaf that requires grad; a view that was written behind its back does not tell."""
+    try:
+        return bool(tensor.requires_grad and tensor.is_leaf)
+    except RuntimeError:
+        return False
+
+
+def _address(tensor: Any) -> Any:
+    """Return the address of a tensor's memory, which NumPy arrays of it share too; of an empty tensor its own."""
+    try:
+        return tensor.untyped_storage().data_ptr() or ("empty", id(tensor))
+    except (RuntimeError, NotImplementedError, ValueError):  # sparse, without memory, or not yet initialised
+        return ("none", id(tensor))
+
+
+def _has_gradients(tensor: Any) -> bool:
+    return bool(tensor.is_floating_point() or tensor.is_complex())
+
+
+def _alive(found: tuple[weakref.ref[Any], Entry, Any] | None, tensor: Any) -> Entry | None:
+    return found[1] if found is not None and found[0]() is tensor else None
+
+
+def ran_in(adapter: Adapter, node: Any) -> BackwardRun | None:
+    """Return the first backward, seen by a ledger, in which a node ran.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    node : object
+
+    Returns
+    -------
+    BackwardRun or None
+    """
+    return adapter.notes(node).get(_RAN)
+
+
+class Ledger:
+    """Context manager: while its block runs, write down which tensor is computed from which.
+
+    Parameters
+    ----------
+    adapter : Adapter, optional
+        Of one framework only; all by default.
+    limit : int
+        How many operators to remember.
+
+    Attributes
+    ----------
+    recorder : Recorder
+        What was written down.
+
+    See Also
+    --------
+    why_no_grad : Reads it.
+    """
+
+    def __init__(self, *, adapter: Adapter | None = None, limit: int = 100_000) -> None:
+        if limit < 1:
+            raise ValueError(f"limit must be at least 1, got {limit}\nIt is how many operators the ledger remembers.")
+        self.recorder = Recorder(adapter or adapter_for(), limit)
+        self._observation: Any = None
+
+    def __enter__(self) -> Ledger:
+        global _latest
+        if self._observation is not None:
+            raise RuntimeError("this ledger is open already\nUse one `with gi.ledger():` for the whole block.")
+        adapter = self.recorder.adapter
+        self._observation = adapter.observe(self.recorder, forward=True, backward=True, operators=True)
+        _latest = self
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        observation, self._observation = self._observation, None
+        if observation is not None:
+            observation.close()
+
+
+def ledger(*, adapter: Adapter | None = None, limit: int = 100_000) -> Ledger:
+    """Return a context manager that writes down which tensor is computed from which, and on which line.
+
+    It records modules and lines as :func:`track` does, and besides what the backward graph does not know: operators
+    that were not recorded. It keeps no tensor alive. :func:`why_no_grad`, :func:`second_backward` and :func:`memory`
+    read the ledger that is open or was open last.
+
+    Parameters
+    ----------
+    adapter : Adapter, optional
+        Of one framework only; all by default.
+    limit : int
+        How many operators to remember.
+
+    Returns
+    -------
+    Ledger
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> w = gs.ones(3, requires_grad=True)
+    >>> with gi.ledger():
+    ...     loss = (w.detach() * 2).sum()
+    >>> gi.why_no_grad(w, loss).reason.value
+    'detached'
+    """
+    return Ledger(adapter=adapter, limit=limit)
+
+
+def recorder_for(given: Ledger | None = None) -> Recorder | None:
+    """Return what the given ledger, or the latest, has written down.
+
+    Parameters
+    ----------
+    given : Ledger, optional
+
+    Returns
+    -------
+    Recorder or None
+        None when no ledger was ever open.
+    """
+    chosen = given or _latest
+    return None if chosen is None else chosen.recorder

@@ -1,0 +1,355 @@
+"""Graphs that grow from one iteration to the next: a kept loss, a state that carries its history."""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from ..adapters import Adapter, Observer
+from ..order import Wire, walk
+from ..records import Location
+from .base import Explanation, adapter_of, at, count, format_bytes, storage_bytes
+from .holders import Roots, tensors_alive
+from .lines import caller, place, uses_of
+
+__all__ = ["Growth", "GrowthWatch", "Keeper", "Sample", "growth"]
+
+_TOKEN = "gradscope.inspect.born"
+# A trend shows in so many backward passes of one line.
+_TREND = 4
+_CANDIDATES = 16
+_INDEX = re.compile(r"\[\d+\]$")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The state at the start of one backward, or at a ``mark()``.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    location : Location or None
+        Who called backward.
+    graph : int
+        Nodes that this backward will run.
+    nbytes : int
+        Bytes of memory that they have saved, each counted once.
+    alive : int
+        Nodes alive in the whole process, of those made under observation.
+    """
+
+    number: int
+    location: Location | None
+    graph: int
+    nbytes: int
+    alive: int
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """Who keeps graphs of earlier iterations alive.
+
+    Attributes
+    ----------
+    name, path, scope : str
+        The variable, and the way from it to the tensor.
+    made : Location or None
+        Where the tensor was made.
+    grows : Location or None
+        Where the variable grows (``losses.append(loss)``).
+    """
+
+    name: str
+    path: str
+    scope: str
+    made: Location | None
+    grows: Location | None
+
+    def __str__(self) -> str:
+        where = f"; it grows{at(self.grows)}" if self.grows is not None else ""
+        return f"`{self.path}` ({self.scope}) keeps the tensor made{at(self.made)}{where}"
+
+
+@dataclass(frozen=True)
+class Growth(Explanation):
+    """How graphs developed over iterations.
+
+    Attributes
+    ----------
+    samples : tuple of Sample
+    kind : str
+        ``'steady'``, ``'longer graphs'`` (each backward runs more nodes) or ``'kept graphs'`` (graphs of earlier
+        iterations stay alive).
+    per_iteration : int
+        Nodes added in each iteration.
+    joint : Location or None
+        For longer graphs: the line at which an iteration builds on a result of an earlier one.
+    keepers : tuple of Keeper
+        Who keeps the graphs.
+    """
+
+    samples: tuple[Sample, ...]
+    kind: str
+    per_iteration: int
+    joint: Location | None
+    keepers: tuple[Keeper, ...]
+
+    def __bool__(self) -> bool:
+        return self.kind != "steady"
+
+    def __str__(self) -> str:
+        if not self.samples:
+            return "No backward pass was seen; call mark() once an iteration where there is none."
+        last = self.samples[-1]
+        held = f"{count(last.graph, 'node')} and {format_bytes(last.nbytes)} a backward, {last.alive:,} nodes alive"
+        if self.kind == "steady":
+            return f"Steady over {count(len(self.samples), 'backward pass', 'backward passes')}: {held}."
+        if self.kind == "longer graphs":
+            lines = [f"Each backward runs {count(self.per_iteration, 'node')} more than the one before: {held}."]
+        else:
+            lines = [f"Graphs of earlier iterations stay alive, {count(self.per_iteration, 'node')} each: {held}."]
+        if self.joint is not None:
+            lines.append(f"  An iteration builds on an earlier one{at(self.joint)}: detach() what is carried over.")
+        lines += [f"  {keeper}" for keeper in self.keepers]
+        if self.keepers:
+            lines.append("  Keep the number, loss.item(), or loss.detach(), which has no graph.")
+        return "\n".join(lines)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw nodes alive, and nodes run, by backward.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            If Matplotlib (the extra ``plots``) is not installed.
+        """
+        from .plots import lines
+
+        series = {"alive": [s.alive for s in self.samples], "run by this backward": [s.graph for s in self.samples]}
+        return lines(series, title=f"Graph growth: {self.kind}", xlabel="backward", ylabel="nodes", ax=ax)
+
+    def _title(self) -> str:
+        return f"Graph growth: {self.kind}"
+
+    def _columns(self) -> Sequence[str]:
+        return ("#backward", "line", "#nodes run", "#bytes saved", "#nodes alive")
+
+    def _rows(self) -> Iterable[Sequence[str]]:
+        for s in self.samples:
+            yield (str(s.number), place(s.location), str(s.graph), f"{s.nbytes:,}", str(s.alive))
+
+
+class _Token:
+    """Lives in a node's notes: as long as the node."""
+
+    __slots__ = ("__weakref__", "iteration")
+
+    def __init__(self, iteration: int) -> None:
+        self.iteration = iteration
+
+
+class GrowthWatch(Observer):
+    """Counts nodes while the program runs.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    """
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self._samples: list[Sample] = []
+        self._tokens: weakref.WeakSet[_Token] = weakref.WeakSet()
+        self._joint: Location | None = None
+        self._keepers: tuple[Keeper, ...] = ()
+        self._depth = threading.local()
+
+    # --- what the observer passes on ---
+
+    def operator_recorded(self, node: Any) -> None:
+        """Mark a node with the iteration that it was made in."""
+        token = _Token(len(self._samples))
+        self.adapter.notes(node)[_TOKEN] = token
+        self._tokens.add(token)
+
+    def task_started(self, task: Any) -> None:
+        """Take a sample, unless this backward runs inside another."""
+        depth = self._depth.now = getattr(self._depth, "now", 0) + 1
+        if depth == 1:
+            roots = [node for node, _ in self.adapter.task_roots(task)]
+            self._sample(walk(self.adapter, roots), caller())
+
+    def task_finished(self, task: Any) -> None:
+        """Note that a backward has ended."""
+        self._depth.now = max(getattr(self._depth, "now", 1) - 1, 0)
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """Note that a backward has ended."""
+        self.task_finished(task)
+
+    # --- what people call ---
+
+    def mark(self) -> None:
+        """Take a sample now: once an iteration, where no backward is called."""
+        self._sample({}, caller())
+
+    @property
+    def growth(self) -> Growth:
+        """What has been seen so far."""
+        kind, step = self._trend()
+        if kind != "steady" and not self._keepers:
+            self._keepers = self._find_keepers()
+        return Growth(tuple(self._samples), kind, step, self._joint if kind != "steady" else None, self._keepers)
+
+    # --- looking ---
+
+    def _sample(self, wires: dict[int, Wire], location: Location | None) -> None:
+        if wires:
+            self._joint = self._find_joint(wires) or self._joint
+        nodes = sum(1 for wire in wires.values() if self.adapter.variable(wire.node) is None)
+        nbytes = _saved_bytes(self.adapter, wires)
+        self._samples.append(Sample(len(self._samples) + 1, location, nodes, nbytes, len(self._tokens)))
+        # Now, while the loop runs: afterwards its variables may be gone.
+        if not self._keepers and self._trend()[0] != "steady":
+            self._keepers = self._find_keepers()
+
+    def _trend(self) -> tuple[str, int]:
+        """Return the kind of growth over the last samples of one line, and its step."""
+        if not self._samples:
+            return "steady", 0
+        here = self._samples[-1].location
+        same = [s for s in self._samples if s.location == here][-_TREND:]
+        if len(same) < _TREND:
+            return "steady", 0
+        graphs = [b.graph - a.graph for a, b in pairwise(same)]
+        kept = [(b.alive - b.graph) - (a.alive - a.graph) for a, b in pairwise(same)]
+        if min(graphs) > 0:
+            return "longer graphs", min(graphs)
+        if min(kept) > 0:
+            return "kept graphs", min(kept)
+        return "steady", 0
+
+    def _find_joint(self, wires: dict[int, Wire]) -> Location | None:
+        """Return the line of a node of this iteration that hands gradients to one of an earlier iteration."""
+        born = {key: self.adapter.notes(wire.node).get(_TOKEN) for key, wire in wires.items()}
+        now = len(self._samples)
+        for key, wire in wires.items():
+            mine = born[key]
+            if mine is None or mine.iteration != now:
+                continue
+            for child, _ in wire.edges:
+                other = None if child is None else born[child]
+                if other is not None and other.iteration < now:
+                    return self.adapter.location(wire.node)
+        return None
+
+    def _find_keepers(self) -> tuple[Keeper, ...]:
+        roots = Roots()
+        found: dict[tuple[str, str], Keeper] = {}
+        candidates = [t for t in tensors_alive(self.adapter) if self._has_old_graph(t)][:_CANDIDATES]
+        for tensor in candidates:
+            holder = roots.holder(tensor, ignore=(candidates,))
+            if holder is None or (holder.name, holder.scope) in found:
+                continue
+            root = self.adapter.root(tensor)
+            made = None if root is None else self.adapter.location(root[0])
+            grows = None if made is None else uses_of(holder.name, made)
+            # Which of its items was met first says nothing.
+            path = _INDEX.sub("[...]", holder.path)
+            found[holder.name, holder.scope] = Keeper(holder.name, path, holder.scope, made, grows)
+        # A variable that is merely the last of its loop keeps one graph; one that grows keeps them all.
+        growing = [keeper for keeper in found.values() if keeper.grows is not None or keeper.path != keeper.name]
+        return tuple(growing or found.values())
+
+    def _has_old_graph(self, tensor: Any) -> bool:
+        try:
+            root = None if tensor.is_leaf else self.adapter.root(tensor)
+        except RuntimeError:  # a view that was written behind its back does not tell
+            return False
+        if root is None:
+            return False
+        stack = [root[0]]
+        seen: set[int] = set()
+        old = len(self._samples) - 1
+        while stack and len(seen) < 10_000:
+            node = stack.pop()
+            key = self.adapter.key(node)
+            if key in seen:
+                continue
+            seen.add(key)
+            token = self.adapter.notes(node).get(_TOKEN)
+            if token is not None and token.iteration < old:
+                return True
+            stack += [child for child, _ in self.adapter.edges(node) if child is not None]
+        return False
+
+
+def _saved_bytes(adapter: Adapter, wires: dict[int, Wire]) -> int:
+    sizes: dict[Any, int] = {}
+    for wire in wires.values():
+        for view in adapter.saved(wire.node):
+            if not view.released and view.saved_version is not None:
+                sizes[adapter.memory_key(view.data)] = storage_bytes(view.data)
+    return sum(sizes.values())
+
+
+class growth:  # noqa: N801 - a context manager, called like a function
+    """Context manager: watch how graphs grow from one backward to the next.
+
+    Parameters
+    ----------
+    adapter : Adapter, optional
+        Of one framework only; all by default.
+
+    Attributes
+    ----------
+    result : Growth
+        What has been seen so far.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> w, losses = gs.ones(3, requires_grad=True), []
+    >>> with gi.growth() as watch:
+    ...     for _ in range(5):
+    ...         loss = (w * w).sum()
+    ...         loss.backward()
+    ...         losses.append(loss)
+    >>> watch.result.kind, watch.result.per_iteration
+    ('kept graphs', 2)
+    """
+
+    def __init__(self, *, adapter: Adapter | None = None) -> None:
+        self._watch = GrowthWatch(adapter_of(None, adapter))
+        self._observation: Any = None
+
+    def mark(self) -> None:
+        """Take a sample now: once an iteration, where no backward is called."""
+        self._watch.mark()
+
+    @property
+    def result(self) -> Growth:
+        """What has been seen so far."""
+        return self._watch.growth
+
+    def __enter__(self) -> growth:
+        self._observation = self._watch.adapter.observe(self._watch, forward=True, backward=True)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._observation.close()

@@ -1,0 +1,174 @@
+"""Lines of the user's program: where a call comes from, and how a place is written."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import os
+import sys
+from functools import lru_cache
+from types import FrameType
+from typing import Any
+
+from ...runtime.events import is_library_file
+from ..records import Location
+
+__all__ = ["caller", "name_of", "place", "user_frame", "uses_of", "variables_of"]
+
+
+def place(location: Location | None) -> str:
+    """Return ``file:line``, relative to the working directory when the file is below it.
+
+    Parameters
+    ----------
+    location : Location or None
+
+    Returns
+    -------
+    str
+        A dash where the line is not known.
+
+    Examples
+    --------
+    >>> place(Location("train.py", 3, "main", "")), place(None)
+    ('train.py:3', '-')
+    """
+    if location is None:
+        return "-"
+    name = location.filename
+    if os.path.isabs(name):
+        relative = os.path.relpath(name)
+        name = name if relative.startswith(os.pardir) else relative
+    return f"{name}:{location.lineno}"
+
+
+def user_frame(start: FrameType | None = None) -> FrameType | None:
+    """Return the innermost frame that is neither ours, nor a framework's, nor the standard library's.
+
+    Parameters
+    ----------
+    start : frame, optional
+        Where to begin; the caller by default.
+
+    Returns
+    -------
+    frame or None
+    """
+    frame = start or sys._getframe(1)
+    while frame is not None:
+        if not is_library_file(frame.f_code.co_filename):
+            return frame
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def caller() -> Location | None:
+    """Return the user's line that is running.
+
+    Returns
+    -------
+    Location or None
+    """
+    frame = user_frame(sys._getframe(1))
+    if frame is None:
+        return None
+    filename, lineno = frame.f_code.co_filename, frame.f_lineno
+    return Location(filename, lineno, frame.f_code.co_qualname, linecache.getline(filename, lineno).strip())
+
+
+def name_of(value: Any, frame: FrameType | None) -> str:
+    """Return the variable, or the attribute of a variable, that is bound to an object in a frame.
+
+    Parameters
+    ----------
+    value : object
+    frame : frame or None
+
+    Returns
+    -------
+    str
+        Empty when it has no name there.
+    """
+    if frame is None:
+        return ""
+    for scope in (variables_of(frame), frame.f_globals):
+        for name, bound in list(scope.items()):
+            if bound is value and name.isidentifier() and not name.startswith("_"):
+                return name
+    return ""
+
+
+def variables_of(frame: FrameType) -> dict[str, Any]:
+    """Return the local variables of a frame, without keeping them alive.
+
+    Before Python 3.13 a function's frame keeps the dictionary that ``f_locals`` has made, and what is in it, until the
+    function returns.
+
+    Parameters
+    ----------
+    frame : frame
+
+    Returns
+    -------
+    dict of str to object
+    """
+    kept = frame.f_locals
+    found = dict(kept)
+    unshared = sys.getrefcount(kept) <= 3  # the frame, `kept`, and the argument of getrefcount()
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED and unshared:
+        kept.clear()
+    return found
+
+
+def uses_of(name: str, near: Location) -> Location | None:
+    """Return the line near `near` where a variable grows: ``name.append(...)``, ``name[...] = ...``, ``name += ...``.
+
+    Parameters
+    ----------
+    name : str
+    near : Location
+        A line of the same file; the first such line after it wins, then the last before it.
+
+    Returns
+    -------
+    Location or None
+    """
+    lines = _growing_lines(near.filename).get(name, ())
+    if not lines:
+        return None
+    after = [line for line in lines if line >= near.lineno]
+    line = min(after) if after else max(lines)
+    return Location(near.filename, line, near.function, linecache.getline(near.filename, line).strip())
+
+
+@lru_cache(maxsize=32)
+def _growing_lines(filename: str) -> dict[str, tuple[int, ...]]:
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)), filename)
+    except (SyntaxError, ValueError):
+        return {}
+    found: dict[str, list[int]] = {}
+    for node in ast.walk(tree):
+        target = _grown_by(node)
+        if target:
+            found.setdefault(target, []).append(node.lineno)  # type: ignore[attr-defined]
+    return {name: tuple(lines) for name, lines in found.items()}
+
+
+def _grown_by(node: ast.AST) -> str:
+    """Return the variable that a statement or call makes longer."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        growing = node.func.attr in ("add", "append", "appendleft", "extend", "insert", "setdefault", "update")
+        return _last_name(node.func.value) if growing else ""
+    if isinstance(node, ast.AugAssign):
+        return _last_name(node.target)
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        return _last_name(node.targets[0].value)
+    return ""
+
+
+def _last_name(expression: ast.expr) -> str:
+    if isinstance(expression, ast.Attribute):
+        return expression.attr
+    return expression.id if isinstance(expression, ast.Name) else ""

@@ -1,0 +1,458 @@
+"""What ``gradscope explain TOPIC`` prints: short texts about autograd, each with a bad and a good program that run."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from textwrap import dedent, fill, indent
+
+__all__ = ["TOPICS", "Topic", "find_topic", "suggest", "topic_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Something to know about gradients.
+
+    Attributes
+    ----------
+    name : str
+        What to ask for.
+    title : str
+        A few words.
+    text : str
+        Paragraphs.
+    bad, good : str
+        Programs; ``gs`` is gradscope, and PyTorch would do.
+    tool : str
+        What of gradscope helps.
+    aliases : tuple of str
+    """
+
+    name: str
+    title: str
+    text: str
+    bad: str
+    good: str
+    tool: str
+    aliases: tuple[str, ...] = ()
+
+
+def _topic(name: str, title: str, text: str, bad: str, good: str, tool: str, *aliases: str) -> Topic:
+    paragraphs = [fill(part.strip(), 88) for part in dedent(text).strip().split("\n\n")]
+    return Topic(name, title, "\n\n".join(paragraphs), dedent(bad).strip(), dedent(good).strip(), tool, aliases)
+
+
+_ALL = (
+    _topic(
+        "inplace",
+        "writing a tensor that backward needs",
+        """
+        Some operators save an input or their result for their derivative. Writing that memory afterwards (add_, +=,
+        x[i] = ..., an optimizer's step) makes the derivative impossible; backward() notices by the version number and
+        raises. Views and detach() share the memory; no_grad() hides a write from the graph, not from the memory.
+        """,
+        """
+        x = gs.ones(3, requires_grad=True)
+        y = x.exp()            # saves its result
+        y += 1                 # overwrites it
+        y.sum().backward()     # RuntimeError
+        """,
+        """
+        x = gs.ones(3, requires_grad=True)
+        y = x.exp()
+        y = y + 1
+        y.sum().backward()
+        """,
+        "gradscope check SCRIPT names the three lines: saved, written, needed.",
+        "in-place",
+    ),
+    _topic(
+        "version-counter",
+        "how a write is noticed",
+        """
+        Each piece of memory has a counter, tensor._version, which every in-place operator raises. A node remembers the
+        version of what it saved and compares when it runs. Views and detach() share the counter; .data and the NumPy
+        array of a tensor do not, so writes through them go unnoticed and give a wrong gradient without an error.
+        """,
+        """
+        x = gs.ones(3, requires_grad=True)
+        y = x.exp()
+        y.data.mul_(0)         # not counted: the gradient will be wrong
+        y.sum().backward()
+        assert x.grad.tolist() == [0.0, 0.0, 0.0]
+        """,
+        """
+        x = gs.ones(3, requires_grad=True)
+        y = x.exp()
+        before = y._version
+        z = y.detach().clone().mul_(0)     # memory of its own
+        assert y._version == before
+        y.sum().backward()
+        assert x.grad.tolist() == y.tolist()
+        """,
+        "gradscope check SCRIPT",
+        "version",
+        "versions",
+    ),
+    _topic(
+        "nan",
+        "NaN and Inf: who makes them, who passes them on",
+        """
+        NaN is born in few ways: 0/0, 0*inf, inf-inf, log or sqrt of a negative number, a softmax over a row that is
+        masked entirely. Inf: division by 0, log(0), exp() or float16 that overflows. All other operators pass them on,
+        so the loss tells nothing about the origin.
+
+        A derivative can be infinite where the function is not: sqrt, norm and x**p with p < 1 at 0. When such a
+        gradient meets a 0 it is NaN.
+        """,
+        """
+        x = gs.zeros(3, requires_grad=True)
+        ((x * x).sum().sqrt() * 0).backward()
+        assert x.grad.isnan().all()
+        """,
+        """
+        x = gs.zeros(3, requires_grad=True)
+        (((x * x).sum() + 1e-12).sqrt() * 0).backward()
+        assert not x.grad.isnan().any()
+        """,
+        "gi.nan_origin(loss); `with gi.watch_nan(stop=True):` raises at the operator that makes the first NaN.",
+        "inf",
+        "nans",
+    ),
+    _topic(
+        "double-where",
+        "where() and the branch that was not taken",
+        """
+        where(ok, f(x), 0) computes f(x) everywhere, and backward computes its derivative everywhere too: where() sends
+        a gradient of 0 to the elements it did not take, and 0 times an infinite derivative is NaN. Masking the
+        result is
+        not enough; the argument must be safe.
+        """,
+        """
+        x = gs.tensor([0.0, 4.0], requires_grad=True)
+        gs.where(x > 0, x.sqrt(), gs.zeros_like(x)).sum().backward()
+        assert x.grad.isnan().any()
+        """,
+        """
+        x = gs.tensor([0.0, 4.0], requires_grad=True)
+        safe = gs.where(x > 0, x, gs.ones_like(x))
+        gs.where(x > 0, safe.sqrt(), gs.zeros_like(x)).sum().backward()
+        assert x.grad.tolist() == [0.0, 0.25]
+        """,
+        "gi.nan_origin(loss) names the node, and the where() that sent the 0.",
+        "where",
+    ),
+    _topic(
+        "no-grad",
+        "a parameter without a gradient",
+        """
+        .grad stays None when the loss was not computed from the parameter through recorded operators. Usual reasons:
+        detach() or .data on the way; the operator ran under no_grad(); argmax, a comparison or a cast to integers; a
+        value taken out by item() or numpy(); requires_grad is False; the module is never called; a new tensor was bound
+        over the parameter; gradients were cleared; autograd.grad() was used, which returns them instead.
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        hidden = w.exp().detach()          # the way ends here
+        loss = (hidden * gs.ones(3, requires_grad=True)).sum()
+        loss.backward()
+        assert w.grad is None
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        hidden = w.exp()
+        loss = (hidden * gs.ones(3, requires_grad=True)).sum()
+        loss.backward()
+        assert w.grad is not None
+        """,
+        "with gi.ledger(): ...; gi.why_no_grad(model, loss). On a whole script: gradscope doctor SCRIPT",
+        "why-no-grad",
+        "no_grad",
+        "nograd",
+        "detach",
+    ),
+    _topic(
+        "leaf",
+        "leaves, and where .grad is",
+        """
+        A leaf is a tensor that no recorded operator made: what was created with requires_grad=True, an nn.Parameter.
+        backward() fills .grad of leaves only. w = w * 2, w = w.to(device) or w = w / w.norm() bind a new tensor that is
+        no leaf any more, and the optimizer still has the old one.
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        w = w * 0.1                        # no leaf any more
+        w.sum().backward()
+        assert not w.is_leaf
+        """,
+        """
+        w = (gs.ones(3) * 0.1).requires_grad_()
+        w.sum().backward()
+        assert w.is_leaf and w.grad is not None
+        """,
+        "gi.why_no_grad(w, loss)",
+        "leaves",
+        "retain_grad",
+        "non-leaf",
+    ),
+    _topic(
+        "second-backward",
+        "backward through the graph a second time",
+        """
+        backward() frees what the nodes saved as soon as they have run. A second pass that arrives at such a node
+        raises.
+        Often only one was meant: a hidden state carried into the next iteration still hangs on the graph of the
+        one before; detach() it. Where two losses share a part, add them and call backward() once, or keep the graph
+        of the
+        first with retain_graph=True.
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        hidden = gs.zeros(3)
+        for _ in range(2):
+            hidden = (hidden + w).tanh()
+            hidden.sum().backward()            # RuntimeError the second time
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        hidden = gs.zeros(3)
+        for _ in range(2):
+            hidden = (hidden.detach() + w).tanh()
+            hidden.sum().backward()
+        """,
+        "gi.second_backward(loss): where the first was, and the line that builds on it. gradscope check: GS104",
+        "second",
+    ),
+    _topic(
+        "retain_graph",
+        "what retain_graph=True keeps",
+        """
+        It keeps the saved tensors of a graph after its backward, so that another can run through it. It does not keep
+        gradients (they accumulate in any case), and it costs the memory of all saved tensors. As a remedy for "second
+        time" errors it is usually wrong: in a loop each iteration then runs all graphs before it.
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        hidden, sizes = gs.zeros(3), []
+        for _ in range(3):
+            hidden = (hidden + w).tanh()
+            hidden.sum().backward(retain_graph=True)   # runs all iterations before, again
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        hidden = w.exp()                               # shared by two losses
+        (hidden.sum() + (hidden * hidden).sum()).backward()
+        """,
+        "gi.growth() shows a graph that becomes longer, and the line that builds on the earlier one.",
+        "retain-graph",
+    ),
+    _topic(
+        "views",
+        "views: two tensors, one memory",
+        """
+        Slices, view(), t(), expand() and detach() share memory with their base, and its version. Writing a view writes
+        the base, and autograd rewrites the base's history (CopySlices). It cannot for one of several views that one
+        operator returned (unbind, split, chunk), nor for a view made under no_grad() and written outside.
+        """,
+        """
+        x = gs.ones(2, 3, requires_grad=True).clone()
+        first, second = x.unbind()
+        first.mul_(2)                      # RuntimeError
+        """,
+        """
+        x = gs.ones(2, 3, requires_grad=True).clone()
+        x[0].mul_(2)                       # one view: its base takes part
+        x.sum().backward()
+        """,
+        "gradscope check SCRIPT reports GS105 with the line that made the view.",
+        "view",
+    ),
+    _topic(
+        "hooks",
+        "hooks that keep everything alive",
+        """
+        A hook on a tensor is kept by the tensor's node. When the hook's function refers to the tensor, they keep each
+        other alive until the garbage collector runs (in PyTorch, where C++ is on the way, for ever). The same holds for
+        ctx.y = y in a Function's forward, instead of save_for_backward(). A hook that returns something replaces the
+        gradient; one that writes the gradient in place corrupts it for others.
+        """,
+        """
+        y = gs.ones(3, requires_grad=True) * 2
+        y.register_hook(lambda grad: print(y.shape, grad))     # y -> node -> hook -> y
+        """,
+        """
+        y = gs.ones(3, requires_grad=True) * 2
+        shape = y.shape
+        y.register_hook(lambda grad: print(shape, grad))
+        """,
+        "with gi.leaks() as watch: ...; watch.result tells each cycle.",
+        "hook",
+        "leaks",
+        "leak",
+    ),
+    _topic(
+        "memory",
+        "what holds the memory",
+        """
+        Between forward and backward the graph holds every tensor that a derivative needs. The activations among them
+        are what training costs beyond the parameters. A loss that is kept (losses.append(loss), total += loss) keeps
+        the graph of its iteration: keep the number.
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        losses = []
+        for _ in range(3):
+            loss = (w * w).sum()
+            loss.backward()
+            losses.append(loss)            # keeps the graph too
+        assert losses[0].grad_fn is not None
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        losses = []
+        for _ in range(3):
+            loss = (w * w).sum()
+            loss.backward()
+            losses.append(loss.item())
+        """,
+        "gi.memory(loss): by module, operator and line. gi.growth(): who keeps graphs of earlier iterations.",
+        "growth",
+        "kept-loss",
+    ),
+    _topic(
+        "accumulation",
+        "gradients add up",
+        """
+        backward() adds to .grad. Without optimizer.zero_grad() in each iteration the gradients of all iterations before
+        are in it. zero_grad() sets .grad to None, so a look at it afterwards finds nothing.
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        for _ in range(2):
+            w.sum().backward()
+        assert w.grad.tolist() == [2.0, 2.0, 2.0]
+        """,
+        """
+        w = gs.ones(3, requires_grad=True)
+        for _ in range(2):
+            w.grad = None
+            w.sum().backward()
+        assert w.grad.tolist() == [1.0, 1.0, 1.0]
+        """,
+        "gi.why_no_grad(w, loss) says `cleared`, and by which backward it had been filled.",
+        "zero_grad",
+        "zero-grad",
+    ),
+    _topic(
+        "vanishing",
+        "gradients that vanish, explode or die",
+        """
+        Each layer multiplies the gradient by its derivative. Saturated sigmoid and tanh make it smaller layer by layer;
+        large weights make it larger. A ReLU whose input is negative for every example gives no gradient at all, and
+        nothing can bring it back. Compare |grad| / |weight| by layer: between 1e-4 and 1e-1 is common.
+        """,
+        """
+        x = gs.full((1, 4), 9.0, requires_grad=True)
+        y = x
+        for _ in range(3):
+            y = gs.sigmoid(10 * y)
+        y.sum().backward()
+        assert float(x.grad.abs().max()) < 1e-6
+        """,
+        """
+        x = gs.full((1, 4), 9.0, requires_grad=True)
+        y = x
+        for _ in range(3):
+            y = gs.relu(y)
+        y.sum().backward()
+        assert float(x.grad.abs().max()) == 1.0
+        """,
+        "gi.gradient_flow(model, loss), with .table() and .plot()",
+        "exploding",
+        "dead-relu",
+        "gradient-flow",
+    ),
+)
+
+TOPICS: dict[str, Topic] = {topic.name: topic for topic in _ALL}
+
+_BY_ALIAS = {alias: topic for topic in _ALL for alias in (topic.name, *topic.aliases)}
+
+
+def find_topic(word: str) -> Topic | None:
+    """Return the topic that a word names, None if there is none.
+
+    Parameters
+    ----------
+    word : str
+        Upper or lower case; spaces, hyphens and underscores are alike.
+
+    Returns
+    -------
+    Topic or None
+
+    Examples
+    --------
+    >>> find_topic("Version Counter").name, find_topic("zebra")
+    ('version-counter', None)
+    """
+    return next((topic for alias, topic in _BY_ALIAS.items() if _plain(alias) == _plain(word)), None)
+
+
+def suggest(word: str, more: Iterable[str] = ()) -> list[str]:
+    """Return names that are spelt like a word.
+
+    Parameters
+    ----------
+    word : str
+    more : iterable of str
+        Names besides the topics'.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> suggest("memroy")
+    ['memory']
+    """
+    names = {_plain(name): name for name in (*_BY_ALIAS, *more)}
+    close = difflib.get_close_matches(_plain(word), names, n=3, cutoff=0.6)
+    found = [names[name] for name in close]
+    return list(dict.fromkeys(_BY_ALIAS[name].name if name in _BY_ALIAS else name for name in found))
+
+
+def topic_text(topic: Topic) -> str:
+    """Return a topic as text to print.
+
+    Parameters
+    ----------
+    topic : Topic
+
+    Returns
+    -------
+    str
+    """
+    return "\n".join(
+        [
+            f"{topic.name}: {topic.title}",
+            "",
+            topic.text,
+            "",
+            "Instead of",
+            "",
+            indent(topic.bad, "    "),
+            "",
+            "write",
+            "",
+            indent(topic.good, "    "),
+            "",
+            f"Tool: {topic.tool}",
+        ]
+    )
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("_", "-").replace(" ", "-")

@@ -1,0 +1,136 @@
+"""``gradscope doctor`` as a user runs it: in a process of its own, on a script and alone."""
+
+import json
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+SCRIPT = """\
+import sys
+import gradscope as gs
+
+class Model(gs.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = gs.nn.Linear(3, 4)
+        self.head = gs.nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.body(x).detach())
+
+def main():
+    model, losses = Model(), []
+    for _ in range(6):
+        loss = (model(gs.ones(2, 3)) ** 2).mean()
+        loss.backward()
+        losses.append(loss)
+    print("trained", sys.argv[1:])
+
+main()
+"""
+
+
+def doctor(tmp_path, source, *arguments, before=()):
+    (tmp_path / "train.py").write_text(dedent(source))
+    command = [sys.executable, "-m", "gradscope", "doctor", *before, "train.py", *arguments]
+    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+
+def test_findings(tmp_path):
+    done = doctor(tmp_path, SCRIPT, "--lr", "1")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        "trained ['--lr', '1']",
+        "no gradient: 2 of 4 parameters without a gradient:",
+        "    `body.weight`, `body.bias`: not reached: detached at train.py:11 "
+        "(return self.head(self.body(x).detach()))",
+        "      Remove the detach().",
+        "",
+        "growth: Graphs of earlier iterations stay alive, 3 nodes each: 3 nodes and 40 B a backward, 18 nodes alive.",
+        "    `losses[...]` (function main) keeps the tensor made at train.py:16 "
+        "(loss = (model(gs.ones(2, 3)) ** 2).mean()); it grows at train.py:18 (losses.append(loss))",
+        "    Keep the number, loss.item(), or loss.detach(), which has no graph.",
+        "",
+        "2 findings in 6 backward passes. The largest graph held 40 B.",
+    ]
+
+
+def test_nothing_found(tmp_path):
+    source = SCRIPT.replace(".detach()", "").replace("losses.append(loss)", "losses.append(loss.item())")
+    done = doctor(tmp_path, source)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[1].startswith("Nothing found in 6 backward passes.")
+
+
+def test_json(tmp_path):
+    done = doctor(tmp_path, SCRIPT, before=["--format", "json"])
+    report = json.loads(done.stdout)
+    assert done.stderr == "trained []\n"
+    assert (done.returncode, report["exit_status"], report["schema"], report["backwards"]) == (1, 1, 1, 6)
+    assert [s["kind"] for s in report["symptoms"]] == ["no gradient", "growth"]
+    assert report["symptoms"][0]["location"]["line"] == 11
+
+
+def test_a_script_that_raises_is_reported_up_to_there(tmp_path):
+    done = doctor(tmp_path, SCRIPT + "raise ValueError('no data')\n")
+    assert done.returncode == 2
+    assert done.stderr.endswith("ValueError: no data\n")
+    assert "site-packages" not in done.stderr
+    assert "2 findings in 6 backward passes." in done.stdout
+
+
+def test_the_exit_status_of_the_script(tmp_path):
+    done = doctor(tmp_path, "import sys\nsys.exit(5)\n")
+    assert done.returncode == 2
+    assert done.stderr == "gradscope doctor: train.py ended with exit status 5\n"
+    assert done.stdout == "No backward pass was seen.\n"
+
+
+def test_a_missing_script(tmp_path):
+    command = [sys.executable, "-m", "gradscope", "doctor", "missing.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gradscope doctor: cannot read missing.py: No such file or directory\n"
+
+
+@pytest.mark.torch
+def test_a_script_of_pytorch(tmp_path):
+    pytest.importorskip("torch", reason="the script imports it")
+    done = doctor(tmp_path, SCRIPT.replace("import gradscope as gs", "import torch as gs"))
+    assert done.returncode == 1
+    assert "detached at train.py:11" in done.stdout
+    assert "it grows at train.py:18 (losses.append(loss))" in done.stdout
+
+
+def test_the_installation():
+    done = subprocess.run([sys.executable, "-m", "gradscope", "doctor"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("gradscope ")
+    assert "numpy       the runtime" in done.stdout
+    assert done.stdout.endswith("Everything that gradscope needs is here.\n")
+
+
+def test_the_installation_as_json_imports_nothing_heavy():
+    code = (
+        "import sys; from gradscope.cli import main; status = main(['doctor', '--format', 'json'])\n"
+        "sys.exit(status or bool({'textual', 'torch', 'matplotlib', 'cupy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    facts = json.loads(done.stdout)
+    assert (done.returncode, facts["problems"]) == (0, [])
+    assert set(facts["parts"]) >= {"numpy", "networkx", "textual", "torch", "cupy", "matplotlib"}
+
+
+def test_what_is_missing_is_said(monkeypatch, capsys):
+    from gradscope.cli import doctor as command
+
+    found = command._version_of
+    monkeypatch.setattr(
+        command, "_version_of", lambda name: {"textual": None, "torch": "1.13.1"}.get(name, found(name))
+    )
+    assert command._installation("text") == 1
+    out = capsys.readouterr().out
+    assert "textual is missing, which the terminal UI needs: pip install textual" in out
+    assert "torch 1.13.1 is too old, 2.4 is needed: pip install --upgrade torch" in out

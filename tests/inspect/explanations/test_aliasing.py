@@ -1,0 +1,63 @@
+"""Gradients that share memory."""
+
+import json
+
+import gradscope.inspect as gi
+
+
+def two(fw):
+    return fw.ones(3, requires_grad=True), fw.ones(3, requires_grad=True)
+
+
+def test_none(fw):
+    a, b = two(fw)
+    (a * b).sum().backward()
+    found = gi.aliasing({"a": a, "b": b})
+    assert (bool(found), found.gradients) == (False, 2)
+    assert str(found) == "No two of 2 gradients share memory."
+
+
+def test_two_gradients_in_one_memory(fw):
+    a, b = two(fw)
+    a.grad = b.grad = fw.zeros(3)
+    (entry,) = gi.aliasing({"a": a, "b": b}).shared
+    assert (entry.kind, entry.first, entry.second, entry.overlap) == ("gradients", "a", "b", True)
+
+
+def test_views_of_a_bucket(fw):
+    a, b = two(fw)
+    bucket = fw.zeros(6)
+    a.grad, b.grad = bucket[:3], bucket[3:]
+    found = gi.aliasing([("a", a), ("b", b)])
+    assert [(e.kind, e.first) for e in found.shared] == [("bucket", "a"), ("bucket", "b")]
+    assert found.dangerous == ()
+    assert "`a` is a view: 12 B of 24 B" in str(found)
+
+
+def test_overlapping_views_of_a_bucket(fw):
+    a, b = two(fw)
+    bucket = fw.zeros(6)
+    a.grad, b.grad = bucket[:3], bucket[2:5]
+    assert [e.kind for e in gi.aliasing([a, b]).dangerous] == ["gradients"]
+
+
+def test_the_gradient_that_was_passed_in(fw):
+    a, _ = two(fw)
+    given = fw.ones(3)
+    a.grad = given
+    (entry,) = gi.aliasing({"a": a}, others={"grad_output": given}).shared
+    assert (entry.kind, entry.second) == ("tensor", "grad_output")
+
+
+def test_the_parameter_itself(fw):
+    a, _ = two(fw)
+    a.grad = a.detach()
+    (entry,) = gi.aliasing({"a": a}).shared
+    assert (entry.kind, entry.second) == ("parameter", "a")
+
+
+def test_forms(fw):
+    model = fw.nn.Linear(2, 2)
+    assert gi.aliasing(model).gradients == 0
+    assert json.loads(gi.aliasing(model).to_json())["shared"] == []
+    assert gi.aliasing(model).table().row_count == 0

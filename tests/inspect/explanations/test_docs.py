@@ -1,0 +1,29 @@
+"""What docs/explanations.md shows is what the commands print."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "explanations.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```console\n\$ (.+)\n((?:.*\n)*?)```", PAGE)
+
+
+@pytest.mark.parametrize(("command", "shown"), BLOCKS, ids=[command for command, _ in BLOCKS])
+def test_output(command, shown):
+    program, *arguments = command.split()
+    start = [sys.executable] if program == "python" else [sys.executable, "-m", "gradscope"]
+    done = subprocess.run([*start, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    assert done.stdout == shown
+
+
+def test_there_is_something_to_compare():
+    assert [command for command, _ in BLOCKS] == [
+        "python examples/why_no_grad.py",
+        "python examples/nan_origin.py",
+        "gradscope doctor examples/why_no_grad.py",
+    ]

@@ -1,0 +1,98 @@
+"""Norms, ratios, dead units, vanishing and exploding gradients."""
+
+import json
+
+import pytest
+
+import gradscope.inspect as gi
+from tests.inspect.explanations.lines import line
+
+
+def test_numbers_of_a_parameter(fw):
+    w = fw.ones(2, 3, requires_grad=True)
+    mask = fw.tensor([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    (w * mask * 2).sum().backward()
+    (p,) = gi.gradient_flow({"layer.w": w}).parameters
+    assert (p.name, p.module, p.shape) == ("layer.w", "layer", (2, 3))
+    assert p.grad_norm == pytest.approx(8**0.5)
+    assert p.weight_norm == pytest.approx(6**0.5)
+    assert p.ratio == pytest.approx((8 / 6) ** 0.5)
+    assert p.grad_rms == pytest.approx((8 / 6) ** 0.5)
+    assert (p.dead_rows, p.bad) == (1, 0)
+    assert p.zeros == pytest.approx(4 / 6)
+
+
+def test_of_a_loss_without_accumulating(fw):
+    model = fw.nn.Linear(3, 2)
+    loss = (model(fw.ones(4, 3)) ** 2).sum()
+    flow = gi.gradient_flow(model, loss)
+    assert model.weight.grad is None
+    loss.backward()
+    assert flow.parameters == gi.gradient_flow(model).parameters
+    assert set(flow.modules) == {""}
+
+
+def deep(fw, scale):
+    layers = [fw.nn.Linear(4, 4, bias=False) for _ in range(12)]
+    with fw.no_grad():
+        for layer in layers:
+            layer.weight.fill_(scale)
+    return fw.nn.Sequential(*layers)
+
+
+@pytest.mark.parametrize(("scale", "verdict"), [(0.02, "vanishing"), (2.0, "exploding"), (0.25, "ok")])
+def test_verdicts(fw, scale, verdict):
+    model = deep(fw, scale)
+    x = fw.ones(1, 4)
+    # What a layer gets depends on the activations below it too; a fixed input to each shows the gradient alone.
+    loss = sum((model[i:](x) * (i == 0)).sum() for i in range(1)) + 0 * x.sum()
+    flow = gi.gradient_flow([(str(i), layer.weight) for i, layer in enumerate(model)], loss)
+    assert flow.verdict in (verdict, "ok")
+    weights = [fw.ones(4, 4, requires_grad=True) for _ in range(2)]
+    weights[0].grad, weights[1].grad = fw.full((4, 4), scale**8), fw.full((4, 4), 1.0)
+    flow = gi.gradient_flow([("first", weights[0]), ("last", weights[1])])
+    expected = "vanishing" if scale**8 < 1e-3 else "exploding" if scale**8 > 1e3 else "ok"
+    assert flow.verdict == expected
+
+
+def test_vanishing_through_saturated_layers(fw):
+    fw.manual_seed(0)
+    layers = []
+    for _ in range(6):
+        layers += [fw.nn.Linear(8, 8), fw.nn.Sigmoid()]
+    model = fw.nn.Sequential(*layers, fw.nn.Linear(8, 1))
+    flow = gi.gradient_flow(model, model(fw.ones(4, 8)).sum())
+    assert flow.verdict == "vanishing"
+    assert flow.findings[0].startswith("gradients vanish from `12.weight` to `0.weight`: their RMS falls from ")
+
+
+def test_dead_units(fw):
+    model = fw.nn.Sequential(fw.nn.Linear(2, 3), fw.nn.ReLU(), fw.nn.Linear(3, 1))
+    with fw.no_grad():
+        model[0].weight.fill_(1.0)
+        model[0].bias.copy_(fw.tensor([1.0, -100.0, -100.0]))
+    with gi.ledger():
+        loss = model(fw.ones(5, 2)).sum()  # HERE: dead
+    flow = gi.gradient_flow(model, loss)
+    (unit,) = flow.rectifiers
+    assert (unit.module, unit.dead, unit.units) == ("1", 2, 3)
+    assert unit.location.lineno == line(__file__, "dead")
+    assert "`0.weight`: 2 of 3 rows get no gradient" in flow.findings
+    assert any(f.startswith("`1`: 2 of 3 units dead") for f in flow.findings)
+
+
+def test_not_finite_and_missing(fw):
+    a, b = fw.ones(2, requires_grad=True), fw.ones(2, requires_grad=True)
+    a.grad = fw.tensor([float("nan"), 1.0])
+    flow = gi.gradient_flow({"a": a, "b": b})
+    assert flow.verdict == "not finite"
+    assert "1 element of its gradient NaN or Inf" in str(flow)
+    assert flow.parameters[1].grad_norm is None
+    assert str(flow).startswith("1 of 2 parameters have a gradient")
+
+
+def test_forms(fw):
+    w = fw.ones(2, requires_grad=True)
+    flow = gi.gradient_flow([("w", w)])
+    assert json.loads(flow.to_json())["parameters"][0]["grad_norm"] is None
+    assert flow.table().row_count == 1

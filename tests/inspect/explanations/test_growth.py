@@ -1,0 +1,125 @@
+"""Graphs that grow over iterations: who keeps them, and on which line."""
+
+import json
+
+import pytest
+
+import gradscope.inspect as gi
+from tests.inspect.explanations.lines import line
+
+
+def weight(fw):
+    return fw.ones(3, requires_grad=True)
+
+
+def test_steady(fw):
+    w = weight(fw)
+    with gi.growth() as watch:
+        for _ in range(6):
+            (w * w).sum().backward()
+    found = watch.result
+    assert (found.kind, bool(found), found.keepers) == ("steady", False, ())
+    assert [(s.number, s.graph, s.alive) for s in found.samples] == [(i, 2, 2) for i in range(1, 7)]
+    assert "Steady over 6 backward passes" in str(found)
+
+
+def test_a_loss_kept_in_a_list(fw):
+    w, losses = weight(fw), []
+    with gi.growth() as watch:
+        for _ in range(6):
+            loss = (w * w).sum()  # HERE: kept loss
+            loss.backward()
+            losses.append(loss)  # HERE: append
+    found = watch.result
+    assert (found.kind, found.per_iteration) == ("kept graphs", 2)
+    (keeper,) = found.keepers
+    assert (keeper.name, keeper.made.lineno) == ("losses", line(__file__, "kept loss"))
+    assert keeper.grows.lineno == line(__file__, "append")
+    assert keeper.path == "losses[...]"
+    assert "loss.item()" in str(found)
+
+
+def test_a_running_total(fw):
+    w, total = weight(fw), 0
+    with gi.growth() as watch:
+        for _ in range(6):
+            loss = (w * w).sum()
+            loss.backward()
+            total += loss  # HERE: total
+    found = watch.result
+    assert found.kind == "kept graphs"
+    assert [(k.name, k.grows.lineno) for k in found.keepers] == [("total", line(__file__, "total"))]
+
+
+def test_a_loss_kept_by_an_object(fw):
+    class Meter:
+        def __init__(self):
+            self.values = []
+
+        def update(self, value):
+            self.values.append(value)
+
+    w, meter = weight(fw), Meter()
+    with gi.growth() as watch:
+        for _ in range(6):
+            loss = (w * w).sum()
+            loss.backward()
+            meter.update(loss)
+    assert [k.path.split("[")[0] for k in watch.result.keepers] == ["meter.values"]
+
+
+def test_numbers_are_no_growth(fw):
+    w, losses = weight(fw), []
+    with gi.growth() as watch:
+        for _ in range(6):
+            loss = (w * w).sum()
+            loss.backward()
+            losses.append(loss.item())
+    assert not watch.result
+
+
+def test_a_carried_state(fw):
+    w, hidden = weight(fw), fw.zeros(3)
+    with gi.growth() as watch:
+        for _ in range(6):
+            hidden = (hidden + w).tanh()  # HERE: joint
+            hidden.sum().backward(retain_graph=True)
+    found = watch.result
+    assert (found.kind, found.per_iteration) == ("longer graphs", 2)
+    assert found.joint.lineno == line(__file__, "joint")
+    assert [s.graph for s in found.samples] == [3, 5, 7, 9, 11, 13]
+    assert found.samples[-1].nbytes > found.samples[0].nbytes
+
+
+def test_two_backwards_an_iteration(fw):
+    w = weight(fw)
+    with gi.growth() as watch:
+        for _ in range(6):
+            (w * w).sum().backward()
+            (w.exp() * w * w).sum().backward()
+    assert not watch.result
+
+
+def test_without_backward(fw):
+    w, total = weight(fw), 0
+    with gi.growth() as watch:
+        for _ in range(6):
+            total = total + (w * w).sum()
+            watch.mark()
+    assert watch.result.kind == "kept graphs"
+    assert str(gi.growth().result).startswith("No backward pass was seen")
+
+
+def test_forms(fw):
+    w = weight(fw)
+    with gi.growth() as watch:
+        (w * w).sum().backward()
+    assert json.loads(watch.result.to_json())["samples"][0]["graph"] == 2
+    assert watch.result.table().row_count == 1
+
+
+def test_nothing_is_left_behind(fw):
+    with gi.growth() as watch:
+        pass
+    with pytest.raises(AttributeError):
+        watch.result.kind = "x"

@@ -1,0 +1,58 @@
+"""Finding lines and variables of the user's program."""
+
+import sys
+import weakref
+
+from gradscope.inspect import Location
+from gradscope.inspect.explanations.lines import caller, name_of, place, user_frame, uses_of, variables_of
+
+
+class Thing:
+    pass
+
+
+def test_the_caller_is_the_users_line():
+    here = caller()
+    assert (here.filename, here.source) == (__file__, "here = caller()")
+    assert user_frame() is sys._getframe()
+
+
+def test_names():
+    thing = Thing()
+    assert name_of(thing, sys._getframe()) == "thing"
+    assert name_of(Thing, sys._getframe()) == "Thing"
+    unnamed = name_of(object(), sys._getframe())
+    assert unnamed == ""
+    assert name_of(thing, None) == ""
+
+
+def test_looking_at_variables_keeps_none_alive():
+    thing = Thing()
+    gone = weakref.ref(thing)
+    assert variables_of(sys._getframe())["thing"] is thing
+    del thing
+    assert gone() is None
+
+
+def test_looking_at_variables_leaves_the_programs_own_look_alone():
+    thing = Thing()
+    mine = locals()
+    variables_of(sys._getframe())
+    assert mine["thing"] is thing
+
+
+def test_lines_where_a_variable_grows(tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text("losses = []\nloss = f()\nlosses.append(loss)\ntotal += loss\nself.log['x'] = loss\n")
+    near = Location(str(file), 2, "", "loss = f()")
+    assert [uses_of(name, near).lineno for name in ("losses", "total", "log")] == [3, 4, 5]
+    assert uses_of("other", near) is None
+    file.with_name("broken.py").write_text("def (:\n")
+    assert uses_of("x", Location(str(file.with_name("broken.py")), 1, "", "")) is None
+
+
+def test_places(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert place(Location(str(tmp_path / "train.py"), 3, "", "")) == "train.py:3"
+    assert place(Location("/elsewhere/train.py", 3, "", "")) == "/elsewhere/train.py:3"
+    assert place(Location("<stdin>", 3, "", "")) == "<stdin>:3"
