@@ -1,0 +1,94 @@
+"""``gradscope diff A B``: the first node at which two recordings differ."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+__all__ = ["add_parser", "run"]
+
+SAME, DIFFERENT, FAILED = 0, 1, 2
+
+_DESCRIPTION = """\
+Compare two recordings, or two iterations of one (run.gscope:0 run.gscope:1), and show the first node at which they
+differ, on both sides. Nodes are the same when module, operator, parameter, line and occurrence are.
+
+exit status: 0 nothing differs, 1 something does, 2 a file cannot be read or the command line is wrong"""
+
+_EXAMPLES = """\
+examples:
+  gradscope diff before.gscope after.gscope
+  gradscope diff rank0.gscope rank1.gscope --exact
+  gradscope diff run.gscope:10 run.gscope:11 --rtol 0.1"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add ``diff`` to the command's subparsers.
+
+    Parameters
+    ----------
+    subparsers : argparse._SubParsersAction
+
+    Returns
+    -------
+    argparse.ArgumentParser
+    """
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "diff",
+        help="find the first node at which two recordings differ",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("left", metavar="A[:ITERATION]", help="a recording, or one iteration of it")
+    parser.add_argument("right", metavar="B[:ITERATION]", help="another")
+    parser.add_argument("--rtol", type=float, default=1e-5, metavar="R", help="relative tolerance (default 1e-5)")
+    parser.add_argument("--atol", type=float, default=1e-8, metavar="A", help="absolute tolerance (default 1e-8)")
+    parser.add_argument("--exact", action="store_true", help="no tolerance")
+    parser.add_argument("--left-run", type=int, metavar="N", help="a run of A (default: the last)")
+    parser.add_argument("--right-run", type=int, metavar="N", help="a run of B (default: the last)")
+    parser.add_argument("--table", action="store_true", help="both sides next to each other")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return its exit status.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+
+    Returns
+    -------
+    int
+    """
+    from ..inspect.recording import RecordingError, open_recording
+    from ..inspect.recording.difference import difference, split_source
+
+    left, left_iteration = split_source(args.left)
+    right, right_iteration = split_source(args.right)
+    try:
+        with open_recording(left) as one, open_recording(right) as two:
+            found = difference(
+                one,
+                two,
+                left_iteration=left_iteration,
+                right_iteration=right_iteration,
+                left_run=args.left_run,
+                right_run=args.right_run,
+                rtol=args.rtol,
+                atol=args.atol,
+                exact=args.exact,
+            )
+    except RecordingError as error:
+        print(f"gradscope diff: {error}", file=sys.stderr)
+        return FAILED
+    if args.table:
+        from rich.console import Console
+
+        Console().print(found)
+    else:
+        print(found)
+    return DIFFERENT if found else SAME

@@ -1,0 +1,123 @@
+"""``gradscope record SCRIPT [args] -o FILE``: run a script and record every backward."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..inspect import Recorder
+
+__all__ = ["add_parser", "run"]
+
+_DESCRIPTION = """\
+Run a script as `python SCRIPT args` would, on the main thread, with its own stdin, output and signals, and record
+every backward in it to a file. The script computes what it computes without. After a crash or a kill the file opens
+up to the last commit, a fraction of a second before; it can be looked at while the script runs.
+SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it).
+
+exit status: the script's own; 2 if the command line is wrong or FILE cannot be written"""
+
+_EXAMPLES = """\
+examples:
+  gradscope record train.py --epochs 1
+  gradscope record -o run.gscope --keep all --last 5 train.py
+  gradscope record --keep 'param:*,mod:layers.3.*' --budget 200MB -m package.train"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add ``record`` to the command's subparsers.
+
+    Parameters
+    ----------
+    subparsers : argparse._SubParsersAction
+
+    Returns
+    -------
+    argparse.ArgumentParser
+    """
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "record",
+        help="run a script and record its backward passes to a file",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="gradscope record [-h] [-o FILE] [--keep WHAT] [--last N] [--budget SIZE] [--append] [-m] "
+        "SCRIPT [args ...]",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the recording (default: the script's name with .gscope, here)"
+    )
+    parser.add_argument(
+        "--keep",
+        default="summaries",
+        metavar="WHAT",
+        help="none (structure and times), summaries (default: statistics of every gradient), all (values too), or "
+        "nodes whose values to keep besides: param:*, mod:layers.*, op:Addmm, line:train.py:31, separated by commas",
+    )
+    parser.add_argument("--last", type=int, metavar="N", help="keep values of the last N iterations only")
+    parser.add_argument("--budget", metavar="SIZE", help="what kept values may take, such as 200MB; the oldest go")
+    parser.add_argument("--append", action="store_true", help="add a run to FILE instead of replacing it")
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
+    parser.add_argument("script", metavar="SCRIPT", help="the script to run")
+    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
+    # Otherwise argparse lists it among what is missing when SCRIPT is.
+    rest.required = False
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return its exit status.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+
+    Returns
+    -------
+    int
+    """
+    from ..inspect.recording import RecordingError, record
+    from ..inspect.recording.main_thread import run_on_main_thread
+    from ..inspect.targets import find_target
+
+    script, arguments, output = args.script, args.args, args.output
+    try:
+        target = find_target(script, module=args.module)
+        path = output or _default_path(script)
+        recorder = record(
+            path, args.keep, last=args.last, budget=args.budget, append=args.append, title=target.title
+        ).start()
+    except (OSError, ImportError, ValueError, RecordingError) as error:
+        print(f"gradscope record: {error}", file=sys.stderr)
+        return 2
+    try:
+        status = run_on_main_thread(target, arguments)
+    finally:
+        recorder.stop()
+    _tell(recorder)
+    return status
+
+
+def _default_path(script: str) -> str:
+    name = os.path.basename(os.path.normpath(script)).removesuffix(".py")
+    return f"{name.rpartition('.')[2] or 'run'}.gscope"
+
+
+def _tell(recorder: Recorder) -> None:
+    """Say on stderr what has been recorded; a child that the script forked says nothing."""
+    if recorder.forked:
+        return
+    lost = f", {recorder.lost} lost: {recorder.failure}" if recorder.failure else ""
+    nodes = f"{recorder.nodes} node{'s' if recorder.nodes != 1 else ''}"
+    text = f"gradscope: recorded {nodes} in {recorder.path}{lost}"
+    if not recorder.nodes and not lost:
+        text += " (the script never called backward())"
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):  # the script has closed it
+        return

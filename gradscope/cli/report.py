@@ -1,0 +1,68 @@
+"""``gradscope report FILE -o report.html``: a recording as one HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+__all__ = ["add_parser", "run"]
+
+_DESCRIPTION = """\
+Write a recording as one HTML page that needs nothing else: an overview, gradient norms by parameter and iteration as
+a heat map, the largest and smallest gradients, where NaN and Inf came up first, saved tensors that had been modified.
+
+exit status: 0; 2 if FILE cannot be read, or the page cannot be written"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add ``report`` to the command's subparsers.
+
+    Parameters
+    ----------
+    subparsers : argparse._SubParsersAction
+
+    Returns
+    -------
+    argparse.ArgumentParser
+    """
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "report",
+        help="write a recording as an HTML page",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", metavar="FILE", help="the recording")
+    parser.add_argument("-o", "--output", default="report.html", metavar="PAGE", help="default: report.html")
+    parser.add_argument("--title", default="", help="the script's name by default")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return its exit status.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+
+    Returns
+    -------
+    int
+    """
+    from ..inspect.recording import RecordingError, open_recording
+    from ..inspect.recording.report import html_report
+
+    try:
+        with open_recording(args.file) as recording:
+            page = html_report(recording, title=args.title)
+        with open(args.output, "w", encoding="utf-8") as file:
+            file.write(page)
+    except RecordingError as error:
+        print(f"gradscope report: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"gradscope report: cannot write {args.output}: {error.strerror}", file=sys.stderr)
+        return 2
+    print(f"wrote {args.output}")
+    return 0

@@ -1,0 +1,167 @@
+"""``gradscope view FILE``: what a recording holds, as text, at a prompt, or exported."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..inspect import Recording
+
+__all__ = ["add_parser", "run"]
+
+_DESCRIPTION = """\
+Show a recording: an overview and its iterations; with the options below, nodes and what is known of them.
+FILE may be of a program that still runs, or that was killed.
+
+exit status: 0; 1 if what was asked for is not there, 2 if FILE cannot be read or the command line is wrong"""
+
+_EXAMPLES = """\
+examples:
+  gradscope view run.gscope
+  gradscope view run.gscope --iteration 3 --filter 'param:*'
+  gradscope view run.gscope --iteration 3 --node 12
+  gradscope view run.gscope -c 'iteration 3; nodes mod:fc1; node 4; value'
+  gradscope view run.gscope --export trace.json"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add ``view`` to the command's subparsers.
+
+    Parameters
+    ----------
+    subparsers : argparse._SubParsersAction
+
+    Returns
+    -------
+    argparse.ArgumentParser
+    """
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "view",
+        help="show a recording",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", metavar="FILE", help="the recording")
+    parser.add_argument("--run", type=int, metavar="N", dest="number", help="only this run")
+    parser.add_argument("--iteration", type=int, metavar="N", help="the backwards and nodes of this iteration")
+    parser.add_argument("--backward", type=int, metavar="N", help="the nodes of this backward")
+    parser.add_argument("--node", type=int, metavar="N", help="all about node N of that iteration or backward")
+    parser.add_argument("--filter", metavar="SPEC", help="only nodes such as param:*, mod:layers.3.*, op:Addmm")
+    parser.add_argument("--bad", action="store_true", help="only nodes with a NaN or Inf among their gradients")
+    parser.add_argument("--violations", action="store_true", help="saved tensors that had been modified")
+    parser.add_argument("--events", action="store_true", help="marks and errors")
+    parser.add_argument("--limit", type=int, default=40, metavar="N", help="so many nodes at most (default 40; 0: all)")
+    parser.add_argument("--line", action="store_true", help="a prompt; `help` lists its verbs")
+    parser.add_argument("-c", dest="commands", metavar="COMMANDS", help="verbs of the prompt, separated by semicolons")
+    parser.add_argument(
+        "--export",
+        metavar="PATH",
+        help="write nodes to PATH: .json for Perfetto (ui.perfetto.dev) and chrome://tracing, .parquet for a table",
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; return its exit status.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+
+    Returns
+    -------
+    int
+    """
+    from ..inspect import BreakpointError, open_recording
+    from ..inspect.recording import RecordingError
+
+    try:
+        with open_recording(args.file) as recording:
+            return _view(recording, args)
+    except BrokenPipeError:
+        raise  # whoever read has left
+    except (RecordingError, BreakpointError, OSError) as error:
+        print(f"gradscope view: {error}", file=sys.stderr)
+        return 2
+
+
+def _view(recording: Recording, args: argparse.Namespace) -> int:
+    if args.export is not None:
+        return _export(recording, args.export)
+    if args.line or args.commands is not None:
+        return _browse(recording, args.commands)
+    from ..inspect.recording import view
+
+    if args.violations or args.events:
+        print(view.violations_text(recording) if args.violations else view.events_text(recording))
+        return 0
+    chosen = args.iteration is not None or args.backward is not None
+    if not (chosen or args.filter or args.bad or args.node is not None):
+        print(view.overview_text(recording))
+        print(view.iterations_text(recording, run=args.number))
+        return 0
+    return _nodes(recording, args)
+
+
+def _nodes(recording: Recording, args: argparse.Namespace) -> int:
+    from ..inspect.recording import view
+
+    tasks = recording.tasks(run=args.number, iteration=args.iteration)
+    if args.backward is not None:
+        tasks = [task for task in tasks if task.id == args.backward]
+    if not tasks:
+        return _missing("no such iteration or backward")
+    if args.node is not None:
+        holders = [task for task in tasks if 0 <= args.node < task.count]
+        if not holders:
+            return _missing(f"no node {args.node}; the backward has {tasks[0].count}")
+        print(view.node_page(holders[0], args.node))
+        return 0
+    found = ((task.id, node) for task in tasks for node in task.nodes if _wanted(args, node))
+    print(view.nodes_text(tasks, found, limit=max(args.limit, 0)))
+    return 0
+
+
+def _wanted(args: argparse.Namespace, node: Any) -> bool:
+    from ..inspect.breakpoints import parse_spec
+
+    if args.bad:
+        summaries = (*(node.grad_outputs or ()), *(node.grad_inputs or ()))
+        if not any(summary is not None and (summary.nans or summary.infs) for summary in summaries):
+            return False
+    return args.filter is None or parse_spec(args.filter)(node)
+
+
+def _missing(text: str) -> int:
+    print(f"gradscope view: {text}", file=sys.stderr)
+    return 1
+
+
+def _browse(recording: Recording, commands: str | None) -> int:
+    from ..inspect.recording.browser import Browser
+
+    browser = Browser(recording)
+    if commands is None:
+        browser.run()
+        return 0
+    browser.run_commands(part.strip() for part in commands.split(";") if part.strip())
+    return int(browser.failures > 0)
+
+
+def _export(recording: Recording, path: str) -> int:
+    if path.endswith(".json"):
+        from ..inspect.recording.trace import write_trace
+
+        print(f"wrote {write_trace(recording, path)} events to {path}")
+    elif path.endswith(".parquet"):
+        from ..inspect.recording.tables import write_parquet
+
+        print(f"wrote {write_parquet(recording, path)} nodes to {path}")
+    else:
+        print(f"gradscope view: --export writes .json or .parquet files, not {path!r}", file=sys.stderr)
+        return 2
+    return 0
