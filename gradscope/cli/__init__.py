@@ -6,11 +6,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from . import check, debug
+from . import check, debug, diff, doctor, explain, graph, record, report, view
 
 __all__ = ["main"]
 
-SUBCOMMANDS = (debug, check)
+SUBCOMMANDS = (debug, check, graph, doctor, explain, record, view, diff, report)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -36,18 +36,99 @@ if TYPE_CHECKING:
     from .breakpoints import Breakpoint, BreakpointError
     from .debug_call import debug
     from .debugger import Debugger, SessionError
-    from .graph_model import execution_order, graph
+    from .explanations.aliasing import GradientAliasing, aliasing
+    from .explanations.dataflow import Ledger, ledger
+    from .explanations.doctor import Diagnosis, Doctor
+    from .explanations.gradient_flow import GradientFlow, gradient_flow
+    from .explanations.growth import Growth, growth
+    from .explanations.leaks import Leaks, leaks
+    from .explanations.memory import MemoryReport, memory
+    from .explanations.nan_origin import NanOrigin, nan_origin, watch_nan
+    from .explanations.plots import plot_histogram
+    from .explanations.second_backward import SecondBackward, second_backward
+    from .explanations.why_no_grad import GradientReport, NoGradient, why_no_grad
+    from .export.formats import render_graph, write_graph
+    from .graphs.counts import GraphStatistics, graph_statistics
+    from .graphs.difference import GraphDifference, graph_difference
+    from .graphs.folding import fold, fold_to_fit, unfold
+    from .graphs.model import BackwardGraph, annotate, execution_order, graph, graph_of
+    from .graphs.paths import count_paths, dominators, paths, shortest_path
+    from .graphs.selection import NodeNotFoundError, find_node, subgraph
+    from .history import HistoryPolicy
+    from .recording.difference import Difference, difference
+    from .recording.reader import Recording, open_recording
+    from .recording.recorder import Recorder, record
+    from .recording.schema import RecordingError
+    from .reports import ParameterChange, TaskRecord, ThreadRecord, WatchRecord, WhatIf
     from .statistics import summarize
+    from .trace import post_mortem, set_trace
     from .tracking import track
 
 __all__ = [
     "Debugger",
     "SessionError",
     "debug",
+    "set_trace",
+    "post_mortem",
+    "HistoryPolicy",
+    "WhatIf",
+    "ParameterChange",
+    "WatchRecord",
+    "TaskRecord",
+    "ThreadRecord",
     "Breakpoint",
     "BreakpointError",
     "graph",
+    "graph_of",
+    "annotate",
+    "BackwardGraph",
     "execution_order",
+    "fold",
+    "unfold",
+    "fold_to_fit",
+    "find_node",
+    "NodeNotFoundError",
+    "subgraph",
+    "paths",
+    "shortest_path",
+    "count_paths",
+    "dominators",
+    "graph_difference",
+    "GraphDifference",
+    "graph_statistics",
+    "GraphStatistics",
+    "render_graph",
+    "write_graph",
+    "GradientReport",
+    "NoGradient",
+    "why_no_grad",
+    "Ledger",
+    "ledger",
+    "NanOrigin",
+    "nan_origin",
+    "watch_nan",
+    "record",
+    "Recorder",
+    "open_recording",
+    "Recording",
+    "RecordingError",
+    "difference",
+    "Difference",
+    "GradientFlow",
+    "gradient_flow",
+    "MemoryReport",
+    "memory",
+    "Growth",
+    "growth",
+    "SecondBackward",
+    "second_backward",
+    "GradientAliasing",
+    "aliasing",
+    "Leaks",
+    "leaks",
+    "Diagnosis",
+    "Doctor",
+    "plot_histogram",
     "summarize",
     "track",
     "DebuggerEvent",
@@ -68,8 +149,65 @@ _LAZY = {
     "Debugger": "debugger",
     "SessionError": "debugger",
     "debug": "debug_call",
-    "execution_order": "graph_model",
-    "graph": "graph_model",
+    "HistoryPolicy": "history",
+    "ParameterChange": "reports",
+    "TaskRecord": "reports",
+    "ThreadRecord": "reports",
+    "WatchRecord": "reports",
+    "WhatIf": "reports",
+    "post_mortem": "trace",
+    "set_trace": "trace",
+    "BackwardGraph": "graphs.model",
+    "annotate": "graphs.model",
+    "execution_order": "graphs.model",
+    "fold": "graphs.folding",
+    "fold_to_fit": "graphs.folding",
+    "unfold": "graphs.folding",
+    "graph": "graphs.model",
+    "render_graph": "export.formats",
+    "write_graph": "export.formats",
+    "GraphStatistics": "graphs.counts",
+    "graph_statistics": "graphs.counts",
+    "GraphDifference": "graphs.difference",
+    "graph_difference": "graphs.difference",
+    "count_paths": "graphs.paths",
+    "dominators": "graphs.paths",
+    "paths": "graphs.paths",
+    "shortest_path": "graphs.paths",
+    "NodeNotFoundError": "graphs.selection",
+    "find_node": "graphs.selection",
+    "subgraph": "graphs.selection",
+    "graph_of": "graphs.model",
+    "GradientReport": "explanations.why_no_grad",
+    "NoGradient": "explanations.why_no_grad",
+    "why_no_grad": "explanations.why_no_grad",
+    "Ledger": "explanations.dataflow",
+    "ledger": "explanations.dataflow",
+    "NanOrigin": "explanations.nan_origin",
+    "nan_origin": "explanations.nan_origin",
+    "watch_nan": "explanations.nan_origin",
+    "Difference": "recording.difference",
+    "difference": "recording.difference",
+    "Recording": "recording.reader",
+    "open_recording": "recording.reader",
+    "Recorder": "recording.recorder",
+    "record": "recording.recorder",
+    "RecordingError": "recording.schema",
+    "GradientFlow": "explanations.gradient_flow",
+    "gradient_flow": "explanations.gradient_flow",
+    "MemoryReport": "explanations.memory",
+    "memory": "explanations.memory",
+    "Growth": "explanations.growth",
+    "growth": "explanations.growth",
+    "SecondBackward": "explanations.second_backward",
+    "second_backward": "explanations.second_backward",
+    "GradientAliasing": "explanations.aliasing",
+    "aliasing": "explanations.aliasing",
+    "Leaks": "explanations.leaks",
+    "leaks": "explanations.leaks",
+    "Diagnosis": "explanations.doctor",
+    "Doctor": "explanations.doctor",
+    "plot_histogram": "explanations.plots",
     "summarize": "statistics",
     "track": "tracking",
 }

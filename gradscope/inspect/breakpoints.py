@@ -1,61 +1,20 @@
-"""Breakpoints: what a person types, and whether a node is meant."""
+"""Breakpoints: where to stop, on what condition, how often to pass by, and what to print instead of stopping."""
 
 from __future__ import annotations
 
-import fnmatch
 import itertools
-import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any
 
-from .records import Location
+from .iterations import asks_for_last
+from .specs import USAGE, BreakpointError, Candidate, Matcher, parse_spec, split_spec
 
 __all__ = ["Breakpoint", "BreakpointError", "BreakpointTable", "Candidate", "parse_spec"]
 
-KINDS = ("op", "node", "param", "mod", "line")
-
-_USAGE = (
-    "A breakpoint is an operator (AddmmBackward0, Addmm, op:Mul*), node:12, param:fc1.weight, mod:layers.*, "
-    "line:train.py:31, nan or *, each with an optional `if CONDITION`."
-)
-
-
-class BreakpointError(ValueError):
-    """A breakpoint that cannot be understood, or is not there."""
-
-
-class Candidate(Protocol):
-    """What a breakpoint asks of a node."""
-
-    @property
-    def index(self) -> int:
-        """Place in the engine's order."""
-
-    @property
-    def name(self) -> str:
-        """``'MulBackward0'``."""
-
-    @property
-    def operator(self) -> str:
-        """``'Mul'``."""
-
-    @property
-    def module(self) -> str:
-        """Module path, or empty."""
-
-    @property
-    def parameter(self) -> str:
-        """Parameter path, or empty."""
-
-    @property
-    def location(self) -> Location | None:
-        """The user's line that made it."""
-
-
-Matcher = Callable[[Candidate], bool]
+_BAD_VALUES = {"nan": 0, "inf": 1}
+_FAILURES = ("violation", "exception")
 
 
 @dataclass(slots=True)
@@ -73,7 +32,11 @@ class Breakpoint:
     enabled : bool
         May be set by anyone.
     hits : int
-        How often it has stopped the program.
+        How often it has stopped the program; of a logpoint, how often it has printed.
+    ignore : int
+        How many more times to pass by. May be set by anyone.
+    log : str or None
+        An expression to print instead of stopping.
     """
 
     id: int
@@ -82,13 +45,25 @@ class Breakpoint:
     temporary: bool = False
     enabled: bool = True
     hits: int = 0
+    ignore: int = 0
+    log: str | None = None
     _matcher: Matcher = field(default=lambda candidate: False, repr=False, compare=False)
     _code: CodeType | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def on_value(self) -> int | None:
+        """Whether it looks for the first NaN (0) or infinity (1) instead of for a node (None)."""
+        return _BAD_VALUES.get(self.spec)
 
     @property
     def on_nan(self) -> bool:
         """Whether it looks for the first NaN instead of for a node."""
         return self.spec == "nan"
+
+    @property
+    def asks_for_last(self) -> bool:
+        """Whether its condition compares with the iteration before."""
+        return asks_for_last(self._code) or "last" in (self.log or "") or "changed" in (self.log or "")
 
     def matches(self, candidate: Candidate) -> bool:
         """Whether `candidate` is a node this breakpoint names; the condition is not asked."""
@@ -107,107 +82,24 @@ class Breakpoint:
         value = eval(self._code, namespace if isinstance(namespace, dict) else dict(namespace))
         return bool(value.any()) if getattr(value, "shape", ()) else bool(value)
 
+    def command(self) -> str:
+        """Return the command of line mode that makes it."""
+        verb = "log" if self.log is not None else "tbreak" if self.temporary else "break"
+        return f"{verb} {self}"
+
     def __str__(self) -> str:
-        return self.spec + (f" if {self.condition}" if self.condition else "")
-
-
-def parse_spec(spec: str) -> Matcher:
-    """Return the test that a breakpoint's spec stands for.
-
-    Parameters
-    ----------
-    spec : str
-
-    Returns
-    -------
-    callable
-        Takes a :class:`Candidate` (such as a :class:`NodeRecord`).
-
-    Raises
-    ------
-    BreakpointError
-        If the spec cannot be understood.
-
-    Examples
-    --------
-    >>> from gradscope.inspect import NodeRecord
-    >>> node = NodeRecord(3, 7, "MulBackward0", "Mul", 12, "layers.0", "", None, ())
-    >>> [parse_spec(s)(node) for s in ("Mul", "op:M*", "node:3", "mod:layers.*", "param:*", "AddBackward0")]
-    [True, True, True, True, False, False]
-    """
-    kind, found, rest = spec.partition(":")
-    if found and kind in KINDS:
-        rest = rest.strip()
-        if not rest:
-            raise BreakpointError(f"breakpoint {spec!r} names nothing after {kind}:\n{_USAGE}")
-    elif re.fullmatch(r".*[./\\].*:\d+", spec):
-        kind, rest = "line", spec
-    elif found:
-        raise BreakpointError(f"unknown kind of breakpoint {kind!r} in {spec!r}\n{_USAGE}")
-    else:
-        kind, rest = "op", spec
-    return _MATCHERS[kind](spec, rest)
-
-
-def _glob(pattern: str) -> Callable[[str], bool]:
-    found = re.compile(fnmatch.translate(pattern.lower())).match
-    return lambda text: found(text.lower()) is not None
-
-
-def _operator(spec: str, rest: str) -> Matcher:
-    if not re.fullmatch(r"[\w.*?\[\]!-]+", rest):
-        raise BreakpointError(f"{rest!r} is not the name of an operator\n{_USAGE}")
-    same = _glob(rest)
-    return lambda candidate: same(candidate.name) or same(candidate.operator)
-
-
-def _node(spec: str, rest: str) -> Matcher:
-    if not rest.isdecimal():
-        raise BreakpointError(f"breakpoint {spec!r} needs a node's number, got {rest!r}\n{_USAGE}")
-    number = int(rest)
-    return lambda candidate: candidate.index == number
-
-
-def _parameter(spec: str, rest: str) -> Matcher:
-    same = _glob(rest)
-    return lambda candidate: bool(candidate.parameter) and same(candidate.parameter)
-
-
-def _module(spec: str, rest: str) -> Matcher:
-    same = _glob(rest)
-    return lambda candidate: bool(candidate.module) and same(candidate.module)
-
-
-def _line(spec: str, rest: str) -> Matcher:
-    filename, _, number = rest.rpartition(":")
-    if not filename or not number.isdecimal():
-        raise BreakpointError(f"breakpoint {spec!r} needs a file and a line, such as line:train.py:31\n{_USAGE}")
-    lineno, parts = int(number), _parts(filename)
-
-    def same(candidate: Candidate) -> bool:
-        location = candidate.location
-        if location is None or location.lineno != lineno:
-            return False
-        return _parts(location.filename)[-len(parts) :] == parts
-
-    return same
-
-
-def _parts(filename: str) -> list[str]:
-    return [p for p in os.path.normpath(filename).split(os.sep) if p not in (".", "")]
-
-
-_MATCHERS: dict[str, Callable[[str, str], Matcher]] = {
-    "op": _operator,
-    "node": _node,
-    "param": _parameter,
-    "mod": _module,
-    "line": _line,
-}
+        tail = f" :: {self.log}" if self.log is not None else ""
+        return self.spec + (f" if {self.condition}" if self.condition else "") + tail
 
 
 class BreakpointTable:
     """The breakpoints of a session, by number.
+
+    Attributes
+    ----------
+    failures : dict of str to bool
+        Whether to stop at a ``'violation'`` (a saved tensor has been modified) and where a backward raises an
+        ``'exception'``.
 
     Examples
     --------
@@ -220,37 +112,66 @@ class BreakpointTable:
     """
 
     def __init__(self) -> None:
+        self.failures = dict.fromkeys(_FAILURES, True)
         self._points: dict[int, Breakpoint] = {}
         self._next = itertools.count(1).__next__
 
     def __bool__(self) -> bool:
-        return any(point.enabled for point in tuple(self._points.values()))
+        return bool(self._points) and any(point.enabled for point in tuple(self._points.values()))
+
+    @property
+    def asks_for_last(self) -> bool:
+        """Whether a condition compares with the iteration before."""
+        return any(point.asks_for_last for point in tuple(self._points.values()))
 
     def all(self) -> list[Breakpoint]:
         """Return the breakpoints in the order of their numbers."""
         return list(self._points.values())
 
-    def add(self, spec: str, *, condition: str | None = None, temporary: bool = False) -> Breakpoint:
+    def add(
+        self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None
+    ) -> Breakpoint:
         """Add one; see :meth:`Debugger.add_breakpoint`."""
-        text, *tail = (part.strip() for part in re.split(r"\sif\s", spec, maxsplit=1))
-        if tail:
-            condition = tail[0] if condition is None else f"({tail[0]}) and ({condition})"
+        text, typed = split_spec(spec)
+        if typed is not None:
+            condition = typed if condition is None else f"({typed}) and ({condition})"
         if not text:
-            raise BreakpointError(f"a breakpoint needs a place to stop at\n{_USAGE}")
-        matcher: Matcher = (lambda candidate: False) if text == "nan" else parse_spec(text)
-        if text == "nan" and condition:
-            raise BreakpointError("`nan` takes no condition: it stops where a NaN first appears")
-        point = Breakpoint(self._next(), text, condition or None, temporary)
-        point._matcher = matcher
-        point._code = _compile(condition) if condition else None
+            raise BreakpointError(f"a breakpoint needs a place to stop at\n{USAGE}")
+        if text in _FAILURES:
+            raise BreakpointError(f"{text} is not a place: the session stops at one unless told `catch {text} off`")
+        if text in _BAD_VALUES and condition:
+            raise BreakpointError(f"`{text}` takes no condition: it stops where one first appears")
+        matcher: Matcher = (lambda candidate: False) if text in _BAD_VALUES else parse_spec(text)
+        code = _compile(condition) if condition else None
+        if log is not None:
+            _compile(log)
+        point = Breakpoint(self._next(), text, condition or None, temporary, log=log, _matcher=matcher, _code=code)
         self._points[point.id] = point
         return point
 
-    def remove(self, id: int) -> None:
-        """Remove one by its number."""
-        if self._points.pop(id, None) is None:
+    def find(self, id: int) -> Breakpoint:
+        """Return one by its number."""
+        if id not in self._points:
             known = ", ".join(map(str, self._points)) or "none"
             raise BreakpointError(f"there is no breakpoint {id} (there are: {known})")
+        return self._points[id]
+
+    def remove(self, id: int) -> None:
+        """Remove one by its number."""
+        del self._points[self.find(id).id]
+
+    def catch(self, kind: str, on: bool) -> None:
+        """Switch the stop at failures or bad values: ``'violation'``, ``'exception'``, ``'nan'``, ``'inf'``."""
+        if kind in self.failures:
+            self.failures[kind] = on
+            return
+        if kind not in _BAD_VALUES:
+            raise BreakpointError(f"there is no {kind!r} to catch; there are nan, inf, violation and exception")
+        for point in self.all():
+            if point.spec == kind:
+                self.remove(point.id)
+        if on:
+            self.add(kind)
 
     def hit(self, point: Breakpoint) -> None:
         """Count a stop; a temporary breakpoint goes."""
@@ -266,5 +187,6 @@ def _compile(condition: str) -> CodeType:
         text = error.msg if isinstance(error, SyntaxError) else str(error)
         raise BreakpointError(
             f"the condition {condition!r} is not a Python expression: {text}\n"
-            "It knows grad, grads, saved, norm, node, index, isnan(), isinf() and your program's variables."
+            "It knows grad, grads, saved, norm, node, index, last, changed(), isnan(), isinf() and your program's "
+            "variables."
         ) from None

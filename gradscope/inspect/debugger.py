@@ -7,30 +7,25 @@ own; everything that touches its tensors is done by that thread, at the gate whe
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
-from .adapters import Adapter, NativeAdapter
-from .breakpoints import Breakpoint, BreakpointTable
-from .broadcast import Broadcast, Listener
-from .gate import Gate, ProgramAborted
-from .program import CallProgram, Program
-from .records import DebuggerEvent, NodeRecord, SessionState, StopReason
-from .session import Order, Session
+from .adapters import Adapter
+from .controls import Controls
+from .core import SessionError
+from .goals import Order
+from .history import HistoryPolicy
+from .program import CallProgram
+from .records import DebuggerEvent, NodeRecord, SessionState
+from .reports import WhatIf
+from .specs import parse_spec
 from .standing import Standing
+from .time_travel import TimeTravel
 
 __all__ = ["Debugger", "SessionError"]
 
-T = TypeVar("T")
 
-
-class SessionError(RuntimeError):
-    """A verb that makes no sense in the state the session is in."""
-
-
-class Debugger:
+class Debugger(TimeTravel, Controls):
     """A session with one program.
 
     Parameters
@@ -38,7 +33,7 @@ class Debugger:
     program : Program
         What to run; see :meth:`for_script` and :meth:`for_call`.
     adapter : Adapter, optional
-        The framework; gradscope's own runtime by default.
+        The framework; by default gradscope's own runtime, and PyTorch once the program has imported it.
 
     Attributes
     ----------
@@ -79,23 +74,17 @@ class Debugger:
     ('finished', tensor([1., 2.]))
     """
 
-    def __init__(self, program: Program, adapter: Adapter | None = None) -> None:
-        self.title = program.title
-        self._program = program
-        self._changed = threading.Condition()
-        self._state = SessionState.NOT_STARTED
-        self._reason: StopReason | None = None
-        self._broadcast = Broadcast(lambda: self._state)
-        self._gate = Gate()
-        self._table = BreakpointTable()
-        self._session = Session(adapter or NativeAdapter(), self._gate, self._table, self._stopped)
-        self._thread: threading.Thread | None = None
-        self._last_stop: StopReason | None = None
-
     # --- making one ---
 
     @classmethod
-    def for_script(cls, path: str, argv: Sequence[str] = (), *, adapter: Adapter | None = None) -> Debugger:
+    def for_script(
+        cls,
+        path: str,
+        argv: Sequence[str] = (),
+        *,
+        adapter: Adapter | None = None,
+        history: HistoryPolicy | None = None,
+    ) -> Debugger:
         """Return a session for a Python script, which will run as ``python path argv...`` runs it.
 
         Parameters
@@ -104,6 +93,7 @@ class Debugger:
         argv : sequence of str
             The script's arguments.
         adapter : Adapter, optional
+        history : HistoryPolicy, optional
 
         Returns
         -------
@@ -117,74 +107,49 @@ class Debugger:
         """
         from .script import ScriptProgram
 
-        return cls(ScriptProgram(path, argv), adapter)
+        return cls(ScriptProgram(path, argv), adapter, history=history)
 
     @classmethod
-    def for_call(cls, function: Callable[[], Any], *, adapter: Adapter | None = None) -> Debugger:
+    def for_call(
+        cls, function: Callable[[], Any], *, adapter: Adapter | None = None, history: HistoryPolicy | None = None
+    ) -> Debugger:
         """Return a session for a function without arguments.
 
         Parameters
         ----------
         function : callable
         adapter : Adapter, optional
+        history : HistoryPolicy, optional
 
         Returns
         -------
         Debugger
             Not started.
         """
-        return cls(CallProgram(function), adapter)
+        return cls(CallProgram(function), adapter, history=history)
 
     # --- where it stands ---
 
     @property
-    def state(self) -> SessionState:
-        """Running, paused before or after a node, finished, failed, or not started."""
-        return self._state
-
-    @property
-    def reason(self) -> StopReason | None:
-        """Why the program last stopped."""
-        return self._reason
-
-    @property
     def task_index(self) -> int:
-        """Which backward of the program this is, from 1; 0 before the first."""
-        return self._session.task_count
+        """Which backward of the program is shown, from 1; 0 before the first."""
+        view = self._session.shown[0]
+        return self._session.task_count if view is None else view.number
 
     @property
-    def nodes(self) -> list[NodeRecord]:
-        """The nodes of the current backward, in the engine's order: run, current, and predicted.
+    def nodes(self) -> Sequence[NodeRecord]:
+        """The nodes of the backward that is shown, in the engine's order: run, current, and predicted.
 
-        The list is the session's own: read it, do not change it. Its records are without gradients as long as nobody
-        looked at the node; :meth:`inspect` gives the full one. Another backward brings another list.
+        A record is made when it is asked for, so that a slice of a hundred thousand nodes costs what the slice costs.
+        Records have their gradients in numbers where somebody looked at the node; :meth:`inspect` gives the full one.
+        Another backward brings another sequence.
         """
         return self._session.nodes
 
     @property
     def current(self) -> int:
-        """Index into :attr:`nodes` of the node where the program has last stopped; -1 before the first stop."""
-        return self._session.current
-
-    @property
-    def exit_status(self) -> int | None:
-        """The program's own exit status, as python would return it; None before it has ended."""
-        return self._program.exit_status
-
-    @property
-    def error(self) -> BaseException | None:
-        """What the program raised, if it ended so."""
-        return self._program.error
-
-    @property
-    def traceback(self) -> str:
-        """The program's traceback, if it raised, without the debugger's own frames."""
-        return self._program.traceback
-
-    @property
-    def output(self) -> list[str]:
-        """Lines the program has written to stdout and stderr, without their ends; the last 100,000."""
-        return self._broadcast.output
+        """Index into :attr:`nodes` of the node where the program has last stopped, or the cursor is; -1 for none."""
+        return self._session.shown[1]
 
     def where(self) -> str:
         """Return the user's lines that led to this backward(), outermost first, as a traceback has them."""
@@ -194,25 +159,25 @@ class Debugger:
 
     def start(self) -> None:
         """Start the program and stop at the first node of its first backward (or at an earlier breakpoint)."""
-        self._go(Order("entry"))
+        self._go_or_travel(Order("entry"))
 
     def step(self, n: int = 1) -> None:
         """Run `n` nodes and stop before the next; past the end of a backward, stop at the next one's first node."""
         if n < 1:
             raise ValueError(f"step() takes a positive number of nodes, got {n}")
-        self._go(Order("step", count=n))
+        self._go_or_travel(Order("step", count=n))
 
     def into(self) -> None:
         """From before a node, run it and stop after it, when what it produced can be seen; else like :meth:`step`."""
-        self._go(Order("into"))
+        self._go_or_travel(Order("into"))
 
     def out(self) -> None:
         """Run until the backward of the current module has ended."""
-        self._go(Order("out"))
+        self._go_or_travel(Order("out"))
 
     def cont(self) -> None:
         """Run to the next breakpoint, failure or the end of the program."""
-        self._go(Order("cont"))
+        self._go_or_travel(Order("cont"))
 
     def run_to(self, index: int) -> None:
         """Run until node number `index` of the current backward is about to run.
@@ -227,100 +192,41 @@ class Debugger:
             raise ValueError(f"there is no node {index} in this backward: its nodes are 0 to {last}")
         if self.state.paused and index <= here:
             raise ValueError(f"node {index} has already been reached: the program is {self.state.value} node {here}")
-        self._go(Order("run-to", index=index))
+        if self.state is not SessionState.REPLAYING:
+            self._go(Order("run-to", index=index))
+        elif self._session.shown[0] is not self._session.view or index <= self.live:
+            self.goto(index)
+        else:
+            self.go_live()
+            self._go(Order("run-to", index=index))
+
+    def until(self, target: int | str) -> None:
+        """Run to a node of the current backward by its number, or to the next that a spec names.
+
+        Parameters
+        ----------
+        target : int or str
+            ``12``, or a spec as for :meth:`add_breakpoint`, such as ``'train.py:31'``.
+
+        Raises
+        ------
+        BreakpointError
+            If the spec cannot be understood.
+        """
+        if isinstance(target, int) or target.strip().isdecimal():
+            self.run_to(int(target))
+        else:
+            self._go_or_travel(Order("until", matches=parse_spec(target.strip()), text=target.strip()))
 
     def next_backward(self) -> None:
         """Run to the first node of the next backward (or an earlier breakpoint)."""
-        self._go(Order("entry"))
+        self._go_or_travel(Order("entry"))
 
     def pause(self) -> None:
         """Ask the running program to stop before the next node it runs."""
         if self.state is not SessionState.RUNNING:
-            raise SessionError(f"there is nothing to pause: the program is {self._words()}")
+            raise SessionError(f"there is nothing to pause: the program is {self.state.value}")
         self._session.pause_requested = True
-
-    def abort(self) -> None:
-        """End the program: at once if it is paused, at the next module call or node otherwise.
-
-        What it had accumulated into ``.grad`` by then stays there.
-        """
-        self._session.abort_requested = True
-        with self._changed:
-            if self._state is SessionState.NOT_STARTED:
-                self._state, self._reason = SessionState.FINISHED, StopReason("finished", "never started")
-                self._changed.notify_all()
-            elif self._state.paused:
-                self._state = SessionState.RUNNING
-                self._gate.abort()
-
-    def wait(self, timeout: float | None = None) -> SessionState:
-        """Block until the program is paused or has ended.
-
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds; without end by default.
-
-        Returns
-        -------
-        SessionState
-            ``RUNNING`` after a timeout.
-        """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        with self._changed:
-            while self._state is SessionState.RUNNING:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    break
-                # In slices, so that Ctrl-C reaches a main thread that waits here on every platform.
-                self._changed.wait(0.5 if left is None else min(left, 0.5))
-            return self._state
-
-    # --- where to stop ---
-
-    @property
-    def breakpoints(self) -> list[Breakpoint]:
-        """The breakpoints, by number."""
-        return self._table.all()
-
-    def add_breakpoint(self, spec: str, *, condition: str | None = None, temporary: bool = False) -> Breakpoint:
-        """Stop before every node that `spec` names.
-
-        Parameters
-        ----------
-        spec : str
-            ``'AddmmBackward0'``, ``'Addmm'`` or ``'op:Mul*'`` (operators; ``*`` and ``?`` as in file names),
-            ``'node:12'`` (number in the engine's order), ``'param:fc1.weight'``, ``'mod:layers.*'``,
-            ``'line:train.py:31'`` (the line that made the node), ``'nan'`` (where a NaN first appears) or ``'*'``.
-            ``' if CONDITION'`` may follow.
-        condition : str, optional
-            A Python expression that must be true: ``'norm > 10'``, ``'isnan(grad)'``.
-        temporary : bool
-            Remove it when it stops the program.
-
-        Returns
-        -------
-        Breakpoint
-
-        Raises
-        ------
-        BreakpointError
-            If the spec or the condition cannot be understood.
-        """
-        added = self._table.add(spec, condition=condition, temporary=temporary)
-        self._broadcast.tell(DebuggerEvent("breakpoints", self._state))
-        return added
-
-    def remove_breakpoint(self, id: int) -> None:
-        """Remove a breakpoint by its number.
-
-        Raises
-        ------
-        BreakpointError
-            If there is none of that number.
-        """
-        self._table.remove(id)
-        self._broadcast.tell(DebuggerEvent("breakpoints", self._state))
 
     # --- looking and changing, on the program's own thread ---
 
@@ -334,8 +240,8 @@ class Debugger:
         Returns
         -------
         NodeRecord
-            With the gradients seen so far. Saved tensors have their summaries if the node has not run and the program
-            is paused.
+            With the gradients seen so far. Saved tensors have their summaries as long as the node's backward has not
+            ended and the program is paused.
 
         Raises
         ------
@@ -344,9 +250,27 @@ class Debugger:
         """
         if not 0 <= index < len(self.nodes):
             raise ValueError(f"there is no node {index} in this backward: it has {len(self.nodes)} nodes")
+        view = self._session.shown[0]
+        assert view is not None
         if not self.state.paused:
-            return self.nodes[index]
-        return self._at_stop(lambda place: place.record(index))
+            return view.summarized(index)
+        return self._at_stop(lambda place: view.full(index))
+
+    def records(self, start: int, stop: int) -> list[NodeRecord]:
+        """Return some of :attr:`nodes`, with the gradients seen so far in numbers.
+
+        Parameters
+        ----------
+        start, stop : int
+            As of a slice.
+
+        Returns
+        -------
+        list of NodeRecord
+        """
+        view = self._session.shown[0]
+        places = range(len(self.nodes))[max(0, start) : max(0, stop)]
+        return [] if view is None else [view.summarized(index) for index in places]
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression where the program is paused.
@@ -355,7 +279,8 @@ class Debugger:
         ----------
         expression : str
             Knows ``grad`` (the first incoming gradient), ``grads``, ``produced``, ``saved``, ``norm``, ``node``,
-            ``index``, ``isnan``, ``isinf``, ``np``, and then the variables of the function that called backward().
+            ``index``, ``last``, ``changed``, ``isnan``, ``isinf``, ``np``, and then the variables of the function that
+            called backward(). At a node of the past gradients are those recorded.
 
         Returns
         -------
@@ -423,95 +348,77 @@ class Debugger:
         """
         self._edit(lambda place: place.scale_grad(slot, factor))
 
-    def _at_stop(self, function: Callable[[Standing], T]) -> T:
-        return self._gate.submit(lambda: self._session.at_stop(function)).result()
+    def skip(self) -> None:
+        """Leave the node out that is about to run: what it would have produced is undefined.
+
+        Raises
+        ------
+        ValueError
+            If the node has run, or the framework cannot leave one out.
+        """
+        self._edit(lambda place: place.skip())
+
+    def what_if(self, slot: int, value: Any) -> WhatIf:
+        """Return what would become of the parameters if an incoming gradient were another.
+
+        The rest of the backward is run aside, node by node and without hooks: nothing is accumulated, and the program
+        does not notice. It works where the program is paused and at earlier nodes of a backward in progress.
+
+        Parameters
+        ----------
+        slot : int
+            Which incoming gradient of the node, from 0.
+        value : number, array, tensor or str
+            As for :meth:`set_grad`.
+
+        Returns
+        -------
+        WhatIf
+
+        Raises
+        ------
+        NotParkedError
+            If the program is not paused.
+        ValueError, TypeError
+            If there is no such gradient, the value does not fit, or a node cannot be run again.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> from gradscope.inspect import Debugger
+        >>> w = gs.tensor([1.0, 2.0], requires_grad=True)
+        >>> session = Debugger.for_call((w * w).sum().backward)
+        >>> session.start()
+        >>> session.wait().value
+        'paused before'
+        >>> (change,) = session.what_if(0, "grad * 3").changes
+        >>> round(change.before, 3), round(change.after, 3), change.relative, w.grad
+        (4.472, 13.416, 2.0, None)
+        >>> session.abort()
+        >>> session.wait().value
+        'finished'
+        """
+        return self._at_stop(lambda place: place.what_if(slot, value))
+
+    def execute(self, statement: str) -> None:
+        """Run a Python statement in the paused function of the program, as if it stood there.
+
+        Parameters
+        ----------
+        statement : str
+        """
+        self._at_stop(lambda place: place.execute(statement))
+
+    @property
+    def grad_in(self) -> list[Any]:
+        """The incoming gradients of the current node as NumPy arrays, None for an undefined one."""
+        return list(self.evaluate("list(grads)"))
+
+    @property
+    def grad_out(self) -> list[Any] | None:
+        """The produced gradients, None before the node has run."""
+        return self.evaluate("None if produced is None else list(produced)")
 
     def _edit(self, change: Callable[[Standing], None]) -> None:
         self._at_stop(change)
         self._broadcast.tell(DebuggerEvent("state", self._state, self._reason))
-
-    # --- listening ---
-
-    def add_listener(self, callback: Listener) -> Callable[[], None]:
-        """Call ``callback(event)`` when the state, the output or the breakpoints change.
-
-        Parameters
-        ----------
-        callback : callable
-            Called on whatever thread the change happens, often the program's: it must be quick, and must not call verbs
-            or :meth:`wait`.
-
-        Returns
-        -------
-        callable
-            Ends it.
-        """
-        return self._broadcast.listen(callback)
-
-    def conclusion(self) -> tuple[int, str]:
-        """Return the exit status for whoever ran the debugger, and the line that explains it.
-
-        Returns
-        -------
-        status : int
-            The program's own if it is not zero; 1 if it raised, or never called backward(), or is being left where a
-            backward failed.
-        text : str
-        """
-        name = self.title
-        if not self.state.ended:
-            failed = self.reason is not None and self.reason.kind in ("exception", "violation")
-            return int(failed), f"{name} was left before its end"
-        if self._session.abort_requested:
-            last = self._last_stop
-            failed = last is not None and last.kind in ("exception", "violation")
-            return int(failed), f"{name} was ended before its end; gradients accumulated so far stay in .grad"
-        status = self.exit_status or 0
-        if self.error is not None:
-            return status or 1, f"{name} raised {type(self.error).__name__} (exit status {status or 1})"
-        if not self._session.tasks_seen and status == 0:
-            return 1, (
-                f"{name} finished without calling backward(), so there was nothing to stop at.\n"
-                "Call .backward() or gradscope.autograd.grad() in it, or pass it the arguments that make it train."
-            )
-        return status, f"{name} finished (exit status {status})"
-
-    # --- inside ---
-
-    def _go(self, order: Order) -> None:
-        with self._changed:
-            if self._state is SessionState.RUNNING or self._state.ended:
-                raise SessionError(f"the program is {self._words()}")
-            fresh = self._state is SessionState.NOT_STARTED
-            self._state = SessionState.RUNNING
-            if fresh:
-                self._begin(Order("entry") if order.kind in ("step", "into", "out") else order)
-            else:
-                self._gate.go(order)
-        self._broadcast.tell(DebuggerEvent("state", SessionState.RUNNING))
-
-    def _begin(self, order: Order) -> None:
-        self._session.order = order
-        self._thread = threading.Thread(target=self._run, name="gradscope program", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        with self._session.observing():
-            self._program.run(self._broadcast.write)
-        self._broadcast.flush()
-        state = SessionState.FINISHED if self._program.error is None else SessionState.FAILED
-        status = self._program.exit_status
-        self._stopped(state, StopReason("finished", f"the program has ended (exit status {status})"))
-
-    def _stopped(self, state: SessionState, reason: StopReason) -> None:
-        with self._changed:
-            if state.paused:
-                if self._session.abort_requested:  # asked for while the program was on its way here
-                    raise ProgramAborted
-                self._last_stop = reason
-            self._state, self._reason = state, reason
-            self._changed.notify_all()
-        self._broadcast.tell(DebuggerEvent("state", state, reason))
-
-    def _words(self) -> str:
-        return "running" if self._state is SessionState.RUNNING else f"{self._state.value}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -13,7 +13,17 @@ from ..runtime.events import is_library_file
 from .adapters import Adapter, SavedView
 from .statistics import count_bad, norm_of
 
-__all__ = ["Namespace", "SavedNamespace", "user_frames"]
+__all__ = [
+    "Namespace",
+    "SavedNamespace",
+    "all_frames",
+    "frames_of",
+    "host",
+    "is_library_file",
+    "makers",
+    "user_frame",
+    "user_frames",
+]
 
 
 class SavedNamespace:
@@ -82,29 +92,45 @@ class Namespace(dict[str, Any]):
 
 
 def makers(
-    adapter: Adapter, node: Any, record: Callable[[], Any], index: int, grads: list[Any], produced: list[Any] | None
+    adapter: Adapter,
+    *,
+    record: Callable[[], Any],
+    index: int,
+    grads: Callable[[], Sequence[Any]],
+    produced: Callable[[], Sequence[Any] | None],
+    saved: Callable[[], SavedNamespace],
+    norm: Callable[[], float] | None = None,
 ) -> dict[str, Callable[[], Any]]:
     """Return the debugger's names for a node, each with the function that makes its value.
 
     Parameters
     ----------
     adapter : Adapter
-    node : object
-        The live node.
     record : callable
         Returns its :class:`NodeRecord`.
     index : int
-    grads, produced : list of tensor or None
-        Its gradients, in and out; out is None before it has run.
+    grads, produced : callable
+        Return its gradients, in and out; out is None before it has run.
+    saved : callable
+        Returns its saved tensors.
+    norm : callable, optional
+        Returns the norm of the first incoming gradient, where its value has gone.
 
     Returns
     -------
     dict
     """
-    main = grads[0] if grads else None
 
-    def host(value: Any) -> Any:
-        return adapter.to_host(value) if adapter.is_tensor(value) else numpy.asarray(value)
+    def main() -> Any:
+        return next(iter(grads()), None)
+
+    def main_norm() -> float:
+        grad = main()
+        return 0.0 if grad is None else norm_of(adapter.to_host(grad))
+
+    def all_produced() -> tuple[Any, ...] | None:
+        found = produced()
+        return None if found is None else tuple(found)
 
     def bad(position: int) -> Callable[[Any], bool]:
         def has(value: Any) -> bool:
@@ -113,22 +139,27 @@ def makers(
                 return False
             if isinstance(value, (list, tuple)):
                 return any(has(v) for v in value)
-            return count_bad(host(value))[position] > 0
+            return count_bad(host(adapter, value))[position] > 0
 
         return has
 
     return {
-        "grad": lambda: main,
-        "grads": lambda: tuple(grads),
-        "produced": lambda: None if produced is None else tuple(produced),
-        "norm": lambda: 0.0 if main is None else norm_of(adapter.to_host(main)),
-        "saved": lambda: SavedNamespace(list(adapter.saved(node))),
+        "grad": main,
+        "grads": lambda: tuple(grads()),
+        "produced": all_produced,
+        "norm": norm or main_norm,
+        "saved": saved,
         "node": record,
         "index": lambda: index,
         "isnan": lambda: bad(0),
         "isinf": lambda: bad(1),
         "np": lambda: numpy,
     }
+
+
+def host(adapter: Adapter, value: Any) -> numpy.ndarray:
+    """Return a tensor's values, or anything else, as an array."""
+    return adapter.to_host(value) if adapter.is_tensor(value) else numpy.asarray(value)
 
 
 def user_frames(start: FrameType | None = None) -> list[FrameType]:
@@ -150,3 +181,31 @@ def user_frames(start: FrameType | None = None) -> list[FrameType]:
             found.append(frame)
         frame = frame.f_back  # type: ignore[assignment]
     return found
+
+
+def user_frame() -> FrameType | None:
+    """Return the innermost frame outside gradscope and the standard library."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_library_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def all_frames() -> list[FrameType]:
+    """Return the frames of the caller and its callers, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    found = []
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    return found
+
+
+def frames_of(error: BaseException) -> list[FrameType]:
+    """Return the frames that an exception has left, innermost first, and those of who caught it."""
+    found: list[FrameType] = []
+    trace = error.__traceback__
+    while trace is not None:
+        found.append(trace.tb_frame)
+        trace = trace.tb_next
+    return found[::-1]

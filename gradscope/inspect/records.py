@@ -37,13 +37,14 @@ class SessionState(StrEnum):
     RUNNING = "running"
     PAUSED_BEFORE = "paused before"
     PAUSED_AFTER = "paused after"
+    REPLAYING = "replaying"
     FINISHED = "finished"
     FAILED = "failed"
 
     @property
     def paused(self) -> bool:
-        """Whether the program waits at a node."""
-        return self in (SessionState.PAUSED_BEFORE, SessionState.PAUSED_AFTER)
+        """Whether the program waits, at a node or (replaying) while an earlier one is looked at."""
+        return self in (SessionState.PAUSED_BEFORE, SessionState.PAUSED_AFTER, SessionState.REPLAYING)
 
     @property
     def ended(self) -> bool:
@@ -58,8 +59,10 @@ class StopReason:
     Attributes
     ----------
     kind : str
-        ``'entry'`` (first node of a backward), ``'step'``, ``'run-to'``, ``'breakpoint'``, ``'nan'``,
-        ``'violation'`` (a saved tensor has been modified), ``'exception'``, ``'pause'`` or ``'finished'``.
+        ``'entry'`` (first node of a backward), ``'step'``, ``'run-to'``, ``'breakpoint'``, ``'nan'``, ``'inf'``,
+        ``'violation'`` (a saved tensor has been modified), ``'exception'``, ``'pause'``, ``'trace'``
+        (``set_trace()``), ``'replay'`` (the cursor is at a node of the past), ``'live'`` (it is back) or
+        ``'finished'``.
     text : str
         One line to show.
     breakpoint : int or None
@@ -233,13 +236,13 @@ class DebuggerEvent:
     Attributes
     ----------
     kind : str
-        ``'state'`` (the program stopped, went on or ended), ``'output'`` (it wrote a line) or ``'breakpoints'``
-        (the list of breakpoints changed).
+        ``'state'`` (the program stopped, went on or ended), ``'output'`` (it wrote a line), ``'breakpoints'``
+        (the list of breakpoints changed), ``'watches'`` (that of watches) or ``'log'`` (a logpoint was passed).
     state : SessionState
     reason : StopReason or None
         With ``'state'``: why it stopped.
     text : str
-        With ``'output'``: the line, without its end.
+        With ``'output'`` and ``'log'``: the line, without its end.
     stream : str
         With ``'output'``: ``'stdout'`` or ``'stderr'``.
     """

@@ -5,10 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from .columns import NodeList
 from .records import Location, NodeRecord, SavedRecord, TensorSummary
+from .reports import WatchRecord, WhatIf
 from .statistics import format_shape
 
-__all__ = ["graph_text", "list_text", "node_text", "place_of", "saved_line", "short_path", "title_of"]
+__all__ = [
+    "graph_text",
+    "list_text",
+    "node_text",
+    "place_of",
+    "saved_line",
+    "short_path",
+    "title_of",
+    "watch_line",
+    "what_if_text",
+]
 
 _MARKS = {"done": "+", "current": ">", "pending": " ", "failed": "!", "skipped": "-"}
 
@@ -125,7 +137,8 @@ def saved_line(saved: SavedRecord) -> str:
     """
     if saved.state == "released":
         shape = f"  {saved.dtype} {format_shape(saved.shape)}" if saved.shape is not None else ""
-        return f"{saved.name}{shape}  released"
+        kept = "" if saved.summary is None else f", kept here:  {summary_line(saved.summary).partition('  ')[2]}"
+        return f"{saved.name}{shape}  released{kept}"
     if saved.saved_version is None:
         version = "packed by a hook: no version"
     elif saved.state == "modified":
@@ -187,15 +200,21 @@ def _gradients(group: Iterable[TensorSummary | None] | None, missing: str) -> li
 
 
 def _targets(record: NodeRecord, nodes: Sequence[NodeRecord]) -> list[str]:
-    index = {node.key: node for node in nodes}
     found = []
     for nr, edge in enumerate(record.edges):
-        target = index.get(edge.target_key) if edge.target_key is not None else None
+        target = _node_of(edge.target_key, nodes)
         if target is None:
             found.append(f"[{nr}] -> nowhere")
         else:
             found.append(f"[{nr}] -> node {target.index} {target.name} input {edge.input_nr}")
     return [text.partition("] ")[2] if record.grad_inputs is not None else text for text in found]
+
+
+def _node_of(key: int | None, nodes: Sequence[NodeRecord]) -> NodeRecord | None:
+    if isinstance(nodes, NodeList):
+        position = None if key is None else nodes.position(key)
+        return None if position is None else nodes[position]
+    return next((node for node in nodes if node.key == key), None)
 
 
 def list_text(nodes: Sequence[NodeRecord], start: int = 0, stop: int | None = None) -> str:
@@ -253,3 +272,47 @@ def graph_text(nodes: Sequence[NodeRecord]) -> str:
         row = f"{_MARKS[node.state]} {node.index:>4}  {node.name}{f'  {owner}' if owner else ''}"
         rows.append(row + (f"  -> {', '.join(targets)}" if targets else ""))
     return "\n".join(rows)
+
+
+def watch_line(watch: WatchRecord) -> str:
+    """Return a watch in one line.
+
+    Parameters
+    ----------
+    watch : WatchRecord
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> watch_line(WatchRecord(1, "norm", "3.0", "2.0", changed=True))
+    'watch 1: norm = 3.0  (was 2.0)'
+    """
+    was = f"  (was {watch.previous})" if watch.changed and watch.previous is not None else ""
+    return f"watch {watch.id}: {watch.expression} = {watch.text}{was}"
+
+
+def what_if_text(found: WhatIf) -> str:
+    """Return a what-if as a table, the parameters that change most first.
+
+    Parameters
+    ----------
+    found : WhatIf
+
+    Returns
+    -------
+    str
+    """
+    lines = [f"incoming gradient {found.slot}: norm {number(found.norm_before)} -> {number(found.norm_after)}"]
+    changes = sorted(found.changes, key=lambda change: -change.relative)
+    rows = [("parameter", "norm", "would be", "relative change")]
+    rows += [(c.parameter or "(no name)", number(c.before), number(c.after), f"{c.relative:.3g}") for c in changes]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows)]
+    lines += ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    if not changes:
+        lines = [lines[0], "  no parameter gets a gradient from here"]
+    elif not found.complete:
+        lines.append("  of what passes through this node only: gradients of earlier nodes are not recorded")
+    return "\n".join(lines)

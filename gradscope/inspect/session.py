@@ -1,60 +1,39 @@
 """The debuggee's side of a session: it hears of every node, decides whether to stop, and waits at the gate.
 
 All methods but the flags run on the program's own threads. One thread is followed at a time: the first that is in a
-backward; backwards that other threads call meanwhile run through.
+backward, or the one chosen; backwards of other threads run through.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from types import FrameType
 from typing import Any, TypeVar
 
 from . import expressions
 from .adapters import Adapter, Observer
 from .breakpoints import Breakpoint, BreakpointTable
 from .gate import Gate, NotParkedError, ProgramAborted
+from .goals import Goal, Order
+from .history import History, HistoryPolicy
+from .lanes import Lane, Lanes
 from .records import NodeRecord, SessionState, StopReason
-from .snapshots import gradient_summaries, saved_records
+from .replay import PastStanding, Replay, why_stop
+from .reports import TaskRecord
 from .standing import Standing
-from .statistics import count_bad
-from .tasks import CallFacts, TaskView
+from .stops import Stops
+from .tasks import TaskView
 from .tracking import Tracker, module_of_parameter
+from .watches import WatchList
 
-__all__ = ["Order", "Session"]
+__all__ = ["ACTIVE", "Order", "Session"]
 
 T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the program was told when it was let go: until when to run.
-
-    Attributes
-    ----------
-    kind : str
-        ``'step'`` (`count` nodes), ``'into'``, ``'out'``, ``'run-to'`` (node `index`), ``'cont'`` or ``'entry'``
-        (the next backward).
-    count, index : int
-    """
-
-    kind: str
-    count: int = 1
-    index: int = -1
-
-
-@dataclass(slots=True)
-class _Goal:
-    """An order, with where it was given."""
-
-    kind: str
-    count: int
-    index: int
-    number: int
-    depth: int
-    module: str
+ACTIVE: list[Session] = []
+"""The sessions that listen."""
 
 
 class Session(Observer):
@@ -65,8 +44,12 @@ class Session(Observer):
     adapter : Adapter
     gate : Gate
     breakpoints : BreakpointTable
+    watches : WatchList
+    policy : HistoryPolicy
     report : callable
         Called with the state and the reason when the program stops.
+    log : callable
+        Called with what a logpoint prints.
 
     Attributes
     ----------
@@ -74,11 +57,16 @@ class Session(Observer):
         Backwards followed so far.
     tasks_seen : int
         Backwards started so far, on any thread.
-    nodes : list of NodeRecord
-        Of the backward where the program stopped last.
+    view : TaskView or None
+        The backward where the program stopped last.
     current : int
     pause_requested, abort_requested : bool
         Set by the other side.
+    tracker : Tracker
+    record_always : bool
+        Whether to record while the program runs free.
+    restored : str
+        What an abort has put back.
     """
 
     def __init__(
@@ -86,160 +74,260 @@ class Session(Observer):
         adapter: Adapter,
         gate: Gate,
         breakpoints: BreakpointTable,
+        watches: WatchList,
+        policy: HistoryPolicy,
         report: Callable[[SessionState, StopReason], None],
+        log: Callable[[str], None],
     ) -> None:
         self.adapter = adapter
         self.task_count = 0
         self.tasks_seen = 0
-        self.nodes: list[NodeRecord] = []
+        self.view: TaskView | None = None
         self.current = -1
         self.pause_requested = False
         self.abort_requested = False
+        self.record_always = policy.always
+        self.restored = ""
+        self.history = History(policy)
+        self.replay = Replay(self.history)
+        self.lanes = Lanes()
+        self.watches = watches
         self._gate = gate
         self._breakpoints = breakpoints
         self._report = report
-        self._tracker = Tracker(adapter)
-        self._goal = _Goal("cont", 1, -1, 0, 1, "")
-        self._lock = threading.Lock()
-        self._followed: int | None = None
-        self._views: list[TaskView] = []
+        self._log = log
+        self._blind: set[str] = set()
+        self._stops = Stops(adapter, breakpoints, log)
+        self.tracker = Tracker(adapter)
+        self._goal = Goal.at(Order("cont"))
         self._muted = threading.local()
-        self._error: BaseException | None = None
         self._standing: Standing | None = None
+        self._end = 0
 
     @property
     def order(self) -> Order:
         """What the program was told last."""
-        return Order(self._goal.kind, self._goal.count, self._goal.index)
+        return self._goal.order
 
     @order.setter
     def order(self, order: Order) -> None:
-        view = self._views[-1] if self._views else None
-        module = ""
-        if view is not None and view.nodes:
-            module = view.nodes[view.index].module or module_of_parameter(view.nodes[view.index].parameter)
-        number = view.number if view is not None else 0
-        self._goal = _Goal(order.kind, order.count, order.index, number, max(1, len(self._views)), module)
+        lane = self.lanes.followed
+        views = lane.views if lane is not None else []
+        view = views[-1] if views else None
+        number, module = (0, "") if view is None else (view.number, self._module_at(view))
+        self._goal = Goal.at(order, number or self.task_count, max(1, len(views)), module)
+
+    @staticmethod
+    def _module_at(view: TaskView) -> str:
+        if not view.order or view.index < 0:
+            return ""
+        record = view.record(view.index)
+        return record.module or module_of_parameter(record.parameter)
 
     @contextmanager
     def observing(self) -> Iterator[None]:
         """Listen to the program for the length of the block."""
         with self.adapter.observe(self, forward=True, backward=True):
-            yield
+            ACTIVE.append(self)
+            try:
+                yield
+            finally:
+                ACTIVE.remove(self)
 
     # --- forward ---
 
     def module_entered(self, module: Any) -> None:
         """A module is about to run forward."""
-        if self._deaf():
+        if self.deaf():
             return
         if self.abort_requested:
             raise ProgramAborted
-        self._tracker.module_entered(module)
+        self.tracker.module_entered(module)
 
     def module_left(self, module: Any) -> None:
         """A module has run forward."""
-        if not self._deaf():
-            self._tracker.module_left(module)
+        if not self.deaf():
+            self.tracker.module_left(module)
 
     def operator_recorded(self, node: Any) -> None:
         """A node has been made."""
-        if not self._deaf():
-            self._tracker.operator_recorded(node)
+        if not self.deaf():
+            self.tracker.operator_recorded(node)
 
     # --- backward ---
 
     def task_started(self, task: Any) -> None:
-        """A backward begins: follow it, unless another thread is being followed."""
-        if self._deaf():
+        """A backward begins."""
+        if self.deaf():
             return
-        self._obey_abort()
-        ident = threading.get_ident()
-        with self._lock:
-            self.tasks_seen += 1
-            if self._followed is None:
-                self._followed = ident
-            elif self._followed != ident:
-                return
+        self.obey_abort()
+        self.tasks_seen += 1
+        lane = self.lanes.enter()
+        self._follow(lane, task)
+
+    def blind_region(self, reason: str) -> None:
+        """A backward runs that nobody can look into: say so, once."""
+        if self.deaf():
+            return
+        self.tasks_seen += 1
+        if reason not in self._blind:
+            self._blind.add(reason)
+            self._log(f"a backward ran unseen: {reason}")
+
+    def _follow(self, lane: Lane, task: Any) -> TaskView:
+        frame = expressions.user_frame()
+        site = "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        count = self._stops.iterations.count(site)
+        view = TaskView(self.adapter, self.tracker, task, self.history.store, iteration=count, site=site, frame=frame)
+        lane.views.append(view)
+        if lane is self.lanes.followed:
+            self.number(view)
+            if self._breakpoints.asks_for_last:
+                view.counts = {}
+            if not self._free():
+                view.record_from_here(keep=self.history.policy.keep_saved)
+        return view
+
+    def number(self, view: TaskView) -> None:
+        """Give a backward that is followed its number, and its place in the history."""
         self.task_count += 1
-        view = TaskView(self.adapter, self._tracker, task, self.task_count)
-        view.recording = self._goal.kind != "cont" or bool(self._breakpoints)
-        self._views.append(view)
+        view.number = self.task_count
+        self.history.begin(view)
+
+    def _free(self) -> bool:
+        return self._goal.free and not self._breakpoints and not self.record_always
 
     def node_entered(self, call: Any) -> None:
         """A node is about to run: stop before it, or let it run."""
-        view = self._view_of(call.task)
-        if view is None:
+        if self.deaf():
             return
-        self._obey_abort()
-        if not view.recording and not self.pause_requested and self._goal.kind == "cont" and not self._breakpoints:
+        self.obey_abort()
+        lane = self.lanes.of(call.task)
+        view = lane.view_of(call.task) if lane is not None else None
+        if lane is None or view is None:
+            lane, view = self.join_late(call)
+        if view.call is not None and view.call.node is call.node:
+            view.call = call  # known since its hooks ran
+            return
+        leaf = view.backup.leaf_of(call.node)
+        if leaf is not None:
+            with self.mute():
+                view.backup.keep(leaf)
+        if lane is not self.lanes.followed or not (view.recording or self.pause_requested or not self._free()):
             view.index += 1
             view.call = call
             return
-        with self._mute():
+        if not view.number:
+            self.number(view)
+        with self.mute():
             view.entered(call)
-            reason, point = self._reason_before(view, call)
-        if reason is not None:
-            self._stop(SessionState.PAUSED_BEFORE, reason, view, point)
+            if view.recording:
+                self.history.entered(view)
+                self._stops.remember(view, call, view.seen_now())
+            found = self._stops.before(view, call) if self._breakpoints else None
+            reason = self._goal.reached(view, call, len(lane.views))
+            if self.pause_requested:
+                reason = StopReason("pause", "paused on request")
+        if found is not None:
+            self.stop(SessionState.PAUSED_BEFORE, found[0], lane, view, found[1])
+        elif reason is not None:
+            self.stop(SessionState.PAUSED_BEFORE, reason, lane, view)
+
+    def join_late(self, call: Any) -> tuple[Lane, TaskView]:
+        """Follow a backward that had begun before anybody listened."""
+        lane = self.lanes.enter()
+        view = self._follow(lane, call.task)
+        with self.mute():
+            view.adopt(call)
+        return lane, view
 
     def node_exited(self, call: Any) -> None:
         """A node has run: stop after it, or go on."""
-        view = self._view_of(call.task)
-        if view is None:
+        own = self._own_view(call.task)
+        if own is None:
             return
-        if view.recording:
-            with self._mute():
+        lane, view = own
+        if view.recording and lane is self.lanes.followed:
+            with self.mute():
                 view.exited(call)
-                reason, point = self._reason_after(view, call)
-            if reason is not None:
-                self._stop(SessionState.PAUSED_AFTER, reason, view, point, call)
+                found = self._stops.after(call) if self._breakpoints else None
+                if self._goal.kind in ("step", "into") and view.order:
+                    view.summarized(view.index)
+            goal = self._goal
+            if found is not None:
+                self.stop(SessionState.PAUSED_AFTER, found[0], lane, view, found[1], call)
+            elif goal.kind == "into" and (view.number, view.index) == (goal.number, goal.after):
+                self.stop(SessionState.PAUSED_AFTER, StopReason("step", "after the node"), lane, view, None, call)
         view.call = None
 
     def task_finished(self, task: Any) -> None:
         """A backward has ended."""
-        if self._view_of(task) is not None:
-            self._leave()
+        own = self._own_view(task)
+        if own is not None:
+            self._stops.iterations.ended(own[1].site)
+            self._leave(own[0])
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """A backward has ended by an error: stop where it happened."""
-        view = self._view_of(task)
-        if view is None:
+        own = self._own_view(task)
+        if own is None:
             return
-        if not isinstance(error, ProgramAborted) and error is not self._error:
-            self._stop_at_failure(view, error, "exception")
-        self._leave()
+        lane, view = own
+        followed = lane is self.lanes.followed
+        if isinstance(error, ProgramAborted):
+            self._restore(view)
+        elif isinstance(error, SystemExit):  # no failure: a hook or a signal handler of the program's ends it
+            pass
+        elif followed and error is not lane.error:
+            try:
+                self.stop_at_failure(lane, view, error, "exception")
+            except ProgramAborted:
+                self._restore(view)
+                self._leave(lane)
+                raise
+        self._leave(lane)
 
     def violation(self, error: Any) -> None:
         """A saved tensor has been written since it was saved: stop before the error is raised."""
-        if self._deaf() or self._followed != threading.get_ident() or not self._views:
+        lane = self.lanes.mine()
+        if self.deaf() or lane is None or lane is not self.lanes.followed or not lane.views:
             return
-        self._stop_at_failure(self._views[-1], error, "violation")
+        self.stop_at_failure(lane, lane.views[-1], error, "violation")
 
-    def _leave(self) -> None:
-        self._views.pop().close()
-        if not self._views:
-            self._error = None
-            with self._lock:
-                self._followed = None
-        if self._goal.kind in ("out", "run-to"):
-            # The backward ended before the place was reached: stop at the next chance.
-            self._goal.kind, self._goal.count = "step", 1
+    def _restore(self, view: TaskView) -> None:
+        with self.mute():
+            count = view.backup.restore()
+        leaves = f" ({count} {'leaf' if count == 1 else 'leaves'} put back)" if count else ""
+        self.restored = f".grad is as it was before backward {view.number or view.iteration}{leaves}"
 
-    def _view_of(self, task: Any) -> TaskView | None:
-        if self._followed != threading.get_ident() or self._deaf():
-            return None
-        view = self._views[-1] if self._views else None
-        return view if view is not None and view.task is task else None
+    def _leave(self, lane: Lane) -> None:
+        view = lane.views.pop()
+        with self.mute():
+            view.close()
+        if view.number:
+            self.history.ended(view)
+        if not lane.views:
+            self.lanes.leave(lane)
+        if view.number:
+            self._goal.lost()
 
-    def _obey_abort(self) -> None:
+    def _own_view(self, task: Any) -> tuple[Lane, TaskView] | None:
+        """Return the lane in whose innermost backward `task` is, and that."""
+        lane = None if self.deaf() else self.lanes.of(task)
+        view = None if lane is None else lane.view_of(task)
+        return None if lane is None or view is None else (lane, view)
+
+    def obey_abort(self) -> None:
+        """End the program if that has been asked for."""
         if self.abort_requested:
             raise ProgramAborted
 
-    def _deaf(self) -> bool:
-        return getattr(self._muted, "depth", 0) > 0
+    def deaf(self) -> bool:
+        """Whether what happens on this thread is not to be heard."""
+        return self._gate.gone or getattr(self._muted, "depth", 0) > 0
 
     @contextmanager
-    def _mute(self) -> Iterator[None]:
+    def mute(self) -> Iterator[None]:
         """Do the debugger's own arithmetic: not recorded, and not heard."""
         self._muted.depth = getattr(self._muted, "depth", 0) + 1
         try:
@@ -248,106 +336,90 @@ class Session(Observer):
         finally:
             self._muted.depth -= 1
 
-    # --- whether to stop ---
-
-    def _reason_before(self, view: TaskView, call: Any) -> tuple[StopReason | None, Breakpoint | None]:
-        reason = self._reached(view, call)
-        if self._breakpoints:
-            facts = CallFacts(view, call.node, view.index)
-            for point in self._breakpoints.all():
-                if point.on_nan:
-                    if point.enabled and view.index == 0 and self._has_nan(call.grad_outputs):
-                        return StopReason("nan", "a NaN enters this backward", point.id), point
-                elif point.matches(facts):
-                    found = self._condition(point, view, call)
-                    if found is not None:
-                        return found, point
-        return reason, None
-
-    def _reached(self, view: TaskView, call: Any) -> StopReason | None:
-        goal, depth = self._goal, len(self._views)
-        first = view.index == 0
-        entry = StopReason("entry", f"first node of backward {view.number}")
-        if self.pause_requested:
-            return StopReason("pause", "paused on request")
-        if goal.kind == "entry":
-            return entry if first and (view.number > goal.number or depth > goal.depth) else None
-        if goal.kind == "into":
-            return entry if first else StopReason("step", "next node")
-        if goal.kind == "step" and depth <= goal.depth:
-            goal.count -= 1
-            if not goal.count:
-                return entry if first else StopReason("step", "next node")
-        if goal.kind == "run-to" and view.number == goal.number and view.index == goal.index:
-            return StopReason("run-to", f"reached node {goal.index}")
-        if goal.kind == "out" and depth <= goal.depth:
-            if view.number != goal.number:
-                return entry if first else StopReason("step", "next node")
-            module = CallFacts(view, call.node, view.index).module
-            if goal.module and module != goal.module and not module.startswith(goal.module + "."):
-                return StopReason("step", f"the backward of {goal.module} has ended")
-        return None
-
-    def _reason_after(self, view: TaskView, call: Any) -> tuple[StopReason | None, Breakpoint | None]:
-        for point in self._breakpoints.all() if self._breakpoints else ():
-            if not (point.on_nan and point.enabled and self._has_nan(call.grad_inputs)):
-                continue
-            if not self._has_nan(call.grad_outputs):
-                name = self.adapter.node_name(call.node)
-                return StopReason("nan", f"{name} produced a NaN from gradients without one", point.id), point
-        goal = self._goal
-        if goal.kind == "into" and view.number == goal.number and view.index == goal.index:
-            return StopReason("step", "after the node"), None
-        return None, None
-
-    def _has_nan(self, grads: list[Any]) -> bool:
-        return any(count_bad(self.adapter.to_host(g))[0] for g in grads if g is not None)
-
-    def _condition(self, point: Breakpoint, view: TaskView, call: Any) -> StopReason | None:
-        if point.condition is None:
-            return StopReason("breakpoint", f"breakpoint {point.id} ({point})", point.id)
-        standing = Standing(self.adapter, view, call, None, expressions.user_frames())
-        try:
-            if not point.holds(standing.namespace()):
-                return None
-        except Exception as error:
-            text = f"breakpoint {point.id}: its condition `{point.condition}` raised {type(error).__name__}: {error}"
-            return StopReason("breakpoint", text, point.id)
-        return StopReason("breakpoint", f"breakpoint {point.id} ({point})", point.id)
-
     # --- stopping ---
 
-    def _stop(
+    def stop(
         self,
         state: SessionState,
         reason: StopReason,
-        view: TaskView,
+        lane: Lane | None,
+        view: TaskView | None,
         point: Breakpoint | None = None,
         produced: Any = None,
+        *,
+        inside: bool = False,
+        frames: list[FrameType] | None = None,
     ) -> None:
-        frames = expressions.user_frames()
-        with self._mute():
-            view.prepare(frames[0] if frames else None)
-            view.recording = True
-            if point is not None:
-                self._breakpoints.hit(point)
-            if state is SessionState.PAUSED_BEFORE:
-                view.update(**self._incoming(view))
+        """Stop here: make records, tell who listens, and wait at the gate until the program is to go on.
+
+        Parameters
+        ----------
+        state : SessionState
+        reason : StopReason
+        lane : Lane or None
+        view : TaskView or None
+            The backward; None outside of one.
+        point : Breakpoint, optional
+            What stopped it.
+        produced : object, optional
+            The call of a node that has run.
+        inside : bool
+            Whether the node is in the middle of running.
+        frames : list of frame, optional
+            The user's, innermost first; those of the calling thread by default.
+        """
+        frames = expressions.user_frames() if frames is None else frames
+        about = None if view is None else self._stops.about(view)
+        if view is not None:
+            self._look_at(view, before=state is SessionState.PAUSED_BEFORE)
+        if point is not None:
+            self._breakpoints.hit(point)
         self.pause_requested = False
-        self.nodes, self.current = view.nodes, view.index
-        self._standing = Standing(self.adapter, view, view.call, produced, frames)
+        self.view, self.current = view, -1 if view is None else view.index
+        self._end = len(self.history.moments) - (state is SessionState.PAUSED_BEFORE and view is not None)
+        call = None if view is None else view.call
+        self._standing = Standing(self.adapter, view, call, produced, frames, about, inside=inside)
+        self.update_watches()
         try:
             order = self._gate.park(lambda: self._report(state, reason))
         finally:
-            self._standing = None
+            self._standing = self.replay.cursor = None
+        self.lanes.switch()
         self.order = order
-        if order.kind == "into":
+        if view is not None and self._free():
+            view.recording = False
+        if order.kind == "into" and lane is self.lanes.followed:
             # Before a node: stop after it. After one: stop before the next.
-            self._goal.index = view.index if state is SessionState.PAUSED_BEFORE else -1
+            self._goal.after = self.current if state is SessionState.PAUSED_BEFORE else -1
 
-    def _stop_at_failure(self, view: TaskView, error: BaseException, kind: str) -> None:
-        self._error = error
-        with self._mute():
+    def _look_at(self, view: TaskView, *, before: bool) -> None:
+        """Make records of a backward and of the node where it stands."""
+        with self.mute():
+            view.prepare()
+            if not view.recording:
+                view.record_from_here(keep=self.history.policy.keep_saved)
+                self.history.entered(view)
+            if view.call is not None and before:
+                view.see_entry()
+            if view.call is not None:
+                view.summarized(view.index)
+
+    def stop_at_failure(
+        self,
+        lane: Lane | None,
+        view: TaskView,
+        error: BaseException,
+        kind: str,
+        *,
+        frames: list[FrameType] | None = None,
+    ) -> None:
+        """Stop where a node has failed, unless failures of this kind are passed over."""
+        if not self._breakpoints.failures[kind]:
+            return
+        if lane is not None:
+            lane.error = error
+        with self.mute():
+            view.prepare()
             view.fail()
         where = self.adapter.node_name(view.call.node) if view.call is not None else "the backward"
         if kind == "violation":
@@ -358,26 +430,66 @@ class Session(Observer):
         else:
             first = (str(error).strip() or "no message").splitlines()[0]
             text = f"{where} raised {type(error).__name__}: {first}"
-        self._stop(SessionState.PAUSED_AFTER, StopReason(kind, text), view)
-
-    def _incoming(self, view: TaskView) -> dict[str, Any]:
-        call = view.call
-        return {
-            "index": view.index,
-            "state": "current",
-            "grad_outputs": gradient_summaries(self.adapter, call.grad_outputs, "grad_outputs"),
-            "saved": saved_records(self.adapter, call.node, summaries=True),
-        }
+        self.stop(SessionState.PAUSED_AFTER, StopReason(kind, text), lane, view, frames=frames)
 
     # --- while it is stopped ---
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a thread of the program waits."""
+        return self._standing is not None
+
+    @property
+    def shown(self) -> tuple[TaskView | None, int]:
+        """The backward and the node to show: where the cursor is, or where the program stopped last."""
+        moment = self.replay.moment
+        return (self.view, self.current) if moment is None else moment
+
+    @property
+    def nodes(self) -> Sequence[NodeRecord]:
+        """The nodes of the backward to show."""
+        view = self.shown[0]
+        return [] if view is None or not view.order else view.nodes
+
+    def tasks(self) -> tuple[TaskRecord, ...]:
+        """Return the backwards in progress on the followed thread, the outermost first."""
+        lane = self.lanes.followed
+        found = []
+        for depth, view in enumerate(lane.views if lane is not None else ()):
+            node = self.adapter.node_name(view.call.node) if view.call is not None else ""
+            found.append(TaskRecord(view.number, depth, view.index, len(view.order) or -1, node))
+        return tuple(found)
+
     def at_stop(self, function: Callable[[Standing], T]) -> T:
-        """Call `function` with the place where the program stands; for the parked thread."""
-        standing = self._standing
+        """Call `function` with the place where the program stands, or the cursor; for the parked thread."""
+        with self.mute():
+            return function(self._place())
+
+    def _place(self) -> Standing:
+        standing, moment = self._standing, self.replay.moment
         if standing is None:
             raise NotParkedError
-        with self._mute():
-            return function(standing)
+        return standing if moment is None else PastStanding(self.adapter, moment, standing.frames, standing.about)
+
+    def travel(self, move: Callable[[Replay, int], StopReason]) -> StopReason:
+        """Move the cursor; `move` gets the replay and the first moment that is not in the past."""
+        with self.mute():
+            reason = move(self.replay, self._end)
+        self.update_watches()
+        return reason
+
+    def breakpoint_at(self, moment: Any) -> str | None:
+        """Return why a breakpoint would stop at a node of the past, None if none would."""
+        frames = self._standing.frames if self._standing is not None else []
+        found = why_stop(self._breakpoints.all(), moment, lambda: PastStanding(self.adapter, moment, frames))
+        return None if found is None else found[1]
+
+    def update_watches(self, id: int | None = None) -> None:
+        """Evaluate the watches, or one, where the program stands."""
+        if self.watches:
+            with self.mute():
+                place = self._place()
+                self.watches.update(lambda text: repr(place.value(text, ("watch", text))), id=id)
 
     def where(self) -> str:
         """Return the user's frames that led to the backward, as a traceback has them."""

@@ -28,7 +28,7 @@ def tensor_summary(adapter: Adapter, tensor: Any, name: str) -> TensorSummary:
     TensorSummary
     """
     spec = adapter.spec(tensor)
-    return summarize(adapter.to_host(tensor), name, dtype=spec.dtype, device=spec.device)
+    return summarize(adapter.to_host(tensor), name, dtype=spec.dtype, device=spec.device, shape=spec.shape)
 
 
 def gradient_summaries(adapter: Adapter, grads: Sequence[Any], name: str) -> tuple[TensorSummary | None, ...]:
@@ -74,7 +74,7 @@ def saved_records(adapter: Adapter, node: Any, *, summaries: bool) -> tuple[Save
             SavedRecord(
                 name=view.name,
                 shape=view.shape,
-                dtype="" if released else str(view.dtype).rpartition(".")[2],
+                dtype="" if released or view.dtype is None else str(view.dtype).rpartition(".")[2],
                 nbytes=view.nbytes,
                 saved_version=before,
                 current_version=now,

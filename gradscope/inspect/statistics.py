@@ -13,7 +13,9 @@ __all__ = ["count_bad", "format_shape", "norm_of", "summarize"]
 _PREVIEW = 6
 
 
-def summarize(array: Any, name: str = "", *, dtype: str = "", device: str = "cpu") -> TensorSummary:
+def summarize(
+    array: Any, name: str = "", *, dtype: str = "", device: str = "cpu", shape: tuple[int, ...] | None = None
+) -> TensorSummary:
     """Return the summary of an array.
 
     Parameters
@@ -26,6 +28,8 @@ def summarize(array: Any, name: str = "", *, dtype: str = "", device: str = "cpu
         The framework's name of the dtype, where NumPy's is another.
     device : str
         Where the tensor lives (the array itself is on the host).
+    shape : tuple of int, optional
+        The tensor's, where the array has not all of its elements (nested, huge and sparse, or without values).
 
     Returns
     -------
@@ -41,7 +45,7 @@ def summarize(array: Any, name: str = "", *, dtype: str = "", device: str = "cpu
     values = numpy.asarray(array)
     facts: dict[str, Any] = {
         "name": name,
-        "shape": tuple(values.shape),
+        "shape": tuple(values.shape) if shape is None else shape,
         "dtype": dtype or values.dtype.name,
         "device": device,
         "numel": int(values.size),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .adapters import Adapter, NativeAdapter, Observer
+from .adapters import Adapter, AnyAdapter, Observer
 
 __all__ = ["Tracker", "module_of_parameter", "track"]
 
@@ -30,7 +30,8 @@ class Tracker(Observer):
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
         self._stacks = threading.local()
-        self._paths: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        # By id, with a reference that empties the place: a module may compare by value and have no hash.
+        self._paths: dict[int, tuple[weakref.ref[Any], str]] = {}
         self._roots: dict[str, weakref.ref[Any]] = {}
 
     # --- what the observer passes on ---
@@ -43,9 +44,8 @@ class Tracker(Observer):
             if running == identity:  # it left by an exception last time
                 del stack[depth:]
                 break
-        path = self._paths.get(module)
-        if path is None:
-            path = self._register(module)
+        known = self._paths.get(identity)
+        path = self._register(module) if known is None else known[1]
         stack.append((identity, path))
 
     def module_left(self, module: Any) -> None:
@@ -90,7 +90,7 @@ class Tracker(Observer):
 
     def add_root(self, module: Any) -> None:
         """Name `module` and its parameters as if it had been called."""
-        if module not in self._paths:
+        if id(module) not in self._paths:
             self._register(module)
 
     def _register(self, root: Any) -> str:
@@ -103,8 +103,17 @@ class Tracker(Observer):
         label = self._label(root)
         self._roots[label] = weakref.ref(root)
         for path, module in parts:
-            self._paths[module] = _join(label, path)
+            self._note(module, _join(label, path))
         return label
+
+    def _note(self, module: Any, path: str) -> None:
+        identity, paths = id(module), self._paths
+
+        def forget(reference: weakref.ref[Any]) -> None:
+            if identity in paths and paths[identity][0] is reference:
+                del paths[identity]
+
+        paths[identity] = (weakref.ref(module, forget), path)
 
     def _label(self, root: Any) -> str:
         if "" not in self._roots and self._adapter.named_parameters(root):
@@ -162,7 +171,7 @@ def track(*, adapter: Adapter | None = None) -> Iterator[Tracker]:
     >>> [(d["operator"], d["module"]) for _, d in gi.graph(loss, params=model).nodes(data=True)][:3]
     [('Sum', ''), ('Relu', '1'), ('Addmm', '0')]
     """
-    adapter = adapter or NativeAdapter()
+    adapter = adapter or AnyAdapter()
     tracker = Tracker(adapter)
     with adapter.observe(tracker, forward=True, backward=False):
         yield tracker

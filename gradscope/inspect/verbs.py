@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 
 __all__ = ["VERBS", "UsageError", "Verb", "find_verb", "split_commands"]
@@ -43,22 +44,44 @@ VERBS: tuple[Verb, ...] = (
     Verb(("into", "s"), "", "run the current node and stop after it, with the gradients it produced"),
     Verb(("out", "finish", "f"), "", "run until the backward of the current module has ended"),
     Verb(("continue", "cont", "c"), "", "run to the next breakpoint, failure, or the end of the program"),
-    Verb(("run-to", "to", "until", "t"), "NODE", "run until node number NODE is about to run", "needed"),
+    Verb(("run-to", "to", "t"), "NODE", "run until node number NODE is about to run", "needed"),
+    Verb(("until", "unt"), "NODE | SPEC", "the same, or until a node that SPEC names (train.py:31, op:Mul)", "needed"),
     Verb(("next-backward", "nb"), "", "run to the first node of the next backward"),
+    Verb(("back", "reverse-step", "rs"), "[COUNT]", "look at the node that ran before (or COUNT before)", "optional"),
+    Verb(("reverse-continue", "rc"), "", "go back to where a breakpoint would have stopped"),
+    Verb(("goto",), "NODE", "look at a recorded node of this backward, in the past or back again", "needed"),
+    Verb(("live",), "", "go from the past to where the program is"),
+    Verb(("record",), "on|off", "record every node while running free too, for `back`", "needed"),
+    Verb(("restart", "run", "r"), "", "end the program and start it again, with the breakpoints that are set"),
     Verb(("break", "b"), "[SPEC] [if CONDITION]", "stop before the nodes SPEC names", "optional"),
     Verb(("tbreak",), "SPEC [if CONDITION]", "the same, once", "needed"),
+    Verb(("log", "dprintf"), "SPEC [if CONDITION] :: EXPRESSION", "print EXPRESSION there and go on", "needed"),
     Verb(("breakpoints", "breaks"), "", "list the breakpoints"),
-    Verb(("delete", "d"), "NUMBER", "remove a breakpoint", "needed"),
-    Verb(("print", "p"), "[EXPRESSION]", "print the current node, or the value of an expression", "optional"),
+    Verb(("delete", "d"), "NUMBER", "remove a breakpoint ($ is the last)", "needed"),
+    Verb(("enable",), "NUMBER", "let a breakpoint stop the program again", "needed"),
+    Verb(("disable",), "NUMBER", "let a breakpoint stop it no more, and keep it", "needed"),
+    Verb(("ignore",), "NUMBER COUNT", "pass a breakpoint by the next COUNT times", "needed"),
+    Verb(("catch",), "[nan|inf|violation|exception [on|off]]", "stop at trouble of a kind, or do not", "optional"),
+    Verb(("save-breaks",), "FILE", "write the breakpoints as commands, for `source`", "needed"),
+    Verb(("source",), "FILE", "carry out the commands in a file", "needed"),
+    Verb(("watch", "display"), "[EXPRESSION]", "evaluate an expression at every stop", "optional"),
+    Verb(("unwatch", "undisplay"), "NUMBER", "remove a watch", "needed"),
+    Verb(("print", "p"), "[EXPRESSION]", "print the current node and watches, or an expression", "optional"),
     Verb(("eval",), "EXPRESSION", "print a value made from grad, grads, produced, saved, norm, node", "needed"),
+    Verb(("python", "!"), "STATEMENT", "run a Python statement in the paused function: !lr = 0.1", "needed"),
     Verb(("node", "info"), "NUMBER", "print another node of this backward", "needed"),
     Verb(("list", "nodes", "l"), "[FROM [TO] | all]", "list nodes in the engine's order", "optional"),
     Verb(("graph", "g"), "", "print the graph: every node, and where its gradients go"),
-    Verb(("where", "w"), "", "print the line that made the node, and the lines that led to this backward()"),
+    Verb(("where", "w", "bt"), "", "print the line that made the node, and the lines that led to this backward()"),
+    Verb(("tasks",), "", "list the backwards in progress, one inside the other"),
+    Verb(("threads",), "", "list the threads that have called backward()"),
+    Verb(("thread",), "NUMBER", "stop in this thread only, from when the program goes on", "needed"),
     Verb(("set",), "[SLOT] EXPRESSION", "replace an incoming gradient, or after `into` a produced one", "needed"),
     Verb(("zero",), "[SLOT]", "set that gradient to zero", "optional"),
     Verb(("scale",), "[SLOT] FACTOR", "multiply that gradient by a number", "needed"),
-    Verb(("abort",), "", "end the program here"),
+    Verb(("skip",), "", "leave the node out that is about to run: it produces nothing"),
+    Verb(("what-if", "whatif"), "[SLOT] EXPRESSION", "what the parameters would get from another gradient", "needed"),
+    Verb(("abort",), "", "end the program here, and put .grad back as before this backward"),
     Verb(("quit", "q", "exit"), "", "end the program and leave"),
     Verb(("help", "h", "?"), "[VERB]", "print this help", "optional"),
 )  # fmt: skip
@@ -89,10 +112,13 @@ def find_verb(line: str) -> tuple[Verb, str]:
     >>> verb.name, argument
     ('break', 'op:Mul* if norm > 10')
     """
-    name, _, argument = line.strip().partition(" ")
+    line = line.strip()
+    name, _, argument = ("! " + line[1:] if line.startswith("!") else line).partition(" ")
     verb, argument = _BY_NAME.get(name), argument.strip()
     if verb is None:
-        raise UsageError(f"there is no command {name!r}; `help` lists them")
+        close = difflib.get_close_matches(name, _BY_NAME, 1)
+        hint = f"did you mean {close[0]!r}?" if close else "`help` lists them"
+        raise UsageError(f"there is no command {name!r}; {hint}")
     if argument and verb.argument == "none":
         raise UsageError(f"{verb.name} takes nothing, got {argument!r}")
     if not argument and verb.argument == "needed":

@@ -38,13 +38,24 @@ def test_saved_tensors_by_name_and_number():
     assert repr(SavedNamespace([])) == "<saved tensors: none>"
 
 
+def _names(grads):
+    return makers(
+        NativeAdapter(),
+        record=lambda: None,
+        index=0,
+        grads=lambda: grads,
+        produced=lambda: None,
+        saved=lambda: SavedNamespace([]),
+    )
+
+
 def test_bad_values_in_one_or_in_all():
     nan, one = gs.tensor([float("nan")]), gs.ones(1)
-    names = Namespace(makers(NativeAdapter(), None, lambda: None, 0, [one, None, nan], None), None)
+    names = Namespace(_names([one, None, nan]), None)
     assert eval("isnan(grad), isnan(grads), isinf(grads), isnan(float('nan')), isnan(None)", names) == (
         False, True, False, True, False,
     )  # fmt: skip
-    empty = Namespace(makers(NativeAdapter(), None, lambda: None, 0, [], None), None)
+    empty = Namespace(_names([]), None)
     assert eval("grad, norm", empty) == (None, 0.0)
 
 

@@ -31,7 +31,7 @@ def test_a_record_cannot_be_changed():
 
 
 def test_states_are_words():
-    assert [str(s) for s in SessionState if s.paused] == ["paused before", "paused after"]
+    assert [str(s) for s in SessionState if s.paused] == ["paused before", "paused after", "replaying"]
     assert [str(s) for s in SessionState if s.ended] == ["finished", "failed"]
     assert SessionState.RUNNING == "running"
 

@@ -1,11 +1,24 @@
 """What the instruments ask of a framework, and who answers.
 
-:mod:`.protocol` is the question; :mod:`.native` answers for gradscope's own runtime.
+:mod:`.protocol` is the question; :mod:`.native` answers for gradscope's own runtime, :mod:`.torch` for PyTorch, and
+:mod:`.either` for programs of which one does not know beforehand.
 """
 
 from __future__ import annotations
 
+from .either import AnyAdapter, adapter_for
 from .native import NativeAdapter
 from .protocol import Adapter, NodeCall, Observation, Observer, OperatorCall, SavedView, Write
 
-__all__ = ["Adapter", "NativeAdapter", "NodeCall", "Observation", "Observer", "OperatorCall", "SavedView", "Write"]
+__all__ = [
+    "Adapter",
+    "AnyAdapter",
+    "NativeAdapter",
+    "NodeCall",
+    "Observation",
+    "Observer",
+    "OperatorCall",
+    "SavedView",
+    "Write",
+    "adapter_for",
+]

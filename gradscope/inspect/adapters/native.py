@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple
 
 import numpy
 
 import gradscope as gs
 
 from ...runtime import device, events, state
+from ...runtime.engine import GraphTask
 from ...runtime.graph import Node
 from ..records import Location, TensorSpec
-from .protocol import Observer, SavedView
+from .protocol import Observer, SavedView, key_in
 
 __all__ = ["NativeAdapter", "location_of"]
 
-_KEY = "gradscope.inspect.key"
 _KEPT_LOCATIONS = 10_000
 _UNKNOWN = object()
-_next_key = itertools.count(1).__next__
 
 
 def location_of(site: events.CallSite | None) -> Location | None:
@@ -75,11 +73,7 @@ class NativeAdapter:
 
     def key(self, node: Node) -> int:
         """Return the number that this process gave the node when it was first asked about."""
-        metadata = node.metadata
-        key = metadata.get(_KEY)
-        if key is None:
-            key = metadata[_KEY] = _next_key()
-        return key
+        return key_in(node.metadata)
 
     def node_name(self, node: Node) -> str:
         """Return the node's name."""
@@ -118,6 +112,10 @@ class NativeAdapter:
             found = self._locations[site] = location_of(site)
         return found
 
+    def blind(self, node: Node) -> str:
+        """Return an empty string: every node can be looked into."""
+        return ""
+
     def notes(self, node: Node) -> dict[Any, Any]:
         """Return the node's metadata."""
         return node.metadata
@@ -153,12 +151,12 @@ class NativeAdapter:
         outputs = [edge(*root) for root in roots]
         return list(gs.autograd.grad(outputs, wanted, list(grads), retain_graph=True, allow_unused=True))
 
-    def keep_saved(self, task: Any) -> Callable[[], None]:
+    def keep_saved(self, task: Any) -> Callable[[], None] | None:
         """Make a backward keep its saved tensors; return what releases them."""
         if task.keep_graph:
-            return lambda: None
-        task.keep_graph = True
-        return task.release_saved
+            return None
+        task.keep_graph, task.kept = True, []
+        return task.release_kept
 
     def task_roots(self, task: Any) -> Sequence[tuple[Any, int]]:
         """Return where the gradients of a backward enter."""
@@ -167,6 +165,16 @@ class NativeAdapter:
     def task_runs(self, task: Any, node: Node) -> bool:
         """Whether a backward will run `node`."""
         return task.runs(node)
+
+    def call_in(self, frames: Iterable[FrameType]) -> NativeCall | None:
+        """Return the innermost node that some of `frames` (innermost first) are running, None if none are."""
+        for frame in frames:
+            if frame.f_code is GraphTask._advance.__code__:
+                names = frame.f_locals
+                task, node, grad = names["self"], names["node"], names["grad"]
+                if node is not None:
+                    return NativeCall(task, node, task._as_tensors(grad if node.multi else [grad]))
+        return None
 
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array."""
@@ -212,6 +220,14 @@ class NativeAdapter:
     ) -> NativeObservation:
         """Tell `observer` what happens in all threads."""
         return NativeObservation(observer, forward=forward, backward=backward, operators=operators, writes=writes)
+
+
+class NativeCall(NamedTuple):
+    """A node in the middle of running."""
+
+    task: GraphTask
+    node: Node
+    grad_outputs: list[Any]
 
 
 class NativeOperatorCall:
@@ -263,7 +279,7 @@ class NativeObservation:
             handlers[events.GraphTaskFinished] = lambda event: observer.task_finished(event.task)
             handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
             handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
-        sites = forward or operators or writes
+        sites = int(forward or operators or writes)  # the innermost line of the user is all that is asked for
         self._subscription = events.subscribe(lambda event: handlers[type(event)](event), *handlers, call_sites=sites)
 
     def _operator_handler(self, forward: bool, operators: bool) -> Callable[[Any], None]:
@@ -290,6 +306,7 @@ class NativeObservation:
         self.close()
 
 
+@functools.cache
 def dtype_name(dtype: Any) -> str:
     """Return the bare name of a dtype: ``'float32'``."""
     return "" if dtype is None else str(dtype).rpartition(".")[2]

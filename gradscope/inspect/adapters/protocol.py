@@ -7,6 +7,7 @@ objects that are not kept: what is kept is a node's :meth:`~Adapter.key`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -15,7 +16,19 @@ import numpy
 
 from ..records import Location, TensorSpec
 
-__all__ = ["Adapter", "NodeCall", "Observation", "Observer", "OperatorCall", "SavedView", "Write"]
+__all__ = ["Adapter", "NodeCall", "Observation", "Observer", "OperatorCall", "SavedView", "Write", "key_in"]
+
+_KEY = "gradscope.inspect.key"
+_next_key = itertools.count(1).__next__
+
+
+def key_in(notes: dict[Any, Any]) -> int:
+    """Return the number that this process gave the node with these notes when it was first asked about.
+
+    One count for all frameworks, so that no two nodes of a program share a key.
+    """
+    key = notes.get(_KEY)
+    return notes.setdefault(_KEY, _next_key()) if key is None else key
 
 
 class SavedView(Protocol):
@@ -55,11 +68,15 @@ class SavedView(Protocol):
 
 
 class NodeCall(Protocol):
-    """A node about to run, or just run. An entry of a list may be assigned: that replaces the gradient."""
+    """A node about to run, or just run. An entry of a list may be assigned: that replaces the gradient.
+
+    Setting ``skip`` before it runs leaves the node out: what it produces is undefined.
+    """
 
     task: Any
     node: Any
     grad_outputs: list[Any]
+    skip: bool
 
 
 class OperatorCall(Protocol):
@@ -128,6 +145,9 @@ class Observer:
     def violation(self, error: Any) -> None:
         """A saved tensor has been written since it was saved; `error` is about to be raised."""
 
+    def blind_region(self, reason: str) -> None:
+        """Something runs that nobody can look into (a compiled backward, a functorch transform); `reason` says why."""
+
 
 class Observation(AbstractContextManager["Observation"], Protocol):
     """A subscription of an observer."""
@@ -171,6 +191,9 @@ class Adapter(Protocol):
     def location(self, node: Any) -> Location | None:
         """Return the user's line that made the node, if it was recorded."""
 
+    def blind(self, node: Any) -> str:
+        """Return why nobody can look inside a node (compiled, checkpointed); an empty string for most."""
+
     def notes(self, node: Any) -> dict[Any, Any]:
         """Return a dictionary that lives as long as the node."""
 
@@ -199,8 +222,12 @@ class Adapter(Protocol):
         stay.
         """
 
-    def keep_saved(self, task: Any) -> Callable[[], None]:
-        """Make a backward that is about to run keep its saved tensors; return what lets go of them as it would have."""
+    def keep_saved(self, task: Any) -> Callable[[], None] | None:
+        """Make a backward that runs under observation keep the saved tensors of nodes from here on.
+
+        Return what lets go of those of the nodes that have run, as the backward would have; None where it keeps them
+        itself, or cannot be made to.
+        """
 
     def task_roots(self, task: Any) -> Sequence[tuple[Any, int]]:
         """Return where the gradients of a backward enter."""

@@ -1,0 +1,260 @@
+"""The adapter for PyTorch: what an instrument asks, answered from nodes, their metadata, and tensors."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
+from typing import Any
+
+import numpy
+import torch
+from torch.autograd.function import BackwardCFunction
+from torch.autograd.graph import GradientEdge
+
+from ....runtime import events
+from ...records import Location, TensorSpec
+from ..native import dtype_name, location_of
+from ..protocol import Observer, SavedView, key_in
+from . import TorchSpec
+from .backward import backward_tap
+from .forward import SITE, forward_tap
+from .host import from_host, spec_of, to_host
+from .saved import saved_of
+from .tasks import TorchTask, edge_of
+
+__all__ = ["TorchAdapter"]
+
+_ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
+_BLIND = {
+    "CompiledFunctionBackward": "compiled by torch.compile: a whole backward in one node",
+    "CheckpointFunctionBackward": "checkpoint: its inside is recomputed, and differentiated in a backward of its own",
+}
+
+
+class TorchAdapter:
+    """Answers for PyTorch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> adapter = TorchAdapter()
+    >>> y = torch.ones(2, requires_grad=True) * 3
+    >>> node, nr = adapter.root(y)
+    >>> adapter.node_name(node), nr, adapter.outputs(node)[0].shape
+    ('MulBackward0', 0, (2,))
+    """
+
+    name = "pytorch"
+
+    def __init__(self) -> None:
+        events.add_library(os.path.dirname(torch.__file__))
+
+    # --- tensors and nodes ---
+
+    def is_tensor(self, value: Any) -> bool:
+        """Whether `value` is a PyTorch tensor."""
+        return isinstance(value, torch.Tensor)
+
+    def root(self, tensor: torch.Tensor) -> tuple[Any, int] | None:
+        """Return the node that a gradient of `tensor` enters, and at which input."""
+        return edge_of(tensor)
+
+    def key(self, node: Any) -> int:
+        """Return the number kept in the node's metadata: its Python object is made anew when nobody holds it."""
+        return key_in(node.metadata)
+
+    def node_name(self, node: Any) -> str:
+        """Return the node's name, without C++ namespaces."""
+        return node.name().rpartition("::")[2]
+
+    def sequence_nr(self, node: Any) -> int:
+        """Return the sequence number."""
+        return node._sequence_nr()
+
+    def edges(self, node: Any) -> Sequence[tuple[Any, int]]:
+        """Return (node or None, input number) for each produced gradient."""
+        return node.next_functions
+
+    def outputs(self, node: Any) -> tuple[TensorSpec, ...]:
+        """Return what the forward operator returned."""
+        return tuple(
+            TorchSpec(tuple(n if isinstance(n, int) else -1 for n in m.shape), dtype_name(m.dtype), str(m.device))
+            for m in node._input_metadata
+        )
+
+    def saved(self, node: Any) -> Sequence[SavedView]:
+        """Return the saved tensors."""
+        return saved_of(node)
+
+    def variable(self, node: Any) -> Any:
+        """Return the leaf of an AccumulateGrad."""
+        return node.variable if type(node) is _ACCUMULATE_GRAD else None
+
+    def location(self, node: Any) -> Location | None:
+        """Return the user's line that made the node."""
+        site = node.metadata.get(SITE)
+        return None if site is None else _location(site)
+
+    def blind(self, node: Any) -> str:
+        """Return why nobody can look inside a node."""
+        return _BLIND.get(node.name(), "")
+
+    def notes(self, node: Any) -> dict[Any, Any]:
+        """Return the node's metadata."""
+        return node.metadata
+
+    def memory_key(self, tensor: torch.Tensor) -> Hashable:
+        """Return the address of PyTorch's storage; of a tensor without one, its own."""
+        try:
+            return tensor.untyped_storage()._cdata
+        except (RuntimeError, NotImplementedError):
+            return id(tensor)
+
+    def version(self, tensor: torch.Tensor) -> int | None:
+        """Return the version of a tensor's memory."""
+        return None if tensor.is_inference() else tensor._version
+
+    def copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a copy of a tensor, without history."""
+        return tensor.detach().clone()
+
+    def leaf_grad(self, leaf: torch.Tensor) -> torch.Tensor | None:
+        """Return the gradient accumulated in a leaf, or None."""
+        return leaf.grad if leaf.is_leaf or leaf.retains_grad else None
+
+    def set_leaf_grad(self, leaf: torch.Tensor, grad: torch.Tensor | None) -> None:
+        """Set it."""
+        leaf.grad = grad
+
+    # --- running ---
+
+    def run_node(self, node: Any, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Run one node alone, without hooks."""
+        run = node.apply if isinstance(node, BackwardCFunction) else node
+        with torch.no_grad(), backward_tap.unheard():
+            produced = run(*grad_outputs)
+        return produced if isinstance(produced, tuple) else () if produced is None else (produced,)
+
+    def gradients(self, roots: Sequence[tuple[Any, int]], grads: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
+        """Return the gradients of `targets` when `grads` enter at `roots`."""
+        wanted = [GradientEdge(*target) if isinstance(target, tuple) else target for target in targets]
+        outputs = [GradientEdge(*root) for root in roots]
+        leaves = [target for target in wanted if isinstance(target, torch.Tensor)]
+        with backward_tap.unheard(), _without_hooks(leaves):
+            return list(torch.autograd.grad(outputs, wanted, list(grads), retain_graph=True, allow_unused=True))
+
+    def keep_saved(self, task: TorchTask) -> Callable[[], None] | None:
+        """Make a backward keep its saved tensors, if it has not begun; return what releases them."""
+        return task.keep()
+
+    def task_roots(self, task: TorchTask) -> Sequence[tuple[Any, int]]:
+        """Return where the gradients of a backward enter."""
+        return task.roots
+
+    def task_runs(self, task: TorchTask, node: Any) -> bool:
+        """Whether a backward will run `node`."""
+        return task.runs(node)
+
+    def backward(self, loss: torch.Tensor, **options: Any) -> Callable[[], Any]:
+        """Return the call that runs the backward of `loss`."""
+        return functools.partial(loss.backward, **options)
+
+    # --- values ---
+
+    def to_host(self, tensor: torch.Tensor) -> numpy.ndarray:
+        """Return the values as a NumPy array."""
+        return to_host(tensor)
+
+    def spec(self, tensor: torch.Tensor) -> TensorSpec:
+        """Return shape, dtype and device of a tensor."""
+        return spec_of(tensor)
+
+    def tensor_like(self, value: Any, spec: TensorSpec) -> torch.Tensor:
+        """Return a new tensor of shape, dtype and device `spec`."""
+        return from_host(to_host(value) if isinstance(value, torch.Tensor) else value, spec)
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return a context in which operators are not recorded, and not told of."""
+        return _Quiet()
+
+    # --- modules ---
+
+    def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
+        """Return the parameters of a module with their paths."""
+        return list(module.named_parameters())
+
+    def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
+        """Return a module and those inside it with their paths."""
+        return list(module.named_modules())
+
+    # --- listening ---
+
+    def observe(
+        self, observer: Observer, *, forward: bool, backward: bool, operators: bool = False, writes: bool = False
+    ) -> TorchObservation:
+        """Tell `observer` what happens on this thread, on those that it starts, and in modules on any."""
+        return TorchObservation(observer, forward=forward, backward=backward, operators=operators, writes=writes)
+
+
+class _Quiet:
+    """No recording, and no telling, on this thread."""
+
+    __slots__ = ("_grad_enabled",)
+
+    def __enter__(self) -> None:
+        muted = forward_tap.muted
+        muted.depth = getattr(muted, "depth", 0) + 1
+        self._grad_enabled = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+
+    def __exit__(self, *exc_info: object) -> None:
+        torch._C._set_grad_enabled(self._grad_enabled)
+        forward_tap.muted.depth -= 1
+
+
+class TorchObservation:
+    """An observer's place in PyTorch."""
+
+    def __init__(self, observer: Observer, *, forward: bool, backward: bool, operators: bool, writes: bool) -> None:
+        self._undo: list[Callable[[], None]] = []
+        if forward or operators or writes:
+            forward_tap.add(observer, forward=forward, operators=operators, writes=writes)
+            self._undo.append(functools.partial(forward_tap.remove, observer))
+        if backward:
+            backward_tap.add(observer)
+            self._undo.append(functools.partial(backward_tap.remove, observer))
+
+    def close(self) -> None:
+        """Stop observing; doing so twice is harmless."""
+        while self._undo:
+            self._undo.pop()()
+
+    def __enter__(self) -> TorchObservation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@functools.lru_cache(maxsize=10_000)
+def _location(site: events.CallSite) -> Location | None:
+    return location_of(site)
+
+
+@contextmanager
+def _without_hooks(leaves: Sequence[torch.Tensor]) -> Iterator[None]:
+    """Keep the hooks of leaves from running: where grad() takes a gradient, PyTorch calls them."""
+    tables = [leaf._backward_hooks for leaf in leaves if leaf._backward_hooks]
+    kept = [dict(table) for table in tables]
+    for table in tables:
+        table.clear()
+    try:
+        yield
+    finally:
+        for table, hooks in zip(tables, kept):
+            table.update(hooks)

@@ -1,0 +1,339 @@
+"""The forward pass of PyTorch: which nodes each call makes, on which line, inside which module.
+
+A function mode sees every call of PyTorch's Python interface. A node belongs to the call during which it was made,
+which its sequence number tells: the counter is read before and after, and what has been made between is found from the
+result along ``next_functions``. Where the counter stands still, nothing was recorded and nothing is asked.
+
+Modes belong to a thread: the one that starts to observe enters it, threads that the program starts enter it for their
+lifetime, any other for as long as a module runs on it. Where nothing can be recorded (a module under no_grad, the step
+of an optimizer) the mode is left, unless somebody wants to hear of every operator: it would cost time there, and keep
+PyTorch from its fused inference paths.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch.autograd import Function
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.overrides import TorchFunctionMode
+
+from ....runtime.events import CallSite, is_library_file
+from ..protocol import Observer
+from .operators import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
+from .writes import WriteMode
+
+__all__ = ["SITE", "ForwardTap", "forward_tap", "user_site"]
+
+SITE = "gradscope.inspect.site"
+
+_sequence_nr = torch._C._autograd._get_sequence_nr
+_traced = torch.compiler.is_dynamo_compiling
+
+
+def user_site(skip: int = 1) -> CallSite:
+    """Return where the program stands: the innermost frame that is neither PyTorch's nor gradscope's, `skip` up."""
+    frame: FrameType | None = sys._getframe(skip)
+    raw: list[tuple[CodeType, int]] = []
+    while frame is not None:
+        if not is_library_file(frame.f_code.co_filename):
+            raw.append((frame.f_code, frame.f_lasti))
+            break
+        frame = frame.f_back
+    return CallSite(raw)
+
+
+class CallMode(TorchFunctionMode):
+    """The function mode: hands what a call has recorded to the tap."""
+
+    def __init__(self, tap: ForwardTap) -> None:
+        super().__init__()
+        self._tap = tap
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Carry out the call, and see what it made."""
+        if _traced():  # torch.compile inlines this method, and can make nothing of what follows
+            return func(*args, **(kwargs or {}))
+        before = _sequence_nr()
+        result = func(*args, **kwargs) if kwargs else func(*args)
+        tap = self._tap
+        if _sequence_nr() != before and tap.nodes:
+            tap.note(before, result, args)
+        if tap.operators and is_operator(func, result):
+            tap.ran(func, args, kwargs, result, before)
+        return result
+
+
+class ForwardTap:
+    """All that is put into PyTorch for the forward pass; there is one, and it is in place while somebody observes.
+
+    Attributes
+    ----------
+    modules, nodes, operators, writes : tuple of Observer
+        Who wants to hear of each.
+    """
+
+    def __init__(self) -> None:
+        self.modules: tuple[Observer, ...] = ()
+        self.nodes: tuple[Observer, ...] = ()
+        self.operators: tuple[Observer, ...] = ()
+        self.writes: tuple[Observer, ...] = ()
+        self.muted = threading.local()
+        self._mode = CallMode(self)
+        self._write_mode = WriteMode(self.written)
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._users = 0
+        self._generation = 0
+        self._undo: list[Callable[[], None]] = []
+
+    # --- who listens ---
+
+    def add(self, observer: Observer, *, forward: bool, operators: bool, writes: bool) -> None:
+        """Tell `observer`, and put the tap in place on this thread and those it starts."""
+        with self._lock:
+            if forward:
+                self.modules, self.nodes = (*self.modules, observer), (*self.nodes, observer)
+            if operators:
+                self.operators = (*self.operators, observer)
+            if writes:
+                self.writes = (*self.writes, observer)
+            self._users += 1
+            if self._users == 1:
+                self._generation += 1
+                self._install()
+        self.enter_thread()
+
+    def remove(self, observer: Observer) -> None:
+        """Tell `observer` no more."""
+        with self._lock:
+            for name in ("modules", "nodes", "operators", "writes"):
+                setattr(self, name, tuple(o for o in getattr(self, name) if o is not observer))
+        self.leave_thread()
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                while self._undo:
+                    self._undo.pop()()
+
+    def _install(self) -> None:
+        from torch.nn.modules import module
+
+        before = module.register_module_forward_pre_hook(self._module_entered)
+        after = module.register_module_forward_hook(self._module_left, always_call=True)
+        self._undo += [before.remove, after.remove, _patch_function(self), _patch_threads(self)]
+        step = register_optimizer_step_pre_hook(self._step_entered)
+        stepped = register_optimizer_step_post_hook(self._step_left)
+        self._undo += [step.remove, stepped.remove]
+
+    # --- threads ---
+
+    @property
+    def active(self) -> bool:
+        """Whether this thread is seen."""
+        return _on_stack(self._mode)
+
+    def enter_thread(self) -> None:
+        """See what this thread does."""
+        if getattr(self._local, "generation", 0) != self._generation:
+            # Closed meanwhile on another thread, which could not take the mode off this one's stack.
+            self._local.generation, self._local.depth = self._generation, 0
+            _take_off_stack(self._mode)
+        self._local.depth += 1
+        if self._local.depth == 1:
+            self._mode.__enter__()
+        if self.writes and not getattr(self._local, "writes", False):
+            self._local.writes = True
+            self._write_mode.__enter__()
+
+    def leave_thread(self) -> None:
+        """See it no more, once this has been said as often as :meth:`enter_thread`."""
+        depth = self._local.depth = getattr(self._local, "depth", 1) - 1
+        if not depth:
+            _take_off_stack(self._mode)
+        if getattr(self._local, "writes", False) and not (depth and self.writes):
+            self._local.writes = False
+            self._write_mode.take_off()
+
+    def enter_engine(self) -> bool:
+        """See what Python code does inside a backward, where the call of backward() has hidden the mode."""
+        self._step_left()
+        if not self._users or self.active:
+            return False
+        self._mode.__enter__()
+        return True
+
+    def leave_engine(self) -> None:
+        """Undo :meth:`enter_engine`."""
+        _take_off_stack(self._mode)
+
+    # --- optimizers ---
+
+    def _step_entered(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")  # args begins with the optimizer
+        if closure is None and not self.operators and self.active:
+            self._local.stepping = True
+            self._switch(False)
+
+    def _step_left(self, *_: Any) -> None:
+        # Also said by what comes after a step that raised.
+        if getattr(self._local, "stepping", False):
+            self._local.stepping = False
+            self._switch(True)
+
+    # --- modules ---
+
+    def _module_entered(self, module: Any, args: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        self._step_left()
+        wanted = torch.is_grad_enabled() or bool(self.operators)
+        active = self.active
+        entered = self._entered()
+        entered.append((id(module), active))
+        if wanted != active:
+            self._switch(wanted)
+        for observer in self.modules:
+            observer.module_entered(module)
+
+    def _module_left(self, module: Any, args: Any, output: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        entered = self._entered()
+        while entered:
+            identity, active = entered.pop()
+            if active != self.active:
+                self._switch(active)
+            if identity == id(module):
+                break
+        for observer in self.modules:
+            observer.module_left(module)
+
+    def _entered(self) -> list[tuple[int, bool]]:
+        try:
+            return self._local.entered
+        except AttributeError:
+            self._local.entered = []
+            return self._local.entered
+
+    def _switch(self, on: bool) -> None:
+        if on:
+            self._mode.__enter__()
+        else:
+            _take_off_stack(self._mode)
+
+    # --- calls ---
+
+    def note(self, before: int, result: Any, args: Any) -> None:
+        """Note on the nodes made since the counter stood at `before` where the program stands, and tell of them."""
+        if getattr(self.muted, "depth", 0):
+            return
+        site = user_site(3)
+        for node in reversed(_made_since(before, result, args)):
+            node.metadata[SITE] = site
+            for observer in self.nodes:
+                observer.operator_recorded(node)
+
+    def ran(self, func: Any, args: Any, kwargs: Any, result: Any, before: int) -> None:
+        """Tell of an operator that has run, recorded or not."""
+        if getattr(self.muted, "depth", 0):
+            return
+        call = TorchOperatorCall(func, args, kwargs, result, before, user_site(3))
+        for observer in self.operators:
+            observer.operator_ran(call)
+
+    def written(self, write: Any) -> None:
+        """Tell of a tensor that has been written."""
+        if getattr(self.muted, "depth", 0):
+            return
+        write.site = user_site(2)
+        for observer in self.writes:
+            observer.tensor_written(write)
+
+
+_LEAF = 2**64 - 1
+
+
+def _nodes_of(value: Any) -> list[Any]:
+    return [node for node in map(grad_fn_of, tensors_in(value)) if node is not None]
+
+
+def _made_since(before: int, result: Any, args: Any) -> list[Any]:
+    """Return the nodes made since the counter stood at `before` that no call has been told of, outermost first."""
+    found = _nodes_of(result) or _nodes_of(args)
+    made: dict[Any, None] = {}
+    while found:
+        node = found.pop()
+        if before <= node._sequence_nr() < _LEAF and node not in made and SITE not in node.metadata:
+            made[node] = None
+            found += [child for child, _ in node.next_functions if child is not None]
+    return list(made)
+
+
+# --- what has no hook of its own --------------------------------------------------------------------------------------
+
+
+def _patch_function(tap: ForwardTap) -> Callable[[], None]:
+    """See custom Functions, which a function mode does not."""
+    original = Function.__dict__["apply"]
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        before = _sequence_nr()
+        result = original.__get__(None, cls)(*args, **kwargs)
+        if _sequence_nr() != before and tap.nodes and tap.active:
+            tap.note(before, result, args)
+        return result
+
+    return _replace(Function, "apply", original, classmethod(apply))
+
+
+def _patch_threads(tap: ForwardTap) -> Callable[[], None]:
+    """Have the threads that the program starts enter the mode, and leave it before they end.
+
+    A mode that were left on a thread's stack would need the interpreter's lock when the thread is torn down.
+    """
+    original = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+    def bootstrap(self: threading.Thread) -> None:
+        tap.enter_thread()
+        try:
+            original(self)
+        finally:
+            tap.leave_thread()
+
+    return _replace(threading.Thread, "_bootstrap_inner", original, bootstrap)
+
+
+def _replace(owner: Any, name: str, original: Any, replacement: Any) -> Callable[[], None]:
+    setattr(owner, name, replacement)
+
+    def restore() -> None:
+        # Whoever has replaced it meanwhile keeps it.
+        if owner.__dict__[name] is replacement:
+            setattr(owner, name, original)
+
+    return restore
+
+
+def _on_stack(mode: TorchFunctionMode) -> bool:
+    get = torch._C._get_function_stack_at
+    return any(get(i) is mode for i in range(torch._C._len_torch_function_stack()))
+
+
+def _take_off_stack(mode: TorchFunctionMode) -> None:
+    """Remove a mode wherever it stands: the program may have entered others since."""
+    if not _on_stack(mode):
+        return
+    above = []
+    while (top := torch._C._pop_torch_function_stack()) is not mode:
+        above.append(top)
+    for other in reversed(above):
+        torch._C._push_on_torch_function_stack(other)
+
+
+forward_tap = ForwardTap()

@@ -1,0 +1,109 @@
+"""Values of PyTorch tensors as NumPy arrays, whatever their dtype, layout and class, and tensors from arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import torch
+
+from ...records import TensorSpec
+from ..native import dtype_name
+from . import TorchSpec
+
+__all__ = ["from_host", "shape_of", "spec_of", "to_host"]
+
+_MOST_ELEMENTS = 2**26  # of a sparse tensor that is written out
+
+
+def spec_of(tensor: torch.Tensor) -> TorchSpec:
+    """Return shape, dtype and device of a tensor."""
+    return TorchSpec(shape_of(tensor), dtype_name(tensor.dtype), str(tensor.device))
+
+
+def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Return the shape; a ragged dimension of a nested tensor counts as -1."""
+    if not tensor.is_nested:
+        return tuple(int(n) for n in tensor.shape)
+    if tensor.layout is torch.jagged:
+        return tuple(n if isinstance(n, int) else -1 for n in tensor.shape)
+    return (tensor.size(0), *([-1] * (tensor.dim() - 1)))
+
+
+def to_host(tensor: torch.Tensor) -> numpy.ndarray:
+    """Return the values as a NumPy array, which may share memory with the tensor.
+
+    bfloat16 and the float8 types widen to float32, quantised tensors are dequantised, sparse ones written out (or their
+    values given alone, when that would be huge), a nested tensor's parts joined. A tensor without values (on the meta
+    device, fake, or inside a functorch transform) gives an empty array.
+    """
+    with torch._C.DisableTorchFunction():
+        if type(tensor) is torch.Tensor and not tensor.requires_grad:
+            try:
+                return tensor.numpy()  # a gradient on the CPU is, nearly always
+            except (RuntimeError, TypeError, NotImplementedError):
+                pass
+        with torch.no_grad():
+            try:
+                return _plain(tensor.detach()).numpy()
+            except (RuntimeError, TypeError, NotImplementedError):
+                return numpy.empty(0, dtype=numpy.float32)
+
+
+def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the values as a dense tensor on the CPU, of a dtype that NumPy has."""
+    if tensor.is_nested:
+        return torch.cat([_plain(part).reshape(-1) for part in tensor.unbind()])
+    if hasattr(tensor, "to_local"):  # a DTensor: this rank's part
+        tensor = tensor.to_local()
+    if tensor.layout is not torch.strided:
+        tensor = _written_out(tensor)
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if any(name is not None for name in getattr(tensor, "names", ())):  # until PyTorch 2.12
+        tensor = tensor.rename(None)
+    tensor = tensor.cpu().resolve_conj().resolve_neg()
+    if tensor.dtype is torch.bfloat16 or dtype_name(tensor.dtype).startswith("float8"):
+        tensor = tensor.float()
+    elif tensor.dtype is torch.complex32:
+        tensor = tensor.to(torch.complex64)
+    return tensor
+
+
+def _written_out(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.numel() <= _MOST_ELEMENTS:
+        return tensor.to_dense()
+    return tensor.coalesce().values() if tensor.layout is torch.sparse_coo else tensor.values()
+
+
+def from_host(values: Any, spec: TensorSpec) -> torch.Tensor:
+    """Return a new tensor of shape, dtype and device `spec`.
+
+    Parameters
+    ----------
+    values : array_like
+        Numbers that broadcast to the shape.
+    spec : TensorSpec
+
+    Returns
+    -------
+    torch.Tensor
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no numbers, complex where the dtype is real, or of another shape.
+    """
+    array = numpy.asarray(values)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"a gradient is a number, an array or a tensor, got {type(values).__name__}")
+    if array.dtype.kind == "c" and not spec.dtype.startswith("complex"):
+        raise TypeError(f"a gradient of dtype {spec.dtype} cannot take complex values")
+    try:
+        filled = numpy.broadcast_to(array, spec.shape)
+    except ValueError:
+        raise ValueError(
+            f"a gradient of shape {list(spec.shape)} cannot take a value of shape {list(array.shape)}"
+        ) from None
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        return torch.from_numpy(numpy.array(filled)).to(dtype=getattr(torch, spec.dtype), device=spec.device)

@@ -1,0 +1,160 @@
+"""What a PyTorch node has saved, read without unpacking it for the program and without touching the version check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.autograd.function import BackwardCFunction
+
+from .host import shape_of
+
+__all__ = ["RELEASED", "TorchSaved", "saved_of", "versions_in"]
+
+RELEASED = "gradscope.inspect.released"
+"""In a node's metadata: it counts as released (see :meth:`.tasks.TorchTask.keep`)."""
+
+_RAW = "_raw_saved_"
+_raw_names: dict[type, tuple[str, ...]] = {}
+_VERSIONS = re.compile(r"is at version (\d+); expected version (\d+) instead")
+
+
+class TorchSaved:
+    """One saved tensor.
+
+    PyTorch keeps the version at which it was saved to itself, but tells it when it refuses to unpack the tensor: so the
+    question is asked by unpacking, and only of what no saved-tensor hook has packed.
+    """
+
+    def __init__(self, node: Any, name: str, raw: Any, attribute: str) -> None:
+        self.name = name
+        self._node = node
+        self._raw = raw
+        self._attribute = attribute
+
+    @property
+    def released(self) -> bool:
+        """Whether the node has let go of it."""
+        return _released(self._node, self._raw)
+
+    @property
+    def packed(self) -> bool:
+        """Whether a saved-tensor hook has packed it."""
+        return getattr(self._raw, "unpack_hook", None) is not None
+
+    @property
+    def data(self) -> Any:
+        """The value, stale or not; what a hook has packed comes as the hook made it."""
+        if self.released:
+            raise RuntimeError(f"the saved tensor `{self.name}` has been released")
+        return self._raw.data
+
+    @property
+    def _tensor(self) -> torch.Tensor | None:
+        data = None if self.released else self._raw.data
+        return data if isinstance(data, torch.Tensor) else None
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """None once released, and where a hook has packed it into something else."""
+        tensor = self._tensor
+        return None if tensor is None else shape_of(tensor)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype."""
+        tensor = self._tensor
+        return None if tensor is None else tensor.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
+        tensor = self._tensor
+        return 0 if tensor is None else tensor.numel() * tensor.element_size()
+
+    @property
+    def current_version(self) -> int | None:
+        """The version its memory is at now; None where none is kept."""
+        tensor = None if self.packed else self._tensor
+        return None if tensor is None or tensor.is_inference() else tensor._version
+
+    @property
+    def saved_version(self) -> int | None:
+        """The version at which it was saved."""
+        now = self.current_version
+        if now is None:
+            return None
+        refused = _refusal(self._node, self._attribute)
+        if refused is None or refused[0] != now:
+            return now
+        return refused[1]
+
+
+def saved_of(node: Any) -> list[TorchSaved]:
+    """Return what a node has saved, by name.
+
+    Parameters
+    ----------
+    node : torch.autograd.graph.Node
+
+    Returns
+    -------
+    list of TorchSaved
+    """
+    return [saved for attribute in raw_names(type(node)) for saved in _of_attribute(node, attribute)]
+
+
+def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:
+    try:
+        raw = getattr(node, attribute)
+    except RuntimeError:  # a custom Function that has let go of everything
+        return
+    custom = attribute == "_raw_saved_tensors"
+    name = "saved_tensors" if custom else attribute.removeprefix(_RAW)
+    plain = name if custom else f"_saved_{name}"
+    for item in raw if isinstance(raw, tuple) else (raw,):
+        if item.data is not None or _was_something(node, item, plain):
+            yield TorchSaved(node, name, item, plain)
+
+
+def _was_something(node: Any, raw: Any, attribute: str) -> bool:
+    """Whether an empty slot is one that has been released, and not one that never held a tensor."""
+    if getattr(raw, "unpack_hook", None) is not None:
+        return True
+    try:
+        getattr(node, attribute)
+    except RuntimeError:
+        return True
+    return False
+
+
+def _released(node: Any, raw: Any) -> bool:
+    return raw.data is None or RELEASED in node.metadata
+
+
+def _refusal(node: Any, attribute: str) -> tuple[int, int] | None:
+    """Return (version now, version then) if PyTorch refuses to unpack, else None."""
+    try:
+        with torch._C.DisableTorchFunction():
+            getattr(node, attribute)
+    except RuntimeError as error:
+        return versions_in(error)
+    return None
+
+
+def raw_names(kind: type) -> tuple[str, ...]:
+    """Return the attributes of a class of nodes that hold saved tensors."""
+    if issubclass(kind, BackwardCFunction):  # made anew for every custom Function
+        return ("_raw_saved_tensors",)
+    names = _raw_names.get(kind)
+    if names is None:
+        names = _raw_names[kind] = tuple(name for name in dir(kind) if name.startswith(_RAW))
+    return names
+
+
+def versions_in(error: BaseException) -> tuple[int, int] | None:
+    """Return (version now, version then) if an error is PyTorch's refusal to unpack a saved tensor, else None."""
+    found = _VERSIONS.search(str(error)) if isinstance(error, RuntimeError) else None
+    return None if found is None else (int(found[1]), int(found[2]))

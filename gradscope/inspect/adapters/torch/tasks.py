@@ -1,0 +1,311 @@
+"""One backward of PyTorch under observation: hooks on every node it can reach, put there before and taken off after.
+
+The engine is C++: it calls the hooks, on the thread that called backward() or on a device's own. Hooks are bound
+methods of the task and close over no node, so nothing is kept alive when they are gone.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.autograd.graph import get_gradient_edge
+
+from ....runtime.events import CallSite
+from ..protocol import Observer
+from .saved import RELEASED, saved_of, versions_in
+
+__all__ = ["TorchCall", "TorchTask", "edge_of", "walk"]
+
+_current_node = torch._C._current_autograd_node
+_current_id = torch._C._current_graph_task_id
+
+_FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+class TorchCall:
+    """A node about to run, or just run.
+
+    Attributes
+    ----------
+    task : TorchTask
+    node : torch.autograd.graph.Node
+    grad_outputs, grad_inputs : list of Tensor or None
+        An entry may be assigned: that replaces the gradient. AccumulateGrad produces none.
+    skip : bool
+        Set before it runs, it leaves the node out: it is given no gradients, and what it produces is dropped.
+    """
+
+    __slots__ = ("task", "node", "grad_outputs", "grad_inputs", "skip")
+
+    def __init__(self, task: TorchTask, node: Any, grad_outputs: list[Any]) -> None:
+        self.task = task
+        self.node = node
+        self.grad_outputs = grad_outputs
+        self.grad_inputs: list[Any] = []
+        self.skip = False
+
+
+class TorchTask:
+    """A backward() or grad().
+
+    Parameters
+    ----------
+    observers : sequence of Observer
+    outputs : sequence of Tensor or GradientEdge
+    inputs : sequence of Tensor or GradientEdge
+        What gradients are wanted of; empty for all leaves.
+    keep_graph, create_graph, accumulate : bool
+    site : CallSite
+        Where it was called.
+
+    Attributes
+    ----------
+    roots : list of (node, int)
+    keep_graph : bool
+        May be set until the first node runs.
+    """
+
+    def __init__(
+        self,
+        observers: Sequence[Observer],
+        outputs: Sequence[Any],
+        inputs: Sequence[Any],
+        *,
+        keep_graph: bool,
+        create_graph: bool,
+        accumulate: bool,
+        site: CallSite,
+    ) -> None:
+        self.roots = [edge for edge in map(edge_of, outputs) if edge is not None]
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.site = site
+        self.started = False
+        self.nodes = walk([node for node, _ in self.roots])
+        self._observers = observers
+        self._accumulate = accumulate
+        self._inputs = [edge[0] for edge in map(edge_of, inputs) if edge is not None]
+        self._needed: set[Any] | None = None
+        self._thread = threading.get_ident()
+        self._id: int | None = None
+        self._running: dict[int, TorchCall] = {}
+        self._handles: list[Any] = []
+        self._kept: list[Any] | None = None
+
+    # --- around the engine ---
+
+    def start(self) -> None:
+        """Tell that it begins, and hook every node."""
+        for observer in self._observers:
+            observer.task_started(self)
+        self.started = True
+        self._hook()
+        _live.append(self)
+
+    def _hook(self) -> None:
+        # With the collector held off: it would walk the growing heap again and again while nothing is garbage.
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            for node in self.nodes:
+                self._handles += (node.register_prehook(self._entered), node.register_hook(self._exited))
+        finally:
+            if enabled:
+                gc.enable()
+
+    def finish(self) -> None:
+        """Tell that it has ended."""
+        for observer in self._observers:
+            observer.task_finished(self)
+
+    def fail(self, error: BaseException) -> None:
+        """Tell that it has ended by `error`, and of a refused saved tensor which it is."""
+        versions = versions_in(error)
+        if versions is not None and not hasattr(error, "saved_name") and self._explain(error, versions):
+            for observer in self._observers:
+                observer.violation(error)
+        for observer in self._observers:
+            observer.task_failed(self, error)
+
+    def close(self) -> None:
+        """Take the hooks off."""
+        if self in _live:
+            _live.remove(self)
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._running.clear()
+
+    def _explain(self, error: BaseException, versions: tuple[int, int]) -> bool:
+        """Put on PyTorch's error what it says only in words: node, name and versions of the saved tensor."""
+        for node in [call.node for call in self._running.values()] or self.nodes:
+            for saved in saved_of(node):
+                if not saved.packed and (saved.current_version, saved.saved_version) == versions:
+                    facts = {
+                        "node": node,
+                        "operator": node.name(),
+                        "saved_name": saved.name,
+                        "shape": saved.shape,
+                        "dtype": saved.dtype,
+                        "saved_version": versions[1],
+                        "current_version": versions[0],
+                    }
+                    error.__dict__.update(facts)
+                    return True
+        return False
+
+    # --- what will run ---
+
+    def runs(self, node: Any) -> bool:
+        """Whether it will run `node`."""
+        if not self._inputs:
+            return True
+        if self._needed is None:
+            self._needed = self._find_needed()
+        return node in self._needed
+
+    def _find_needed(self) -> set[Any]:
+        """Return the nodes on a way to an input; backward(inputs=...) runs the inputs' nodes too, grad() does not."""
+        parents: dict[Any, list[Any]] = {}
+        for node in self.nodes:
+            for child, _ in node.next_functions:
+                if child is not None:
+                    parents.setdefault(child, []).append(node)
+        needed: set[Any] = set()
+        stack = [parent for node in self._inputs for parent in parents.get(node, ())]
+        while stack:
+            node = stack.pop()
+            if node not in needed:
+                needed.add(node)
+                stack += parents.get(node, ())
+        return needed.union(self._inputs) if self._accumulate else needed
+
+    # --- the hooks ---
+
+    def _entered(self, grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if not self._mine():
+            return None
+        call = TorchCall(self, _current_node(), list(grads))
+        self._running[threading.get_ident()] = call
+        for observer in self._observers:
+            observer.node_entered(call)
+        if call.skip:
+            return (None,) * len(grads)
+        return _changed(call.grad_outputs, grads)
+
+    def _exited(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if _current_id() != self._id:
+            return None
+        call = self._running.pop(threading.get_ident(), None)
+        if call is None:  # hooked while it ran
+            return None
+        call.grad_inputs = [None] * len(produced) if call.skip else list(produced)
+        if self._kept is not None:
+            self._kept.append(call.node)
+        for observer in self._observers:
+            observer.node_exited(call)
+        return _changed(call.grad_inputs, produced)
+
+    def _mine(self) -> bool:
+        """Whether the engine runs this task now: nodes can be shared with others, nested in it or on other threads."""
+        current = _current_id()
+        if self._id is not None:
+            return current == self._id
+        if any(task._id == current for task in _live):
+            return False
+        here = threading.get_ident()
+        if here != self._thread and any(task._thread == here for task in _live):
+            return False
+        if here == self._thread and next(t for t in reversed(_live) if t._thread == here) is not self:
+            return False  # a nested one has begun
+        self._id = current
+        return True
+
+    # --- keeping saved tensors ---
+
+    def keep(self) -> Callable[[], None] | None:
+        """Keep what the nodes have saved; return what lets go of it as far as that can be done.
+
+        The engine must know before it starts, so afterwards nothing can be kept. Python cannot make a C++ node release
+        what it saved: it counts as released, a second backward raises PyTorch's usual error, and the memory goes with
+        the graph.
+        """
+        compiled = any(node.name().startswith("CompiledFunction") for node in self.nodes)
+        if self.keep_graph or self.started or compiled:
+            return None
+        self.keep_graph, self._kept = True, []
+        return self._release
+
+    def _release(self) -> None:
+        kept, self._kept = self._kept, None
+        for node in kept or ():
+            if RELEASED not in node.metadata and saved_of(node):
+                node.metadata[RELEASED] = True
+                node.register_prehook(_refuse)
+
+
+def _refuse(grads: tuple[Any, ...]) -> None:
+    raise RuntimeError(_FREED)
+
+
+# Those whose hooks are in place, in the order in which they began.
+_live: list[TorchTask] = []
+
+
+def _changed(now: list[Any], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return what replaces gradients, None where nobody has."""
+    for new, old in zip(now, before):
+        if new is not old:
+            return tuple(now)
+    return None
+
+
+def edge_of(value: Any) -> tuple[Any, int] | None:
+    """Return (node, input number) where a gradient of a tensor (or at a GradientEdge) enters; None if it has none.
+
+    Parameters
+    ----------
+    value : Tensor or GradientEdge
+
+    Returns
+    -------
+    tuple or None
+    """
+    if not isinstance(value, torch.Tensor):
+        return value.node, value.output_nr
+    if not value.requires_grad:
+        return None
+    with torch._C.DisableTorchFunction():
+        edge = get_gradient_edge(value)
+    return edge.node, edge.output_nr
+
+
+def walk(roots: Iterable[Any]) -> list[Any]:
+    """Return all nodes that gradients from `roots` can reach.
+
+    Parameters
+    ----------
+    roots : iterable of node
+
+    Returns
+    -------
+    list of node
+    """
+    seen = set(roots)
+    found = list(seen)
+    # Python's objects for nodes are made anew when nobody holds them: these are held, so each node has one.
+    for node in found:
+        for child, _ in node.next_functions:
+            if child is not None and child not in seen:
+                seen.add(child)
+                found.append(child)
+    return found

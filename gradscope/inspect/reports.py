@@ -1,0 +1,139 @@
+"""More records: watches, threads, the stack of backwards, and what a what-if has found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["ParameterChange", "TaskRecord", "ThreadRecord", "WatchRecord", "WhatIf"]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRecord:
+    """A watch expression at a stop.
+
+    Attributes
+    ----------
+    id : int
+    expression : str
+    value : str or None
+        The ``repr`` of its value; None before the first stop, and where it raised.
+    previous : str or None
+        That of the stop before.
+    changed : bool
+        Whether it has another value than at the stop before.
+    error : str
+        What it raised, as text; otherwise empty.
+    """
+
+    id: int
+    expression: str
+    value: str | None = None
+    previous: str | None = None
+    changed: bool = False
+    error: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value, or why there is none."""
+        return self.error or (self.value if self.value is not None else "not evaluated yet")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A backward in progress.
+
+    Attributes
+    ----------
+    number : int
+        Which backward of the program it is, from 1.
+    depth : int
+        0 for the outermost; another is nested in a node of the one before.
+    index, total : int
+        How far it is, and how many nodes it has (-1 where that is not known).
+    node : str
+        The name of the node it is at.
+    """
+
+    number: int
+    depth: int
+    index: int
+    total: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRecord:
+    """A thread that has called backward().
+
+    Attributes
+    ----------
+    number : int
+        From 1, in the order in which they first did.
+    name : str
+    followed : bool
+        Whether the session stops in it; the others run through.
+    backwards : int
+        How many it has in progress, one inside the other.
+    """
+
+    number: int
+    name: str
+    followed: bool
+    backwards: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterChange:
+    """What a what-if does to the gradient of one leaf.
+
+    Attributes
+    ----------
+    parameter : str
+        Its path; empty where it has no name.
+    before, after : float
+        The 2-norm of the gradient that the backward brings it.
+    difference : float
+        The 2-norm of the difference.
+    """
+
+    parameter: str
+    before: float
+    after: float
+    difference: float
+
+    @property
+    def relative(self) -> float:
+        """The difference in units of the norm before; infinite where that was zero and there is a difference."""
+        if self.before:
+            return self.difference / self.before
+        return float("inf") if self.difference else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What would become of the leaves if one gradient were another.
+
+    Attributes
+    ----------
+    index : int
+        The node.
+    slot : int
+        Which incoming gradient of it.
+    norm_before, norm_after : float
+        Of that gradient.
+    changes : tuple of ParameterChange
+        One per leaf that the backward reaches from here on, in the engine's order.
+    complete : bool
+        Whether the norms are of all that the backward brings a leaf from this node on. Where gradients of earlier
+        nodes are not recorded, they are of what passes through this node only.
+    nodes_run : int
+        How many nodes were run for each side, alone and without hooks.
+    """
+
+    index: int
+    slot: int
+    norm_before: float
+    norm_after: float
+    changes: tuple[ParameterChange, ...]
+    complete: bool
+    nodes_run: int

@@ -1,0 +1,273 @@
+"""What the adapter for PyTorch answers."""
+
+import gc
+import weakref
+
+import pytest
+
+import gradscope.inspect as gi
+from gradscope.inspect.adapters import adapter_for
+from gradscope.inspect.records import Location
+
+torch = pytest.importorskip("torch")
+
+from torch.autograd import graph as torch_graph  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture
+def adapter():
+    return adapter_for(torch.ones(()))
+
+
+def leaf(*values):
+    return torch.tensor(values or (1.0, 2.0), requires_grad=True)
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x, None, factor)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, _, factor = ctx.saved_tensors
+        return grad * factor, (grad * x).sum()
+
+
+# --- nodes ------------------------------------------------------------------------------------------------------------
+
+
+def test_tensors_and_roots(adapter):
+    x = leaf()
+    assert adapter.is_tensor(x)
+    assert not adapter.is_tensor([1.0])
+    assert adapter.root(torch.ones(2)) is None
+    node, nr = adapter.root(x)
+    assert (adapter.node_name(node), nr) == ("AccumulateGrad", 0)
+    assert adapter.variable(node) is x
+    _, second = x.unbind()
+    node, nr = adapter.root(second)
+    assert (adapter.node_name(node), nr, adapter.variable(node)) == ("UnbindBackward0", 1, None)
+    assert [(o.shape, o.dtype, o.device) for o in adapter.outputs(node)] == [((), "float32", "cpu")] * 2
+
+
+def test_names_carry_no_namespace(adapter):
+    x = leaf()
+    y = x * 1
+    y[0] = 3.0
+    assert adapter.node_name(y.grad_fn) == "CopySlices"
+    assert adapter.node_name(Scaled.apply(x, torch.tensor(2.0)).grad_fn) == "ScaledBackward"
+
+
+def test_a_key_outlives_the_python_object_of_its_node(adapter):
+    y = leaf().exp().sum()
+    (child,) = [c for c, _ in y.grad_fn.next_functions]
+    key = adapter.key(child)
+    del child
+    gc.collect()
+    _churn = [leaf().sum().grad_fn for _ in range(50)]
+    assert adapter.key(y.grad_fn.next_functions[0][0]) == key
+
+
+def test_keys_are_never_given_twice(adapter):
+    keys = []
+    for _ in range(50):
+        y = leaf() * 2
+        keys.append(adapter.key(y.grad_fn))
+        del y
+    assert len(set(keys)) == 50
+
+
+def test_an_in_place_write_to_a_view_rebases_and_leaves_an_edge_to_nowhere(adapter):
+    base = torch.zeros(3)
+    base[:2] = leaf()
+    children = [child for child, _ in adapter.edges(base.grad_fn)]
+    assert [None if c is None else adapter.node_name(c) for c in children] == [None, "AccumulateGrad"]
+    model = gi.graph(base.sum())
+    assert [d["name"] for _, d in model.nodes(data=True)] == ["SumBackward0", "CopySlices", "AccumulateGrad"]
+
+
+def test_a_model_keeps_no_node_and_no_tensor_alive():
+    x = leaf()
+    y = x * 2
+    tensors = [weakref.ref(x), weakref.ref(y)]
+    gc.collect()
+    gc.disable()
+    try:
+        model = gi.graph(y.sum())
+        del x, y
+        assert [tensor() for tensor in tensors] == [None, None]
+    finally:
+        gc.enable()
+    assert len(model) == 3
+
+
+def test_memory_keys_are_shared_by_views_and_versions_told(adapter):
+    x = torch.zeros(4)
+    assert adapter.memory_key(x) == adapter.memory_key(x[1:]) == adapter.memory_key(x.detach())
+    assert adapter.memory_key(x) != adapter.memory_key(torch.zeros(4))
+    x.add_(1)
+    assert adapter.version(x[:2]) == 1
+    adapter.memory_key(torch.zeros(2).to_sparse())
+
+
+def test_an_inference_tensor_has_no_version(adapter):
+    with torch.inference_mode():
+        x = torch.ones(2)
+    assert adapter.version(x) is None
+
+
+def test_the_gradient_of_a_leaf_without_a_warning(adapter):
+    x = leaf()
+    y = x * 2
+    assert (adapter.leaf_grad(x), adapter.leaf_grad(y)) == (None, None)
+    adapter.set_leaf_grad(x, torch.ones(2))
+    assert adapter.leaf_grad(x).tolist() == [1.0, 1.0]
+
+
+# --- saved tensors ----------------------------------------------------------------------------------------------------
+
+
+def facts(views):
+    return [(v.name, v.shape, v.saved_version, v.current_version, v.released) for v in views]
+
+
+def test_saved_tensors_have_names_and_versions(adapter):
+    x = leaf()
+    y = x * x.exp()
+    assert facts(adapter.saved(y.grad_fn)) == [("other", (2,), 0, 0, False), ("self", (2,), 0, 0, False)]
+    assert {v.data.tolist()[0] for v in adapter.saved(y.grad_fn)} == {1.0, torch.tensor(1.0).exp().item()}
+
+
+def test_a_stale_value_can_be_read_and_torch_still_refuses_it(adapter):
+    x = leaf()
+    y = x.exp()
+    z = y.sum()
+    with torch.no_grad():
+        y.mul_(2).mul_(2)
+    (view,) = adapter.saved(y.grad_fn)
+    assert facts([view]) == [("result", (2,), 0, 2, False)]
+    assert view.data.tolist() == y.tolist()
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.* is at version 2; expected version 0"):
+        z.backward()
+
+
+def test_a_tensor_saved_after_writes_was_saved_at_their_version(adapter):
+    x = torch.ones(2)
+    x.add_(1).add_(1)
+    y = leaf() * x
+    assert [(v.saved_version, v.current_version) for v in adapter.saved(y.grad_fn)] == [(2, 2)]
+    x.add_(1)
+    assert [(v.saved_version, v.current_version) for v in adapter.saved(y.grad_fn)] == [(2, 3)]
+
+
+def test_released_saved_tensors_are_told_from_those_that_never_were(adapter):
+    loss = torch.nn.functional.linear(torch.ones(1, 2), leaf().reshape(1, 2)).sum()
+    node = loss.grad_fn
+    while "Mm" not in node.name() and "Addmm" not in node.name() and "Mv" not in node.name():
+        node = node.next_functions[0][0]
+    before = facts(adapter.saved(node))
+    assert before
+    assert not any(released for *_, released in before)
+    loss.backward()
+    assert [released for *_, released in facts(adapter.saved(node))] == [True] * len(before)
+    with pytest.raises(RuntimeError, match="has been released"):
+        _ = adapter.saved(node)[0].data
+
+
+def test_a_custom_function(adapter):
+    x = leaf()
+    node = Scaled.apply(x, torch.tensor(3.0, requires_grad=True)).grad_fn
+    assert facts(adapter.saved(node)) == [
+        ("saved_tensors", (2,), 0, 0, False), ("saved_tensors", (), 0, 0, False),
+    ]  # fmt: skip
+    assert [g.tolist() for g in adapter.run_node(node, [torch.ones(2)])] == [[3.0, 3.0], 3.0]
+    x.detach().add_(1)
+    assert facts(adapter.saved(node))[0] == ("saved_tensors", (2,), 0, 1, False)
+
+
+def test_several_tensors_under_one_name(adapter):
+    x = leaf()
+    node = x[torch.tensor([0, 1]),].grad_fn
+    assert [(v.name, v.dtype) for v in adapter.saved(node)] == [("indices", torch.int64)]
+
+
+def test_what_a_hook_has_packed_is_neither_unpacked_nor_called_modified(adapter):
+    unpacked = []
+    with torch_graph.saved_tensors_hooks(lambda t: ("packed", t.detach()), lambda p: unpacked.append(1) or p[1]):
+        y = leaf().exp()
+    (view,) = adapter.saved(y.grad_fn)
+    assert (view.saved_version, view.current_version, view.released, view.shape) == (None, None, False, None)
+    assert unpacked == []
+    y.sum().backward()
+    assert unpacked == [1]
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def test_run_one_node_alone(adapter):
+    y = leaf().exp()
+    (produced,) = adapter.run_node(y.grad_fn, [torch.ones(2)])
+    assert torch.equal(produced, y)
+    assert not produced.requires_grad
+    y.sum().backward()
+
+
+def test_gradients_from_the_middle_run_no_hook_of_a_leaf(adapter):
+    x = leaf()
+    called = []
+    x.register_hook(lambda g: called.append("tensor"))
+    x.register_post_accumulate_grad_hook(lambda p: called.append("accumulated"))
+    y = x.exp() * 2
+    mul = y.grad_fn
+    other = leaf()
+    by_leaf, nothing = adapter.gradients([(mul, 0)], [torch.ones(2)], [x, other])
+    (by_edge,) = adapter.gradients([(mul, 0)], [torch.ones(2)], [(mul.next_functions[0][0], 0)])
+    assert torch.equal(by_leaf, 2 * x.detach().exp())
+    assert (nothing, by_edge.tolist(), called, x.grad) == (None, [2.0, 2.0], [], None)
+    y.sum().backward()
+    assert called == ["tensor", "accumulated"]
+
+
+# --- where ------------------------------------------------------------------------------------------------------------
+
+
+def test_lines_are_the_users_and_never_pytorchs():
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 8)
+    with gi.track():
+        loss = layer(torch.ones(3, 1, 4)).sum()
+    model = gi.graph(loss, params=layer)
+    places = {d["location"] for _, d in model.nodes(data=True) if d["name"] != "AccumulateGrad"}
+    assert {(place.filename, place.function) for place in places} == {
+        (__file__, "test_lines_are_the_users_and_never_pytorchs")
+    }
+    assert {place.source for place in places} == {"loss = layer(torch.ones(3, 1, 4)).sum()"}
+    assert all(isinstance(place, Location) for place in places)
+
+
+def test_a_custom_functions_line_is_where_it_was_applied():
+    with gi.track():
+        x = leaf()
+        y = Scaled.apply(x, torch.tensor(2.0))
+        z = y.sum()
+    places = [d["location"] for _, d in gi.graph(z).nodes(data=True)]
+    assert [p.source for p in places if p is not None] == ["z = y.sum()", "y = Scaled.apply(x, torch.tensor(2.0))"]
+
+
+def test_what_was_made_before_has_no_line():
+    y = leaf().exp()
+    with gi.track():
+        z = y.sum()
+    assert [d["location"] is None for _, d in gi.graph(z).nodes(data=True)] == [False, True, True]
+
+
+def test_blind_nodes_say_why(adapter):
+    from torch.utils.checkpoint import checkpoint
+
+    y = checkpoint(torch.exp, leaf(), use_reentrant=True)
+    assert "recomputed" in adapter.blind(y.grad_fn)
+    assert adapter.blind(y.sum().grad_fn) == ""

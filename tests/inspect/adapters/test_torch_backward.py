@@ -1,0 +1,459 @@
+"""What an observer hears of backward passes in PyTorch, and what it may change."""
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+from gradscope.inspect.adapters import Observer, adapter_for
+from tests.inspect.programs import debugging, wait
+
+from .watching import Heard
+
+torch = pytest.importorskip("torch")
+
+from torch.autograd.graph import get_gradient_edge  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture
+def adapter():
+    return adapter_for(torch.ones(()))
+
+
+@pytest.fixture
+def heard(adapter):
+    return Heard(adapter)
+
+
+@pytest.fixture
+def watching(adapter, heard):
+    with adapter.observe(heard, forward=False, backward=True):
+        yield heard
+
+
+def leaf(*values):
+    return torch.tensor(values or (1.0, 2.0), requires_grad=True)
+
+
+class Editor(Observer):
+    """Runs a function at each node, before or after it."""
+
+    def __init__(self, before=None, after=None):
+        self._before, self._after = before, after
+
+    def node_entered(self, call):
+        if self._before is not None:
+            self._before(call)
+
+    def node_exited(self, call):
+        if self._after is not None:
+            self._after(call)
+
+
+# --- hearing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_backward_from_its_start_to_its_end(watching):
+    (leaf().exp() * 2).sum().backward()
+    names = ["SumBackward0", "MulBackward0", "ExpBackward0", "AccumulateGrad"]
+    told = [(kind, name) for name in names for kind in ("entered", "exited")]
+    assert watching.events == [("started", 1), *told, ("finished",)]
+
+
+def test_all_ways_to_run_a_backward(watching):
+    x = leaf()
+    x.sum().backward()
+    torch.autograd.backward([x.sum(), x.exp().sum()])
+    torch.autograd.grad(x.sum(), x)
+    torch.autograd.grad([(x * x).sum()], [x], create_graph=True)[0].sum().backward()
+    assert watching.of("started") == [1, 2, 1, 1, 1]
+
+
+def test_tensor_hooks_have_run_before(adapter):
+    x = leaf()
+    y = x.exp()
+    y.register_hook(lambda g: g * 10)
+    seen = []
+    look = lambda c: seen.append(c.grad_outputs[0].tolist())  # noqa: E731
+    with adapter.observe(Editor(before=look), forward=False, backward=True):
+        y.sum().backward()
+    assert seen[1] == [10.0, 10.0]
+
+
+def test_undefined_gradients_are_none_and_accumulate_grad_produces_nothing(adapter):
+    _, second = leaf().unbind()
+    seen = []
+    look = lambda c: seen.append((c.grad_outputs, c.grad_inputs))  # noqa: E731
+    with adapter.observe(Editor(after=look), forward=False, backward=True):
+        second.backward()
+    (outputs, _), (_, produced) = seen
+    assert [outputs[0], outputs[1].item(), produced] == [None, 1.0, []]
+
+
+def test_grad_of_some_inputs_runs_part_of_the_graph(adapter, watching):
+    x, y = leaf(), leaf()
+    tasks = []
+    watching.task_started = tasks.append
+    loss = (x.exp() * y.log()).sum()
+    torch.autograd.grad(loss, [x], retain_graph=True)
+    loss.backward(inputs=[y])
+    torch.autograd.grad(loss, [get_gradient_edge(loss)], retain_graph=True, grad_outputs=[torch.ones(())])
+    names = [[adapter.node_name(n) for n in task.nodes if adapter.task_runs(task, n)] for task in tasks]
+    assert names == [
+        ["SumBackward0", "MulBackward0", "ExpBackward0"],
+        ["SumBackward0", "MulBackward0", "LogBackward0", "AccumulateGrad"],
+        [],
+    ]
+    ran = watching.of("entered")
+    assert ran == [name for task in names for name in task]
+
+
+def test_double_backward_sees_the_nodes_that_the_first_made(watching):
+    x = leaf(2.0)
+    (first,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    watching.events.clear()
+    first.sum().backward()
+    assert x.grad.item() == 12.0
+    assert watching.of("entered").count("AccumulateGrad") == 1
+    assert len(watching.of("entered")) > 4
+
+
+def test_create_graph_nodes_stand_where_grad_was_called(adapter):
+    x = leaf(2.0)
+    with adapter.observe(Observer(), forward=True, backward=True):
+        (first,) = torch.autograd.grad((x * x).sum(), x, create_graph=True)
+    assert adapter.location(first.grad_fn).source.startswith("(first,) = torch.autograd.grad(")
+
+
+class Nested(torch.autograd.Function):
+    """Calls backward in its backward, over a leaf that the outer graph has too."""
+
+    @staticmethod
+    def forward(ctx, x, shared):
+        ctx.save_for_backward(x, shared)
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, shared = ctx.saved_tensors
+        with torch.enable_grad():
+            y = x.detach().requires_grad_()
+            (y.exp() * shared).sum().backward(grad.sum())
+        return y.grad, None
+
+
+def test_a_nested_backward_is_a_task_of_its_own(adapter):
+    tasks, depth, x, shared = [], [], leaf(), leaf(1.0, 1.0)
+
+    class Watch(Observer):
+        def task_started(self, task):
+            tasks.append(task)
+            depth.append(task)
+
+        def node_entered(self, call):
+            assert call.task is depth[-1]
+            seen.append((tasks.index(call.task), adapter.node_name(call.node)))
+
+        def task_finished(self, task):
+            assert depth.pop() is task
+
+    seen = []
+    accumulate = get_gradient_edge(shared).node  # noqa: F841 - the same node in both graphs
+    with adapter.observe(Watch(), forward=False, backward=True):
+        (Nested.apply(x, shared) + shared).sum().backward()
+    outer, inner = ([name for task, name in seen if task == number] for number in (0, 1))
+    assert outer == ["SumBackward0", "AddBackward0", "NestedBackward", "AccumulateGrad", "AccumulateGrad"]
+    assert sorted(inner) == ["AccumulateGrad", "AccumulateGrad", "ExpBackward0", "MulBackward0", "SumBackward0"]
+    assert seen.index((1, "SumBackward0")) == seen.index((0, "NestedBackward")) + 1
+
+
+def test_backwards_on_several_threads_over_shared_nodes_do_not_mix(adapter):
+    """Each has put hooks on the leaf that all of them share."""
+    shared, errors = leaf(), []
+    keep = get_gradient_edge(shared).node  # noqa: F841 - one AccumulateGrad for all
+    barrier = threading.Barrier(3, timeout=10)
+
+    class Watch(Observer):
+        def task_started(self, task):
+            barrier.wait()
+
+        def node_entered(self, call):
+            if call.task.thread_name != threading.current_thread().name:
+                errors.append((call.task.thread_name, threading.current_thread().name))
+            counts[call.task] += 1
+
+    counts = {}
+
+    class Named(Watch):
+        def task_started(self, task):
+            task.thread_name = threading.current_thread().name
+            counts[task] = 0
+            super().task_started(task)
+
+    def work():
+        (shared.exp() * 2).sum().backward()
+
+    with adapter.observe(Named(), forward=False, backward=True):
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert errors == []
+    assert list(counts.values()) == [4, 4, 4]
+
+
+# --- failing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_refused_saved_tensor_is_told_before_the_failure_and_the_error_is_pytorchs_own(watching):
+    y = leaf().exp()
+    z = y.sum()
+    y.detach().mul_(2)
+    with pytest.raises(RuntimeError, match="Hint: enable anomaly detection") as caught:
+        z.backward()
+    assert watching.events[-2:] == [("violation", "result", 0, 1), ("failed", "RuntimeError")]
+    error = caught.value
+    assert (error.saved_name, error.saved_version, error.current_version) == ("result", 0, 1)
+    assert (error.operator, error.shape) == ("ExpBackward0", (2,))
+
+
+def test_a_refused_tensor_of_a_custom_function(watching):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, other):
+            ctx.save_for_backward(other, x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * ctx.saved_tensors[1] * grad, None
+
+    x = leaf() * 1
+    y = Square.apply(x, torch.ones(2)).sum()
+    x.detach().mul_(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        y.backward()
+    assert watching.of("violation") == [("saved_tensors", 0, 1)]
+
+
+def test_an_exception_in_a_backward_passes_through_unchanged(watching):
+    raised = ValueError("out of cheese")
+
+    def hook(grad):
+        raise raised
+
+    y = leaf().exp()
+    y.register_hook(hook)
+    with pytest.raises(ValueError, match="cheese") as caught:
+        y.sum().backward()
+    assert caught.value is raised
+    assert watching.of("failed") == ["ValueError"]
+
+
+def test_an_observer_may_raise_and_pytorch_is_usable_after(adapter):
+    class Stop(BaseException):
+        pass
+
+    def stop(call):
+        raise Stop
+
+    x = leaf()
+    with adapter.observe(Editor(before=stop), forward=False, backward=True):
+        with pytest.raises(Stop):
+            x.exp().sum().backward()
+    assert x.grad is None
+    x.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled", "ignore:Error detected in ExpBackward0")
+def test_anomaly_mode_and_an_observer_go_together(watching):
+    with torch.autograd.detect_anomaly():
+        y = leaf().exp()
+        z = y.sum()
+        y.detach().mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.backward()
+    assert watching.of("violation") == [("result", 0, 1)]
+
+
+# --- changing ---------------------------------------------------------------------------------------------------------
+
+
+def edit(name, change):
+    def look(call):
+        if call.node.name().startswith(name):
+            change(call)
+
+    return look
+
+
+def test_replaced_gradients_are_used(adapter):
+    x = leaf()
+
+    def incoming(call):
+        call.grad_outputs[0] = torch.tensor([5.0, 6.0])
+
+    def produced(call):
+        call.grad_inputs[0] = call.grad_inputs[0] * 10
+
+    with adapter.observe(Editor(edit("Mul", incoming), edit("Mul", produced)), forward=False, backward=True):
+        (x * 2).sum().backward()
+    assert x.grad.tolist() == [100.0, 120.0]
+
+
+@pytest.mark.parametrize("name", ["Exp", "torch::autograd::AccumulateGrad"])
+def test_a_node_can_be_left_out(adapter, name):
+    x, y = leaf(), leaf()
+
+    def skip(call):
+        call.skip = True
+
+    with adapter.observe(Editor(edit(name, skip)), forward=False, backward=True):
+        (x.exp() * (y if name == "Exp" else 1.0)).sum().backward()
+    assert x.grad is None
+    assert (y.grad is None) is (name != "Exp")
+
+
+def test_hooks_are_gone_and_nothing_is_kept_with_the_collector_off(adapter):
+    class Probe:
+        pass
+
+    gc.collect()
+    gc.disable()
+    try:
+        with adapter.observe(Observer(), forward=True, backward=True):
+            x = leaf()
+            y = x.exp()
+            y.grad_fn.metadata["probe"] = probe = Probe()
+            alive = [weakref.ref(y), weakref.ref(probe)]
+            loss = y.sum()
+            loss.backward(retain_graph=True)
+            loss.backward()
+            del y, loss, probe
+        assert [thing() for thing in alive] == [None, None]
+    finally:
+        gc.enable()
+
+
+# --- keeping what nodes have saved ------------------------------------------------------------------------------------
+
+
+class Keeper(Observer):
+    def __init__(self, adapter):
+        self.adapter, self.releases, self.states = adapter, [], []
+
+    def task_started(self, task):
+        self.release = self.adapter.keep_saved(task)
+
+    def node_exited(self, call):
+        self.states += [s.released for s in self.adapter.saved(call.node)]
+
+    def task_finished(self, task):
+        if self.release is not None:
+            self.release()
+
+
+def test_kept_saved_tensors_count_as_released_in_the_end(adapter):
+    x = leaf()
+    keeper = Keeper(adapter)
+    y = x.exp()
+    loss = y.sum()
+    with adapter.observe(keeper, forward=False, backward=True):
+        loss.backward()
+        assert keeper.states == [False]
+        assert [s.released for s in adapter.saved(y.grad_fn)] == [True]
+        with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+            loss.backward()
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        loss.backward()
+
+
+def test_nothing_is_kept_where_the_program_keeps_it_itself_or_it_is_too_late(adapter):
+    keeper = Keeper(adapter)
+    loss = leaf().exp().sum()
+    with adapter.observe(keeper, forward=False, backward=True):
+        loss.backward(retain_graph=True)
+        assert keeper.release is None
+        loss.backward()
+    late = []
+    look = lambda call: late.append(adapter.keep_saved(call.task))  # noqa: E731
+    with adapter.observe(Editor(before=look), forward=False, backward=True):
+        leaf().exp().sum().backward()
+    assert late == [None] * 3
+
+
+# --- where nobody can look --------------------------------------------------------------------------------------------
+
+
+def test_functorch_transforms_run_unseen_and_are_told_of(watching):
+    result = torch.func.grad(lambda t: (t * t).sum())(torch.tensor([3.0]))
+    assert result.tolist() == [6.0]
+    assert [kind for kind, *_ in watching.events] == ["blind"]
+    assert "functorch" in watching.of("blind")[0]
+
+
+def test_per_sample_gradients_are_right(adapter):
+    from torch.func import functional_call, grad, vmap
+
+    model = torch.nn.Linear(2, 1)
+    params = dict(model.named_parameters())
+
+    def loss(p, x):
+        return functional_call(model, p, (x,)).sum()
+
+    x = torch.randn(3, 2)
+    plain = vmap(grad(loss), (None, 0))(params, x)
+    with adapter.observe(Observer(), forward=True, backward=True):
+        watched = vmap(grad(loss), (None, 0))(params, x)
+    assert all(torch.equal(plain[k], watched[k]) for k in plain)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_checkpointed_region(adapter, watching, reentrant):
+    from torch.utils.checkpoint import checkpoint
+
+    x = leaf()
+    checkpoint(lambda t: t.exp().log(), x, use_reentrant=reentrant).sum().backward()
+    assert x.grad.tolist() == pytest.approx([1.0, 1.0])
+    assert len(watching.of("started")) == (2 if reentrant else 1)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
+def test_compiled_autograd_runs_unseen_and_is_told_of(watching):
+    from torch._dynamo import compiled_autograd
+
+    x = leaf()
+    loss = (x.exp() * 2).sum()
+    with compiled_autograd._enable(lambda module: module):
+        loss.backward()
+    assert [kind for kind, *_ in watching.events] == ["blind"]
+    assert torch.equal(x.grad, 2 * x.detach().exp())
+
+
+def test_a_session_says_that_a_backward_ran_unseen():
+    def run():
+        for _ in range(2):
+            torch.func.grad(lambda t: (t * t).sum())(torch.ones(2))
+
+    with debugging(run) as session:
+        session.cont()
+        assert wait(session) == "finished"
+        assert session.conclusion()[0] == 0
+        assert [line for line in session.log if "functorch" in line] == [session.log[0]]
+
+
+def test_a_compiled_function_is_one_blind_node(adapter, watching):
+    compiled = torch.compile(lambda t: (t.exp() * 2).sum(), backend="aot_eager")
+    x = leaf()
+    with adapter.observe(Observer(), forward=True, backward=True):
+        loss = compiled(x)
+        node = loss.grad_fn
+        assert "torch.compile" in adapter.blind(node)
+        loss.backward()
+    assert torch.equal(x.grad, (2 * x.detach().exp()))
+    assert watching.of("entered") == ["CompiledFunctionBackward", "AccumulateGrad"]

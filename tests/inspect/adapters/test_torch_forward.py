@@ -1,0 +1,343 @@
+"""What an observer hears of a forward pass in PyTorch, and that PyTorch is left as it was found."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import gradscope.inspect as gi
+from gradscope.inspect.adapters import Observer, adapter_for
+
+from .watching import Heard
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture
+def adapter():
+    return adapter_for(torch.ones(()))
+
+
+@pytest.fixture
+def heard(adapter):
+    return Heard(adapter)
+
+
+def leaf(*values):
+    return torch.tensor(values or (1.0, 2.0), requires_grad=True)
+
+
+# --- nodes and modules ------------------------------------------------------------------------------------------------
+
+
+def test_each_call_tells_of_the_nodes_it_made_and_of_no_others(adapter, heard):
+    before = leaf().exp()
+    with adapter.observe(heard, forward=True, backward=False):
+        y = nn.Linear(2, 2)(before.unsqueeze(0))
+        nn.functional.mse_loss(y, torch.zeros(1, 2)).backward()
+        torch.ones(2) * 2
+        y.detach().argmax()
+    assert heard.events == [
+        ("recorded", "UnsqueezeBackward0"),
+        ("module", "Linear"), ("recorded", "TBackward0"), ("recorded", "AddmmBackward0"), ("left", "Linear"),
+        ("recorded", "MseLossBackward0"),
+    ]  # fmt: skip
+
+
+def test_an_item_assignment_is_noted_though_it_returns_nothing(adapter, heard):
+    y = leaf() * 1
+    with adapter.observe(heard, forward=True, backward=False):
+        y[0] = 3.0
+    assert heard.events == [("recorded", "CopySlices")]
+
+
+def test_a_module_that_raises_has_been_left(adapter, heard):
+    with adapter.observe(heard, forward=True, backward=False):
+        with pytest.raises(RuntimeError):
+            nn.Sequential(nn.Linear(2, 2))(torch.ones(1, 3))
+        nn.ReLU()(torch.ones(1))
+    assert [kind for kind, _ in heard.events] == ["module", "module", "left", "left", "module", "left"]
+
+
+def test_two_observers_hear_the_same(adapter, heard):
+    other = Heard(adapter)
+    with adapter.observe(heard, forward=True, backward=False):
+        leaf().exp()
+        with adapter.observe(other, forward=True, backward=False):
+            leaf().sum()
+        leaf().log()
+    assert heard.of("recorded") == ["ExpBackward0", "SumBackward0", "LogBackward0"]
+    assert other.of("recorded") == ["SumBackward0"]
+
+
+def test_modules_that_compare_equal_are_told_apart():
+    class Same(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(2, 2)
+
+        def __eq__(self, other):
+            return isinstance(other, Same)
+
+        def __hash__(self):
+            return 0
+
+        def forward(self, x):
+            return self.fc(x)
+
+    one, two = Same(), Same()
+    with gi.track():
+        loss = two(one(torch.ones(1, 2))).sum()
+    assert {d["module"] for _, d in gi.graph(loss).nodes(data=True)} == {"", "fc", "Same.fc"}
+
+
+# --- nothing else changes ---------------------------------------------------------------------------------------------
+
+
+def test_pytorch_is_left_as_it_was_found(adapter):
+    def state():
+        return (
+            torch.autograd.Function.__dict__["apply"],
+            threading.Thread._bootstrap_inner,
+            torch.autograd._engine_run_backward,
+            torch.autograd.graph._engine_run_backward,
+            len(nn.modules.module._global_forward_hooks),
+            len(nn.modules.module._global_forward_pre_hooks),
+            _get_current_function_mode_stack(),
+            torch.utils._python_dispatch._get_current_dispatch_mode(),
+        )
+
+    before = state()
+    first = adapter.observe(Observer(), forward=True, backward=True, operators=True, writes=True)
+    second = adapter.observe(Observer(), forward=True, backward=True)
+    first.close()
+    assert state() != before
+    second.close()
+    second.close()
+    assert state() == before
+
+
+def test_writes_are_looked_for_no_longer_than_somebody_wants_to_hear_of_them(adapter, heard):
+    with adapter.observe(Observer(), forward=True, backward=False):
+        with adapter.observe(heard, forward=False, backward=False, writes=True):
+            torch.zeros(2).add_(1)
+        assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
+        torch.zeros(2).add_(1)
+    assert heard.of("written") == [("add_", 1)]
+
+
+def test_no_module_backward_hook_is_ever_used(adapter):
+    model = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(2, 2))
+    with adapter.observe(Observer(), forward=True, backward=True):
+        y = model(torch.ones(1, 2) * 1)
+        y += 1  # a full backward hook would refuse this: its output is a view made by a Function
+        y.sum().backward()
+        assert not nn.modules.module._global_backward_hooks
+        assert not any(m._backward_hooks or m._backward_pre_hooks for m in model.modules())
+
+
+def test_the_mode_comes_off_below_modes_that_the_program_has_entered(adapter):
+    class Mine(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    observation, mine = adapter.observe(Observer(), forward=True, backward=False), Mine()
+    mine.__enter__()
+    observation.close()
+    assert _get_current_function_mode_stack() == [mine]
+    mine.__exit__(None, None, None)
+
+
+def test_a_mode_or_a_subclass_of_the_program_hears_of_its_own_calls_only(adapter):
+    calls = []
+
+    class Mine(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            calls.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    x = leaf()
+    with Mine(), adapter.observe(Observer(), forward=True, backward=True, operators=True):
+        (x * 2).sum().backward()
+    assert calls == ["mul", "sum", "backward"]
+
+
+def test_inference_takes_the_fast_path_bit_for_bit(adapter):
+    torch.manual_seed(0)
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2).eval()
+    x = torch.randn(2, 5, 8)
+    with torch.no_grad():
+        plain = model(x)
+        with adapter.observe(Observer(), forward=True, backward=True):
+            watched = model(x)
+            assert len(_get_current_function_mode_stack()) == 1
+    assert np.array_equal(plain.numpy(), watched.numpy())
+
+
+def test_a_module_that_turns_recording_on_again_is_seen(adapter, heard):
+    class Inner(nn.Module):
+        def forward(self, x):
+            return x.exp()
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, x):
+            with torch.enable_grad():
+                return self.inner(x)
+
+    with adapter.observe(heard, forward=True, backward=False), torch.no_grad():
+        Outer()(leaf())
+    assert heard.of("recorded") == ["ExpBackward0"]
+
+
+@pytest.mark.parametrize("closure", [False, True])
+def test_an_optimizers_step_is_passed_over_and_its_closure_is_not(adapter, heard, closure):
+    x = leaf()
+    optimizer = torch.optim.SGD([x], lr=0.1)
+
+    def loss():
+        value = (x * x).sum()
+        value.backward()
+        return value
+
+    with adapter.observe(heard, forward=True, backward=False):
+        if closure:
+            optimizer.step(loss)
+        else:
+            loss()
+            optimizer.step()
+        (x * 1).sum()
+    assert heard.of("recorded") == ["MulBackward0", "SumBackward0"] * 2
+
+
+def test_a_step_that_raises_does_not_blind(adapter, heard):
+    x = leaf()
+    optimizer = torch.optim.SGD([x], lr=0.1)
+    x.grad = torch.ones(2)
+    optimizer.param_groups[0]["lr"] = "fast"
+    with adapter.observe(heard, forward=True, backward=True):
+        with pytest.raises(TypeError):
+            optimizer.step()
+        x.exp().sum().backward()
+        x.log()
+    assert "LogBackward0" in heard.of("recorded")
+
+
+def test_nothing_is_kept_alive_with_the_collector_off(adapter):
+    gc.collect()
+    gc.disable()
+    try:
+        with adapter.observe(Observer(), forward=True, backward=True, operators=True, writes=True):
+            x = leaf()
+            y = x.exp()
+            y.sum().backward()
+            alive = [weakref.ref(x), weakref.ref(y), weakref.ref(x.grad)]
+            del x, y
+            assert [tensor() for tensor in alive] == [None, None, None]
+    finally:
+        gc.enable()
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def test_threads_of_the_program_are_seen_and_left_clean(adapter, heard):
+    stacks = []
+
+    def work():
+        leaf().exp().sum().backward()
+        stacks.append(len(_get_current_function_mode_stack()))
+
+    with adapter.observe(heard, forward=True, backward=True):
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert stacks == [1, 1, 1]
+    assert sorted(heard.of("recorded")) == ["ExpBackward0"] * 3 + ["SumBackward0"] * 3
+    assert heard.of("entered").count("AccumulateGrad") == 3
+
+
+def test_a_thread_that_ran_before_is_seen_inside_modules_only(adapter, heard):
+    go, stacks = threading.Event(), []
+
+    def work():
+        go.wait(10)
+        nn.Linear(2, 2)(torch.ones(1, 2)).sum()
+        stacks.append(_get_current_function_mode_stack())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    with adapter.observe(heard, forward=True, backward=False):
+        go.set()
+        thread.join()
+    assert heard.of("recorded") == ["TBackward0", "AddmmBackward0"]
+    assert stacks == [[]]
+
+
+# --- operators and writes ---------------------------------------------------------------------------------------------
+
+
+def test_operators_that_ran_recorded_or_not(adapter, heard):
+    x = leaf()
+    with adapter.observe(heard, forward=False, backward=True, operators=True):
+        y = 2 * x
+        z = y.detach()
+        with torch.no_grad():
+            y.argmax()
+        y.sum().backward()
+        assert x.shape
+    assert heard.of("ran") == [
+        ("mul", 1, True), ("detach", 1, True), ("argmax", 1, False), ("sum", 1, True),
+    ]  # fmt: skip
+    assert z is not None
+
+
+def test_writes_of_every_kind_are_told_with_their_version(adapter, heard):
+    x, y = torch.zeros(3), torch.zeros(3)
+    with adapter.observe(heard, forward=False, backward=False, writes=True):
+        x.add_(1)
+        x[1:].mul_(2)
+        x[0] = 5.0
+        torch.add(x, 1, out=y)
+        torch._foreach_add_([x, y], 1)
+    assert heard.of("written") == [
+        ("add_", 1), ("mul_", 2), ("copy_", 3),
+        ("add", 1), ("_foreach_add_", 4), ("_foreach_add_", 2),
+    ]  # fmt: skip
+    assert (x._version, y._version) == (4, 2)
+
+
+def test_writes_in_inference_mode_have_no_version(adapter, heard):
+    with adapter.observe(heard, forward=True, backward=False, operators=True, writes=True), torch.inference_mode():
+        torch.zeros(3).add_(1)
+    assert heard.of("written") == []
+    assert ("add_", 1, False) in heard.of("ran")
+
+
+@pytest.mark.parametrize("write", ["foreach", "fused"])
+def test_the_version_check_is_never_hidden(adapter, write):
+    """Under a dispatch mode PyTorch does not count what foreach and fused operators write."""
+    x = torch.ones(2, requires_grad=True)
+    with adapter.observe(Observer(), forward=True, backward=True, writes=True):
+        y = x.exp()
+        if write == "foreach":
+            torch._foreach_mul_([y.detach()], 2.0)
+        else:
+            torch._fused_sgd_(
+                [y.detach()], [torch.ones(2)], [], weight_decay=0.0, momentum=0.0, lr=0.1, dampening=0.0,
+                nesterov=False, maximize=False, is_first_step=True,
+            )  # fmt: skip
+        with pytest.raises(RuntimeError, match="is at version 1; expected version 0 instead"):
+            y.sum().backward()

@@ -1,0 +1,105 @@
+"""Values on the host: every dtype, layout and kind of tensor, and none makes it fail."""
+
+import numpy as np
+import pytest
+
+from gradscope.inspect.adapters import adapter_for
+from gradscope.inspect.snapshots import tensor_summary
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.torch
+
+VALUES = [[1.0, -2.0], [0.5, 0.0]]
+
+
+@pytest.fixture
+def adapter():
+    return adapter_for(torch.ones(()))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "uint8", "bool", "complex64"])
+def test_dense_tensors_of_every_dtype(adapter, dtype):
+    tensor = torch.tensor(VALUES).abs().to(getattr(torch, dtype))
+    assert np.array_equal(adapter.to_host(tensor), torch.tensor(VALUES).abs().to(tensor.dtype).to(torch.complex64))
+    assert adapter.spec(tensor).dtype == dtype
+    assert adapter.to_host(torch.ones((), dtype=tensor.dtype)).shape == ()
+
+
+def float8():
+    return torch.tensor(VALUES).to(torch.float8_e4m3fn)
+
+
+def half_complex():
+    return torch.tensor(VALUES, dtype=torch.complex64).to(torch.complex32)
+
+
+ODD = {
+    "requires grad": lambda: torch.tensor(VALUES, requires_grad=True) * 1,
+    "transposed": lambda: torch.tensor(VALUES).t().contiguous().t(),
+    "conjugate": lambda: torch.tensor(VALUES, dtype=torch.complex64).conj(),
+    "negated view": lambda: torch.tensor([[v * -1j for v in row] for row in VALUES]).conj().imag,
+    "sparse": lambda: torch.tensor(VALUES).to_sparse(),
+    "sparse, not coalesced": lambda: torch.sparse_coo_tensor(
+        [[0, 0, 1, 0], [0, 1, 0, 0]], [0.5, -2.0, 0.5, 0.5], (2, 2), check_invariants=False
+    ),
+    "csr": lambda: torch.tensor(VALUES).to_sparse_csr(),
+    "float8": float8,
+    "complex32": half_complex,
+    "parameter": lambda: torch.nn.Parameter(torch.tensor(VALUES)),
+    "inference": lambda: torch.inference_mode()(lambda: torch.tensor(VALUES))(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR:UserWarning", "ignore:ComplexHalf:UserWarning")
+@pytest.mark.parametrize("kind", ODD)
+def test_tensors_of_every_kind(adapter, kind):
+    tensor = ODD[kind]()
+    assert np.array_equal(adapter.to_host(tensor), VALUES)
+    assert adapter.spec(tensor).shape == (2, 2)
+    assert tensor_summary(adapter, tensor, "t").numel == 4
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+def test_quantised_and_nested_tensors(adapter):
+    quantised = torch.quantize_per_tensor(torch.tensor(VALUES), 0.5, 10, torch.quint8)
+    assert np.array_equal(adapter.to_host(quantised), VALUES)
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.zeros(1)])
+    assert adapter.to_host(nested).tolist() == [1.0, 1.0, 0.0]
+    assert adapter.spec(nested).shape == (2, -1)
+    jagged = torch.nested.nested_tensor([torch.ones(2), torch.zeros(1)], layout=torch.jagged)
+    assert adapter.to_host(jagged).tolist() == [1.0, 1.0, 0.0]
+
+
+def test_a_tensor_without_values_gives_none(adapter):
+    tensor = torch.ones(3, 4, device="meta")
+    assert adapter.to_host(tensor).size == 0
+    summary = tensor_summary(adapter, tensor, "m")
+    assert (summary.shape, summary.numel, summary.device, summary.preview) == ((3, 4), 0, "meta", "[]")
+    seen = []
+    torch.func.vmap(lambda t: seen.append(adapter.to_host(t).size) or t * 2)(torch.ones(2, 3))
+    assert seen == [0]
+
+
+def test_a_subclass_is_read_as_what_it_holds(adapter):
+    class Logged(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            raise AssertionError("a subclass's code must not run because somebody looks")
+
+    assert adapter.to_host(torch.tensor(VALUES).as_subclass(Logged)).tolist() == VALUES
+
+
+def test_a_new_tensor_like_a_spec(adapter):
+    spec = adapter.spec(torch.ones(2, dtype=torch.bfloat16))
+    made = adapter.tensor_like(3, spec)
+    assert (made.dtype, made.tolist(), made.requires_grad) == (torch.bfloat16, [3.0, 3.0], False)
+    kept = torch.tensor([1.0, 2.0])
+    adapter.tensor_like(kept, adapter.spec(kept)).mul_(0)
+    assert kept.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="cannot take a value of shape"):
+        adapter.tensor_like([1, 2, 3], spec)
+    with pytest.raises(TypeError, match="complex"):
+        adapter.tensor_like(1j, spec)
+    with pytest.raises(TypeError, match="got str"):
+        adapter.tensor_like("much", spec)
