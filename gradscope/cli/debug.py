@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from ..inspect import Debugger
-    from ..inspect.line_mode import LineMode
+    from ..inspect.lines.line_mode import LineMode
 
 __all__ = ["add_parser", "run"]
 
@@ -111,10 +111,10 @@ def run(args: argparse.Namespace) -> int:
     int
     """
     from ..inspect import Debugger
-    from ..inspect.line_mode import LineMode
-    from ..inspect.script import ScriptProgram
-    from ..inspect.targets import find_target
-    from ..inspect.verbs import UsageError
+    from ..inspect.lines.line_mode import LineMode
+    from ..inspect.lines.verbs import UsageError
+    from ..inspect.programs.script import ScriptProgram
+    from ..inspect.programs.targets import find_target
 
     try:
         commands = _commands(args.commands) if args.commands else None
@@ -145,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _commands(given: list[tuple[str, str]]) -> list[str]:
     """Return the commands of all options; raise UsageError, naming the option or file, if one cannot be understood."""
-    from ..inspect.verbs import UsageError, find_verb, split_commands
+    from ..inspect.lines.verbs import UsageError, find_verb, split_commands
 
     commands = []
     for origin, text in given:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from ..inspect.graphs.model import BackwardGraph
-    from ..inspect.script import ScriptProgram
+    from ..inspect.programs.script import ScriptProgram
 
 __all__ = ["add_parser", "run"]
 
@@ -101,8 +101,8 @@ def run(args: argparse.Namespace) -> int:
     """
     from ..inspect.export.formats import format_of
     from ..inspect.graphs.capture import capture_graph
-    from ..inspect.script import ScriptProgram
-    from ..inspect.targets import find_target
+    from ..inspect.programs.script import ScriptProgram
+    from ..inspect.programs.targets import find_target
 
     if args.depth is not None and args.fold not in ("module", "auto"):
         return _say(f"--depth goes with --fold module, not with --fold {args.fold}", REFUSED)
@@ -217,7 +217,7 @@ def _raised_at(error: BaseException) -> str:
     """Return the user's innermost line of a traceback."""
     import traceback
 
-    from ..inspect.render import short_path
+    from ..inspect.lines.render import short_path
     from ..runtime.events import is_library_file
 
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_library_file(frame.filename)]

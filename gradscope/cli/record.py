@@ -81,9 +81,9 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
     """
+    from ..inspect.programs.targets import find_target
     from ..inspect.recording import RecordingError, record
     from ..inspect.recording.main_thread import run_on_main_thread
-    from ..inspect.targets import find_target
 
     script, arguments, output = args.script, args.args, args.output
     try:

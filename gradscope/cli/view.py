@@ -127,7 +127,7 @@ def _nodes(recording: Recording, args: argparse.Namespace) -> int:
 
 
 def _wanted(args: argparse.Namespace, node: Any) -> bool:
-    from ..inspect.breakpoints import parse_spec
+    from ..inspect.debugging.breakpoints import parse_spec
 
     if args.bad:
         summaries = (*(node.grad_outputs or ()), *(node.grad_inputs or ()))

@@ -33,9 +33,12 @@ from .records import (
 )
 
 if TYPE_CHECKING:
-    from .breakpoints import Breakpoint, BreakpointError
-    from .debug_call import debug
-    from .debugger import Debugger, SessionError
+    from .debugging.breakpoints import Breakpoint, BreakpointError
+    from .debugging.debug_call import debug
+    from .debugging.debugger import Debugger, SessionError
+    from .debugging.history import HistoryPolicy
+    from .debugging.reports import ParameterChange, TaskRecord, ThreadRecord, WatchRecord, WhatIf
+    from .debugging.trace import post_mortem, set_trace
     from .explanations.aliasing import GradientAliasing, aliasing
     from .explanations.dataflow import Ledger, ledger
     from .explanations.doctor import Diagnosis, Doctor
@@ -54,14 +57,11 @@ if TYPE_CHECKING:
     from .graphs.model import BackwardGraph, annotate, execution_order, graph, graph_of
     from .graphs.paths import count_paths, dominators, paths, shortest_path
     from .graphs.selection import NodeNotFoundError, find_node, subgraph
-    from .history import HistoryPolicy
     from .recording.difference import Difference, difference
     from .recording.reader import Recording, open_recording
     from .recording.recorder import Recorder, record
     from .recording.schema import RecordingError
-    from .reports import ParameterChange, TaskRecord, ThreadRecord, WatchRecord, WhatIf
     from .statistics import summarize
-    from .trace import post_mortem, set_trace
     from .tracking import track
 
 __all__ = [
@@ -144,19 +144,19 @@ __all__ = [
 
 # Where a name lives that is imported when first asked for: the graph model brings networkx with it.
 _LAZY = {
-    "Breakpoint": "breakpoints",
-    "BreakpointError": "breakpoints",
-    "Debugger": "debugger",
-    "SessionError": "debugger",
-    "debug": "debug_call",
-    "HistoryPolicy": "history",
-    "ParameterChange": "reports",
-    "TaskRecord": "reports",
-    "ThreadRecord": "reports",
-    "WatchRecord": "reports",
-    "WhatIf": "reports",
-    "post_mortem": "trace",
-    "set_trace": "trace",
+    "Breakpoint": "debugging.breakpoints",
+    "BreakpointError": "debugging.breakpoints",
+    "Debugger": "debugging.debugger",
+    "SessionError": "debugging.debugger",
+    "debug": "debugging.debug_call",
+    "HistoryPolicy": "debugging.history",
+    "ParameterChange": "debugging.reports",
+    "TaskRecord": "debugging.reports",
+    "ThreadRecord": "debugging.reports",
+    "WatchRecord": "debugging.reports",
+    "WhatIf": "debugging.reports",
+    "post_mortem": "debugging.trace",
+    "set_trace": "debugging.trace",
     "BackwardGraph": "graphs.model",
     "annotate": "graphs.model",
     "execution_order": "graphs.model",

@@ -10,8 +10,8 @@ from typing import Any
 from ..graphs.counts import format_bytes
 from ..graphs.model import BackwardGraph
 from ..graphs.quotient import mark_of
+from ..lines.render import place_of, short_path
 from ..records import TensorSpec
-from ..render import place_of, short_path
 from ..statistics import format_shape
 
 __all__ = ["Arrow", "Box", "Picture", "PictureTooLargeError", "make_picture"]

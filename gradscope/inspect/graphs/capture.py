@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..adapters import Adapter, AnyAdapter, Observer, adapter_for
-from ..expressions import user_frames
-from ..gate import ProgramAborted
-from ..program import Program, Write
+from ..debugging.expressions import user_frames
+from ..programs.gate import ProgramAborted
+from ..programs.program import Program, Write
+from ..programs.threads import ProgramThread
 from ..snapshots import gradient_summaries
-from ..threads import ProgramThread
 from ..tracking import Tracker
 from .model import BackwardGraph, graph_of_roots
 
@@ -76,7 +76,7 @@ def capture_graph(
     Examples
     --------
     >>> import gradscope as gs
-    >>> from gradscope.inspect.program import CallProgram
+    >>> from gradscope.inspect.programs.program import CallProgram
     >>> w = gs.ones(2, requires_grad=True)
     >>> def train():
     ...     for step in range(3):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from ..breakpoints import BreakpointError
+from ..debugging.breakpoints import BreakpointError
 from . import view
 from .facts import TaskRecord
 from .reader import Recording
@@ -153,7 +153,7 @@ class Browser:
             start = self._index
             nodes = task.nodes[start : start + _SHORT]
             return view.nodes_text([task], ((task.id, node) for node in nodes), limit=0)
-        from ..breakpoints import parse_spec
+        from ..debugging.breakpoints import parse_spec
 
         matches = parse_spec(" ".join(words))
         return view.nodes_text([task], ((task.id, node) for node in task.nodes if matches(node)), limit=0)

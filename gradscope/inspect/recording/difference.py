@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from ..lines.render import number, place_of, summary_line, title_of
 from ..records import NodeRecord, TensorSummary
-from ..render import number, place_of, summary_line, title_of
 from ..statistics import format_shape
 from .facts import TaskRecord
 from .reader import Recording

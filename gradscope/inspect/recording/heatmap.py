@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from ..render import number
+from ..lines.render import number
 from .columns import Columns
 
 __all__ = ["heat_map"]

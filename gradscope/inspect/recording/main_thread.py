@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from ..program import print_uncaught
-from ..targets import Target, first_on_path
+from ..programs.program import print_uncaught
+from ..programs.targets import Target, first_on_path
 
 __all__ = ["run_on_main_thread"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..breakpoints import BreakpointError, parse_spec
+from ..debugging.breakpoints import BreakpointError, parse_spec
 
 __all__ = ["Policy", "parse_bytes"]
 

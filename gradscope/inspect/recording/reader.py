@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import numpy
 
-from ..breakpoints import parse_spec
+from ..debugging.breakpoints import parse_spec
 from ..records import NodeRecord
 from . import schema
 from .blobs import unpack_array

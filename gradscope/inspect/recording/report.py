@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy
 
+from ..lines.render import number, place_of
 from ..records import operator_name
-from ..render import number, place_of
 from .columns import Columns, columns
 from .heatmap import heat_map
 from .reader import Recording

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..lines.render import list_text, node_text
 from ..records import NodeRecord
-from ..render import list_text, node_text
 from .facts import TaskRecord
 from .reader import Recording
 

@@ -9,7 +9,7 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
-from tests.inspect.programs import debugging, wait, where
+from tests.inspect.sessions import debugging, wait, where
 
 
 @pytest.fixture(params=["gradscope", pytest.param("torch", marks=pytest.mark.torch)])

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import gradscope as gs
 from gradscope.inspect import Debugger
 from gradscope.inspect.adapters import NativeAdapter, Observer
-from tests.inspect.programs import wait, where
+from tests.inspect.sessions import wait, where
 
 
 class Elsewhere(Observer):

@@ -10,7 +10,7 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.adapters import AnyAdapter, NativeAdapter, adapter_for
-from tests.inspect.programs import debugging, wait
+from tests.inspect.sessions import debugging, wait
 
 from .watching import Heard
 

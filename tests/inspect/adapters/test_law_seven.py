@@ -11,7 +11,7 @@ import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect import Debugger
 from gradscope.inspect.adapters import adapter_for
-from tests.inspect.programs import wait
+from tests.inspect.sessions import wait
 
 from .watching import Nosy
 

@@ -11,7 +11,7 @@ import pytest
 
 from gradscope.inspect import Debugger
 from gradscope.inspect.adapters import adapter_for
-from tests.inspect.programs import wait
+from tests.inspect.sessions import wait
 
 torch = pytest.importorskip("torch")
 

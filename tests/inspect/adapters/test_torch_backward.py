@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 from gradscope.inspect.adapters import Observer, adapter_for
-from tests.inspect.programs import debugging, wait
+from tests.inspect.sessions import debugging, wait
 
 from .watching import Heard
 

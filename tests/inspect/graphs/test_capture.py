@@ -5,7 +5,7 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.graphs.capture import capture_graph
-from gradscope.inspect.program import CallProgram
+from gradscope.inspect.programs.program import CallProgram
 
 
 def capture(function, **options):

@@ -1,0 +1,113 @@
+"""The nodes of a backward as a sequence that makes a record when somebody looks at it.
+
+A backward of a hundred thousand nodes is stopped in every iteration and looked at in a window of thirty lines: what is
+kept of a node is a tuple.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol, overload
+
+from ..records import EdgeRecord, Location, NodeRecord, TensorSpec, operator_name
+
+__all__ = ["Column", "NodeList", "RecordSource", "no_collection", "record_of"]
+
+
+class Column(NamedTuple):
+    """What stays of a node when its backward has ended."""
+
+    name: str
+    sequence_nr: int
+    module: str
+    parameter: str
+    location: Location | None
+    edges: tuple[tuple[int | None, int], ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+def record_of(column: Column, key: int, index: int, state: str) -> NodeRecord:
+    """Return the record of a node that nobody has looked at."""
+    return NodeRecord(
+        index=index,
+        key=key,
+        name=column.name,
+        operator=operator_name(column.name),
+        sequence_nr=column.sequence_nr,
+        module=column.module,
+        parameter=column.parameter,
+        location=column.location,
+        edges=tuple(EdgeRecord(*edge) for edge in column.edges),
+        state=state,
+        outputs=column.outputs,
+    )
+
+
+class RecordSource(Protocol):
+    """A backward that can tell of its nodes by their place."""
+
+    @property
+    def order(self) -> Sequence[int]:
+        """The keys of its nodes, in the engine's order."""
+
+    def record(self, index: int) -> NodeRecord:
+        """Return the record of the node at a place."""
+
+    def position(self, key: int) -> int | None:
+        """Return the place of a node."""
+
+
+class NodeList(Sequence[NodeRecord]):
+    """The nodes of a backward, in the engine's order; a record is made when it is asked for.
+
+    Parameters
+    ----------
+    source : RecordSource
+    """
+
+    def __init__(self, source: RecordSource) -> None:
+        self._source = source
+
+    def __len__(self) -> int:
+        return len(self._source.order)
+
+    @overload
+    def __getitem__(self, index: int) -> NodeRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NodeRecord]: ...
+    def __getitem__(self, index: int | slice) -> NodeRecord | list[NodeRecord]:
+        count = len(self)
+        if isinstance(index, slice):
+            return [self._source.record(i) for i in range(*index.indices(count))]
+        if not -count <= index < count:
+            raise IndexError(f"there is no node {index} in this backward: it has {count} nodes")
+        return self._source.record(index % count)
+
+    def __iter__(self) -> Iterator[NodeRecord]:
+        return map(self._source.record, range(len(self)))
+
+    @property
+    def keys(self) -> Sequence[int]:
+        """The keys of the nodes, without making a record."""
+        return self._source.order
+
+    def position(self, key: int) -> int | None:
+        """Return the place of a node by its key, None if it is not one of these."""
+        return self._source.position(key)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} nodes>"
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Hold the cyclic garbage collector off: it would walk a growing heap again and again while nothing is garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,164 @@
+"""What would become of the parameters if one gradient were another: the rest of a backward, run aside.
+
+Nodes are run alone, without hooks, and nothing is accumulated: the program does not notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from ..adapters import Adapter
+from ..records import TensorSpec
+from ..statistics import norm_of
+from .reports import ParameterChange, WhatIf
+from .tasks import TaskView
+
+__all__ = ["what_if"]
+
+_Waiting = dict[int, list[Any]]
+
+
+def what_if(adapter: Adapter, view: TaskView, index: int, grads: Sequence[Any], slot: int, value: Any) -> WhatIf:
+    """Run the backward from a node on twice, as it is and with another gradient, and compare what reaches the leaves.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    view : TaskView
+        The backward, in progress.
+    index : int
+        The node.
+    grads : sequence of Tensor or None
+        Its incoming gradients.
+    slot : int
+        Which of them to replace.
+    value : number, array or tensor
+        By what.
+
+    Returns
+    -------
+    WhatIf
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the value does not fit, or the backward has ended, or a node has let go of its saved tensors.
+    """
+    if not view.live:
+        raise ValueError(f"backward {view.number} has ended: its saved tensors are gone, so it cannot be run again")
+    node = view.live_node(view.order[index])
+    spec = adapter.spec(grads[slot]) if grads[slot] is not None else adapter.outputs(node)[slot]
+    other = list(grads)
+    other[slot] = adapter.tensor_like(value, spec)
+    waiting = _waiting(adapter, view, index)
+    suffix = _Suffix(adapter, view, index, waiting or {})
+    before, after = suffix.run(grads), suffix.run(other)
+    return WhatIf(
+        index=index,
+        slot=slot,
+        norm_before=_norm(adapter, grads[slot]),
+        norm_after=_norm(adapter, other[slot]),
+        changes=tuple(
+            _change(adapter, view.record(place).parameter, before.get(place), after.get(place))
+            for place in sorted(before.keys() | after.keys())
+        ),
+        complete=waiting is not None,
+        nodes_run=suffix.nodes_run // 2,
+    )
+
+
+def _waiting(adapter: Adapter, view: TaskView, index: int) -> _Waiting | None:
+    """Return the gradients that wait for nodes after this one, None where some of them were not recorded."""
+    for root, _ in adapter.task_roots(view.task):
+        if (view.position(adapter.key(root)) or 0) > index:
+            return None
+    found: _Waiting = {}
+    for place in range(index):
+        seen = view.seen(place)
+        for slot, (target, nr) in enumerate(view.edges(view.order[place])):
+            position = view.position(target) if target is not None else None
+            if position is None or position <= index:
+                continue
+            if seen is None or seen.produced is None:
+                return None
+            values = seen.produced.tensors(adapter)
+            if values is None:
+                return None
+            if values[slot] is not None:
+                _add(found, adapter, view, target, nr, values[slot])
+    return found
+
+
+def _add(waiting: _Waiting, adapter: Adapter, view: TaskView, key: Any, nr: int, grad: Any) -> None:
+    specs = adapter.outputs(view.live_node(key))
+    slots = waiting.setdefault(key, [None] * max(1, len(specs)))
+    grad = _fitted(adapter, grad, specs[nr] if nr < len(specs) else None)
+    slots[nr] = grad if slots[nr] is None else slots[nr] + grad
+
+
+def _fitted(adapter: Adapter, grad: Any, spec: TensorSpec | None) -> Any:
+    """Return a gradient with the shape and dtype its receiver expects, as the engine does on the way."""
+    has = adapter.spec(grad)
+    if spec is None or (has.shape, has.dtype) == (spec.shape, spec.dtype):
+        return grad
+    if has.shape != spec.shape:
+        grad = grad.sum_to_size(spec.shape)
+    return adapter.tensor_like(grad, spec)
+
+
+class _Suffix:
+    """The backward from a node on."""
+
+    def __init__(self, adapter: Adapter, view: TaskView, index: int, waiting: _Waiting) -> None:
+        self._adapter = adapter
+        self._view = view
+        self._index = index
+        self._start = waiting
+        self.nodes_run = 0
+
+    def run(self, grads: Sequence[Any]) -> dict[int, Any]:
+        """Return what reaches the leaves, by their place in the engine's order."""
+        adapter, view = self._adapter, self._view
+        waiting = {key: list(slots) for key, slots in self._start.items()}
+        waiting[view.order[self._index]] = list(grads)
+        leaves: dict[int, Any] = {}
+        for place in range(self._index, len(view.order)):
+            key = view.order[place]
+            given = waiting.pop(key, None)
+            if given is None or all(g is None for g in given):
+                continue
+            node = view.live_node(key)
+            if adapter.variable(node) is not None:
+                leaves[place] = given[0]
+                continue
+            self.nodes_run += 1
+            for grad, (target, nr) in zip(self._run(node, given, place), view.edges(key)):
+                if grad is not None and target is not None and view.position(target) is not None:
+                    _add(waiting, adapter, view, target, nr, grad)
+        return leaves
+
+    def _run(self, node: Any, grads: Sequence[Any], place: int) -> Sequence[Any]:
+        try:
+            return self._adapter.run_node(node, grads)
+        except Exception as error:
+            first = (str(error).strip() or "no message").splitlines()[0]
+            raise ValueError(
+                f"what-if: node {place} {self._adapter.node_name(node)} raised {type(error).__name__}: {first}"
+            ) from error
+
+
+def _norm(adapter: Adapter, grad: Any) -> float:
+    return 0.0 if grad is None else norm_of(adapter.to_host(grad))
+
+
+def _change(adapter: Adapter, parameter: str, before: Any, after: Any) -> ParameterChange:
+    one = None if before is None else adapter.to_host(before)
+    two = None if after is None else adapter.to_host(after)
+    if one is None or two is None:
+        difference = _norm(adapter, before if two is None else after)
+    else:
+        difference = norm_of(numpy.subtract(two, one, dtype=None if one.dtype.kind in "fc" else float))
+    return ParameterChange(parameter, _norm(adapter, before), _norm(adapter, after), difference)

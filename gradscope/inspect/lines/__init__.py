@@ -1,0 +1,1 @@
+"""Line mode: the debugger at a prompt, from ``-c`` and from a file."""

@@ -1,0 +1,1 @@
+"""Running a program under an instrument: a script, a module or a function, as python runs it."""

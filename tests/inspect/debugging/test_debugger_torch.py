@@ -1,0 +1,140 @@
+"""The debugger on PyTorch: what can be asked of it is the same, and so are the answers."""
+
+import functools
+
+import pytest
+
+from gradscope.inspect import SessionError
+
+from ..sessions import debugging, wait
+from .test_time_travel import go, started
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+
+def mlp():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+
+
+def train(model, steps=3):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(1)
+    inputs, losses = torch.randn(8, 3), []
+    for _ in range(steps):
+        loss = (model(inputs) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_training_is_bit_identical_whatever_is_asked():
+    plain, watched, seen = mlp(), mlp(), []
+    losses = train(plain)
+    with debugging(lambda: seen.extend(train(watched))) as session:
+        session.add_breakpoint("*", log="norm")
+        session.add_watch("norm")
+        started(session)
+        for verb in (
+            "step",
+            "into",
+            "back",
+            "what",
+            "go_live",
+            "step",
+            "back",
+            "what",
+            "next_backward",
+            "back",
+            "cont",
+        ):
+            if verb == "what":
+                session.what_if(0, "grad * 3")
+            else:
+                getattr(session, verb)()
+            wait(session)
+        while not session.state.ended:
+            go(session, "cont")
+        assert session.error is None, session.traceback
+    assert seen == losses
+    for one, two in zip(plain.parameters(), watched.parameters()):
+        assert torch.equal(one, two)
+
+
+def test_the_past_has_its_gradients_and_saved_tensors():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with debugging(lambda: (x * x).sum().backward()) as session:
+        started(session)
+        go(session, "step", 2)
+        session.back()
+        assert session.evaluate("node.operator, grad.tolist(), norm") == ("Mul", [1.0, 1.0], pytest.approx(2**0.5))
+        assert session.evaluate("[saved[0].tolist(), produced[0].tolist()]") == [[1.0, 2.0], [1.0, 2.0]]
+        session.go_live()
+        assert go(session, "cont") == "finished"
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_a_second_backward_still_raises():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+
+    def run():
+        loss = (x * x).sum()
+        loss.backward()
+        loss.backward()
+
+    with debugging(run) as session:
+        started(session)
+        go(session, "step")
+        go(session, "cont")
+        if session.state.paused:
+            assert "second time" in session.reason.text
+            go(session, "cont")
+        assert isinstance(session.error, RuntimeError)
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("index", [0, 2, 5])
+def test_what_if_tells_what_a_run_with_that_gradient_gives(index):
+    expected = {}
+    for scale in (1, 3):
+        model = mlp()
+        with debugging(functools.partial(train, model, steps=1)) as session:
+            started(session)
+            if index:
+                go(session, "step", index)
+            found = session.what_if(0, "grad * 3")
+            session.scale_grad(0, scale)
+            go(session, "cont")
+        expected[scale] = {name: p.grad.norm().item() for name, p in model.named_parameters()}
+    assert found.complete
+    for change in found.changes:
+        # The second program asked after its gradient had been left alone, too.
+        assert change.before == pytest.approx(expected[1][change.parameter], rel=1e-5)
+        assert change.after == pytest.approx(expected[3][change.parameter], rel=1e-5)
+
+
+def test_abort_puts_the_gradients_back():
+    early, late = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    early.grad = torch.ones(2)
+    with debugging(lambda: (late.exp().sum() + early.sum()).backward()) as session:
+        session.add_breakpoint("op:Exp")
+        go(session, "cont")
+        assert early.grad.tolist() == [2.0, 2.0]
+        session.abort()
+        wait(session)
+    assert (early.grad.tolist(), late.grad) == ([1.0, 1.0], None)
+    with pytest.raises(SessionError):
+        session.back()
+
+
+def test_skip():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with debugging(lambda: (x.exp() * 2 + x).sum().backward()) as session:
+        session.add_breakpoint("op:Exp")
+        go(session, "cont")
+        session.skip()
+        assert go(session, "cont") == "finished", session.traceback
+    assert x.grad.tolist() == [1.0, 1.0]
