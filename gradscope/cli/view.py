@@ -1,4 +1,4 @@
-"""``gradscope view FILE``: what a recording holds, as text, at a prompt, or exported."""
+"""``gradscope view FILE``: what a recording holds, in the terminal UI, as text, at a prompt, or exported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "run"]
 
 _DESCRIPTION = """\
-Show a recording: an overview and its iterations; with the options below, nodes and what is known of them.
+Open a recording in the terminal UI: step through its nodes forwards and back as in the debugger.
+With the options below, or without a terminal, print: an overview and its iterations, nodes and what is known of them.
 FILE may be of a program that still runs, or that was killed.
 
 exit status: 0; 1 if what was asked for is not there, 2 if FILE cannot be read or the command line is wrong"""
@@ -20,6 +21,7 @@ exit status: 0; 1 if what was asked for is not there, 2 if FILE cannot be read o
 _EXAMPLES = """\
 examples:
   gradscope view run.gscope
+  gradscope view run.gscope --text
   gradscope view run.gscope --iteration 3 --filter 'param:*'
   gradscope view run.gscope --iteration 3 --node 12
   gradscope view run.gscope -c 'iteration 3; nodes mod:fc1; node 4; value'
@@ -45,6 +47,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE", help="the recording")
+    parser.add_argument("--text", action="store_true", help="print the overview even on a terminal")
     parser.add_argument("--run", type=int, metavar="N", dest="number", help="only this run")
     parser.add_argument("--iteration", type=int, metavar="N", help="the backwards and nodes of this iteration")
     parser.add_argument("--backward", type=int, metavar="N", help="the nodes of this backward")
@@ -101,10 +104,21 @@ def _view(recording: Recording, args: argparse.Namespace) -> int:
         return 0
     chosen = args.iteration is not None or args.backward is not None
     if not (chosen or args.filter or args.bad or args.node is not None):
+        if not args.text and args.number is None and sys.stdin.isatty() and sys.stdout.isatty():
+            return _open(recording)
         print(view.overview_text(recording))
         print(view.iterations_text(recording, run=args.number))
         return 0
     return _nodes(recording, args)
+
+
+def _open(recording: Recording) -> int:
+    try:
+        from gradscope_tui.app import view_recording
+    except ImportError as error:
+        print(f"gradscope view: the terminal UI cannot be loaded ({error}); use --text or --line", file=sys.stderr)
+        return 2
+    return view_recording(recording)
 
 
 def _nodes(recording: Recording, args: argparse.Namespace) -> int:

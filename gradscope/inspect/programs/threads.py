@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ from .gate import ProgramAborted
 __all__ = ["Interrupter", "ProgramThread", "ThreadFamily", "replaced"]
 
 _AGAIN = 0.5
+_FREEING = 1.0
 
 
 @contextmanager
@@ -38,7 +40,7 @@ class ProgramThread(threading.Thread):
     """A thread that nobody waits for at the interpreter's end, though the threads that it starts are no daemons."""
 
     def __init__(self, target: Callable[[], None]) -> None:
-        self._inside = False
+        self._inside = self._gone = False
         super().__init__(target=target, name="gradscope program", daemon=True)
 
     def start(self) -> None:
@@ -56,6 +58,22 @@ class ProgramThread(threading.Thread):
         """Run the target; from here on the thread looks like a main thread to whoever asks."""
         self._inside = True
         super().run()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, and for what PyTorch still frees on it after Python has let it go.
+
+        That takes the interpreter's lock, and would end the process if the interpreter were on its way out by then.
+        """
+        super().join(timeout)
+        if self.is_alive() or self._gone:
+            return
+        # Where the system does not list its threads, a moment is all that can be given.
+        entry = f"/proc/self/task/{self.native_id}"
+        listed = os.path.exists("/proc/self/task")
+        deadline = time.monotonic() + (_FREEING if listed else _FREEING / 20)
+        while time.monotonic() < deadline and (not listed or os.path.exists(entry)):
+            time.sleep(0.001)
+        self._gone = True
 
     @property
     def daemon(self) -> bool:  # type: ignore[override]

@@ -120,6 +120,14 @@ def test_the_command_opens_a_program_that_imports_pytorch_itself():
     assert [line for line in done.stdout.splitlines() if line.startswith("step ")] == printed
 
 
+@pytest.mark.parametrize("attempt", range(3))
+def test_leaving_in_the_middle_of_a_backward_waits_for_what_pytorch_frees(attempt):
+    command = [sys.executable, "-m", "gradscope", "debug", "--line", "-c", "step 3; quit", str(HERE / "gan.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+
 @pytest.mark.slow
 def test_a_graph_of_a_hundred_thousand_nodes_in_a_row(tmp_path):
     """PyTorch recurses when it frees nodes that Python has looked at: the program's thread has the stack for it."""
