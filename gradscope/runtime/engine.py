@@ -30,7 +30,8 @@ from .gradients import (
     validate_tensor,
     wrap,
 )
-from .graph import AccumulateGrad, Edge, Node, ends_of
+from .graph import Edge, Node, ends_of
+from .leaves import AccumulateGrad
 
 __all__ = ["GraphTask", "run_node_alone"]
 

@@ -1,16 +1,13 @@
 """The backward graph: nodes, edges, and what nodes save.
 
 A node is made by an operator (its class comes from the operator's declaration), by a user's ``Function`` or, for a
-leaf, by :func:`accumulate_edge`. An edge is the node itself where it has one output, ``(node, output number)`` where
+leaf, in :mod:`.leaves`. An edge is the node itself where it has one output, ``(node, output number)`` where
 it has several: most have one, and a tuple for each would be the third thing per operator that the garbage collector
 has to follow.
 """
 
 from __future__ import annotations
 
-import threading
-import weakref
-from sys import getrefcount
 from typing import Any, NamedTuple, Union
 
 from . import device, events, state
@@ -19,7 +16,7 @@ from .errors import SavedTensorFreedError, SavedTensorModifiedError
 from .hooks import HookTable, RemovableHandle, add_hook
 from .storage import VersionCounter
 
-__all__ = ["AccumulateGrad", "Edge", "GradientEdge", "InputMetadata", "Node", "SavedTensor", "edge_to", "ends_of"]
+__all__ = ["Edge", "GradientEdge", "InputMetadata", "Node", "SavedTensor", "edge_to", "ends_of"]
 
 Edge = Union["Node", tuple["Node", int]]
 
@@ -479,7 +476,7 @@ def _modified_error(
     if tensor is not None:
         # Not grad_fn, which would make the edge of a stale view anew, or raise where that is not allowed.
         edge = tensor._edge if tensor._view is None else tensor._view.edge
-        if edge is not None and type(edge) is not AccumulateGrad:
+        if edge is not None and ends_of(edge)[0].seq != ACCUMULATE_SEQUENCE:
             producer, nr = ends_of(edge)
     kind = saved.dtype
     origin = f", which is output {nr} of {producer.name()}," if producer is not None else ""
@@ -539,136 +536,3 @@ def pack_slot(node: Node, name: str, value: Any, hooks: tuple[Any, Any]) -> Any:
             f"saving `{name}`).\nClone the tensor in the hook before you write to it."
         )
     return packed
-
-
-# --- leaves -----------------------------------------------------------------------------------------------------------
-
-_accumulate_lock = threading.Lock()
-
-
-class AccumulateGrad(Node):
-    """The end of the graph at a leaf: adds what arrives into ``variable.grad``.
-
-    The leaf holds its edge, so the node holds not the leaf but what it needs of it: the array, for the layout, and the
-    leaf's :class:`TensorMeta`, where gradient and hooks live. That is no cycle, and a leaf that only the graph still
-    needs may go.
-    """
-
-    __slots__ = ("array", "leaf_meta", "leaf_type", "reference")
-
-    node_name = "AccumulateGrad"
-    edges = ()
-    seq = ACCUMULATE_SEQUENCE
-
-    def __init__(self, variable: Any) -> None:
-        self.reference = weakref.ref(variable)
-        self.leaf_type = type(variable)
-        self.leaf_meta = variable._extras()
-        self.extra = None
-        array = self.array = variable._array
-        self.shape = array.shape
-        self.dtype = array.dtype
-        self.kind = type(array)
-
-    @property
-    def variable(self) -> Any:
-        """The leaf; when nobody holds it any more, another tensor with its memory, gradient and hooks."""
-        leaf = self.reference()
-        if leaf is None:
-            leaf = self.leaf_type._wrap(self.array)
-            leaf._meta = self.leaf_meta
-            leaf._flags = state.GRAD
-            leaf._edge = self
-            self.reference = weakref.ref(leaf)
-        return leaf
-
-    def accumulate(self, grad: Any) -> None:
-        """Add the bare array `grad`; take it as it is when nobody else holds it."""
-        _accumulate_lock.acquire()  # `with` takes half as long again
-        try:
-            meta = self.leaf_meta
-            old = meta.grad
-            if old is None:
-                held = getrefcount(grad)
-                meta.grad = tensor_type._wrap(_as_gradient(grad, self.array, held))
-                return
-            total, counter = old._array, old._vc
-            if total.dtype is not grad.dtype or total.shape != grad.shape or not _add_into(total, grad):
-                meta.grad = tensor_type._wrap(device.array_module(self.array).asarray(total + grad))
-            elif counter is None or state.special:
-                old._bump("AccumulateGrad")
-            else:
-                counter.version += 1
-        finally:
-            _accumulate_lock.release()
-
-    def accumulate_graph(self, grad: Any) -> None:
-        """Add the tensor `grad`, out of place, so that the sum stays in the graph."""
-        with _accumulate_lock:
-            meta = self.leaf_meta
-            if meta.grad is not None:
-                meta.grad = meta.grad + grad
-                return
-            # A copy, because other receivers may hold the same tensor.
-            xp = device.array_module(self.array)
-            meta.grad = tensor_type._wrap(xp.empty_like(self.array, dtype=grad._array.dtype)).copy_(grad)
-
-
-def _add_into(total: Any, grad: Any) -> bool:
-    """Add `grad` into `total` in place; say whether `total` could be written."""
-    try:
-        if total.ndim or type(total) is not device.ndarray:
-            total += grad
-        else:
-            # Twice as fast as a sum of 0-d arrays, and the same number: a sum of two floats taken in double precision
-            # and rounded to half its digits or fewer is the correctly rounded one.
-            total[()] = total.item() + grad.item()
-    except ValueError:  # a read-only array that the user set as .grad
-        return False
-    return True
-
-
-def _refcount_probe(grad: Any) -> int:
-    return getrefcount(grad)
-
-
-def _measure_unshared() -> int:
-    grad = device.numpy.zeros(1)
-    return _refcount_probe(grad)
-
-
-# How many references a gradient has when only its receiver holds it; measured, because it differs between Pythons.
-UNSHARED = _measure_unshared()
-
-
-def _as_gradient(grad: Any, variable: Any, held: int) -> Any:
-    """Return `grad` itself if it can be taken over, else a copy laid out like the leaf."""
-    if not device.is_array(grad):  # NumPy's operators return numbers, not 0-d arrays
-        return device.array_module(variable).asarray(grad)
-    # CuPy's flags know no `writeable`.
-    writeable = getattr(grad.flags, "writeable", True)
-    if held <= UNSHARED and grad.base is None and grad.strides == variable.strides and writeable:
-        return grad
-    if not variable.flags.c_contiguous and variable.size:
-        copy = device.array_module(variable).empty_like(variable, dtype=grad.dtype)
-        copy[...] = grad
-        return copy
-    copy = grad.copy(order="C")
-    return copy if copy.ndim else device.array_module(variable).asarray(copy)  # NumPy's sums of 0-d arrays are scalars
-
-
-def accumulate_edge(leaf: Any) -> Edge:
-    """Return the edge into a leaf's AccumulateGrad, made on first use.
-
-    The leaf keeps it. A view that became a leaf keeps it weakly instead: its edge must stay open to what happens to its
-    base.
-    """
-    if leaf._view is None:
-        edge = leaf._edge = AccumulateGrad(leaf)
-        return edge
-    meta = leaf._extras()
-    node = meta.accumulator() if meta.accumulator is not None else None
-    if node is None:
-        node = AccumulateGrad(leaf)
-        meta.accumulator = weakref.ref(node)
-    return node

@@ -17,8 +17,9 @@ from . import backward, events, graph, state
 from . import device as devices
 from . import dtype as dtypes
 from .formatting import tensor_repr
-from .graph import AccumulateGrad, Edge, Node, ends_of
+from .graph import Edge, Node, ends_of
 from .hooks import HookTable, RemovableHandle, add_hook
+from .leaves import AccumulateGrad
 from .ops import general
 from .storage import Storage, VersionCounter, element_strides, geometry_of, is_dense, memory_of
 from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase, strided_part

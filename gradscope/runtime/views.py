@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import device, events, state
 from .errors import InplaceError, SavedTensorFreedError
-from .graph import Edge, Node, NodeExtra, SavedTensor, accumulate_edge, edge_to
+from .graph import Edge, Node, NodeExtra, SavedTensor, edge_to
+from .leaves import accumulate_edge
 from .storage import geometry_of, overlap_error, overlaps_itself
 
 if TYPE_CHECKING:

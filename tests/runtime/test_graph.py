@@ -8,7 +8,8 @@ import weakref
 import pytest
 
 import gradscope as gs
-from gradscope.runtime.graph import AccumulateGrad, GradientEdge, SavedTensor
+from gradscope.runtime.graph import GradientEdge, SavedTensor
+from gradscope.runtime.leaves import AccumulateGrad
 
 
 def make():
