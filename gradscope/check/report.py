@@ -47,8 +47,13 @@ def as_text(sanitizer: Sanitizer, result: ScriptResult) -> str:
         if sanitizer.explains(result.error):
             parts.append("The script did not catch the error and ended there.")
         parts.append(f"`gradscope check --explain {codes.split()[0]}` tells more.")
+    elif not sanitizer.frameworks:
+        parts.append("Nothing was checked: the script uses neither gradscope nor PyTorch.")
+    elif not sanitizer.backwards:
+        parts.append(f"Nothing found{hidden}: no backward pass ran.")
     else:
         parts.append(f"Nothing found{hidden} in {counts}.")
+    parts += [f"Not looked into: {reason}." for reason in sanitizer.unseen]
     return "\n".join(parts) + "\n"
 
 
@@ -97,9 +102,11 @@ def as_json(sanitizer: Sanitizer, result: ScriptResult, status: int) -> str:
         "script": result.path,
         "arguments": list(result.arguments),
         "exit_status": status,
+        "frameworks": list(sanitizer.frameworks),
         "backward_passes": sanitizer.backwards,
         "inplace_writes": sanitizer.writes,
         "suppressed": sanitizer.suppressed,
+        "unseen": list(sanitizer.unseen),
         "ended_by": None if error is None else {"type": type(error).__name__, "message": str(error)},
         "findings": [_finding_as_dict(finding) for finding in sanitizer.findings],
     }

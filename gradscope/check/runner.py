@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import io
-import os
 import sys
 import threading
-import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import ModuleType, TracebackType
-from typing import Any
+from types import ModuleType
 
+from ..inspect.programs.targets import Target, find_target, first_on_path
 from .sanitizer import Sanitizer
 
-__all__ = ["ScriptResult", "check_script", "print_error", "run_script"]
+__all__ = ["ScriptResult", "check_script", "run_script"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class ScriptResult:
     exit_code: int
 
 
-def check_script(path: str, arguments: Sequence[str] = ()) -> tuple[Sanitizer, ScriptResult]:
+def check_script(path: str, arguments: Sequence[str] = (), *, module: bool = False) -> tuple[Sanitizer, ScriptResult]:
     """Run a script under a :class:`Sanitizer`.
 
     Parameters
@@ -47,6 +44,8 @@ def check_script(path: str, arguments: Sequence[str] = ()) -> tuple[Sanitizer, S
     path : str
     arguments : sequence of str
         The script's own arguments.
+    module : bool
+        `path` is the name of a module, as for ``python -m``.
 
     Returns
     -------
@@ -54,21 +53,24 @@ def check_script(path: str, arguments: Sequence[str] = ()) -> tuple[Sanitizer, S
 
     Raises
     ------
-    OSError
-        If the script cannot be read.
+    OSError, ModuleNotFoundError
+        If there is no such script or module, or it cannot be read.
     """
     with Sanitizer() as sanitizer:
-        result = run_script(path, arguments)
+        result = run_script(path, arguments, module=module)
     return sanitizer, result
 
 
-def run_script(path: str, arguments: Sequence[str] = ()) -> ScriptResult:
+def run_script(path: str, arguments: Sequence[str] = (), *, module: bool = False) -> ScriptResult:
     """Run a script as ``__main__`` on this thread; wait for the threads it started.
 
     Parameters
     ----------
     path : str
+        A file, or a directory or zip file with a ``__main__.py``.
     arguments : sequence of str
+    module : bool
+        `path` is the name of a module, as for ``python -m``.
 
     Returns
     -------
@@ -76,45 +78,25 @@ def run_script(path: str, arguments: Sequence[str] = ()) -> ScriptResult:
 
     Raises
     ------
-    OSError
-        If the script cannot be read.
+    OSError, ModuleNotFoundError
+        If there is no such script or module, or it cannot be read.
     """
-    filename = os.path.abspath(path)
-    with io.open_code(filename) as file:
-        source = file.read()
+    target = find_target(path, module=module)
     error: BaseException | None = None
     exit_code = 0
-    with _as_main(filename, [path, *arguments]) as module:
+    with _as_main(target, arguments) as main:
         try:
-            exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+            code, facts, sys.argv[0] = target.load()
+            main.__dict__.update(facts)
+            exec(code, main.__dict__)
         except SystemExit as leaving:
             exit_code = _exit_code(leaving)
         except BaseException as raised:
-            error, exit_code = raised, 1
+            here = raised.__traceback__
+            # Without this frame, which python would not have.
+            error, exit_code = raised.with_traceback(here and here.tb_next), 1
         _join_threads()
     return ScriptResult(path, tuple(arguments), error, exit_code)
-
-
-def print_error(error: BaseException) -> None:
-    """Print a script's uncaught exception as Python does, without the frames that ran the script.
-
-    Parameters
-    ----------
-    error : BaseException
-    """
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-        trace = trace.tb_next
-    error.__traceback__ = trace
-    _hook(type(error), error, trace)
-
-
-def _hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    try:
-        sys.excepthook(kind, error, trace)
-    except Exception:
-        # A hook of the script's own that fails must not hide the error it was given.
-        traceback.print_exception(kind, error, trace)
 
 
 def _exit_code(leaving: SystemExit) -> int:
@@ -133,17 +115,15 @@ def _join_threads() -> None:
 
 
 @contextlib.contextmanager
-def _as_main(filename: str, argv: list[str]) -> Iterator[ModuleType]:
+def _as_main(target: Target, arguments: Sequence[str]) -> Iterator[ModuleType]:
     """Make a fresh ``__main__`` with its ``sys.argv`` and ``sys.path[0]``; put the old ones back."""
     module = ModuleType("__main__")
-    facts: dict[str, Any] = {"__file__": filename, "__builtins__": builtins, "__cached__": None, "__spec__": None}
-    module.__dict__.update(facts)
-    before = sys.argv, sys.path[:], sys.modules["__main__"]
-    sys.argv = argv
-    if not sys.flags.safe_path:
-        sys.path[:1] = [os.path.dirname(os.path.realpath(filename))]
+    module.__dict__["__builtins__"] = builtins
+    before = sys.argv, sys.modules["__main__"]
+    sys.argv = [target.argv0, *arguments]
     sys.modules["__main__"] = module
     try:
-        yield module
+        with first_on_path(target.path0):
+            yield module
     finally:
-        sys.argv, sys.path[:], sys.modules["__main__"] = before
+        sys.argv, sys.modules["__main__"] = before

@@ -35,6 +35,9 @@ _OPERATORS: dict[type[ast.operator], str] = {
 # Methods that hand out the same memory: what is written through them is the tensor they were called on.
 _ALIASES = {"detach", "view", "view_as", "t", "unsqueeze", "squeeze", "narrow", "select", "transpose", "permute"}
 
+# Where functions live: what is written by calling one of them is its first argument.
+_NAMESPACES = {"gs", "gradscope", "F", "torch", "functional", "init"}
+
 
 def is_suppressed(location: Location | None, code: str) -> bool:
     """Whether the line has a ``# gradscope: ignore[CODE]`` comment for `code`.
@@ -155,7 +158,7 @@ def _call(call: ast.Call, statement: ast.stmt | None) -> Write:
     if "inplace" in keywords:
         return Write(_root(first) if first is not None else "")
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    if owner is None or (isinstance(owner, ast.Name) and owner.id in {"gs", "gradscope", "F", "torch"}):
+    if owner is None or ast.unparse(owner).rpartition(".")[2] in _NAMESPACES:
         return Write(_root(first) if first is not None else "")
     name = _root(owner)
     plain = name == ast.unparse(owner) and isinstance(statement, ast.Expr) and statement.value is call

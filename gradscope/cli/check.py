@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
 from typing import Any
+
+from .output import report_stream
 
 __all__ = ["add_parser", "run"]
 
@@ -16,6 +16,7 @@ NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
 _DESCRIPTION = """\
 Run a script as `python SCRIPT args` would, and report where tensors that backward needs are written in place:
 where each was saved, where it was written, where it was needed. The script computes what it computes without.
+SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it).
 
 exit status: 0 nothing found, 1 findings, 2 the script could not be run, or failed for another reason"""
 
@@ -36,6 +37,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="run a script and report in-place writes that spoil gradients",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="gradscope check [-h] [--format {text,json}] [--explain CODE] [-m] SCRIPT [args ...]",
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--format",
@@ -44,6 +47,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="text after the script's own output (default), or JSON on stdout with the script's output on stderr",
     )
     parser.add_argument("--explain", action=_Explain, metavar="CODE", help="print what a code such as GS101 means")
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
     parser.add_argument("script", metavar="SCRIPT", help="the script to run")
     rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
     # Otherwise argparse lists it among what is missing when SCRIPT is.
@@ -72,56 +76,37 @@ def run(args: argparse.Namespace) -> int:
     Parameters
     ----------
     args : argparse.Namespace
-        ``script``, ``args`` and ``format``.
+        ``script``, ``module``, ``args`` and ``format``.
 
     Returns
     -------
     int
     """
-    if args.format == "json":
-        with _stdout_on_stderr() as stream:
-            status, report = _check(args.script, args.args, args.format)
+    with report_stream(args.format) as stream:
+        status, report = _check(args)
         print(report, end="", file=stream, flush=True)
-        return status
-    stream = sys.stdout
-    status, report = _check(args.script, args.args, args.format)
-    print(report, end="", file=stream, flush=True)
     return status
 
 
-def _check(script: str, arguments: Sequence[str], form: str) -> tuple[int, str]:
+def _check(args: argparse.Namespace) -> tuple[int, str]:
     """Run the script; return the exit status and the report."""
     from ..check import as_json, as_text, check_script
-    from ..check.runner import print_error
+    from ..inspect.programs.program import print_uncaught
+    from ..inspect.programs.streams import flush
 
+    pid = os.getpid()
     try:
-        sanitizer, result = check_script(script, arguments)
-    except OSError as error:
-        print(f"gradscope check: cannot read {script}: {error.strerror}", file=sys.stderr)
+        sanitizer, result = check_script(args.script, args.args, module=args.module)
+    except (OSError, ImportError) as error:
+        print(f"gradscope check: {error}", file=sys.stderr)
         return FAILED, ""
-    sys.stdout.flush()
-    status = FOUND if sanitizer.findings else FAILED if result.exit_code else NOTHING_FOUND
+    flush()
     if result.error is not None and not sanitizer.explains(result.error):
-        print_error(result.error)
-        sys.stderr.flush()
-    elif status == FAILED:
-        print(f"gradscope check: {script} ended with exit status {result.exit_code}", file=sys.stderr)
-    report = as_json(sanitizer, result, status) if form == "json" else as_text(sanitizer, result)
+        print_uncaught(result.error)
+    if os.getpid() != pid:  # a child that the script has forked
+        return result.exit_code, ""
+    status = FOUND if sanitizer.findings else FAILED if result.exit_code else NOTHING_FOUND
+    if status == FAILED and result.error is None:
+        print(f"gradscope check: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
+    report = as_json(sanitizer, result, status) if args.format == "json" else as_text(sanitizer, result)
     return status, report
-
-
-@contextlib.contextmanager
-def _stdout_on_stderr() -> Iterator[Any]:
-    """Send all that is written to standard output to standard error; yield the real standard output."""
-    real = sys.stdout
-    real.flush()
-    with contextlib.redirect_stdout(sys.stderr), contextlib.ExitStack() as stack:
-        # Subprocesses and C libraries write to the file descriptor.
-        standard = sys.__stdout__
-        if standard is not None and real is standard and standard.fileno() == 1:
-            kept = os.dup(1)
-            stack.callback(os.close, kept)
-            stack.callback(os.dup2, kept, 1)
-            stack.callback(standard.flush)
-            os.dup2(2, 1)
-        yield real

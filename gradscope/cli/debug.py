@@ -7,7 +7,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .output import own
 
 if TYPE_CHECKING:
     from ..inspect import Debugger
@@ -130,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     # Whoever reads commands from stdin cannot share it, unless it is a person, who sees whom the answer goes to.
     stdin = commands is not None or (args.line and terminal)
     program = ScriptProgram(target, args.args, stdin=stdin, terminal=plain)
-    with _terminal_kept(), _own(sys.stdout) as stdout, _own(sys.stderr) as stderr:
+    with _terminal_kept(), own(sys.stdout) as stdout, own(sys.stderr) as stderr:
         with program.signals.serving():
             if plain:
                 mode = LineMode(Debugger(program), stdout=stdout, stderr=stderr)
@@ -203,17 +205,6 @@ def _terminal_kept() -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(0, termios.TCSADRAIN, kept)
-
-
-@contextmanager
-def _own(stream: TextIO) -> Iterator[TextIO]:
-    """Yield a stream to the same place that stays there when the script replaces sys.stdout or file descriptor 1."""
-    if stream not in (sys.__stdout__, sys.__stderr__) or stream.isatty():
-        yield stream
-        return
-    stream.flush()
-    with open(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors=stream.errors) as own:
-        yield own
 
 
 def _leave_behind(status: int) -> NoReturn:

@@ -6,8 +6,9 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
 from typing import Any
+
+from .output import report_stream
 
 __all__ = ["add_parser", "run"]
 
@@ -17,6 +18,7 @@ _DESCRIPTION = """\
 Run a script as `python SCRIPT args` would and report what is wrong with its gradients: parameters without one and why,
 where NaN and Inf come from, gradients that vanish, explode or share memory, dead units, graphs that grow from one
 iteration to the next. The script computes what it computes without, more slowly.
+SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it).
 
 Without SCRIPT, report on the installation: what was found, what is missing and how to install it.
 
@@ -39,6 +41,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="run a script and report what is wrong with its gradients; alone, report on the installation",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="gradscope doctor [-h] [--format {text,json}] [-m] [SCRIPT [args ...]]",
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--format",
@@ -46,6 +50,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         default="text",
         help="text after the script's own output (default), or JSON on stdout with the script's output on stderr",
     )
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
     parser.add_argument("script", metavar="SCRIPT", nargs="?", help="the script to run")
     parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
     parser.set_defaults(run=run)
@@ -58,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     Parameters
     ----------
     args : argparse.Namespace
-        ``script``, ``args`` and ``format``.
+        ``script``, ``module``, ``args`` and ``format``.
 
     Returns
     -------
@@ -66,42 +71,39 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.script is None:
         return _installation(args.format)
-    if args.format == "json":
-        from .check import _stdout_on_stderr
-
-        with _stdout_on_stderr() as stream:
-            status, report = _examine(args.script, args.args, args.format)
+    with report_stream(args.format) as stream:
+        status, report = _examine(args)
         print(report, end="", file=stream, flush=True)
-        return status
-    stream = sys.stdout
-    status, report = _examine(args.script, args.args, args.format)
-    print(report, end="", file=stream, flush=True)
     return status
 
 
-def _examine(script: str, arguments: Sequence[str], form: str) -> tuple[int, str]:
+def _examine(args: argparse.Namespace) -> tuple[int, str]:
     """Run the script; return the exit status and the report."""
-    from ..check.runner import print_error, run_script
+    from ..check import run_script
     from ..inspect import Doctor
+    from ..inspect.programs.program import print_uncaught
+    from ..inspect.programs.streams import flush
 
+    pid = os.getpid()
     try:
         with Doctor() as doctor:
-            result = run_script(script, arguments)
+            result = run_script(args.script, args.args, module=args.module)
             diagnosis = doctor.diagnosis
-    except OSError as error:
-        print(f"gradscope doctor: cannot read {script}: {error.strerror}", file=sys.stderr)
+    except (OSError, ImportError) as error:
+        print(f"gradscope doctor: {error}", file=sys.stderr)
         return FAILED, ""
-    sys.stdout.flush()
+    flush()
     if result.error is not None:
-        print_error(result.error)
-        sys.stderr.flush()
-    elif result.exit_code:
-        print(f"gradscope doctor: {script} ended with exit status {result.exit_code}", file=sys.stderr)
+        print_uncaught(result.error)
+    if os.getpid() != pid:  # a child that the script has forked
+        return result.exit_code, ""
+    if result.exit_code and result.error is None:
+        print(f"gradscope doctor: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
     status = FAILED if result.exit_code else FOUND if diagnosis else NOTHING_FOUND
-    if form == "text":
+    if args.format == "text":
         return status, f"{diagnosis}\n"
     ended = None if result.error is None else {"type": type(result.error).__name__, "message": str(result.error)}
-    facts = {"schema": 1, "script": script, "arguments": list(arguments), "exit_status": status, "ended_by": ended}
+    facts = {"schema": 1, "script": args.script, "arguments": args.args, "exit_status": status, "ended_by": ended}
     return status, json.dumps({**facts, **diagnosis.to_dict()}, indent=2, allow_nan=False) + "\n"
 
 

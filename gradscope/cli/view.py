@@ -128,7 +128,8 @@ def _nodes(recording: Recording, args: argparse.Namespace) -> int:
     if args.backward is not None:
         tasks = [task for task in tasks if task.id == args.backward]
     if not tasks:
-        return _missing("no such iteration or backward")
+        asked = args.iteration is not None or args.backward is not None
+        return _missing("no such iteration or backward" if asked else "nothing has been recorded yet")
     if args.node is not None:
         holders = [task for task in tasks if 0 <= args.node < task.count]
         if not holders:

@@ -265,7 +265,7 @@ Listener = Callable[[Event], None]
 
 _lock = threading.RLock()
 _subscriptions: tuple[Subscription, ...] = ()
-_by_kind: dict[type[Event], tuple[Subscription, ...]] = {}
+_by_kind: dict[type[Event], tuple[tuple[Listener, int | None], ...]] = {}
 # How many of the user's frames the listeners want of a call site.
 _call_sites = 0
 _MOST_FRAMES = 48
@@ -274,9 +274,8 @@ _MOST_FRAMES = 48
 class Subscription:
     """A listener's place; ends by :meth:`unsubscribe` or with its ``with`` block."""
 
-    def __init__(self, listener: Listener, kinds: tuple[type[Event], ...], thread: int | None, sites: int) -> None:
-        self.listener = listener
-        self.kinds = kinds
+    def __init__(self, listeners: dict[type[Event], Listener], thread: int | None, sites: int) -> None:
+        self.listeners = listeners
         self.thread = thread
         self.call_sites = sites
 
@@ -318,11 +317,30 @@ def subscribe(
             f"subscribe() expects a listener that can be called, got {type(listener).__name__}\n"
             "It comes first, before the event classes: subscribe(listener, NodeEntered)."
         )
-    for kind in kinds:
+    return subscribe_each(dict.fromkeys(kinds, listener), thread=thread, call_sites=call_sites)
+
+
+def subscribe_each(
+    listeners: dict[type[Event], Listener], *, thread: int | None = None, call_sites: bool | int = False
+) -> Subscription:
+    """Call, for events of each of the given kinds, a listener of its own.
+
+    Parameters
+    ----------
+    listeners : dict of type to callable
+        By event class.
+    thread, call_sites
+        As for :func:`subscribe`.
+
+    Returns
+    -------
+    Subscription
+    """
+    for kind in listeners:
         if not (isinstance(kind, type) and issubclass(kind, Event)):
             raise TypeError(f"subscribe() expects event classes, got {kind!r}\nSee gradscope.runtime.events.__all__.")
     frames = _MOST_FRAMES if call_sites is True else int(call_sites)
-    subscription = Subscription(listener, kinds, thread, frames)
+    subscription = Subscription(listeners, thread, frames)
     with _lock:
         _set((*_subscriptions, subscription))
     return subscription
@@ -333,8 +351,8 @@ def _set(subscriptions: tuple[Subscription, ...]) -> None:
     with _lock:
         _subscriptions = subscriptions
         _by_kind = {
-            kind: tuple(s for s in subscriptions if kind in s.kinds)
-            for kind in {k for s in subscriptions for k in s.kinds}
+            kind: tuple((s.listeners[kind], s.thread) for s in subscriptions if kind in s.listeners)
+            for kind in {k for s in subscriptions for k in s.listeners}
         }
         _call_sites = max((s.call_sites for s in subscriptions), default=0)
         state.set_listening(bool(_by_kind))
@@ -349,9 +367,9 @@ def emit(event: Event) -> None:
     """Hand `event` to its listeners, in the order they subscribed; the computation of tangents is no event."""
     if state.local.in_tangent:
         return
-    for subscription in _by_kind.get(type(event), ()):
-        if subscription.thread is None or subscription.thread == threading.get_ident():
-            subscription.listener(event)
+    for listener, thread in _by_kind.get(type(event), ()):
+        if thread is None or thread == threading.get_ident():
+            listener(event)
 
 
 # --- call sites -------------------------------------------------------------------------------------------------------
@@ -370,12 +388,19 @@ class Frame(NamedTuple):
 
 
 class CallSite:
-    """Where something happened: raw (code, instruction) pairs, turned into lines when somebody asks."""
+    """Where something happened: raw (code, instruction) pairs, turned into lines when somebody asks.
 
-    __slots__ = ("_raw",)
+    Attributes
+    ----------
+    told : object
+        What an instrument has made of it, None at first: most call sites are met again.
+    """
+
+    __slots__ = ("_raw", "told")
 
     def __init__(self, raw: list[tuple[CodeType, int]]) -> None:
         self._raw = raw
+        self.told: Any = None
 
     @property
     def frames(self) -> list[Frame]:
@@ -465,6 +490,28 @@ def capture_call_site(skip: int = 1) -> CallSite:
     return CallSite(raw)
 
 
+# By the identity of the code, which the call site keeps alive, and the instruction.
+_innermost: dict[tuple[int, int], CallSite] = {}
+_MOST_KEPT = 10_000
+
+
+def user_site(skip: int = 1) -> CallSite:
+    """Return where the user's innermost frame stands, from `skip` frames up; the same object for the same place."""
+    frame: FrameType | None = sys._getframe(skip)
+    while frame is not None:
+        code = frame.f_code
+        if not is_library_file(code.co_filename):
+            place = id(code), frame.f_lasti
+            site = _innermost.get(place)
+            if site is None:
+                if len(_innermost) >= _MOST_KEPT:
+                    _innermost.clear()
+                site = _innermost[place] = CallSite([(code, frame.f_lasti)])
+            return site
+        frame = frame.f_back
+    return CallSite([])
+
+
 def _capture_user_frames(skip: int, count: int) -> CallSite:
     """Return the user's innermost `count` frames."""
     raw: list[tuple[CodeType, int]] = []
@@ -483,4 +530,6 @@ def call_site_if_wanted() -> CallSite | None:
     """Return the caller's call site when a listener asked for call sites, or in anomaly mode."""
     if state.anomaly or _call_sites == _MOST_FRAMES:
         return capture_call_site(2)
-    return _capture_user_frames(2, _call_sites) if _call_sites else None
+    if _call_sites == 1:
+        return user_site(3)
+    return _capture_user_frames(3, _call_sites) if _call_sites else None

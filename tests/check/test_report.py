@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+import gradscope as gs
 from gradscope.check import Finding, Sanitizer, ScriptResult, Site, TensorDescription, as_json, as_text, finding_as_text
 from gradscope.inspect import Location
 
@@ -54,7 +55,21 @@ def test_a_path_is_relative_below_the_working_directory(tmp_path, monkeypatch, f
 
 def test_text_when_nothing_was_found():
     text = as_text(Sanitizer(), ScriptResult("train.py", (), None, 0))
-    assert text == "Nothing found in 0 backward passes, 0 in-place writes.\n"
+    assert text == "Nothing was checked: the script uses neither gradscope nor PyTorch.\n"
+
+
+def test_text_when_no_backward_ran():
+    with Sanitizer() as sanitizer:
+        gs.ones(3).mul_(2)
+    text = as_text(sanitizer, ScriptResult("train.py", (), None, 0))
+    assert text == "Nothing found: no backward pass ran.\n"
+
+
+def test_text_of_what_was_watched():
+    with Sanitizer() as sanitizer:
+        (gs.ones(3, requires_grad=True) * 2).sum().backward()
+    text = as_text(sanitizer, ScriptResult("train.py", (), None, 0))
+    assert text == "Nothing found in 1 backward pass, 0 in-place writes.\n"
 
 
 def test_json_fields():
@@ -67,6 +82,8 @@ def test_json_fields():
         "backward_passes": 0,
         "inplace_writes": 0,
         "suppressed": 0,
+        "frameworks": [],
+        "unseen": [],
         "ended_by": {"type": "ValueError", "message": "no data"},
         "findings": [],
     }

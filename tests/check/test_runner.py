@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from gradscope.check import run_script
-from gradscope.check.runner import print_error
+from gradscope.inspect.programs.program import print_uncaught
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_an_exception_is_handed_back_and_printed_without_our_frames(script, caps
     path = script("def f():\n    raise ValueError('no data')\n\nf()\n")
     result = run_script(path)
     assert (type(result.error), result.exit_code) == (ValueError, 1)
-    print_error(result.error)
+    print_uncaught(result.error)
     lines = capsys.readouterr().err.splitlines()
     assert [line.strip() for line in lines if "File" in line] == [
         f'File "{path}", line 4, in <module>',
@@ -76,7 +76,7 @@ def test_an_exception_is_handed_back_and_printed_without_our_frames(script, caps
 
 def test_a_syntax_error_is_the_scripts(script, capsys):
     result = run_script(script("x = = 1\n"))
-    print_error(result.error)
+    print_uncaught(result.error)
     assert isinstance(result.error, SyntaxError)
     assert "runner.py" not in capsys.readouterr().err
 
@@ -86,13 +86,13 @@ def test_the_scripts_own_hook_prints(script, capsys, monkeypatch):
     result = run_script(
         script("import sys\nsys.excepthook = lambda kind, error, trace: print('hook', error)\nraise ValueError('x')\n")
     )
-    print_error(result.error)
+    print_uncaught(result.error)
     assert capsys.readouterr().out == "hook x\n"
 
 
 def test_a_hook_that_fails_hides_nothing(script, capsys, monkeypatch):
     monkeypatch.setattr(sys, "excepthook", lambda *facts: 1 / 0)
-    print_error(run_script(script("raise ValueError('no data')\n")).error)
+    print_uncaught(run_script(script("raise ValueError('no data')\n")).error)
     assert "ValueError: no data" in capsys.readouterr().err
 
 

@@ -126,7 +126,7 @@ def test_a_missing_script(tmp_path):
     command = [sys.executable, "-m", "gradscope", "check", "missing.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "gradscope check: cannot read missing.py: No such file or directory\n"
+    assert done.stderr == "gradscope check: there is no script 'missing.py'\n"
 
 
 @pytest.mark.parametrize("arguments", [["--format", "yaml", "script.py"], []])
@@ -169,3 +169,46 @@ def test_results_are_the_same_as_without(tmp_path):
     plain = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert plain.returncode == checked.returncode == 0
     assert checked.stdout.splitlines()[0] == plain.stdout.strip()
+
+
+def test_a_script_of_neither_framework(tmp_path):
+    done = check(tmp_path, "print('hello')\n")
+    assert done.returncode == 0
+    assert done.stdout == "hello\nNothing was checked: the script uses neither gradscope nor PyTorch.\n"
+
+
+def test_a_script_without_a_backward(tmp_path):
+    done = check(tmp_path, "import gradscope as gs\ngs.ones(3).mul_(2)\n")
+    assert (done.returncode, done.stdout) == (0, "Nothing found: no backward pass ran.\n")
+
+
+@pytest.mark.torch
+def test_a_pytorch_script(tmp_path):
+    """The same report as for gradscope, and the version check is PyTorch's own."""
+    pytest.importorskip("torch")
+    source = BUG.replace("import gradscope as gs", "import torch as gs")
+    done = check(tmp_path, source, "--lr", "1")
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert done.stdout == check(tmp_path, BUG, "--lr", "1").stdout
+
+
+@pytest.mark.torch
+def test_a_pytorch_script_as_json(tmp_path):
+    pytest.importorskip("torch")
+    done = check(tmp_path, CAUGHT.replace("import gradscope as gs", "import torch as gs"), before=["--format", "json"])
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["exit_status"], report["frameworks"], report["unseen"]) == (1, 1, ["PyTorch"], [])
+    assert report["ended_by"] is None
+    (finding,) = report["findings"]
+    assert [(s["role"], s["line"]) for s in finding["sites"]] == [("written", 6), ("saved", 5), ("read", 9)]
+
+
+@pytest.mark.torch
+def test_an_error_of_a_pytorch_script(tmp_path):
+    pytest.importorskip("torch")
+    done = check(tmp_path, "import torch\n\ntorch.ones(3) + torch.ones(4)\n")
+    assert done.returncode == 2
+    assert 'script.py", line 3, in <module>' in done.stderr
+    assert "gradscope" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("RuntimeError: The size of tensor a (3) must match")

@@ -92,7 +92,7 @@ def test_a_missing_script(tmp_path):
     command = [sys.executable, "-m", "gradscope", "doctor", "missing.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "gradscope doctor: cannot read missing.py: No such file or directory\n"
+    assert done.stderr == "gradscope doctor: there is no script 'missing.py'\n"
 
 
 @pytest.mark.torch

@@ -133,6 +133,11 @@ class AnyAdapter:
         self._by_kind[type(value)] = adapter
         return adapter
 
+    def of(self, value: Any) -> Adapter:
+        """Return the adapter that answers for a tensor, node, module or task: asked itself, it answers sooner."""
+        adapter: Adapter = self._of(value)
+        return adapter
+
     # --- tensors and nodes ---
 
     def is_tensor(self, value: Any) -> bool:

@@ -15,13 +15,13 @@ import gradscope as gs
 from ...runtime import device, events, state
 from ...runtime.engine import GraphTask
 from ...runtime.graph import Node
+from ...runtime.leaves import AccumulateGrad
 from ..records import Location, TensorSpec
 from .protocol import Observer, SavedView, key_in
 
 __all__ = ["NativeAdapter", "location_of"]
 
-_KEPT_LOCATIONS = 10_000
-_UNKNOWN = object()
+_NOWHERE = object()
 
 
 def location_of(site: events.CallSite | None) -> Location | None:
@@ -36,10 +36,17 @@ def location_of(site: events.CallSite | None) -> Location | None:
     Location or None
         None where nothing was recorded, or no frame of it is the user's.
     """
-    frame = site.user_frame() if site is not None else None
-    if frame is None or site is None:
+    if site is None:
         return None
-    return Location(frame.filename, frame.lineno, frame.function, site.source_line)
+    # One line makes many nodes, and finding it is a walk along the stack.
+    told = site.told
+    if told is None:
+        frame = site.user_frame()
+        told = _NOWHERE
+        if frame is not None:
+            told = Location(frame.filename, frame.lineno, frame.function, site.source_line)
+        site.told = told
+    return None if told is _NOWHERE else told
 
 
 class NativeAdapter:
@@ -57,8 +64,9 @@ class NativeAdapter:
 
     name = "gradscope"
 
-    def __init__(self) -> None:
-        self._locations: dict[events.CallSite, Any] = {}
+    def of(self, value: Any) -> NativeAdapter:
+        """Return itself."""
+        return self
 
     def is_tensor(self, value: Any) -> bool:
         """Whether `value` is a gradscope tensor."""
@@ -97,20 +105,11 @@ class NativeAdapter:
 
     def variable(self, node: Node) -> Any:
         """Return the leaf of an AccumulateGrad."""
-        return getattr(node, "variable", None) if node.name() == "AccumulateGrad" else None
+        return node.variable if type(node) is AccumulateGrad else None
 
     def location(self, node: Node) -> Location | None:
         """Return the user's line that made the node."""
-        site = node.call_site
-        if site is None:
-            return None
-        # One line makes many nodes, and finding it is a walk along the stack.
-        found = self._locations.get(site, _UNKNOWN)
-        if found is _UNKNOWN:
-            if len(self._locations) >= _KEPT_LOCATIONS:
-                self._locations.clear()
-            found = self._locations[site] = location_of(site)
-        return found
+        return location_of(node.call_site)
 
     def blind(self, node: Node) -> str:
         """Return an empty string: every node can be looked into."""
@@ -178,7 +177,8 @@ class NativeAdapter:
 
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array."""
-        return device.to_host(tensor._array)
+        array = tensor._array
+        return array if type(array) is numpy.ndarray else device.to_host(array)
 
     def spec(self, tensor: Any) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""
@@ -272,6 +272,7 @@ class NativeObservation:
             handlers[events.OperatorRecorded] = self._operator_handler(forward, operators)
         if writes:
             handlers[events.VersionBumped] = lambda event: observer.tensor_written(NativeWrite(event))
+            handlers[events.WriteRefused] = lambda event: observer.write_refused(event.error)
         if backward:
             handlers[events.GraphTaskStarted] = lambda event: observer.task_started(event.task)
             handlers[events.NodeEntered] = observer.node_entered
@@ -280,16 +281,18 @@ class NativeObservation:
             handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
             handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
         sites = int(forward or operators or writes)  # the innermost line of the user is all that is asked for
-        self._subscription = events.subscribe(lambda event: handlers[type(event)](event), *handlers, call_sites=sites)
+        self._subscription = events.subscribe_each(handlers, call_sites=sites)
 
     def _operator_handler(self, forward: bool, operators: bool) -> Callable[[Any], None]:
         observer = self._observer
+        if not operators:
+            told = observer.operator_recorded
+            return lambda event: None if event.node is None else told(event.node)
 
         def recorded(event: Any) -> None:
             if forward and event.node is not None:
                 observer.operator_recorded(event.node)
-            if operators:
-                observer.operator_ran(NativeOperatorCall(event))
+            observer.operator_ran(NativeOperatorCall(event))
 
         return recorded
 

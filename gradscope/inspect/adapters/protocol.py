@@ -127,6 +127,9 @@ class Observer:
     def tensor_written(self, write: Write) -> None:
         """A tensor has been written in place."""
 
+    def write_refused(self, error: Any) -> None:
+        """A write in place is not allowed; `error`, with the facts of an InplaceError, is about to be raised."""
+
     def task_started(self, task: Any) -> None:
         """A backward is about to run its first node."""
 
@@ -160,6 +163,9 @@ class Adapter(Protocol):
     """What an instrument may ask of a framework."""
 
     name: str
+
+    def of(self, value: Any) -> Adapter:
+        """Return the adapter that answers for a tensor, node, module or task: itself, or one behind it."""
 
     def is_tensor(self, value: Any) -> bool:
         """Whether `value` is a tensor of this framework."""

@@ -37,7 +37,8 @@ class Controls(DebuggerCore):
         ----------
         spec : str
             ``'AddmmBackward0'``, ``'Addmm'`` or ``'op:Mul*'`` (operators; ``*`` and ``?`` as in file names),
-            ``'node:12'`` (number in the engine's order), ``'param:fc1.weight'``, ``'mod:layers.*'``,
+            ``'node:12'`` (number in the engine's order), ``'param:fc1.weight'``, ``'mod:layers.3.*'`` (the
+            module and all inside it),
             ``'line:train.py:31'`` (the line that made the node), ``'iter:3'`` (the first node of the third backward
             called from one line), ``'backward:3'`` (of the third of the program), ``'nan'`` or ``'inf'`` (where one
             first appears) or ``'*'``. ``' if CONDITION'`` or ``' and CONDITION'`` may follow; a condition alone is

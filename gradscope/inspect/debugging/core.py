@@ -278,4 +278,6 @@ class DebuggerCore:
         self._broadcast.tell(DebuggerEvent("log", self._state, text=text))
 
     def _at_stop(self, function: Callable[[Standing], T]) -> T:
+        if self._state.ended:
+            raise SessionError(f"the program has {self._state.value}, so nothing can be evaluated in it")
         return self._gate.submit(lambda: self._session.at_stop(function)).result()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ..adapters import Adapter, AnyAdapter
 from ..records import SessionState
 from ..statistics import format_shape
+from .breakpoints import Breakpoint
 from .debugger import Debugger
 from .goals import Order
 
 __all__ = ["debug"]
 
 _PATIENCE = 10
+
+# What a breakpoint of each kind looks at, and what that is called.
+_NAMED = {"mod": ("module", "modules"), "param": ("parameter", "parameters"), "line": ("location", "lines")}
 
 
 class _PatientDebugger(Debugger):
@@ -26,6 +31,26 @@ class _PatientDebugger(Debugger):
             if self.state is SessionState.RUNNING:
                 self.pause()
             self.wait()
+
+    def add_breakpoint(self, spec: str, **options: Any) -> Breakpoint:
+        """Stop before every node that `spec` names; see :meth:`Debugger.add_breakpoint`.
+
+        Warns
+        -----
+        UserWarning
+            If modules, parameters or lines are asked for, and none is known of this backward.
+        """
+        added = super().add_breakpoint(spec, **options)
+        attribute, words = _NAMED.get(added.spec.partition(":")[0], ("index", ""))
+        if words and self.nodes and not any(getattr(node, attribute) for node in self.nodes):
+            warnings.warn(
+                f"no {words} are known of this backward, so {added.spec} names none of its nodes\n"
+                "Pass params=model to debug(), or run the forward pass inside `with gi.track():`.",
+                stacklevel=2,
+            )
+        return added
+
+    breakpoint = add_breakpoint
 
     def abort(self) -> None:
         """End the program; see :meth:`Debugger.abort`."""

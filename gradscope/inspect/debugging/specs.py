@@ -134,8 +134,9 @@ def _count(spec: str, rest: str) -> int:
 
 
 def _module(spec: str, rest: str) -> Matcher:
-    same = _glob(rest)
-    return lambda candidate: bool(candidate.module) and same(candidate.module)
+    inside, itself = _glob(rest), _glob(rest.removesuffix(".*"))
+    # What a block computes itself, such as the sum with its input, is a part of it as its layers are.
+    return lambda candidate: bool(candidate.module) and (inside(candidate.module) or itself(candidate.module))
 
 
 def _line(spec: str, rest: str) -> Matcher:

@@ -36,7 +36,8 @@ class LookVerbs(LineCore):
         self.debugger.execute(argument)
 
     def _do_node(self, argument: str) -> None:
-        record = self.debugger.inspect(self.number(argument, "NUMBER"))
+        number = self.number(argument, "NUMBER") if argument else self.debugger.current
+        record = self.debugger.inspect(number)
         self._say(node_text(record, self.debugger.nodes))
 
     def _do_list(self, argument: str) -> None:

@@ -69,7 +69,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(("print", "p"), "[EXPRESSION]", "print the current node and watches, or an expression", "optional"),
     Verb(("eval",), "EXPRESSION", "print a value made from grad, grads, produced, saved, norm, node", "needed"),
     Verb(("python", "!"), "STATEMENT", "run a Python statement in the paused function: !lr = 0.1", "needed"),
-    Verb(("node", "info"), "NUMBER", "print another node of this backward", "needed"),
+    Verb(("node", "info"), "[NUMBER]", "print a node of this backward: the current one, or another", "optional"),
     Verb(("list", "nodes", "l"), "[FROM [TO] | all]", "list nodes in the engine's order", "optional"),
     Verb(("graph", "g"), "", "print the graph: every node, and where its gradients go"),
     Verb(("where", "w", "bt"), "", "print the line that made the node, and the lines that led to this backward()"),

@@ -15,6 +15,8 @@ from .threads import replaced
 
 __all__ = ["ExitCalls"]
 
+_IGNORED = "Exception ignored in atexit callback" + (" {!r}:" if sys.version_info >= (3, 13) else ": {!r}")
+
 
 class ExitCalls:
     """The exit handlers of one program.
@@ -69,5 +71,5 @@ class ExitCalls:
             except ProgramAborted:
                 raise
             except BaseException as error:
-                print(f"Exception ignored in atexit callback: {function!r}", file=sys.stderr)
+                print(_IGNORED.format(function), file=sys.stderr)
                 print(own_traceback(error), end="", file=sys.stderr, flush=True)

@@ -28,7 +28,12 @@ __all__ = ["SignalDesk"]
 _COURIER = getattr(signal, "SIGURG", None)
 """Ignored by default, and used by hardly anybody."""
 
-_TIMERS = {getattr(signal, name, None) for name in ("SIGALRM", "SIGVTALRM", "SIGPROF")}
+# The timer that sends each of these signals, where the system has them.
+_TIMERS = {
+    getattr(signal, name): getattr(signal, timer)
+    for name, timer in (("SIGALRM", "ITIMER_REAL"), ("SIGVTALRM", "ITIMER_VIRTUAL"), ("SIGPROF", "ITIMER_PROF"))
+    if hasattr(signal, name)
+}
 
 _PATIENCE = 10.0
 
@@ -88,6 +93,8 @@ class SignalDesk:
     def _restore(self) -> None:
         while self._real:
             number, handler = self._real.popitem()
+            if number in _TIMERS:  # one that the program has left running would find its handler gone, and kill us
+                signal.setitimer(_TIMERS[number], 0)
             # None: it was not Python that had set it, so Python cannot set it again.
             _signal(number, signal.SIG_DFL if handler is None else handler)
 

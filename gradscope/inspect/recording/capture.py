@@ -33,14 +33,18 @@ _KEPT = 200_000  # nodes
 class _Task:
     """A backward that runs."""
 
-    __slots__ = ("entered", "flow", "id", "iteration", "names", "places", "ran", "task")
+    __slots__ = ("adapter", "copier", "entered", "flow", "id", "iteration", "names", "places", "ran", "task")
 
-    def __init__(self, task: Any, number: int, iteration: int, names: dict[int, str]) -> None:
+    def __init__(
+        self, task: Any, number: int, iteration: int, names: dict[int, str], adapter: Adapter, copier: Copier
+    ) -> None:
+        self.adapter = adapter
+        self.copier = copier
         self.task = task  # kept, so that its id is nobody else's
         self.id = number
         self.iteration = iteration
         self.names = names
-        self.places: dict[int, int] = {}  # from a node's key to when it was first met in this backward
+        self.places: dict[Any, int] = {}  # from a node to when it was first met in this backward
         self.entered: dict[int, tuple[Any, ...]] = {}  # by thread
         self.flow: Flow = {}
         self.ran = 0
@@ -98,9 +102,9 @@ class Capture(Observer):
         self._iteration_now: tuple[int, dict[str, Any]] | None = None
         self._known: dict[str, dict[Any, int]] = {"modules": {}, "locations": {}, "specs": {}}
         self._nodes: dict[tuple[Any, ...], Known] = {}
-        self._copier = Copier(
-            adapter, functools.partial(self._intern, "specs"), self._next["tensor_values"], writer.buffers
-        )
+        # By the identity of the location, which the entry keeps alive, where `_nodes` has its text.
+        self._quick: dict[tuple[Any, ...], tuple[Known, Location | None]] = {}
+        self._copiers: dict[str, Copier] = {}
 
     # --- a backward ---
 
@@ -115,7 +119,9 @@ class Capture(Observer):
                 number = self._last_task = self._next["tasks"]()
                 parent = stack[-1].id if stack else None
                 iteration = stack[-1].iteration if stack else self._iteration(self.counter.task_started(number))
-                view = _Task(task, number, iteration, self._tracker.parameter_paths())
+                adapter = self._adapter.of(task)
+                names = self._tracker.parameter_paths()
+                view = _Task(task, number, iteration, names, adapter, self._copier_of(adapter))
                 self._tasks[id(task)] = view
                 stack.append(view)
             self._writer.put(
@@ -151,7 +157,7 @@ class Capture(Observer):
         if view in stack:
             del stack[stack.index(view) :]
         try:
-            for (node, *_), sequence_nr, started, incoming, nbytes in view.entered.values():
+            for (node, *_), sequence_nr, started, incoming, nbytes, _ in view.entered.values():
                 self._writer.put(
                     NodeItem(
                         view.id, node, sequence_nr, started - self.origin, self._now() - started + self.origin,
@@ -175,10 +181,11 @@ class Capture(Observer):
             node = call.node
             known = self._node(view, node)
             incoming: Group = None, 0
+            large: Any = ()
             if self._policy.summaries:
-                incoming = self._copier.arrived(view.flow, known, call.grad_outputs)
-            number = self._adapter.sequence_nr(node)
-            view.entered[threading.get_ident()] = known, number, time.perf_counter_ns(), *incoming
+                incoming, large = view.copier.arrived(view.flow, known, call.grad_outputs)
+            number = view.adapter.sequence_nr(node)
+            view.entered[threading.get_ident()] = known, number, time.perf_counter_ns(), *incoming, large
         except Exception as error:
             self._failed(error)
 
@@ -192,10 +199,10 @@ class Capture(Observer):
             entered = view.entered.pop(threading.get_ident(), None)
             if entered is None:
                 return
-            known, number, started, incoming, nbytes = entered
+            known, number, started, incoming, nbytes, large = entered
             produced: Any = None
             if self._policy.summaries:
-                produced, more = self._copier.produced(view.flow, known, call.grad_inputs)
+                produced, more = view.copier.produced(view.flow, known, call.grad_inputs, large)
                 nbytes += more
             view.ran += 1
             item = NodeItem(view.id, known[0], number, started - self.origin, ended - started, incoming, produced)
@@ -203,23 +210,37 @@ class Capture(Observer):
         except Exception as error:
             self._failed(error)
 
+    def _copier_of(self, adapter: Adapter) -> Copier:
+        copier = self._copiers.get(adapter.name)
+        if copier is None:
+            intern = functools.partial(self._intern, "specs")
+            copier = Copier(adapter, intern, self._next["tensor_values"], self._writer.buffers)
+            self._copiers[adapter.name] = copier
+        return copier
+
     # --- what nodes of all iterations share ---
 
     def _node(self, view: _Task, node: Any) -> Known:
         """Return the row of a node in the table `nodes`, its place, its edges, and whether its values are kept."""
-        adapter, places = self._adapter, view.places
-        key = adapter.key(node)
-        place = places.setdefault(key, len(places))
-        edges = tuple(
-            (None, 0) if target is None else (places.setdefault(adapter.key(target), len(places)), input_nr)
+        adapter, places = view.adapter, view.places
+        place = places.setdefault(node, len(places))
+        edges = tuple([
+            (None, 0) if target is None else (places.setdefault(target, len(places)), input_nr)
             for target, input_nr in adapter.edges(node)
-        )
+        ])  # fmt: skip
         leaf = adapter.variable(node)
         parameter = "" if leaf is None else view.names.get(id(leaf), "")
         location = adapter.location(node)
-        name = adapter.node_name(node)
-        identity = name, place, self._tracker.module_of(node), parameter, location, edges
-        return self._nodes.get(identity) or self._new_node(node, identity, view.ran)
+        name, module = adapter.node_name(node), self._tracker.module_of(node)
+        found = self._quick.get((name, place, module, parameter, id(location), edges))
+        if found is not None:
+            return found[0]
+        identity = name, place, module, parameter, location, edges
+        known = self._nodes.get(identity) or self._new_node(node, identity, view.ran)
+        if len(self._quick) >= _KEPT:
+            self._quick.clear()
+        self._quick[name, place, module, parameter, id(location), edges] = known, location
+        return known
 
     def _new_node(self, node: Any, identity: tuple[Any, ...], index: int) -> Known:
         name, place, module, parameter, location, edges = identity

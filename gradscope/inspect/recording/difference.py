@@ -296,8 +296,8 @@ def _identified(task: TaskRecord) -> Iterator[tuple[Identity, NodeRecord]]:
     counts: dict[tuple[str, str, str, str], int] = {}
     for node in task.nodes:
         place = node.location
-        # A directory may be another on another machine, and a line may have moved with an edit elsewhere.
-        line = "" if place is None else f"{place.filename.replace(chr(92), '/').rpartition('/')[2]}:{place.source}"
+        # Files have other names on other machines and in copies, and a line may have moved with an edit elsewhere.
+        line = "" if place is None else f"{place.function}: {place.source or place.lineno}"
         kind = node.module, node.name, node.parameter, line
         counts[kind] = occurrence = counts.get(kind, 0) + 1
         yield (*kind, occurrence), node

@@ -37,14 +37,22 @@ class Snapshot:
         Its row in the table `specs`.
     value : int
         Its row in `tensor_values`, -1 unless its elements are kept.
+    source : Snapshot, optional
+        Another with the same elements in another order, whose copy and statistics serve for this one.
+    first : ndarray, optional
+        The first elements, in this order.
     """
 
-    __slots__ = ("array", "shared", "spec", "told", "value")
+    __slots__ = ("array", "first", "shared", "source", "spec", "told", "value")
 
-    def __init__(self, array: Any, spec: int, value: int = -1) -> None:
+    def __init__(
+        self, array: Any, spec: int, value: int = -1, source: Snapshot | None = None, first: Any = None
+    ) -> None:
         self.array = array
         self.spec = spec
         self.value = value
+        self.source = source
+        self.first = first
         self.shared = False  # whether another node may be given it
         self.told: tuple[Any, Any, str | None] | None = None  # its row, histogram and preview, when it is shared
 
@@ -130,19 +138,25 @@ def encode_page(items: Sequence[NodeItem]) -> Page:
         NODE,
     )
     met = [s for i in items for s in (*(i.incoming or ()), *(i.produced or ()))]
-    fresh = list(dict.fromkeys(s for s in met if s is not None and s.told is None))
+    measured = [s if s is None or s.source is None else s.source for s in met]
+    fresh = list(dict.fromkeys(s for s in measured if s is not None and s.told is None))
     found = digest([snapshot.array for snapshot in fresh])
     place = {snapshot: at for at, snapshot in enumerate(fresh)}
     rows = numpy.zeros(len(met), TENSOR)
     previews: dict[int, str] = {}
-    sources = {at: place[snapshot] for at, snapshot in enumerate(met) if snapshot is not None and snapshot in place}
+    sources = {
+        at: place[snapshot] for at, snapshot in enumerate(measured) if snapshot is not None and snapshot in place
+    }
     rows[list(sources)] = found.rows[list(sources.values())]
     for at, source in sources.items() if found.previews else ():
         if source in found.previews:
             previews[at] = found.previews[source]
-    for at, snapshot in enumerate(met):
+    for at, snapshot in enumerate(measured):
         if snapshot is not None and snapshot.told is not None:
             _retell(snapshot.told, at, rows, found, previews)
+    for at, snapshot in enumerate(met):
+        if snapshot is not None and snapshot.first is not None:
+            rows[at]["first"][: snapshot.first.size] = snapshot.first
     rows["spec"] = [-1 if snapshot is None else snapshot.spec for snapshot in met]  # -1: an undefined gradient
     rows["value"] = [-1 if snapshot is None else snapshot.value for snapshot in met]
     entries = found.entries

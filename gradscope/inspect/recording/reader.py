@@ -6,6 +6,7 @@ import bisect
 import os
 import sqlite3
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,6 +57,8 @@ class Recording:
         self._pages: OrderedDict[int, Page] = OrderedDict()
         with self._reading():
             self._connection = _connect(self.path)
+        # One that nobody closes, in a notebook for instance, is closed when it is let go.
+        weakref.finalize(self, self._connection.close)
         try:
             self.refresh()
         except RecordingError:

@@ -65,6 +65,7 @@ class Writer:
             if os.path.abspath(writer.path) == os.path.abspath(path):
                 raise RecordingError(f"{path} is being recorded to already\nGive each recorder a file of its own.")
         self.path: str = path
+        self._file = os.path.abspath(path)
         self.failure = ""
         self.committed = self.lost = 0
         self.forked = False
@@ -155,6 +156,8 @@ class Writer:
         return [item for item, _ in taken], sum(size for _, size in taken)
 
     def _commit(self, batch: list[Any]) -> None:
+        if not os.path.exists(self._file):  # the system lets us write on, to where nobody will find it
+            raise RecordingError("the file has been moved or deleted")
         self.committed += self._store.commit(batch)
 
     def _attempt(self, action: Callable[[list[Any]], None], batch: list[Any]) -> None:

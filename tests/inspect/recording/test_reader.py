@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,7 @@ def test_other_files(tmp_path, data, message):
 
 
 def test_another_database_a_directory_and_nothing(tmp_path):
-    with sqlite3.connect(tmp_path / "x.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, connection:
         connection.execute("CREATE TABLE runs (id)")
     with pytest.raises(RecordingError, match="is not a gradscope recording"):
         gi.open_recording(tmp_path / "x.db")
@@ -111,7 +112,7 @@ def test_another_database_a_directory_and_nothing(tmp_path):
 
 def test_a_newer_recording(tmp_path):
     recorded(tmp_path / "x.gscope", steps=1).close()
-    with sqlite3.connect(tmp_path / "x.gscope") as connection:
+    with closing(sqlite3.connect(tmp_path / "x.gscope")) as connection, connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(RecordingError, match="newer gradscope: its layout is 99"):
         gi.open_recording(tmp_path / "x.gscope")
@@ -174,7 +175,7 @@ def test_a_truncated_file_never_gives_anything_but_a_recording_error(sound, tmp_
 def test_rows_that_make_no_sense(sound, tmp_path, statement):
     path = tmp_path / "run.gscope"
     path.write_bytes(sound)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
     read_or_refuse(path)
 
@@ -182,7 +183,7 @@ def test_rows_that_make_no_sense(sound, tmp_path, statement):
 def test_a_changed_number_in_a_page_is_noticed(sound, tmp_path):
     path = tmp_path / "run.gscope"
     path.write_bytes(sound)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         (data,) = connection.execute("SELECT tensors FROM pages LIMIT 1").fetchone()
         data = bytearray(data)
         data[70] ^= 1

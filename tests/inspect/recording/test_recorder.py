@@ -1,9 +1,11 @@
 """What is recorded is what happened, and nothing else changes."""
 
 import os
+import shutil
 import sqlite3
 import sys
 import threading
+from contextlib import closing
 
 import numpy
 import pytest
@@ -65,6 +67,30 @@ def test_a_hook_that_writes_into_a_gradient_on_its_way_is_seen(tmp_path):
     assert (sent.max, arrived.max) == (1.0, 3.0)
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.permutations([0, 1, 2]), st.sampled_from([(8, 16, 64), (512, 16), (4, 5, 6)]), st.integers(0, 99))
+def test_gradients_that_are_views_of_each_other_have_their_own_numbers(tmp_path_factory, axes, shape, seed):
+    path = tmp_path_factory.mktemp("r") / "run.gscope"
+    rng = numpy.random.default_rng(seed)
+    x = gs.tensor(rng.standard_normal((8, 16, 64)), requires_grad=True)
+    weight = gs.tensor(rng.standard_normal((8, 16, 64)))
+    witness = Witness()
+    with gi.record(path), witness.adapter.observe(witness, forward=False, backward=True):
+        y = (x * 1.5).permute(*axes)
+        y = y.reshape(*shape) if numpy.prod(shape) == x.numel() else y
+        (y + y.detach()).reshape(8, 16, 64).mul(weight).sum().backward()
+    with gi.open_recording(path) as recording:
+        (task,) = recording.tasks()
+        for node, (_, incoming, produced) in zip(task.nodes, witness.seen, strict=True):
+            for told, arrays in ((node.grad_outputs, incoming), (node.grad_inputs, produced)):
+                for summary, array in zip(told, arrays, strict=True):
+                    wanted = gi.summarize(array) if array is not None else None
+                    for fact in ("shape", "dtype", "zeros", "min", "max", "histogram", "preview"):
+                        assert getattr(summary, fact, None) == getattr(wanted, fact, None)
+                    if wanted is not None:
+                        assert summary.norm == pytest.approx(wanted.norm, rel=3e-6)
+
+
 def test_names_modules_parameters_and_lines(tmp_path):
     recording = recorded(tmp_path / "run.gscope", steps=1)
     nodes = recording.tasks()[0].nodes
@@ -82,7 +108,7 @@ def test_equal_structure_is_stored_once(tmp_path):
     recorded(tmp_path / "ten.gscope", steps=10).close()
 
     def rows(name):
-        with sqlite3.connect(tmp_path / name) as connection:
+        with closing(sqlite3.connect(tmp_path / name)) as connection:
             return [
                 connection.execute(f"SELECT count(*) FROM {table}").fetchone()
                 for table in ("nodes", "locations", "modules", "specs", "edges")
@@ -159,7 +185,7 @@ def test_values_within_a_budget(tmp_path):
     assert kept
     assert 0 < len(kept) < 20
     assert kept[-1] == 19
-    with sqlite3.connect(tmp_path / "run.gscope") as connection:
+    with closing(sqlite3.connect(tmp_path / "run.gscope")) as connection:
         (nbytes,) = connection.execute("SELECT sum(length(data)) FROM tensor_values").fetchone()
     assert nbytes <= 4000
 
@@ -298,6 +324,50 @@ def test_a_full_disk_does_not_stop_the_program(tmp_path, capsys):
     assert "full" in recorder.failure
     recording = gi.open_recording(tmp_path / "run.gscope")
     assert sum(task.count for task in recording.tasks()) == recorder.nodes
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be moved or deleted")
+@pytest.mark.parametrize("gone", [lambda folder: folder.rename(folder.with_name("moved")), shutil.rmtree])
+def test_a_file_that_goes_away_does_not_stop_the_program(tmp_path, capsys, gone):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    plain = train(mlp(), 6)
+    with gi.record(folder / "run.gscope") as recorder:
+        train(mlp(), 6)
+        recorder.flush()
+        gone(folder)
+        kept = recorder.nodes
+        watched = train(mlp(), 6)
+        recorder.flush()
+        watched = train(mlp(), 6)
+    for a, b in zip(plain, watched):
+        assert a.tobytes() == b.tobytes()
+    assert capsys.readouterr().err.count("recording has stopped") == 1
+    assert recorder.failure == "the file has been moved or deleted"
+    assert recorder.nodes == kept
+    assert recorder.lost > 0
+    if (tmp_path / "moved").exists():
+        with gi.open_recording(tmp_path / "moved" / "run.gscope") as recording:
+            assert sum(task.count for task in recording.tasks()) == kept
+
+
+def test_a_disk_that_turns_read_only_does_not_stop_the_program(tmp_path, capsys):
+    plain = train(mlp(), 6)
+    with gi.record(tmp_path / "run.gscope") as recorder:
+        train(mlp(), 6)
+        recorder.flush()
+        kept = recorder.nodes
+        # SQLite answers as where the file system has become read-only, which no user may make it.
+        recorder._writer._store._connection.execute("PRAGMA query_only = 1")
+        watched = train(mlp(), 6)
+        recorder.flush()
+    for a, b in zip(plain, watched):
+        assert a.tobytes() == b.tobytes()
+    assert capsys.readouterr().err.count("recording has stopped") == 1
+    assert "readonly" in recorder.failure
+    assert recorder.nodes == kept > 0
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        assert sum(task.count for task in recording.tasks()) == kept
 
 
 def test_an_error_of_the_recorder_itself_does_not_reach_the_program(tmp_path, capsys):

@@ -52,6 +52,10 @@ class TorchAdapter:
     def __init__(self) -> None:
         events.add_library(os.path.dirname(torch.__file__))
 
+    def of(self, value: Any) -> TorchAdapter:
+        """Return itself."""
+        return self
+
     # --- tensors and nodes ---
 
     def is_tensor(self, value: Any) -> bool:
@@ -95,8 +99,7 @@ class TorchAdapter:
 
     def location(self, node: Any) -> Location | None:
         """Return the user's line that made the node."""
-        site = node.metadata.get(SITE)
-        return None if site is None else _location(site)
+        return location_of(node.metadata.get(SITE))
 
     def blind(self, node: Any) -> str:
         """Return why nobody can look inside a node."""
@@ -239,11 +242,6 @@ class TorchObservation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-@functools.lru_cache(maxsize=10_000)
-def _location(site: events.CallSite) -> Location | None:
-    return location_of(site)
 
 
 @contextmanager

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch.autograd import graph as autograd_graph
 
+from ....runtime.events import user_site
 from ..protocol import Observer
-from .forward import forward_tap, user_site
+from .forward import forward_tap
 from .tasks import TorchTask
 
 __all__ = ["BackwardTap", "backward_tap"]

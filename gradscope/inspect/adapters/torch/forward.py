@@ -12,10 +12,8 @@ PyTorch from its fused inference paths.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
-from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -23,29 +21,18 @@ from torch.autograd import Function
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 
-from ....runtime.events import CallSite, is_library_file
+from ....runtime.events import user_site
 from ..protocol import Observer
 from .operators import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
+from .refusals import explain_refusal
 from .writes import WriteMode
 
-__all__ = ["SITE", "ForwardTap", "forward_tap", "user_site"]
+__all__ = ["SITE", "ForwardTap", "forward_tap"]
 
 SITE = "gradscope.inspect.site"
 
 _sequence_nr = torch._C._autograd._get_sequence_nr
 _traced = torch.compiler.is_dynamo_compiling
-
-
-def user_site(skip: int = 1) -> CallSite:
-    """Return where the program stands: the innermost frame that is neither PyTorch's nor gradscope's, `skip` up."""
-    frame: FrameType | None = sys._getframe(skip)
-    raw: list[tuple[CodeType, int]] = []
-    while frame is not None:
-        if not is_library_file(frame.f_code.co_filename):
-            raw.append((frame.f_code, frame.f_lasti))
-            break
-        frame = frame.f_back
-    return CallSite(raw)
 
 
 class CallMode(TorchFunctionMode):
@@ -59,9 +46,13 @@ class CallMode(TorchFunctionMode):
         """Carry out the call, and see what it made."""
         if _traced():  # torch.compile inlines this method, and can make nothing of what follows
             return func(*args, **(kwargs or {}))
-        before = _sequence_nr()
-        result = func(*args, **kwargs) if kwargs else func(*args)
         tap = self._tap
+        before = _sequence_nr()
+        try:
+            result = func(*args, **kwargs) if kwargs else func(*args)
+        except RuntimeError as error:
+            tap.refused(error, args, kwargs)
+            raise
         if _sequence_nr() != before and tap.nodes:
             tap.note(before, result, args)
         if tap.operators and is_operator(func, result):
@@ -255,6 +246,17 @@ class ForwardTap:
         for observer in self.writes:
             observer.tensor_written(write)
 
+    def refused(self, error: RuntimeError, args: Any, kwargs: Any) -> None:
+        """Tell of a write that PyTorch refuses, if that is what a call has raised."""
+        if not self.writes or hasattr(error, "reason"):
+            return
+        if getattr(self.muted, "depth", 0):
+            return
+        tensors = list(tensors_in((args, kwargs or {})))
+        if explain_refusal(error, tensors, lambda node: node.metadata.get(SITE)):
+            for observer in self.writes:
+                observer.write_refused(error)
+
 
 _LEAF = 2**64 - 1
 
@@ -265,13 +267,19 @@ def _nodes_of(value: Any) -> list[Any]:
 
 def _made_since(before: int, result: Any, args: Any) -> list[Any]:
     """Return the nodes made since the counter stood at `before` that no call has been told of, outermost first."""
-    found = _nodes_of(result) or _nodes_of(args)
+    if type(result) is torch.Tensor:
+        node = grad_fn_of(result)
+        found = _nodes_of(args) if node is None else [node]
+    else:
+        found = _nodes_of(result) or _nodes_of(args)
     made: dict[Any, None] = {}
     while found:
         node = found.pop()
         if before <= node._sequence_nr() < _LEAF and node not in made and SITE not in node.metadata:
             made[node] = None
-            found += [child for child, _ in node.next_functions if child is not None]
+            for child, _ in node.next_functions:
+                if child is not None and child._sequence_nr() >= before:
+                    found.append(child)
     return list(made)
 
 

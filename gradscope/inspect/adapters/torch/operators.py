@@ -44,9 +44,14 @@ class TorchOperatorCall:
         return location_of(self._site)
 
 
+_modes_on = torch._C._len_torch_function_stack
+
+
 def grad_fn_of(tensor: torch.Tensor) -> Any:
     """Return the node of a tensor; PyTorch refuses to tell that of a view made under no_grad whose base was written."""
     try:
+        if type(tensor) is torch.Tensor and not _modes_on():
+            return tensor.grad_fn
         with torch._C.DisableTorchFunction():  # or modes and subclasses of the program would hear of the question
             return tensor.grad_fn
     except RuntimeError:
