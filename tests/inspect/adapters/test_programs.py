@@ -127,7 +127,6 @@ def test_leaving_in_the_middle_of_a_backward_waits_for_what_pytorch_frees(attemp
     assert (done.returncode, done.stderr) == (0, "")
 
 
-
 @pytest.mark.slow
 def test_a_graph_of_a_hundred_thousand_nodes_in_a_row(tmp_path):
     """PyTorch recurses when it frees nodes that Python has looked at: the program's thread has the stack for it."""

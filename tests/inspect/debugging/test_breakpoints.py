@@ -29,7 +29,8 @@ LEAF = node(name="AccumulateGrad", operator="AccumulateGrad", module="fc1", para
     "spec",
     [
         "AddmmBackward0", "Addmm", "addmm", "op:Add*", "op:addmmbackward?", "*", "node:12", "mod:layers.*",
-        "mod:layers.0.fc1", "mod:layers.0.fc1.*", "mod:layers.?.fc1.*", "line:block.py:31", "line:models/block.py:31", "block.py:31", "./models/block.py:31",
+        "mod:layers.0.fc1", "mod:layers.0.fc1.*", "mod:layers.?.fc1.*",
+        "line:block.py:31", "line:models/block.py:31", "block.py:31", "./models/block.py:31",
         "line:/home/me/proj/models/block.py:31",
     ],
 )  # fmt: skip
@@ -40,7 +41,8 @@ def test_matches(spec):
 @pytest.mark.parametrize(
     "spec",
     [
-        "Add", "op:Mul*", "node:1", "mod:layers", "mod:ayers.*", "mod:layers.1.*", "param:*", "line:block.py:32", "line:ock.py:31",
+        "Add", "op:Mul*", "node:1", "mod:layers", "mod:ayers.*", "mod:layers.1.*", "param:*",
+        "line:block.py:32", "line:ock.py:31",
         "line:other/block.py:31",
     ],
 )  # fmt: skip
