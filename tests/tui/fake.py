@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from textual.pilot import Pilot
+from textual.widgets import Input
 
-from gradscope.inspect.breakpoints import BreakpointTable
+from gradscope.inspect.debugging.breakpoints import BreakpointTable
+from gradscope.inspect.debugging.reports import ParameterChange, TaskRecord, ThreadRecord, WatchRecord, WhatIf
+from gradscope.inspect.debugging.watches import WatchList
 from gradscope.inspect.records import (
     DebuggerEvent,
     EdgeRecord,
@@ -22,6 +25,7 @@ from gradscope.inspect.records import (
     TensorSummary,
 )
 from gradscope_tui.app import GradscopeApp
+from gradscope_tui.widgets.prompt import Prompt
 
 
 def summary(name: str = "grad", *, nans: int = 0, numel: int = 12) -> TensorSummary:
@@ -87,6 +91,11 @@ class FakeSession:
         self.output: list[str] = []
         self.calls: list[Call] = []
         self.held = held
+        self.live = -1
+        self.record_always = False
+        self.tasks: tuple[TaskRecord, ...] = ()
+        self.threads = (ThreadRecord(1, "MainThread", True, 1), ThreadRecord(2, "worker", False, 0))
+        self._watches = WatchList()
         self._table = BreakpointTable()
         self._graph = nodes if nodes is not None else chain()
         self._backwards = backwards
@@ -116,7 +125,8 @@ class FakeSession:
             grads = (summary("grad_outputs[0]"),) if now != "pending" else None
             produced = tuple(summary() for _ in node.edges) if now == "done" else None
             self.nodes[i] = replace(node, state=now, grad_outputs=grads, grad_inputs=produced)
-        self.current, self.state, self.reason = index, state, reason
+        self.current, self.state, self.reason, self.live = index, state, reason, index
+        self._watches.update(self.evaluate_text)
         self._tell(DebuggerEvent("state", state, reason))
 
     def _tell(self, event: DebuggerEvent) -> None:
@@ -185,6 +195,37 @@ class FakeSession:
     def next_backward(self) -> None:
         self._go("next_backward", (), self._backward)
 
+    def until(self, target: Any) -> None:
+        index = target if isinstance(target, int) else -1
+        self._go("until", (target,), lambda: self._to(index if index >= 0 else self.current + 1, "run-to"))
+
+    def _look(self, verb: str, index: int, text: str, *arguments: Any) -> None:
+        self.calls.append(Call(verb, arguments))
+        self.current = index
+        there = index == self.live
+        self.state = SessionState.PAUSED_BEFORE if there else SessionState.REPLAYING
+        self.reason = StopReason("live" if there else "replay", "back where the program is" if there else text)
+        self._tell(DebuggerEvent("state", self.state, self.reason))
+
+    def back(self, n: int = 1) -> None:
+        if self.current < n:
+            raise RuntimeError("nothing is recorded before this node")
+        self._look("back", self.current - n, "one node back (recorded)", n)
+
+    def reverse_continue(self) -> None:
+        self._look("reverse_continue", 0, "the first node that was recorded (recorded)")
+
+    def goto(self, index: int) -> None:
+        self._look("goto", index, f"reached node {index} (recorded)", index)
+
+    def go_live(self) -> None:
+        self._look("go_live", self.live, "")
+
+    def restart(self) -> None:
+        self.calls.append(Call("restart"))
+        self.task_index = 0
+        self._backward()
+
     def pause(self) -> None:
         self.calls.append(Call("pause"))
         self._next = lambda: self.stop(max(self.current, 0), StopReason("pause", "paused on request"))
@@ -202,14 +243,63 @@ class FakeSession:
     def breakpoints(self) -> list[Any]:
         return self._table.all()
 
-    def add_breakpoint(self, spec: str, *, condition: str | None = None, temporary: bool = False) -> Any:
-        point = self._table.add(spec, condition=condition, temporary=temporary)
+    @property
+    def catching(self) -> dict[str, bool]:
+        specs = {point.spec for point in self._table.all()}
+        return self._table.failures | {kind: kind in specs for kind in ("nan", "inf")}
+
+    def add_breakpoint(
+        self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None
+    ) -> Any:
+        point = self._table.add(spec, condition=condition, temporary=temporary, log=log)
         self._tell(DebuggerEvent("breakpoints", self.state))
         return point
 
     def remove_breakpoint(self, id: int) -> None:
         self._table.remove(id)
         self._tell(DebuggerEvent("breakpoints", self.state))
+
+    def enable_breakpoint(self, id: int, enabled: bool = True) -> None:
+        self._table.find(id).enabled = enabled
+        self._tell(DebuggerEvent("breakpoints", self.state))
+
+    def ignore_breakpoint(self, id: int, count: int) -> None:
+        self._table.find(id).ignore = count
+        self._tell(DebuggerEvent("breakpoints", self.state))
+
+    def catch(self, kind: str, on: bool = True) -> None:
+        self._table.catch(kind, on)
+        self._tell(DebuggerEvent("breakpoints", self.state))
+
+    @property
+    def watches(self) -> tuple[WatchRecord, ...]:
+        return self._watches.all()
+
+    def add_watch(self, expression: str) -> WatchRecord:
+        id = self._watches.add(expression).id
+        self._watches.update(self.evaluate_text, id=id)
+        self._tell(DebuggerEvent("watches", self.state))
+        return next(watch for watch in self.watches if watch.id == id)
+
+    def remove_watch(self, id: int) -> None:
+        self._watches.remove(id)
+
+    def follow_thread(self, number: int) -> None:
+        self.calls.append(Call("follow_thread", (number,)))
+
+    def skip(self) -> None:
+        self.calls.append(Call("skip"))
+
+    def what_if(self, slot: int, value: Any) -> WhatIf:
+        self.calls.append(Call("what_if", (slot, value)))
+        changes = (ParameterChange("layers.0.weight", 0.5, 0.0, 0.5), ParameterChange("layers.1.weight", 0.2, 0.2, 0.0))
+        return WhatIf(self.current, slot, 0.5, 0.0, changes, complete=True, nodes_run=4)
+
+    def records(self, start: int, stop: int) -> list[NodeRecord]:
+        return self.nodes[max(0, start) : stop]
+
+    def evaluate(self, expression: str) -> Any:
+        return eval(expression, {"grad": [0.25, 0.5], "index": self.current})
 
     def inspect(self, index: int) -> NodeRecord:
         node = self.nodes[index]
@@ -227,7 +317,7 @@ class FakeSession:
         self.calls.append(Call("scale_grad", (slot, factor)))
 
     def evaluate_text(self, expression: str) -> str:
-        return repr(eval(expression, {"grad": [0.25, 0.5]}))
+        return repr(self.evaluate(expression))
 
     def where(self) -> str:
         return '  File "train.py", line 69, in main\n    loss.backward()\n'
@@ -240,12 +330,12 @@ class FakeSession:
 Scenario = Callable[[GradscopeApp, Pilot[int]], Awaitable[None]]
 
 
-def play(scenario: Scenario, session: Any = None, *, size: tuple[int, int] = (80, 24)) -> Any:
+def play(scenario: Scenario, session: Any = None, *, size: tuple[int, int] = (80, 24), breaks: Any = None) -> Any:
     """Play a scenario on an app without a terminal, and return the session."""
     session = session if session is not None else FakeSession()
 
     async def main() -> None:
-        app = GradscopeApp(session, script="train.py")
+        app = GradscopeApp(session, script="train.py", breaks=breaks)
         async with app.run_test(size=size, notifications=True) as pilot:
             await pilot.pause()
             await scenario(app, pilot)
@@ -261,6 +351,15 @@ async def until(pilot: Pilot[int], predicate: Callable[[], object], seconds: flo
     while not predicate():
         assert loop.time() < limit, f"this did not come true in {seconds} s:\n{text_of(pilot.app)}"
         await pilot.pause(0.005)
+
+
+async def type_in(pilot: Pilot[int], text: str, *keys: str) -> None:
+    """Press keys, the last of which asks for something, and answer; faster than a key for each letter."""
+    await pilot.press(*keys)
+    prompt = pilot.app.query_one(Prompt)
+    await until(pilot, lambda: prompt.display and isinstance(pilot.app.focused, Input))
+    pilot.app.focused.value = text  # type: ignore[union-attr]
+    await pilot.press("enter")
 
 
 def text_of(app: Any) -> str:

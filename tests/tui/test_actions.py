@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
-from gradscope.inspect.verbs import find_verb
+from gradscope.inspect.lines.verbs import find_verb
 from gradscope_tui.actions import ACTIONS, bindings
 from gradscope_tui.app import GradscopeApp
 
@@ -21,7 +22,9 @@ def test_no_key_does_two_things():
 def test_every_verb_is_one_of_line_mode():
     for action in ACTIONS:
         if action.verb:
-            assert find_verb(f"{action.verb} 1" if action.verb in ("run-to", "delete", "set") else action.verb)
+            assert find_verb(
+                f"{action.verb} 1" if action.verb in ("run-to", "delete", "set", "what-if") else action.verb
+            )
 
 
 def test_every_binding_has_the_id_of_its_action_so_that_keys_can_be_remapped():
@@ -31,3 +34,10 @@ def test_every_binding_has_the_id_of_its_action_so_that_keys_can_be_remapped():
 def test_every_action_says_what_it_does():
     assert all(action.help and action.label and action.shown and action.group for action in ACTIONS)
     assert all(inspect.getdoc(getattr(GradscopeApp, f"action_{a.id.partition('(')[0]}")) for a in ACTIONS)
+
+
+def test_the_documentation_lists_every_key():
+    page = (Path(__file__).parents[2] / "docs" / "tui.md").read_text(encoding="utf-8")
+    for action in ACTIONS:
+        assert action.help in page
+        assert all(f"`{key}`" in page or f" {key}" in page for key in action.shown.split(", "))

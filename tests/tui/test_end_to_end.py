@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from gradscope.inspect import Debugger
+from gradscope_tui.what_if import WhatIfScreen
 from gradscope_tui.widgets.inspector import Inspector
 from gradscope_tui.widgets.log import LogPane
 from gradscope_tui.widgets.rail import NodeRail
 from gradscope_tui.widgets.source import SourcePane
+from gradscope_tui.writers import noting_writes
 
-from .fake import play, text_of, until
+from .fake import play, text_of, type_in, until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -61,7 +63,7 @@ def test_a_script_is_stepped_through_edited_and_run_to_its_end(debugger):
         await until(pilot, lambda: "norm 1.73" in text_of(app))
         await until(pilot, lambda: any("v0=v0 ok" in line.plain for line in app.query_one(Inspector)._lines))
 
-        await pilot.press("e", *"grad * 10", "enter")
+        await type_in(pilot, "grad * 10", "e")
         await until(pilot, lambda: "norm 17.3" in text_of(app))
         await pilot.press("s")
         await until(pilot, lambda: "PAUSED after #1/3" in text_of(app))
@@ -91,7 +93,7 @@ def test_quitting_in_a_backward_ends_the_script(debugger):
 
     play(scenario, debugger)
     assert debugger.wait(10).ended
-    assert "gradients accumulated so far stay in .grad" in debugger.conclusion()[1]
+    assert "was ended before its end; .grad is as it was before backward 1" in debugger.conclusion()[1]
 
 
 def test_a_script_that_raises_shows_its_traceback(debugger, script):
@@ -121,7 +123,7 @@ def test_the_digits_example_opens_at_its_first_backward(size):
         session.wait(10)
 
 
-def test_the_command_draws_on_a_terminal_keeps_it_clean_and_gives_it_back(script):
+def test_the_command_draws_on_a_terminal_keeps_it_clean_and_gives_it_back(script, tmp_path):
     """In a terminal of 80x24, raw writes of the script stay off the screen, and quitting restores it."""
     pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
     script.write_text("import os\nos.write(1, b'stain')\n" + script.read_text())
@@ -129,7 +131,7 @@ def test_the_command_draws_on_a_terminal_keeps_it_clean_and_gives_it_back(script
     termios.tcsetwinsize(theirs, (24, 80))
     before = termios.tcgetattr(theirs)
     command = [sys.executable, "-m", "gradscope", "debug", str(script)]
-    environment = {**os.environ, "TERM": "xterm-256color"}
+    environment = {**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(tmp_path)}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         screen = _read_until(ours, b"PAUSED before")
         os.write(ours, b"q")
@@ -142,6 +144,108 @@ def test_the_command_draws_on_a_terminal_keeps_it_clean_and_gives_it_back(script
     os.close(ours)
     assert screen.index(b"\x1b[?1049h") < screen.index(b"PAUSED before") < screen.index(b"\x1b[?1049l")
     assert b"stain" not in screen.partition(b"\x1b[?1049l")[0]
+
+
+def test_view_opens_a_recording_on_a_terminal_and_prints_it_without_one(script, tmp_path):
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    file = str(tmp_path / "run.gscope")
+    gradscope = [sys.executable, "-m", "gradscope"]
+    subprocess.run([*gradscope, "record", "-o", file, str(script)], check=True, capture_output=True)
+    printed = subprocess.run(
+        [*gradscope, "view", file], check=True, capture_output=True, text=True, stdin=subprocess.PIPE
+    )
+    assert "2 iterations, 2 backwards, 6 nodes" in printed.stdout
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    command = [*gradscope, "view", file]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        _read_until(ours, b"REPLAYING")
+        os.write(ours, b"]")
+        _read_until(ours, b"backward 2")
+        os.write(ours, b"q")
+        _read_until(ours, b"\x1b[?1049l")
+        assert process.wait(30) == 0
+    os.close(theirs)
+    os.close(ours)
+
+
+def test_the_past_is_looked_at_and_asked_what_if(debugger):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED before #0/3" in text_of(app))
+        await pilot.press("n", "n")
+        await until(pilot, lambda: "PAUSED before #2/3" in text_of(app))
+        await pilot.press("N")
+        await until(pilot, lambda: "◁ REPLAYING #1/3 MulBackward0" in text_of(app))
+        await until(pilot, lambda: "norm 1.73" in text_of(app))
+        await type_in(pilot, "grad * 2", "i")
+        await until(pilot, lambda: isinstance(app.screen, WhatIfScreen) and "100.0%" in text_of(app))
+        await pilot.press("escape", "L")
+        await until(pilot, lambda: "PAUSED before #2/3" in text_of(app))
+        await type_in(pilot, "w.grad", "w")
+        await until(pilot, lambda: "w.grad = None" in text_of(app))
+        await pilot.press("n")
+        await until(pilot, lambda: "≠ 1 w.grad = tensor([2., 4., 6.]" in text_of(app))
+        await pilot.press("R", "y")
+        await until(pilot, lambda: "PAUSED before #0/3" in text_of(app) and debugger.task_index == 1)
+
+    play(scenario, debugger, size=(100, 30))
+
+
+def test_a_nan_is_explained_where_it_appears(debugger, script):
+    script.write_text(
+        "import gradscope as gs\nx = gs.tensor([0.0, 4.0], requires_grad=True)\n"
+        "gs.where(x > 0, x.sqrt(), 0 * x).sum().backward()\n"
+    )
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED" in text_of(app))
+        await type_in(pilot, "catch nan", ":")
+        await until(pilot, lambda: debugger.catching["nan"])
+        await pilot.press("c")
+        await until(pilot, lambda: "the derivative of sqrt is infinite at 0" in app.query_one(LogPane).text)
+        await type_in(pilot, "why x", ":")
+        await until(pilot, lambda: "`x`" in app.query_one(LogPane).text or "x " in app.query_one(LogPane).text)
+        await type_in(pilot, "explain inplace", ":")
+        await until(pilot, lambda: "gradscope check SCRIPT" in app.query_one(LogPane).text)
+
+    play(scenario, debugger, size=(160, 48))
+
+
+def test_a_violation_names_the_line_that_wrote(debugger, script):
+    script.write_text(
+        "import gradscope as gs\nx = gs.ones(3, requires_grad=True)\ny = x.exp()\ny += 1\ny.sum().backward()\n"
+    )
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED" in text_of(app))
+        await pilot.press("c")
+        await until(pilot, lambda: "train.py:4  y += 1" in app.query_one(LogPane).text)
+        assert "`result` was written by add_ at" in app.query_one(LogPane).text
+
+    with noting_writes():
+        play(scenario, debugger)
+
+
+@pytest.mark.torch
+def test_a_pytorch_program_is_stepped_through_back_and_asked_what_if(debugger, script):
+    pytest.importorskip("torch")
+    script.write_text(
+        "import torch\nmodel = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))\n"
+        "loss = model(torch.ones(4, 2)).sum()\nloss.backward()\n"
+    )
+
+    async def scenario(app, pilot):
+        rail = app.query_one(NodeRail)
+        await until(pilot, lambda: "PAUSED before #0/" in text_of(app), 60)
+        await pilot.press("n", "n", "N")
+        await until(pilot, lambda: "◁ REPLAYING #1/" in text_of(app))
+        await type_in(pilot, "grad * 0", "L", "i")
+        await until(pilot, lambda: isinstance(app.screen, WhatIfScreen) and "0.weight" in text_of(app))
+        await type_in(pilot, "param:*", "escape", "slash")
+        await until(pilot, lambda: rail.filtered and len(rail.found) == 4)
+
+    play(scenario, debugger, size=(120, 40))
 
 
 def _read_until(descriptor, expected, seconds=60):

@@ -1,9 +1,8 @@
-"""The terminal app: its panes, and what every key does."""
+"""The terminal app: what every key does, and how it is started."""
 
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,57 +12,79 @@ from textual.app import SystemCommand
 from textual.screen import Screen
 
 from gradscope_tui.actions import ACTIONS, bindings
-from gradscope_tui.commands import edit_gradient, run_command
-from gradscope_tui.panes import PanesApp
-from gradscope_tui.screens import ConfirmQuit, HelpScreen
-from gradscope_tui.session import Session, is_over, is_paused
+from gradscope_tui.commands import run_command
+from gradscope_tui.finding import FindingApp
+from gradscope_tui.saved_breaks import SavedBreaks
+from gradscope_tui.screens import Confirm, HelpScreen
+from gradscope_tui.session import Session, is_over, is_past, is_paused
+from gradscope_tui.stack import ThreadsScreen
 from gradscope_tui.terminal import own_terminal
 from gradscope_tui.threads import on_thread
+from gradscope_tui.what_if import WhatIfScreen
 from gradscope_tui.widgets.dock import BreakpointPane
-from gradscope_tui.widgets.log import LogPane
 from gradscope_tui.widgets.prompt import Prompt
 from gradscope_tui.widgets.rail import NodeRail
 from gradscope_tui.widgets.states import basename
-from gradscope_tui.widgets.status import StatusBar
+from gradscope_tui.widgets.watches import WatchPane
+from gradscope_tui.writers import noting_writes
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugger import Debugger
+    from gradscope.inspect.debugging.debugger import Debugger
+    from gradscope.inspect.recording import Recording
 
-__all__ = ["GradscopeApp", "run_app"]
-
-BUSY = {
-    "running": "is running; p pauses it",
-    "finished": "has ended; q leaves",
-    "failed": "has failed, its traceback is in pane 5; q leaves",
-}
-"""Why a verb has to be refused in a state."""
-
-TYPED_AHEAD = 64
-"""Verbs that may wait for the script's next stop."""
+__all__ = ["GradscopeApp", "run_app", "view_recording"]
 
 LEAVE = 2.0
 """Seconds that an ended program is given to leave its backward."""
 
 
-class GradscopeApp(PanesApp):
-    """The debugger's terminal face; see `SessionApp` for its parameters."""
+class GradscopeApp(FindingApp):
+    """The debugger's terminal face.
+
+    Parameters
+    ----------
+    session : Session
+        The program under the debugger, or a recording.
+    script : str
+        What to call it.
+    breaks : SavedBreaks, optional
+        Where its breakpoints are kept from one session to the next; nowhere by default.
+    """
 
     CSS_PATH = "gradscope_tui.tcss"
     TITLE = "gradscope"
     BINDINGS = bindings()
 
-    def __init__(self, session: Session, script: str = "") -> None:
+    def __init__(self, session: Session, script: str = "", breaks: SavedBreaks | None = None) -> None:
         super().__init__(session, script)
         self.left = False
-        self._short = True
-        self._ahead: deque[tuple[Callable[[], None], bool]] = deque()
+        self._breaks = breaks
 
     def on_mount(self) -> None:
         """Start."""
         self.arrange()
+        if self._breaks is not None:
+            said = self._breaks.load(self.session)
+            if said:
+                self.take_output(said, "dim")
         self.follow_session()
         # Back from the shell: the terminal has forgotten the screen.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh())
+
+    def stopped(self, expected: bool) -> None:
+        """At a NaN or an infinity, say where it comes from; go on with what has been typed ahead."""
+        reason = self.session.reason
+        if reason is not None and reason.kind in ("nan", "inf", "violation"):
+            self.command("explain")
+        super().stopped(expected)
+
+    def refresh_session(self) -> None:
+        """Read the session, show what it says, and keep its breakpoints."""
+        super().refresh_session()
+        if self._breaks is not None:
+            problem = self._breaks.keep(self.session)
+            if problem:
+                self.refuse(problem)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Give every action to the palette, with Textual's own themes and screenshot."""
@@ -74,91 +95,7 @@ class GradscopeApp(PanesApp):
                 )
         yield from (c for c in super().get_system_commands(screen) if c.title in ("Theme", "Screenshot"))
 
-    # Nodes -----------------------------------------------------------------------------------------------------------
-
-    @on(NodeRail.Selected)
-    def _cursor_moved(self) -> None:
-        self.look()
-
-    @on(StatusBar.Clicked)
-    def _timeline_clicked(self, event: StatusBar.Clicked) -> None:
-        self.show_node(event.index)
-
-    def show_node(self, index: int) -> None:
-        """Move the cursor to a node."""
-        self.query_one(NodeRail).cursor = index
-
-    def action_here(self) -> None:
-        """Move the cursor to the node where the session stands."""
-        if self.session.current >= 0:
-            self.show_node(self.session.current)
-
-    # Verbs -----------------------------------------------------------------------------------------------------------
-
-    def _go(self, verb: Callable[[], None], *, short: bool = True) -> None:
-        """Call a verb that lets the script go on; what it refuses is said, not raised.
-
-        A verb that comes while the script still carries out a `short` one waits for the stop, as keys typed ahead do.
-        """
-        state = self.session.state
-        if state == "running" and self._short and len(self._ahead) < TYPED_AHEAD:
-            self._ahead.append((verb, short))
-        elif not is_paused(state):
-            self.refuse(f"the script {BUSY.get(str(state), f'is {state}')}")
-        else:
-            self._short = short
-            try:
-                verb()
-            except (RuntimeError, ValueError) as error:
-                self._ahead.clear()
-                self.refuse(str(error))
-            else:
-                self.refresh_session()
-
-    def stopped(self, expected: bool) -> None:
-        """Go on with what has been typed ahead; at a stop that nobody expected, forget it."""
-        if not expected:
-            self._ahead.clear()
-        if self.session.state == "failed":
-            self.uncover(5)
-        if self._ahead:
-            verb, short = self._ahead.popleft()
-            self._go(verb, short=short)
-
-    def action_step(self, count: int = 1) -> None:
-        """Run some nodes."""
-        self._go(lambda: self.session.step(count))
-
-    def action_into(self) -> None:
-        """Stop after the current node."""
-        self._go(self.session.into)
-
-    def action_out(self) -> None:
-        """Run to the end of the current module's backward."""
-        self._go(self.session.out)
-
-    def action_continue(self) -> None:
-        """Run to the next breakpoint."""
-        self._go(self.session.cont, short=False)
-
-    def action_next_backward(self) -> None:
-        """Run to the next backward."""
-        self._go(self.session.next_backward)
-
-    def action_run_to(self, index: int | None = None) -> None:
-        """Run to a node, or to the one under the cursor."""
-        target = self.query_one(NodeRail).cursor if index is None else index
-        self._go(lambda: self.session.run_to(target))
-
-    def action_pause(self) -> None:
-        """Ask a running program to stop."""
-        if self.session.state != "running":
-            state = str(self.session.state)
-            self.refuse(f"there is nothing to pause: the script {BUSY.get(state, f'is {state}')}")
-            return
-        self._ahead.clear()
-        self.session.pause()
-        self.notify("the script will stop before its next node", timeout=2, markup=False)
+    # Breakpoints and watches -----------------------------------------------------------------------------------------
 
     def action_break(self) -> None:
         """Set or remove a breakpoint on the operator under the cursor."""
@@ -175,13 +112,36 @@ class GradscopeApp(PanesApp):
         self.refresh_session()
 
     def action_delete(self) -> None:
-        """Remove the breakpoint under the cursor of its pane."""
-        point = self.query_one(BreakpointPane).selected if self.active == 4 else None
-        if point is None:
-            self.refuse("d removes the breakpoint under the cursor of pane 4; press 4 first")
+        """Remove the breakpoint or the watch under the cursor of its pane."""
+        point, watch = self.query_one(BreakpointPane).selected, self.query_one(WatchPane).selected
+        if self.active == 4 and point is not None:
+            self.session.remove_breakpoint(point.id)
+        elif self.active == 6 and watch is not None:
+            self.session.remove_watch(watch.id)
+        else:
+            self.refuse("d removes the breakpoint or watch under the cursor of pane 4 or 6; press 4 or 6 first")
             return
-        self.session.remove_breakpoint(point.id)
         self.refresh_session()
+
+    def action_switch(self) -> None:
+        """Switch what is under the cursor on or off: a breakpoint, a switch, a folded module."""
+        pane = self.query_one(BreakpointPane)
+        if self.active != 4:
+            super().action_switch()
+        elif pane.selected is not None:
+            self.session.enable_breakpoint(pane.selected.id, not pane.selected.enabled)
+        elif pane.trouble is not None:
+            kind, caught = pane.trouble
+            self.session.catch(kind, not caught)
+        self.refresh_session()
+
+    def action_break_spec(self) -> None:
+        """Ask for a breakpoint."""
+        self.query_one(Prompt).ask("break")
+
+    def action_watch(self) -> None:
+        """Ask for a watch expression."""
+        self.query_one(Prompt).ask("watch")
 
     # Questions -------------------------------------------------------------------------------------------------------
 
@@ -189,16 +149,39 @@ class GradscopeApp(PanesApp):
         """Ask for a command."""
         self.query_one(Prompt).ask("command")
 
-    def action_break_spec(self) -> None:
-        """Ask for a breakpoint."""
-        self.query_one(Prompt).ask("break")
-
     def action_edit(self) -> None:
         """Ask for a gradient."""
-        if not is_paused(self.session.state):
-            self.refuse(f"the script is {self.session.state}: a gradient can be changed only where it has stopped")
+        state = str(self.session.state)
+        if not self.can("edit"):
+            return
+        if is_past(state):
+            self.refuse("this node has run: L goes to where the script is, i asks what if")
+        elif not is_paused(state):
+            self.refuse(f"the script is {state}: a gradient can be changed only where it has stopped")
         else:
-            self.query_one(Prompt).ask("edit after" if self.session.state == "paused after" else "edit before", "0 ")
+            self.query_one(Prompt).ask("edit after" if state == "paused after" else "edit before", "0 ")
+
+    def action_what_if(self) -> None:
+        """Ask for a gradient, and show what would become of the parameters."""
+        state = str(self.session.state)
+        if self.can("what_if") and is_paused(state):
+            self.query_one(Prompt).ask("what if", "0 ")
+        elif not is_paused(state):
+            self.refuse(f"the script is {state}: what-if is asked where it has stopped")
+
+    def action_skip(self) -> None:
+        """Leave out the node that is about to run."""
+        if self.can("skip"):
+            self.command("skip")
+
+    def action_threads(self) -> None:
+        """Show the nested backwards and the threads, and choose which to follow."""
+        if self.can("threads"):
+            self.push_screen(ThreadsScreen(self.session.tasks, self.session.threads), self._follow_thread)
+
+    def _follow_thread(self, number: int | None) -> None:
+        if number is not None:
+            self.command(f"thread {number}")
 
     @on(Prompt.Closed)
     def _prompt_closed(self) -> None:
@@ -206,17 +189,26 @@ class GradscopeApp(PanesApp):
 
     @on(Prompt.Answered)
     def _prompt_answered(self, event: Prompt.Answered) -> None:
-        if event.kind == "command":
-            self.run_worker(self._say_errors(run_command(self, event.text), f":{event.text}"), group="command")
-        elif event.kind == "break":
-            self.run_worker(self._say_errors(run_command(self, f"break {event.text}")), group="command")
-        else:
-            self.run_worker(self._say_errors(edit_gradient(self, event.text)), group="command")
+        match event.kind:
+            case "command":
+                self.command(event.text, echo=True)
+            case "break" | "watch":
+                self.command(f"{event.kind} {event.text}")
+            case "what if":
+                self.command(f"what-if {event.text}")
+            case "filter":
+                self.filter(event.text)
+            case _:
+                self.command(f"set {event.text}")
 
-    async def _say_errors(self, work: Coroutine[Any, Any, None], echo: str = "") -> None:
-        """Carry out a command; what goes wrong is said, not raised."""
+    def command(self, line: str, *, echo: bool = False) -> None:
+        """Carry out a command of line mode; `echo` repeats it in the log."""
         if echo:
-            self.log_answer(echo, "head")
+            self.log_answer(f":{line}", "head")
+        self.run_worker(self._say_errors(run_command(self, line)), group="command")
+
+    async def _say_errors(self, work: Coroutine[Any, Any, None]) -> None:
+        """Carry out a command; what goes wrong is said, not raised."""
         try:
             await work
         except Exception as error:
@@ -225,15 +217,11 @@ class GradscopeApp(PanesApp):
             self.log_answer(text, "bad")
             self.refuse(text)
 
-    def log_answer(self, text: str, ink: str = "dim") -> None:
-        """Write an answer of the debugger into the log, and show it."""
-        self.query_one(LogPane).write([(line, ink) for line in text.split("\n")])
-        self.uncover(5)
-
-    def refuse(self, text: str) -> None:
-        """Say why something cannot be done."""
-        self.clear_notifications()
-        self.notify(text, severity="warning", timeout=4, markup=False)
+    async def ask_what_if(self, slot: int, expression: str) -> None:
+        """Show what would become of the parameters if a gradient were another."""
+        index = self.session.current
+        found = await on_thread(lambda: self.session.what_if(slot, expression))
+        self.push_screen(WhatIfScreen(found, expression, self.session.nodes[index]))
 
     # Help and end ----------------------------------------------------------------------------------------------------
 
@@ -241,25 +229,44 @@ class GradscopeApp(PanesApp):
         """Show the help."""
         self.push_screen(HelpScreen())
 
+    def action_restart(self) -> None:
+        """Start the program again, or read what is new in a recording; ask first if it has not ended."""
+        if is_over(self.session.state) or getattr(self.session, "program", True) is False:
+            self.start_again()
+        else:
+            what = f"{self.script or 'The script'} {self._where()}. Starting it again ends it here; it is the same "
+            what += "process: imported modules and random generators stay as they are."
+            self._confirm("Restart?", what, "start again", self.start_again)
+
     async def action_quit(self) -> None:
         """Leave, at once if the program has ended."""
-        state = self.session.state
-        if is_over(state):
-            self.exit(0)
-        elif not isinstance(self.screen, ConfirmQuit):
-            where = f"paused in backward {self.session.task_index}" if is_paused(state) else state
-            what = f"{self.script or 'The script'} is {where}. Quitting ends it there: "
-            what += "gradients accumulated so far stay in .grad, the others are lost."
-            self.push_screen(ConfirmQuit(what), self._leave)
-
-    async def _leave(self, leave: bool | None) -> None:
-        """End the program, wait a little for it, and leave."""
-        if leave:
-            self.session.abort()
-            self.notify("ending the script …", timeout=LEAVE, markup=False)
-            await on_thread(lambda: self.session.wait(LEAVE))
+        if is_over(self.session.state) or getattr(self.session, "program", True) is False:
             self.left = True
             self.exit(0)
+            return
+        what = f"{self.script or 'The script'} {self._where()}. Quitting ends it there: "
+        what += "of a backward in progress, .grad is put back as it was before."
+        self._confirm("Quit?", what, "quit", lambda: self.run_worker(self._leave(), group="leave"))
+
+    def _where(self) -> str:
+        state = str(self.session.state)
+        return f"is paused in backward {self.session.task_index}" if is_paused(state) else f"is {state}"
+
+    def _confirm(self, title: str, what: str, yes: str, do: Callable[[], object]) -> None:
+        def answered(agreed: bool | None) -> None:
+            if agreed:
+                do()
+
+        if not isinstance(self.screen, Confirm):
+            self.push_screen(Confirm(title, what, yes), answered)
+
+    async def _leave(self) -> None:
+        """End the program, wait a little for it, and leave."""
+        self.session.abort()
+        self.notify("ending the script …", timeout=LEAVE, markup=False)
+        await on_thread(lambda: self.session.wait(LEAVE))
+        self.left = True
+        self.exit(0)
 
 
 def run_app(debugger: Debugger) -> int:
@@ -275,7 +282,35 @@ def run_app(debugger: Debugger) -> int:
     int
         An exit status: 0, or that of the app if it failed. ``debugger.conclusion()`` tells how the program ended.
     """
-    app = GradscopeApp(debugger, script=basename(debugger.title))
+    app = GradscopeApp(debugger, script=basename(debugger.title), breaks=SavedBreaks(debugger.title))
+    try:
+        with noting_writes():
+            return _run(app)
+    finally:
+        if not (app.left or is_over(debugger.state)):
+            debugger.abort()
+            debugger.wait(LEAVE)
+
+
+def view_recording(recording: Recording) -> int:
+    """Open a recording in the terminal UI until the person leaves.
+
+    Parameters
+    ----------
+    recording : Recording
+        Open.
+
+    Returns
+    -------
+    int
+        An exit status: 0, or that of the app if it failed.
+    """
+    from gradscope_tui.recorded import RecordedSession
+
+    return _run(GradscopeApp(RecordedSession(recording), script=basename(recording.path)))
+
+
+def _run(app: GradscopeApp) -> int:
     late: list[str] = []  # what is written when the screen is gone, such as the app's own traceback
 
     def take(line: str) -> None:
@@ -287,12 +322,7 @@ def run_app(debugger: Debugger) -> int:
     with own_terminal(take) as driver:
         if driver is not None:
             app.driver_class = driver
-        try:
-            app.run()
-        finally:
-            if not (app.left or is_over(debugger.state)):
-                debugger.abort()
-                debugger.wait(LEAVE)
+        app.run()
     for line in late:
         print(line, file=sys.stderr)
     return app.return_code or 0

@@ -1,13 +1,18 @@
-"""The command line of the app: the verbs of line mode, answered in the log pane."""
+"""The command line of the app: the verbs of line mode, answered in the log pane.
+
+What lets the program go on, or opens a pane or a screen, the app does itself; everything else line mode does, on
+another thread, and what it says goes to the log.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import io
+from typing import TYPE_CHECKING, Any
 
-from gradscope.inspect.render import graph_text, list_text, node_text
-from gradscope.inspect.verbs import UsageError, find_verb
-from gradscope_tui.session import is_paused
+from gradscope.inspect.lines.line_mode import LineMode
+from gradscope.inspect.lines.verbs import VERBS, UsageError, find_verb
+from gradscope_tui.explain import QUESTIONS, answer
+from gradscope_tui.session import is_past, why_not
 from gradscope_tui.threads import on_thread
 
 if TYPE_CHECKING:
@@ -15,8 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["run_command"]
 
-_SCREENFUL = 30
-"""Nodes that ``list`` prints around the current one."""
+_ACTIONS = {
+    "into", "out", "continue", "next-backward", "reverse-continue", "live", "restart", "quit", "help",
+}  # fmt: skip
+_KNOWN = frozenset(name for verb in VERBS for name in verb.names)
+_FAILED = "*** "
 
 
 async def run_command(app: GradscopeApp, line: str) -> None:
@@ -34,67 +42,63 @@ async def run_command(app: GradscopeApp, line: str) -> None:
     Exception
         When there is no such verb, or it cannot be applied to that; the text says why.
     """
+    question, _, rest = line.strip().partition(" ")
+    if question in QUESTIONS and question not in _KNOWN:
+        app.log_answer(await answer(app.session, question, rest.strip()))
+        return
     verb, argument = find_verb(line)
-    session, current = app.session, app.session.current
+    reason = why_not(app.session, verb.name.replace("-", "_"))
+    if reason:
+        raise UsageError(reason)
     match verb.name:
         case "step":
             app.action_step(_number(argument or "1", "COUNT"))
-        case "run-to":
+        case "back":
+            app.action_step_back(_number(argument or "1", "COUNT"))
+        case "run-to" | "goto":
             app.action_run_to(_number(argument, "NODE"))
-        case "into" | "out" | "continue" | "next-backward" | "quit" | "help":
-            await app.run_action(verb.name.replace("-", "_"))
-        case "abort":
-            session.abort()
-        case "break" | "tbreak" if argument:
-            added = session.add_breakpoint(argument, temporary=verb.name == "tbreak")
-            app.log_answer(f"breakpoint {added.id}: {added}")
-        case "break" | "breakpoints":
+        case "until":
+            target = int(argument) if argument.isdecimal() else argument
+            app.go(lambda: app.session.until(target))
+        case name if name in _ACTIONS and not argument:
+            await app.run_action(name.replace("-", "_"))
+        case "break" | "breakpoints" if not argument:
             app.action_pane(4)
-        case "delete":
-            session.remove_breakpoint(_number(argument, "NUMBER"))
-        case "print" | "eval" if argument:
-            app.log_answer(await on_thread(lambda: session.evaluate_text(argument)))
-        case "print" | "node":
-            index = _number(argument, "NUMBER") if argument else current
-            record = await on_thread(lambda: session.inspect(index))
-            app.show_node(index)
-            app.log_answer(node_text(record, session.nodes))
-        case "list":
-            first = max(0, current - _SCREENFUL // 2)
-            bounds = [_number(word, "FROM and TO") for word in argument.replace("all", "").split()] or [first]
-            last = len(session.nodes) if argument == "all" else (bounds[1:] or [bounds[0] + _SCREENFUL])[0] + 1
-            app.log_answer(list_text(session.nodes, 0 if argument == "all" else bounds[0], last))
-        case "graph":
-            app.log_answer(graph_text(session.nodes))
-        case "where":
-            app.log_answer(f"backward {session.task_index} was called at\n{session.where().rstrip()}")
-        case "set":
-            await edit_gradient(app, argument)
-        case "zero":
-            slot = _number(argument or "0", "SLOT")
-            await _change(app, slot, lambda: session.zero_grad_slot(slot), "0")
-        case "scale":
-            slot, text = _slot(argument)
-            factor = float(text)
-            await _change(app, slot, lambda: session.scale_grad(slot, factor), f"itself × {factor:g}")
+        case "watch" if not argument:
+            app.action_pane(6)
+        case "watch":
+            await on_thread(lambda: app.session.add_watch(argument))
+            app.uncover(6)
+        case "threads" | "tasks":
+            app.action_threads()
+        case "what-if":
+            slot, expression = _slot(argument)
+            await app.ask_what_if(slot, expression)
         case name:
-            raise UsageError(f"{name} works in line mode only")
+            await _line_mode(app, line)
+            if name == "node":
+                app.show_node(_number(argument, "NUMBER"))
     app.refresh_session()
 
 
-async def edit_gradient(app: GradscopeApp, argument: str) -> None:
-    """Replace a gradient of the paused node; `argument` is ``[SLOT] EXPRESSION``."""
-    slot, expression = _slot(argument)
-    await _change(app, slot, lambda: app.session.set_grad(slot, expression), expression)
+async def _line_mode(app: GradscopeApp, line: str) -> None:
+    """Let line mode carry out a command, and write into the log what it says."""
+    said = io.StringIO()
+    session: Any = app.session
+    mode = LineMode(session, stdin=io.StringIO(), stdout=said, stderr=said)
+    await on_thread(lambda: mode.obey(line))
+    text = said.getvalue().rstrip("\n")
+    if mode.failures:
+        at = text.index(_FAILED) if _FAILED in text else 0
+        if text[:at].strip():
+            app.log_answer(text[:at].rstrip())
+        raise UsageError(text[at:].removeprefix(_FAILED))
+    if text:
+        app.log_answer(f"{text}  (at a recorded node)" if _looked_back(app, line) and "\n" not in text else text)
 
 
-async def _change(app: GradscopeApp, slot: int, change: Callable[[], None], what: str) -> None:
-    state = app.session.state
-    if not is_paused(state):
-        raise UsageError(f"the session is {state}: a gradient can be changed only where it has stopped")
-    await on_thread(change)
-    side = "outgoing" if state == "paused after" else "incoming"
-    app.log_answer(f"{side} gradient {slot} is now {what}")
+def _looked_back(app: GradscopeApp, line: str) -> bool:
+    return is_past(app.session.state) and find_verb(line)[0].name in ("print", "eval")
 
 
 def _slot(argument: str) -> tuple[int, str]:

@@ -6,22 +6,27 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import App
+from textual.css.query import NoMatches
 from textual.worker import Worker
 
+from gradscope_tui.actions import ACTIONS
 from gradscope_tui.messages import SessionChanged
-from gradscope_tui.session import Session, is_paused
+from gradscope_tui.session import Session, is_over, is_past, is_paused, why_not
 from gradscope_tui.threads import on_thread
 from gradscope_tui.widgets.dock import BreakpointPane
 from gradscope_tui.widgets.inspector import Inspector
 from gradscope_tui.widgets.keybar import KeyBar
 from gradscope_tui.widgets.log import LogPane
+from gradscope_tui.widgets.modules import ModulePane
+from gradscope_tui.widgets.pane import LinePane
 from gradscope_tui.widgets.rail import NodeRail
 from gradscope_tui.widgets.source import SourcePane
 from gradscope_tui.widgets.status import Status, StatusBar
+from gradscope_tui.widgets.watches import WatchPane
 
 if TYPE_CHECKING:
     from gradscope.inspect.records import DebuggerEvent, NodeRecord
@@ -34,14 +39,25 @@ POLL = 1 / 10
 PATIENCE = 0.1
 """Seconds after which the inspector shows what it has, while the program is still asked for the rest."""
 
-NEEDS_PAUSE = frozenset({"step", "into", "out", "continue", "run_to", "next_backward", "edit"})
+NEEDS_PAUSE = frozenset(
+    {
+        "step", "into", "out", "continue", "run_to", "next_backward", "step_back", "back_after", "reverse_continue",
+        "edit", "skip", "what_if",
+    }
+)  # fmt: skip
 """Actions that make sense only where the session has stopped."""
 
-EXPECTED = frozenset({"step", "entry", "run-to"})
+NEEDS_PRESENT = frozenset({"edit", "skip"})
+"""Actions that make sense only where the program waits, not at an earlier node."""
+
+EXPECTED = frozenset({"step", "entry", "run-to", "replay", "live"})
 """Kinds of reasons for which a verb stops."""
 
-ALARMS = frozenset({"exception", "nan", "violation"})
+ALARMS = frozenset({"exception", "nan", "inf", "violation"})
 """Kinds of reasons that are bad news."""
+
+MANY = 10_000
+"""Nodes up to which breakpoints are looked for on all of them while the screen waits."""
 
 
 class SessionApp(App[int]):
@@ -61,10 +77,11 @@ class SessionApp(App[int]):
         self.animation_level = "none"
         self.session = session
         self.script = script
-        self._records: tuple[NodeRecord, ...] = ()
+        self._records: Sequence[NodeRecord] = ()
         self._marks: tuple[object, frozenset[int]] = (None, frozenset())
         self._stop: object = None
         self._shown_task = 0
+        self._present = (0, -1)
         self._printed: deque[tuple[str, str]] = deque()
         self._stop_listening: Callable[[], None] = lambda: None
         self._told = threading.Event()
@@ -90,6 +107,8 @@ class SessionApp(App[int]):
         """Hear of a change on whatever thread it happens."""
         if event.kind == "output":
             self.take_output(event.text, "warn" if event.stream == "stderr" else "")
+        elif event.kind == "log":
+            self.take_output(f"● {event.text}", "good")
         else:
             self._stale.set()
             self._tell()
@@ -128,64 +147,126 @@ class SessionApp(App[int]):
         """Read the session and show what it says; at a new stop the cursor goes to the node."""
         session = self.session
         state, reason, task, current = str(session.state), session.reason, session.task_index, session.current
-        self._records = nodes = tuple(session.nodes)
-        points = tuple(session.breakpoints)
+        self._records = nodes = session.nodes
         here = nodes[current] if 0 <= current < len(nodes) else None
-        alarm = reason is not None and reason.kind in ALARMS
-        marks = self._marked(task)
-        status = Status(
-            script=self.script,
-            state=state,
-            node=max(0, current),
-            total=len(nodes),
-            what=f"{here.name} {here.parameter or here.module}".rstrip() if here else "",
-            why=reason.text if reason is not None and state != "running" else "",
-            task=task,
-            breakpoints=len(points),
-            alarm=alarm,
-        )
-        rail = self.query_one(NodeRail)
-        paused = is_paused(state)
+        paused, past = is_paused(state), is_past(state)
+        if paused and not past:
+            self._present = task, current
+        live = self._present[1] if past and self._present[0] == task else -1
         if paused:
             self._shown_task = task
-        rail.show(nodes, self._shown_task, current if paused else -1, marks)
-        rail.set_heading(about="" if self._shown_task == task else f"of backward {self._shown_task}, the last stop")
-        self.query_one(StatusBar).show(status, marks, frozenset(n.index for n in nodes if n.state == "failed"))
-        self.query_one(BreakpointPane).show(points)
-        off = set() if paused else set(NEEDS_PAUSE)
-        self.query_one(KeyBar).show(frozenset(off if state == "running" else off | {"pause"}))
+        self._show_rail(task, current if paused else -1, live)
+        self._show_status(here, live)
+        self.query_one(BreakpointPane).show(tuple(session.breakpoints), session.catching)
+        self.query_one(WatchPane).show(tuple(session.watches))
+        self._show_modules()
+        self.query_one(KeyBar).show(self.unavailable())
         stop = (state, task, current, reason)
         if state != "running" and stop != self._stop:
             self._stop = stop
             if here is not None and paused:
-                rail.cursor = current
-            if alarm and reason is not None:
+                self.query_one(NodeRail).select(current)
+            if reason is not None and reason.kind in ALARMS:
                 self.query_one(LogPane).write([(reason.text, "bad")])
             self.stopped(paused and reason is not None and reason.kind in EXPECTED)
         if state != "running":
             self.look()
 
+    def _show_rail(self, task: int, current: int, live: int) -> None:
+        past = is_past(self.session.state)
+        rail = self.query_one(NodeRail)
+        for pane in self.query(LinePane):
+            pane.set_class(past, "-replaying")
+        points = tuple(self.session.breakpoints)
+        rail.show(
+            self._records, self._shown_task, current, lambda node: any(point.matches(node) for point in points), live
+        )
+        about = "◁ REPLAYING" if past else ""
+        if self._shown_task != task:
+            about = f"of backward {self._shown_task}, the last stop"
+        if rail.filtered:
+            about += f" {len(rail.found)} of {len(self._records)} nodes"
+        rail.set_heading(about=about.strip())
+
+    def _show_status(self, here: NodeRecord | None, live: int) -> None:
+        session = self.session
+        state, reason, task, current = str(session.state), session.reason, session.task_index, session.current
+        marks = self._marked(task)
+        inside = [outer.number for outer in session.tasks[-2::-1]] if is_paused(state) else []
+        status = Status(
+            script=self.script,
+            state=state,
+            node=max(0, current),
+            total=len(self._records),
+            what=f"{here.name} {here.parameter or here.module}".rstrip() if here else "",
+            why=reason.text if reason is not None and state != "running" else "",
+            task=task,
+            inside=tuple(inside),
+            live=live,
+            breakpoints=len(session.breakpoints),
+            alarm=reason is not None and reason.kind in ALARMS,
+        )
+        failed = {n.index for n in (here,) if n is not None and n.state == "failed"}
+        self.query_one(StatusBar).show(status, marks, frozenset(failed))
+
+    def _show_modules(self) -> None:
+        rail, state = self.query_one(NodeRail), self.session.state
+        current = len(self._records) if is_over(state) else self.session.current
+        self.query_one(ModulePane).show(rail.outline, rail.folded, current)
+
+    def unavailable(self) -> frozenset[str]:
+        """Return the actions that make no sense now, or never in this session."""
+        state = self.session.state
+        off = {action.id for action in ACTIONS if why_not(self.session, action.id)}
+        if not is_paused(state):
+            off |= NEEDS_PAUSE
+        if is_past(state):
+            off |= NEEDS_PRESENT
+        else:
+            off.add("live")
+        return frozenset(off if state == "running" else off | {"pause"})
+
     def stopped(self, expected: bool) -> None:
         """The session has stopped anew; `expected` if because it did what it was told."""
 
     def _marked(self, task: int) -> frozenset[int]:
-        """Return the indices of the nodes with a breakpoint; matching is done again only when it may have changed."""
-        points = tuple(self.session.breakpoints)
-        key = (task, len(self._records), tuple((p.id, p.enabled) for p in points))
-        if key != self._marks[0]:
-            found = frozenset(n.index for n in self._records for p in points if p.matches(n)) if points else frozenset()
-            self._marks = key, found
+        """Return the indices of the nodes with a breakpoint; looked for again only when it may have changed."""
+        nodes = self._records
+        points = [point for point in self.session.breakpoints if point.enabled]
+        key = (task, len(nodes), tuple(point.id for point in points))
+        if key == self._marks[0]:
+            return self._marks[1]
+
+        def find() -> frozenset[int]:
+            return frozenset(node.index for node in nodes if any(point.matches(node) for point in points))
+
+        self._marks = key, frozenset()
+        if points and len(nodes) <= MANY:
+            self._marks = key, find()
+        elif points:
+            self._marking: Worker[None] = self.run_worker(self._mark(key, find), group="marks", exclusive=True)
         return self._marks[1]
+
+    async def _mark(self, key: object, find: Callable[[], frozenset[int]]) -> None:
+        """Look for breakpoints on very many nodes, and show where they are."""
+        marks = await on_thread(find)
+        if key == self._marks[0]:
+            self._marks = key, marks
+            self.refresh_session()
 
     # What the cursor is on -------------------------------------------------------------------------------------------
 
     def look(self) -> None:
         """Show the node under the cursor in the inspector and the source pane."""
-        self._looking: Worker[None] = self.run_worker(self._look, group="look", exclusive=True)
+        self._looking: Worker[None] = self.run_worker(self._look_unless_closed, group="look", exclusive=True)
+
+    async def _look_unless_closed(self) -> None:
+        with contextlib.suppress(NoMatches):  # the app is being closed: its widgets have gone
+            await self._look()
 
     async def _look(self) -> None:
         """Show what is known about the node, and ask the program for the rest."""
-        index = self.query_one(NodeRail).cursor
+        index = self.query_one(NodeRail).index
         if not 0 <= index < len(self._records):
             self.query_one(Inspector).show(None, {})
             self.query_one(SourcePane).show(None)
@@ -193,7 +274,7 @@ class SessionApp(App[int]):
         node = self._records[index]
         why = "the gradient of a leaf is accumulated here" if node.name == "AccumulateGrad" else "its line is not known"
         self.query_one(SourcePane).show(node.location, f"{node.name}: {why}")
-        if is_paused(self.session.state):
+        if self.session.state != "running":
             asked = asyncio.ensure_future(on_thread(lambda: self.session.inspect(index)))
             try:
                 done, _ = await asyncio.wait({asked}, timeout=PATIENCE)

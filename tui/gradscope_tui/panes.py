@@ -1,4 +1,4 @@
-"""The five panes: which of them have room, which one the keys go to, and the movements in it."""
+"""The panes: which of them have room, which one the keys go to, and the movements in it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from gradscope_tui.widgets.dock import BreakpointPane
 from gradscope_tui.widgets.inspector import Inspector
 from gradscope_tui.widgets.keybar import KeyBar
 from gradscope_tui.widgets.log import LogPane
+from gradscope_tui.widgets.modules import ModulePane
 from gradscope_tui.widgets.pane import LinePane
 from gradscope_tui.widgets.prompt import Prompt
 from gradscope_tui.widgets.rail import NodeRail
 from gradscope_tui.widgets.source import SourcePane
 from gradscope_tui.widgets.status import StatusBar
+from gradscope_tui.widgets.watches import WatchPane
 
 __all__ = ["PanesApp"]
+
+PANES = range(1, 8)
+"""The numbers of the panes."""
 
 NARROW, WIDE, LOW = 60, 120, 16
 """Columns for two panes side by side, columns for a source pane of its own, rows for more than one pane."""
@@ -30,8 +35,9 @@ NARROW, WIDE, LOW = 60, 120, 16
 class PanesApp(SessionApp):
     """An app that lays out the panes of a session.
 
-    Above stand the graph and the inspector; below, in the dock, source, breakpoints and log. A wide terminal shows the
-    source beside one of the other two, a narrow one shows one of the three, a tiny one only the active pane.
+    Above stand the graph and the inspector; below, in the dock, source, breakpoints, log, watches and modules. A wide
+    terminal shows the source beside one of the others, a narrow one shows one of them all, a tiny one only the active
+    pane.
     """
 
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROW, "-narrow"), (WIDE, "-wide")]
@@ -51,6 +57,8 @@ class PanesApp(SessionApp):
             yield SourcePane(id="pane3", classes="-dock")
             yield BreakpointPane(id="pane4", classes="-dock")
             yield LogPane(id="pane5", classes="-dock")
+            yield WatchPane(id="pane6", classes="-dock")
+            yield ModulePane(id="pane7", classes="-dock")
         yield KeyBar(id="keys")
         yield Prompt(id="prompt")
 
@@ -65,7 +73,7 @@ class PanesApp(SessionApp):
         wide = width >= WIDE
         seen = {3, self._side} if wide else {self._dock}
         self.query_one("#panes").set_class(self.maximised or width < NARROW or height < LOW, "-alone")
-        for number in range(1, 6):
+        for number in PANES:
             pane = self.query_one(f"#pane{number}", LinePane)
             pane.set_class(number == self.active, "-active")
             pane.set_class(number > 2 and number not in seen, "-stacked")
@@ -76,7 +84,7 @@ class PanesApp(SessionApp):
     @on(LinePane.Renamed)
     def label_tabs(self) -> None:
         """Name, in the border of the dock, the panes that it hides."""
-        dock = [self.query_one(f"#pane{number}", LinePane) for number in (3, 4, 5)]
+        dock = [self.query_one(f"#pane{number}", LinePane) for number in PANES[2:]]
         hidden = Text(" │ ".join(pane.heading for pane in dock if pane.has_class("-stacked")))
         seen = [pane for pane in dock if not pane.has_class("-stacked")]
         for pane in seen:
@@ -111,12 +119,12 @@ class PanesApp(SessionApp):
     def action_focus_next(self, selector: Any = "*") -> None:
         """Go to the next pane."""
         if not self.query_one(Prompt).display:
-            self.action_pane(self.active % 5 + 1)
+            self.action_pane(self.active % len(PANES) + 1)
 
     def action_focus_previous(self, selector: Any = "*") -> None:
         """Go to the pane before."""
         if not self.query_one(Prompt).display:
-            self.action_pane((self.active - 2) % 5 + 1)
+            self.action_pane((self.active - 2) % len(PANES) + 1)
 
     def action_maximise(self) -> None:
         """Give the active pane the whole screen, or take it back."""

@@ -1,4 +1,4 @@
-"""The screens that lie over the panes: help, and the question before quitting."""
+"""The screens that lie over the panes: help, and the question before quitting or restarting."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from gradscope.inspect.verbs import VERBS
+from gradscope.inspect.lines.verbs import VERBS
 from gradscope_tui.actions import ACTIONS
+from gradscope_tui.explain import QUESTIONS
 from gradscope_tui.widgets.states import NODE_STATES
 
-__all__ = ["ConfirmQuit", "HelpScreen"]
+__all__ = ["Confirm", "HelpScreen"]
 
 
-SIGNS = """ ▶ where the script stands   › cursor   ● breakpoint
+SIGNS = """ ▶ where the script stands   ◁ an earlier node that is looked at (REPLAYING)   › cursor
+ ● breakpoint   ◌ one that is off   ∙ match of the filter   ≠ a watch that has changed
  ‼ NaN, inf, or a saved tensor written since it was saved
- In the graph: ○ a node still to run, ◉ one that has run; a lane is an edge that still waits."""
+ In the graph: ○ a node still to run, ◉ one that has run, ▣ a folded module; a lane is an edge that still waits.
+ A click on a node selects it, on a lane the node where the lane ends, on the timeline the node there."""
 
 
 def _table(rows: list[tuple[str, str]], width: int) -> Table:
@@ -55,6 +58,8 @@ class HelpScreen(ModalScreen[None]):
                 yield Static(_table([(action.shown, action.help) for action in actions], 10))
             yield Static(Text("Commands, after : or in line mode"), classes="help--group")
             yield Static(_table([(f"{', '.join(v.names)} {v.usage}".rstrip(), v.help) for v in VERBS], 36))
+            yield Static(Text("Questions, after :"), classes="help--group")
+            yield Static(_table([(f"{name} {usage}", help) for name, (usage, help) in QUESTIONS.items()], 36))
             states = "   ".join(f"{glyph} {word}" for glyph, word, _ in NODE_STATES.values())
             yield Static(Text("Signs"), classes="help--group")
             yield Static(Text(f" {states}\n{SIGNS}"))
@@ -68,25 +73,34 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss(None)
 
 
-class ConfirmQuit(ModalScreen[bool]):
-    """Asks whether to leave while the script waits in a backward."""
+class Confirm(ModalScreen[bool]):
+    """Asks before something that cannot be taken back.
+
+    Parameters
+    ----------
+    title : str
+    what : str
+        What will happen.
+    yes : str
+        What the answer yes does.
+    """
 
     BINDINGS = [
-        Binding("y,q,enter", "answer(True)", "Quit", show=False),
-        Binding("n,escape", "answer(False)", "Stay", show=False),
+        Binding("y,q,enter", "answer(True)", "Yes", show=False),
+        Binding("n,escape", "answer(False)", "No", show=False),
     ]
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, title: str, what: str, yes: str) -> None:
         super().__init__()
-        self._what = what
+        self._title, self._what, self._yes = title, what, yes
 
     def compose(self) -> ComposeResult:
         """Lay out the question."""
         with Vertical(id="confirm") as box:
-            box.border_title = "Quit?"
+            box.border_title = self._title
             yield Static(Text(self._what))
-            yield Static(Text.assemble(("y", "bold"), " quit   ", ("n", "bold"), " stay"))
+            yield Static(Text.assemble(("y", "bold"), f" {self._yes}   ", ("n", "bold"), " stay"))
 
-    def action_answer(self, leave: bool) -> None:
+    def action_answer(self, agreed: bool) -> None:
         """Answer the question."""
-        self.dismiss(leave)
+        self.dismiss(agreed)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from gradscope.inspect.debugging.reports import TaskRecord, ThreadRecord, WatchRecord, WhatIf
     from gradscope.inspect.records import DebuggerEvent, NodeRecord, StopReason
 
-__all__ = ["Breakpoint", "Session", "is_over", "is_paused"]
+__all__ = ["Breakpoint", "Session", "is_over", "is_past", "is_paused", "keys_of", "why_not"]
 
 
 class Breakpoint(Protocol):
@@ -38,15 +39,27 @@ class Breakpoint(Protocol):
     def enabled(self) -> bool:
         """Whether it stops the program at all."""
 
+    @property
+    def ignore(self) -> int:
+        """How many more times it passes by."""
+
+    @property
+    def log(self) -> str | None:
+        """What it prints instead of stopping the program."""
+
+    def command(self) -> str:
+        """Return the command of line mode that makes it."""
+
     def matches(self, candidate: NodeRecord, /) -> bool:
         """Say whether it lies on a node."""
 
 
 class Session(Protocol):
-    """A program under the debugger, as `gradscope.inspect.Debugger` offers it.
+    """A program under the debugger, as `gradscope.inspect.Debugger` offers it, or a recording of one.
 
-    The verbs return at once; what they bring about is told to the listeners, on other threads. All that is read is
-    immutable.
+    The verbs that let the program go on return at once; what they bring about is told to the listeners, on other
+    threads. In the past, where the state is ``'replaying'``, they and those that go there (`back`, `goto`, ...) block
+    until the program has answered. All that is read is immutable.
     """
 
     @property
@@ -77,6 +90,22 @@ class Session(Protocol):
     def breakpoints(self) -> Sequence[Breakpoint]:
         """The breakpoints."""
 
+    @property
+    def catching(self) -> Mapping[str, bool]:
+        """At which kinds of trouble it stops: ``'nan'``, ``'inf'``, ``'violation'``, ``'exception'``."""
+
+    @property
+    def watches(self) -> Sequence[WatchRecord]:
+        """The watch expressions, with their values at the last stop."""
+
+    @property
+    def threads(self) -> Sequence[ThreadRecord]:
+        """The threads that have called backward()."""
+
+    @property
+    def tasks(self) -> Sequence[TaskRecord]:
+        """The backwards in progress, the outermost first."""
+
     def start(self) -> None:
         """Start the program, and stop at the first node of its first backward."""
 
@@ -95,8 +124,26 @@ class Session(Protocol):
     def run_to(self, index: int) -> None:
         """Run until a node is about to run."""
 
+    def until(self, target: int | str) -> None:
+        """Run to a node by its number, or to the next that a spec names."""
+
     def next_backward(self) -> None:
         """Run to the first node of the next backward."""
+
+    def back(self, n: int = 1) -> None:
+        """Go to the node that ran before."""
+
+    def reverse_continue(self) -> None:
+        """Go back to where a breakpoint would have stopped."""
+
+    def goto(self, index: int) -> None:
+        """Go to a recorded node of this backward."""
+
+    def go_live(self) -> None:
+        """Go to where the program is."""
+
+    def restart(self) -> None:
+        """End the program and start it again."""
 
     def pause(self) -> None:
         """Stop before the next node."""
@@ -107,8 +154,28 @@ class Session(Protocol):
     def wait(self, timeout: float | None = None) -> str:
         """Wait until the program stops or has ended."""
 
-    def add_breakpoint(self, spec: str, *, condition: str | None = None, temporary: bool = False) -> Breakpoint:
+    def add_breakpoint(
+        self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None
+    ) -> Breakpoint:
         """Set a breakpoint."""
+
+    def enable_breakpoint(self, id: int, enabled: bool = True) -> None:
+        """Let a breakpoint stop the program, or not."""
+
+    def ignore_breakpoint(self, id: int, count: int) -> None:
+        """Pass a breakpoint by the next `count` times."""
+
+    def catch(self, kind: str, on: bool = True) -> None:
+        """Stop at trouble of a kind, or do not."""
+
+    def add_watch(self, expression: str) -> WatchRecord:
+        """Evaluate an expression at every stop. Blocks until the program has answered."""
+
+    def remove_watch(self, id: int) -> None:
+        """Remove a watch."""
+
+    def follow_thread(self, number: int) -> None:
+        """Stop in this thread only."""
 
     def remove_breakpoint(self, id: int) -> None:
         """Remove a breakpoint."""
@@ -125,6 +192,15 @@ class Session(Protocol):
     def scale_grad(self, slot: int, factor: float) -> None:
         """Multiply a gradient of the paused node. Blocks until the program has answered."""
 
+    def skip(self) -> None:
+        """Leave out the node that is about to run. Blocks until the program has answered."""
+
+    def what_if(self, slot: int, value: Any) -> WhatIf:
+        """Return what would become of the parameters. Blocks until the program has answered."""
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of an expression on the paused thread. Blocks until the program has answered."""
+
     def evaluate_text(self, expression: str) -> str:
         """Evaluate an expression on the paused thread of the program. Blocks until the program has answered."""
 
@@ -137,9 +213,26 @@ class Session(Protocol):
 
 def is_paused(state: str) -> bool:
     """Say whether a session of this state waits for a verb."""
-    return state.startswith("paused")
+    return state.startswith("paused") or is_past(state)
+
+
+def is_past(state: str) -> bool:
+    """Say whether a session of this state shows an earlier node than the one where the program waits."""
+    return state == "replaying"
 
 
 def is_over(state: str) -> bool:
     """Say whether the program of a session of this state has ended."""
     return state in ("finished", "failed")
+
+
+def why_not(session: Session, action: str) -> str:
+    """Return why a session can never do an action, such as one that needs a program in a recording; mostly empty."""
+    unavailable: Mapping[str, str] = getattr(session, "unavailable", {})
+    return unavailable.get(action, "")
+
+
+def keys_of(nodes: Sequence[NodeRecord]) -> Iterable[int]:
+    """Return the keys of nodes, where possible without making a record of each."""
+    known: Iterable[int] | None = getattr(nodes, "keys", None)
+    return known if known is not None else [node.key for node in nodes]

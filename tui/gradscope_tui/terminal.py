@@ -68,6 +68,8 @@ def _driver(screen: Any, descriptor: int) -> type[Driver]:
     class OwnTerminalDriver(LinuxDriver):
         """Draws on a copy of the terminal's file descriptor."""
 
+        descriptor = screen.fileno()
+
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self._file = screen

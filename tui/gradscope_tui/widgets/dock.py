@@ -1,8 +1,8 @@
-"""The breakpoints."""
+"""The breakpoints, and at which kinds of trouble the script stops."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -14,44 +14,75 @@ if TYPE_CHECKING:
 
 __all__ = ["BreakpointPane"]
 
+_TROUBLE = {
+    "nan": "where a NaN first appears",
+    "inf": "where an infinity first appears",
+    "violation": "where a saved tensor has been written since",
+    "exception": "where a backward raises",
+}
+
 
 class BreakpointPane(CursorPane, inherit_bindings=False):
-    """The breakpoints, one a line."""
+    """The breakpoints, one a line; below them the switches for trouble."""
 
     NUMBER: ClassVar[int] = 4
     TITLE: ClassVar[str] = "Breakpoints"
-    EMPTY: ClassVar[str] = "none: b sets one on the operator under the cursor, B asks for one"
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._breakpoints: Sequence[Breakpoint] = ()
+        self._points: Sequence[Breakpoint] = ()
+        self._hits: dict[str, int] = {}
+        self._catching: Mapping[str, bool] = {}
 
-    def show(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Show these breakpoints."""
-        self._breakpoints = tuple(breakpoints)
-        self.set_heading(count=len(self._breakpoints))
+    def show(self, breakpoints: Sequence[Breakpoint], catching: Mapping[str, bool]) -> None:
+        """Show these breakpoints, and at which kinds of trouble the session stops."""
+        self._points = [point for point in breakpoints if point.spec not in _TROUBLE]
+        self._hits = {point.spec: point.hits for point in breakpoints}
+        self._catching = dict(catching)
+        self.set_heading(count=len(self._points))
         self.content_changed()
-        self.cursor = min(self.cursor, max(0, len(self._breakpoints) - 1))
+        self.cursor = min(self.cursor, max(0, self.line_count() - 1))
 
     @property
     def selected(self) -> Breakpoint | None:
         """The breakpoint under the cursor."""
-        return self._breakpoints[self.cursor] if self.cursor < len(self._breakpoints) else None
+        return self._points[self.cursor] if self.cursor < len(self._points) else None
+
+    @property
+    def trouble(self) -> tuple[str, bool] | None:
+        """The kind of trouble under the cursor, and whether the session stops there."""
+        row = self.cursor - len(self._points)
+        kinds = list(self._catching)
+        return (kinds[row], self._catching[kinds[row]]) if 0 <= row < len(kinds) else None
 
     def line_count(self) -> int:
-        """Return the number of breakpoints."""
-        return len(self._breakpoints)
+        """Return the number of breakpoints and switches."""
+        return len(self._points) + len(self._catching)
 
     def line(self, row: int, width: int) -> Text:
-        """Return the line of one breakpoint."""
-        stop = self._breakpoints[row]
+        """Return the line of one breakpoint or switch."""
         text = Text("›" if row == self.cursor else " ")
-        text.append("● ", self.ink("bad"))
+        if row < len(self._points):
+            return self._breakpoint(text, self._points[row])
+        kind, on = list(self._catching.items())[row - len(self._points)]
+        text.append("[●] " if on else "[ ] ", self.ink("bad" if on else "dim"))
+        text.append(f"{kind:<9}", self.ink("strong" if on else "dim"))
+        text.append(f" {_TROUBLE.get(kind, '')}", self.ink("dim"))
+        if self._hits.get(kind):
+            text.append(f"  hits {self._hits[kind]}", self.ink("dim"))
+        return text
+
+    def _breakpoint(self, text: Text, stop: Breakpoint) -> Text:
+        text.append("● " if stop.enabled else "◌ ", self.ink("bad" if stop.enabled else "dim"))
         text.append(f"{stop.id} ", self.ink("dim"))
-        text.append(stop.spec, self.ink("strong"))
+        text.append(stop.spec, self.ink("strong" if stop.enabled else "dim"))
         if stop.condition:
             text.append(f"  if {stop.condition}")
+        if stop.log is not None:
+            text.append(f"  prints {stop.log}", self.ink("good"))
         text.append(f"  hits {stop.hits}", self.ink("dim"))
-        if stop.temporary:
-            text.append("  once", self.ink("dim"))
+        notes = [(stop.ignore, f"passes {stop.ignore} more"), (stop.temporary, "once"), (not stop.enabled, "off")]
+        for wanted, note in notes:
+            if wanted:
+                text.append(f"  {note}", self.ink("warn"))
         return text

@@ -31,20 +31,23 @@ def histogram_lines(bins: Sequence[tuple[int, int]], width: int, height: int = 1
     --------
     >>> for line in histogram_lines([(-3, 1), (-2, 4), (-1, 8)], width=24):
     ...     print(line)
-     8 ▁▁▄▄██
-       2^-3…2^-1 log2|x|
+    8 ▁▁▄▄██
+      2^-3…2^-1 log2|x|
     """
     counted = {exponent: count for exponent, count in bins if count > 0}
     if not counted:
         return []
     low, high = min(counted), max(counted)
-    gutter = len(_short(sum(counted.values()))) + 1
-    room = max(1, width - gutter)
-    step = -(-(high - low + 1) // room)
-    columns = [sum(counted.get(e + k, 0) for k in range(step)) for e in range(low, high + 1, step)]
+    gutter, label = 0, _short(max(counted.values()))
+    # The label of bins that are added up may be wider than that of any of them.
+    while len(label) >= gutter:
+        gutter = len(label) + 1
+        room = max(1, width - gutter)
+        step = -(-(high - low + 1) // room)
+        columns = [sum(counted.get(e + k, 0) for k in range(step)) for e in range(low, high + 1, step)]
+        peak = max(columns)
+        label = _short(peak)
     stretch = max(1, min(2, room // len(columns)))
-    peak = max(columns)
-    label = _short(peak)
     lines = []
     for row in range(height - 1, -1, -1):
         bars = "".join(_bar(count, peak, row, height) * stretch for count in columns)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Inspector", "describe"]
 
 Ink = Callable[[str], Style]
+PRODUCED = "Gradients out"
 _SAVED = {"ok": ("ok", "good"), "modified": ("‼ MODIFIED", "bad"), "released": ("released", "dim")}
 
 
@@ -35,6 +36,16 @@ class Inspector(LinePane, inherit_bindings=False):
         self._names: dict[int, str] = {}
         self._lines: list[Text] = []
         self._drawn_for = 0
+        self._to_produced = False
+
+    @property
+    def node(self) -> NodeRecord | None:
+        """The node that is shown, with all that is known about it."""
+        return self._node
+
+    def show_produced(self) -> None:
+        """At the next node, begin with what it has produced."""
+        self._to_produced = True
 
     def show(self, node: NodeRecord | None, names: dict[int, str]) -> None:
         """Show a node.
@@ -51,7 +62,13 @@ class Inspector(LinePane, inherit_bindings=False):
         self.set_heading(about=f"#{node.index} {node.operator}" if node else "")
         self._draw()
         if not same:
-            self.scroll_to(0, 0, animate=False, force=True)
+            self.scroll_to(0, self._first_row(), animate=False, force=True)
+
+    def _first_row(self) -> int:
+        """Return the line at which a node is shown first."""
+        wanted, self._to_produced = self._to_produced, False
+        heads = (row for row, line in enumerate(self._lines) if wanted and line.plain.startswith(PRODUCED))
+        return next(heads, 0)
 
     def _draw(self) -> None:
         width = self.scrollable_content_region.width
@@ -117,7 +134,7 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str], tall
         slot: "nothing" if edge.target_key is None else names.get(edge.target_key, "a node outside this backward")
         for slot, edge in enumerate(node.edges)
     }
-    lines += _gradients("Gradients out", node.grad_inputs, width, ink, tall, targets, "known once the node has run")
+    lines += _gradients(PRODUCED, node.grad_inputs, width, ink, tall, targets, "known once the node has run")
     if not node.edges:
         lines.append(Text(f"  added to {node.parameter}.grad" if node.parameter else "  none", ink("dim")))
     lines += _head("Saved tensors", width, ink)

@@ -27,15 +27,20 @@ class LogPane(LinePane, inherit_bindings=False):
         self._lines: list[tuple[str, str]] = []
         self._rows: list[tuple[str, str]] = []
         self._wrapped_for = 0
+        self._follow = False
 
-    def write(self, lines: Iterable[tuple[str, str]]) -> None:
+    def write(self, lines: Iterable[tuple[str, str]], *, from_start: bool = False) -> None:
         """Add lines at the end.
 
         Parameters
         ----------
         lines : iterable of (str, str)
             Each line, and the ink to write it in: none for what the script prints, so that it can be told apart.
+        from_start : bool
+            Show their first line, should there be more of them than can be seen; what is written later is followed
+            again.
         """
+        first = len(self._rows)
         for line, ink in lines:
             shown = "".join(c if c.isprintable() else "�" for c in line.rstrip("\r").expandtabs(self.TAB))
             self._lines.append((shown, ink))
@@ -45,6 +50,9 @@ class LogPane(LinePane, inherit_bindings=False):
             self._wrapped_for = 0
         self.set_heading(count=len(self._lines))
         self.content_changed()
+        if from_start and len(self._rows) - first > self.scrollable_content_region.height > 0:
+            self.scroll_to(y=first, animate=False, force=True, immediate=True)
+            self._follow = True
 
     @property
     def text(self) -> str:
@@ -60,7 +68,8 @@ class LogPane(LinePane, inherit_bindings=False):
 
     def content_changed(self) -> None:
         """Measure again, and cut again if the width is another one; whoever looked at the end still does."""
-        at_end = self.scroll_offset.y >= self.max_scroll_y
+        at_end = self._follow or self.scroll_offset.y >= self.max_scroll_y
+        self._follow = False
         width = self.scrollable_content_region.width
         if width != self._wrapped_for:
             self._wrapped_for = width

@@ -31,6 +31,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         "pane--dim",
         "pane--strong",
         "pane--now",
+        "pane--past",
         "pane--good",
         "pane--warn",
         "pane--bad",
@@ -189,4 +190,8 @@ class CursorPane(LinePane, inherit_bindings=False):
         """Put the cursor where the mouse has clicked."""
         offset = event.get_content_offset(self)
         if offset is not None and offset.y + self.scroll_offset.y < self.line_count():
-            self.cursor = offset.y + self.scroll_offset.y
+            self.cursor = self.row_clicked(offset.y + self.scroll_offset.y, offset.x)
+
+    def row_clicked(self, row: int, x: int) -> int:
+        """Return where the cursor goes at a click on a row, `x` cells from its left."""
+        return row

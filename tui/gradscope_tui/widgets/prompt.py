@@ -36,6 +36,9 @@ class Prompt(Horizontal):
     KINDS: ClassVar[dict[str, tuple[str, str]]] = {
         "command": (":", "step · break op:Mul* if norm > 10 · print grad_outputs[0] · help"),
         "break": ("break at ", "op:Mul* · param:fc1.weight · mod:layers.* · line:train.py:31 · … if norm > 10"),
+        "watch": ("watch ", "norm · grad.max() · saved.self.mean() · any variable of the script"),
+        "filter": ("/", "op:Mul* · mod:layers.* · param:*.weight · line:train.py:31 · nan · word · !word"),
+        "what if": ("what if gradient in ", "SLOT EXPRESSION, such as: 0 grad * 0"),
         "edit before": ("set gradient in ", "SLOT EXPRESSION, such as: 0 grad * 0.5"),
         "edit after": ("set gradient out ", "SLOT EXPRESSION, such as: 0 grad * 0.5"),
     }
@@ -70,7 +73,8 @@ class Prompt(Horizontal):
         entry.value = text
         entry.cursor_position = len(text)
         self.display = True
-        entry.focus()
+        # At once, so that what is typed ahead comes here.
+        self.screen.set_focus(entry, scroll_visible=False)
 
     def close(self) -> None:
         """Hide the prompt."""

@@ -18,6 +18,7 @@ SESSION_STATES: dict[str, tuple[str, str, str]] = {
     "running": ("▷", "RUNNING", "good"),
     "paused before": ("‖", "PAUSED before", "now"),
     "paused after": ("‖", "PAUSED after", "now"),
+    "replaying": ("◁", "REPLAYING", "past"),
     "finished": ("■", "FINISHED", "dim"),
     "failed": ("✗", "FAILED", "bad"),
 }

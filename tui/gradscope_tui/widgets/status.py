@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from gradscope_tui.inks import ink
+from gradscope_tui.session import is_paused
 from gradscope_tui.widgets.states import SESSION_STATES
 
 __all__ = ["Status", "StatusBar"]
@@ -39,6 +40,10 @@ class Status:
         Why the session has stopped.
     task : int
         Which backward this is, from 1.
+    inside : tuple of int
+        Backwards in which this one is nested, the innermost first.
+    live : int
+        Index of the node where the program waits, while an earlier one is looked at; -1 otherwise.
     breakpoints : int
         How many breakpoints are set.
     alarm : bool
@@ -52,6 +57,8 @@ class Status:
     what: str = ""
     why: str = ""
     task: int = 0
+    inside: tuple[int, ...] = ()
+    live: int = -1
     breakpoints: int = 0
     alarm: bool = False
 
@@ -60,6 +67,7 @@ class StatusBar(Widget):
     """State word, node and total, and reason; below, a timeline that takes clicks."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "status--past",
         "status--dim",
         "status--strong",
         "status--now",
@@ -81,6 +89,7 @@ class StatusBar(Widget):
         self._marks: frozenset[int] = frozenset()
         self._alarms: frozenset[int] = frozenset()
         self._track = (0, 0)
+        self._cells: tuple[frozenset[int], tuple[int, int], frozenset[int]] = (frozenset(), (0, 0), frozenset())
 
     @property
     def status(self) -> Status:
@@ -116,14 +125,17 @@ class StatusBar(Widget):
         """Return state, node and breakpoints."""
         status = self._status
         glyph, words, ink = SESSION_STATES[status.state]
-        paused = status.state.startswith("paused")
-        text = Text.assemble(" ", (f"{glyph} {words if width >= 40 else words.split()[0]}", self._ink(ink)))
+        paused = is_paused(status.state)
+        text = Text.assemble((f" {glyph} {words if width >= 40 else words.split()[0]} ", self._ink(ink)))
         if paused:
-            text.append(f" #{status.node}/{status.total}", self._ink("strong"))
+            text.append(f"#{status.node}/{status.total}", self._ink("strong"))
             text.append(f" {status.what}")
+            if status.live >= 0:
+                text.append(f"  LIVE #{status.live}", self._ink("now"))
         right = Text(f" ●{status.breakpoints} " if status.breakpoints else " ", self._ink("bad"))
         if status.task and width >= 40:
-            right = Text.assemble((f" backward {status.task} ", self._ink("dim")), right)
+            inside = "".join(f" in {number}" for number in status.inside)
+            right = Text.assemble((f" backward {status.task}{inside} ", self._ink("dim")), right)
         if width >= 60:
             right = Text.assemble((f" {status.script} ", self._ink("dim")), right)
         room = width - right.cell_len
@@ -147,16 +159,28 @@ class StatusBar(Widget):
         if not status.total or cells < 4 or status.state == "running":
             return Text.assemble(("┄" * cells, self._ink("dim")))
         over = status.state == "finished"
-        here = cells if over else self._cell(status.node, cells)
+        live = status.live if status.live >= 0 else status.node
+        here = cells if over else self._cell(live, cells)
         text = Text("─" * here, self._ink("good"))
         text.append("┄" * (cells - here), self._ink("dim"))
-        spots = {self._cell(index, cells): ("●", "bad") for index in self._marks}
-        if not over:
+        spots = dict.fromkeys(self._marked_cells(cells), ("●", "bad"))
+        if not over and status.state != "replaying":
             spots[here] = ("▶", "now")
+        elif not over:
+            if status.live >= 0:
+                spots[here] = ("▶", "now")
+            spots[self._cell(status.node, cells)] = ("◁", "past")
         spots |= {self._cell(index, cells): ("‼", "bad") for index in self._alarms}
         for cell, (glyph, style) in sorted(spots.items()):
             text = Text.assemble(text[:cell], (glyph, self._ink(style)), text[cell + 1 :])
         return text
+
+    def _marked_cells(self, cells: int) -> frozenset[int]:
+        """Return the cells with a breakpoint; found anew only where breakpoints or the scale are others."""
+        marks, scale = self._marks, (self._status.total, cells)
+        if marks is not self._cells[0] or scale != self._cells[1]:
+            self._cells = marks, scale, frozenset(self._cell(index, cells) for index in marks)
+        return self._cells[2]
 
     def _cell(self, index: int, cells: int) -> int:
         return min(cells - 1, index * cells // max(1, self._status.total))

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import pytest
+
+import gradscope as gs
+import gradscope.inspect as gi
+from gradscope.inspect.debugging.core import SessionError
+from gradscope_tui.recorded import RecordedSession
+from gradscope_tui.widgets.log import LogPane
+from gradscope_tui.widgets.status import StatusBar
+
+from .fake import play, text_of, type_in, until
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Three iterations of one backward of three nodes; the last has a NaN."""
+    path = tmp_path_factory.mktemp("recorded") / "run.gscope"
+    w = gs.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = gs.optim.SGD([w], lr=0.1)
+    with gi.record(path, keep="all"):
+        for step in range(3):
+            ((w * w) * (float("nan") if step == 2 else 1.0)).sum().backward()
+            optimizer.step()
+    return path
+
+
+@pytest.fixture
+def session(path):
+    with gi.open_recording(path) as recording:
+        session = RecordedSession(recording)
+        session.start()
+        yield session
+
+
+def test_steps_go_from_backward_to_backward_and_back(session):
+    count = len(session.nodes)
+    session.step(count)
+    assert (session.task_index, session.current) == (2, 0)
+    session.back()
+    assert (session.task_index, session.current) == (1, count - 1)
+    session.next_backward()
+    session.next_iteration()
+    assert (session.task_index, session.current) == (3, 0)
+    session.previous_iteration()
+    session.previous_backward()
+    assert (session.task_index, session.current) == (1, 0)
+
+
+def test_both_ends_are_said(session):
+    with pytest.raises(SessionError, match="beginning"):
+        session.back()
+    with pytest.raises(SessionError, match="first backward"):
+        session.previous_backward()
+    with pytest.raises(SessionError, match="first iteration"):
+        session.previous_iteration()
+    session.cont()
+    assert session.reason.text.startswith("the last node that was recorded")
+    with pytest.raises(SessionError, match="end of the recording"):
+        session.step()
+    with pytest.raises(SessionError, match="last backward"):
+        session.next_backward()
+
+
+def test_breakpoints_stop_forwards_and_back(session):
+    session.add_breakpoint("AccumulateGrad")
+    for task in (1, 2, 3):
+        session.cont()
+        assert (session.task_index, session.nodes[session.current].name) == (task, "AccumulateGrad")
+    session.reverse_continue()
+    assert session.task_index == 2
+    session.until("op:Sum")
+    assert (session.task_index, session.current) == (3, 0)
+
+
+def test_a_nan_is_found(session):
+    session.catch("nan")
+    session.cont()
+    assert session.task_index == 3
+    assert session.reason.text.startswith("breakpoint 1 (nan)")
+
+
+def test_conditions_and_watches_know_the_values_that_were_kept(session):
+    session.add_breakpoint("AccumulateGrad if grad[1] > 2")
+    watch = session.add_watch("norm")
+    session.cont()
+    assert session.nodes[session.current].name == "AccumulateGrad"
+    assert session.evaluate_text("grad.tolist()") == "[2.0, 4.0]"
+    assert session.watches[0].id == watch.id
+    assert session.watches[0].changed
+
+
+@pytest.mark.parametrize("verb", ["edit", "skip", "what_if", "pause", "threads", "live"])
+def test_what_needs_a_program_is_refused_with_the_reason(session, verb):
+    assert "there is no program" in session.unavailable[verb]
+    calls = {
+        "edit": lambda: session.set_grad(0, 0),
+        "skip": session.skip,
+        "what_if": lambda: session.what_if(0, 0),
+        "pause": session.pause,
+        "threads": lambda: session.follow_thread(1),
+        "live": session.go_live,
+    }
+    with pytest.raises(SessionError, match="there is no program"):
+        calls[verb]()
+
+
+def test_a_recording_that_grows_is_read_again(tmp_path):
+    path = tmp_path / "run.gscope"
+    w = gs.tensor([1.0, 2.0], requires_grad=True)
+    with gi.record(path) as recorder:
+        (w * w).sum().backward()
+        recorder.flush()
+        with gi.open_recording(path) as recording:
+            session = RecordedSession(recording)
+            session.start()
+            before = len(recording.tasks())
+            (w * w).sum().backward()
+            recorder.flush()
+            session.restart()
+            assert len(recording.tasks()) == before + 1
+            assert "1 more backward read" in session.reason.text
+
+
+def test_the_widgets_show_a_recording_as_the_past_of_a_program(session):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "◁ REPLAYING #0" in text_of(app))
+        assert {"edit", "skip", "what_if", "live"} <= app.unavailable()
+        await pilot.press("n", "n")
+        await until(pilot, lambda: app.query_one(StatusBar).status.node == 2)
+        await pilot.press("right_square_bracket")
+        await until(pilot, lambda: "iteration 1, backward 2" in text_of(app))
+        await pilot.press("right_curly_bracket")
+        await until(pilot, lambda: app.query_one(StatusBar).status.task == 3)
+        await pilot.press("left_square_bracket")
+        await until(pilot, lambda: app.query_one(StatusBar).status.task == 2)
+        await pilot.press("e")
+        await until(pilot, lambda: "there is no program" in text_of(app))
+        assert "run 1" in app.query_one(LogPane).text
+        await type_in(pilot, "memory", ":")
+        await until(pilot, lambda: "there is no program to ask" in app.query_one(LogPane).text)
+        await type_in(pilot, "skip", ":")
+        await until(pilot, lambda: "there is no program to skip a node of" in app.query_one(LogPane).text)
+        await pilot.press("q")
+        await until(pilot, lambda: app._exit)
+
+    play(scenario, session)

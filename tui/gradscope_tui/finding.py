@@ -1,0 +1,162 @@
+"""Finding one's way in the graph: the cursor, the filter, folded modules; copying and the editor."""
+
+from __future__ import annotations
+
+from textual import on
+
+from gradscope.inspect.debugging.breakpoints import BreakpointError
+from gradscope.inspect.lines.render import node_text, place_of, title_of
+from gradscope_tui.editor import edit_command, run_editor
+from gradscope_tui.rows import node_filter
+from gradscope_tui.running import RunningApp
+from gradscope_tui.widgets.dock import BreakpointPane
+from gradscope_tui.widgets.inspector import Inspector
+from gradscope_tui.widgets.log import LogPane
+from gradscope_tui.widgets.modules import ModulePane
+from gradscope_tui.widgets.prompt import Prompt
+from gradscope_tui.widgets.rail import NodeRail
+from gradscope_tui.widgets.status import StatusBar
+from gradscope_tui.widgets.watches import WatchPane
+
+__all__ = ["FindingApp"]
+
+
+class FindingApp(RunningApp):
+    """An app in which nodes can be found, folded away and taken elsewhere."""
+
+    @on(NodeRail.Selected)
+    def _cursor_moved(self) -> None:
+        self.look()
+
+    @on(StatusBar.Clicked)
+    def _timeline_clicked(self, event: StatusBar.Clicked) -> None:
+        self.show_node(event.index)
+
+    def show_node(self, index: int) -> None:
+        """Move the cursor to a node."""
+        self.query_one(NodeRail).select(index)
+
+    def action_here(self) -> None:
+        """Move the cursor to the node where the session stands."""
+        if self.session.current >= 0:
+            self.show_node(self.session.current)
+
+    def log_answer(self, text: str, ink: str = "dim") -> None:
+        """Write an answer of the debugger into the log, and show it."""
+        self.uncover(5)
+        self.query_one(LogPane).write([(line, ink) for line in text.split("\n")], from_start=True)
+
+    # Filter ----------------------------------------------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """Ask for a filter."""
+        self.query_one(Prompt).ask("filter")
+
+    def filter(self, text: str) -> None:
+        """Show only the nodes that match."""
+        try:
+            match = node_filter(text)
+        except BreakpointError as error:
+            self.refuse(str(error))
+        else:
+            self.run_worker(self._filter(text, match), group="filter", exclusive=True)
+
+    async def _filter(self, text: str, match: object) -> None:
+        rail = self.query_one(NodeRail)
+        await rail.search(match, only=True).wait()  # type: ignore[arg-type]
+        if not rail.found:
+            rail.show_all()
+            self.refuse(f"no node of this backward matches {text!r}")
+        self.refresh_session()
+
+    def action_show_all(self) -> None:
+        """Show all nodes again; a second time, forget the matches."""
+        rail = self.query_one(NodeRail)
+        if rail.filtered:
+            rail.show_all()
+        elif rail.found:
+            rail.search(None)
+        self.refresh_session()
+
+    def action_next_match(self) -> None:
+        """Go to the next match."""
+        self._seek(1)
+
+    def action_previous_match(self) -> None:
+        """Go to the match before."""
+        self._seek(-1)
+
+    def _seek(self, step: int) -> None:
+        rail = self.query_one(NodeRail)
+        if not rail.found:
+            self.refuse("there is nothing to go to: / filters the graph first")
+        elif not rail.seek(step):
+            self.refuse(f"this is the {'last' if step > 0 else 'first'} of {len(rail.found)} matches")
+
+    # Folds -----------------------------------------------------------------------------------------------------------
+
+    def action_fold(self) -> None:
+        """Fold the module of the node under the cursor."""
+        if not self.query_one(NodeRail).fold_here():
+            self.refuse("the node under the cursor belongs to no module that could be folded")
+        self.refresh_session()
+
+    def action_fold_all(self) -> None:
+        """Fold all modules, or unfold all."""
+        rail = self.query_one(NodeRail)
+        rail.set_folded(frozenset() if rail.folded else rail.modules)
+        self.refresh_session()
+
+    def action_switch(self) -> None:
+        """Fold or unfold the module under the cursor, of the graph or of the tree."""
+        rail, chosen = self.query_one(NodeRail), self.query_one(ModulePane).selected
+        if self.active == 7 and chosen is not None:
+            module, first = chosen
+            rail.set_folded(rail.folded - {module} if module in rail.folded else rail.folded | {module})
+            rail.select(first)
+        elif self.active == 1 and not rail.unfold_here() and not rail.fold_here():
+            self.refuse("the node under the cursor belongs to no module that could be folded")
+        self.refresh_session()
+
+    # Elsewhere -------------------------------------------------------------------------------------------------------
+
+    def action_copy(self) -> None:
+        """Copy what the active pane is about to the terminal's clipboard."""
+        text = self._to_copy()
+        if not text:
+            self.refuse("there is nothing here to copy")
+            return
+        self.copy_to_clipboard(text)
+        first, _, more = text.partition("\n")
+        self.notify(f"copied {first}{' …' if more else ''}", timeout=2, markup=False)
+
+    def _to_copy(self) -> str:
+        """Return what the cursor of the active pane is on, as text."""
+        node, total = self.query_one(NodeRail).node, len(self.session.nodes)
+        point, watch = self.query_one(BreakpointPane).selected, self.query_one(WatchPane).selected
+        if self.active == 4:
+            return point.command() if point is not None else ""
+        if self.active == 5:
+            return self.query_one(LogPane).text
+        if self.active == 6:
+            return f"{watch.expression} = {watch.text}" if watch is not None else ""
+        if self.active == 7:
+            chosen = self.query_one(ModulePane).selected
+            return chosen[0] if chosen is not None else ""
+        if node is None:
+            return ""
+        if self.active == 2:
+            return node_text(self.query_one(Inspector).node or node, self.session.nodes)
+        if self.active == 3:
+            return str(node.location or "")
+        return "  ".join(part for part in (title_of(node, total), place_of(node.location)) if part)
+
+    def action_editor(self) -> None:
+        """Open the line that made the node under the cursor in the person's editor."""
+        node = self.query_one(NodeRail).node
+        if node is None or node.location is None:
+            self.refuse("the line that made this node is not known")
+            return
+        problem = run_editor(self, edit_command(node.location))
+        if problem:
+            self.refuse(problem)

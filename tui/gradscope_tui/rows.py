@@ -1,0 +1,204 @@
+"""What the rows of the graph pane are: all nodes, with modules folded into one row, or only those that match."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from gradscope.inspect.debugging.breakpoints import parse_spec
+
+if TYPE_CHECKING:
+    from gradscope.inspect.records import NodeRecord
+
+__all__ = ["NOTHING", "Outline", "Rows", "ancestors", "fold", "node_filter"]
+
+
+class Outline(NamedTuple):
+    """What does not change of a backward while it runs.
+
+    Parameters
+    ----------
+    modules : sequence of str
+        For each node in execution order its module, empty where it has none.
+    targets : sequence of tuple of int
+        Indices of the nodes that its gradients go to.
+    positions : mapping of int to int
+        The index of each node by its key.
+    """
+
+    modules: Sequence[str]
+    targets: Sequence[tuple[int, ...]]
+    positions: Mapping[int, int]
+
+    @classmethod
+    def read(cls, nodes: Iterable[NodeRecord]) -> Outline:
+        """Read it from the nodes of a backward."""
+        modules, edges, positions = [], [], {}
+        for index, node in enumerate(nodes):
+            positions[node.key] = index
+            modules.append(node.module)
+            edges.append(tuple(edge.target_key for edge in node.edges))
+        targets = [tuple(positions[key] for key in keys if key is not None and key in positions) for keys in edges]
+        return cls(modules, targets, positions)
+
+
+NOTHING = Outline((), (), {})
+"""The outline of a graph that has not been read."""
+
+
+class Rows:
+    """The rows of the graph pane; a row stands for one node, or for the neighbours that are folded into it.
+
+    Parameters
+    ----------
+    starts : sequence of int
+        For each row the index of its first node, ascending.
+    folds : dict of int to (int, str)
+        For the rows that are folded, by the index of their first node: the index behind their last one, and the module.
+
+    Examples
+    --------
+    >>> rows = Rows([0, 1, 4], {1: (4, "fc1")})
+    >>> len(rows), rows.row_of(3), rows.module(1), rows.span(1)
+    (3, 1, 'fc1', range(1, 4))
+    """
+
+    def __init__(self, starts: Sequence[int], folds: dict[int, tuple[int, str]] | None = None) -> None:
+        self._starts = starts
+        self._folds = folds or {}
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @property
+    def plain(self) -> bool:
+        """Whether every node has a row of its own, in its place."""
+        return isinstance(self._starts, range)
+
+    def index(self, row: int) -> int:
+        """Return the index of the first node of a row."""
+        return self._starts[row]
+
+    def span(self, row: int) -> range:
+        """Return the indices of the nodes of a row."""
+        start = self._starts[row]
+        return range(start, self._folds[start][0] if start in self._folds else start + 1)
+
+    def module(self, row: int) -> str:
+        """Return the module that is folded into a row; empty where nothing is."""
+        fold = self._folds.get(self._starts[row])
+        return fold[1] if fold is not None else ""
+
+    def row_of(self, index: int) -> int:
+        """Return the row of a node: its own, that it is folded into, or else the one before; -1 before the first."""
+        return bisect_right(self._starts, index) - 1
+
+    def graph(self, outline: Outline) -> list[tuple[int, list[int]]]:
+        """Return for each row the rows that its gradients go to, for the lanes."""
+        if self.plain:
+            return [(index, list(targets)) for index, targets in enumerate(outline.targets)]
+        own = [0] * len(outline.targets)
+        for row in range(len(self)):
+            for index in self.span(row):
+                own[index] = row
+        return [
+            (row, [own[target] for index in self.span(row) for target in outline.targets[index] if own[target] != row])
+            for row in range(len(self))
+        ]
+
+
+def ancestors(module: str) -> list[str]:
+    """Return a module and those that it is part of, the outermost first.
+
+    Examples
+    --------
+    >>> ancestors("layers.0.fc1")
+    ['layers', 'layers.0', 'layers.0.fc1']
+    """
+    parts = module.split(".") if module else []
+    return [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+
+
+def fold(modules: Sequence[str], folded: frozenset[str]) -> Rows:
+    """Fold neighbours of one module into one row.
+
+    Parameters
+    ----------
+    modules : sequence of str
+        The module of each node.
+    folded : frozenset of str
+        Modules to fold, with all that they consist of.
+
+    Returns
+    -------
+    Rows
+
+    Examples
+    --------
+    >>> rows = fold(["", "net.fc2", "net.act", "", "net.fc1"], frozenset({"net"}))
+    >>> [(rows.span(row), rows.module(row)) for row in range(len(rows))]
+    [(range(0, 1), ''), (range(1, 3), 'net'), (range(3, 4), ''), (range(4, 5), 'net')]
+    """
+    if not folded:
+        return Rows(range(len(modules)))
+    outermost = {m: next((a for a in ancestors(m) if a in folded), "") for m in set(modules)}
+    starts: list[int] = []
+    folds: dict[int, tuple[int, str]] = {}
+    for index, module in enumerate(modules):
+        into = outermost[module]
+        last = folds.get(starts[-1]) if starts else None
+        if into and last is not None and last == (index, into):
+            folds[starts[-1]] = index + 1, into
+            continue
+        starts.append(index)
+        if into:
+            folds[index] = index + 1, into
+    return Rows(starts, folds)
+
+
+def node_filter(text: str) -> Callable[[NodeRecord], bool]:
+    """Return the test that a filter stands for.
+
+    Parameters
+    ----------
+    text : str
+        A breakpoint's words (``'op:Mul*'``, ``'mod:layers.*'``, ``'param:*.weight'``, ``'line:train.py:31'``);
+        ``'nan'`` or ``'inf'`` for nodes with one among their known gradients; anything else is looked for in the
+        operator, the module, the parameter and the line. ``'!'`` before it turns it round.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    BreakpointError
+        If the words cannot be understood.
+
+    Examples
+    --------
+    >>> from gradscope.inspect import NodeRecord
+    >>> node = NodeRecord(3, 7, "MulBackward0", "Mul", 12, "layers.0", "", None, ())
+    >>> [node_filter(text)(node) for text in ("op:M*", "mod:layers.*", "layers.0", "mul", "!mul", "nan")]
+    [True, True, True, True, False, False]
+    """
+    text = text.strip()
+    if text.startswith("!"):
+        wanted = node_filter(text[1:])
+        return lambda node: not wanted(node)
+    if text in ("nan", "inf"):
+        return lambda node: _has_bad(node, f"{text}s")
+    if ":" in text:
+        return parse_spec(text)
+    word = text.lower()
+    return lambda node: word in _words(node)
+
+
+def _has_bad(node: NodeRecord, count: str) -> bool:
+    groups = (*(node.grad_outputs or ()), *(node.grad_inputs or ()))
+    return any(summary is not None and getattr(summary, count) for summary in groups)
+
+
+def _words(node: NodeRecord) -> str:
+    return f"{node.name} {node.module} {node.parameter} {node.location or ''}".lower()
