@@ -46,14 +46,25 @@ def read_all(recording: gi.Recording) -> None:
         json.dumps(event, allow_nan=False)
 
 
-def kill_one(path: Path, delay: float) -> int:
-    """Start an endless recording, kill it after a while; return how many nodes are in the file."""
+def committed(path: Path) -> int:
+    """Return how many nodes another process has committed to a file by now."""
+    try:
+        with gi.open_recording(path) as recording:
+            return sum(task.count for task in recording.tasks())
+    except gi.RecordingError:
+        return 0
+
+
+def kill_one(path: Path, delay: float, least: int) -> int:
+    """Start an endless recording, kill it a while after it has committed at least so many nodes; return how many."""
     child = os.fork()
     if not child:
         try:
             record_endlessly(path)
         finally:
             os._exit(1)
+    while committed(path) < least:
+        time.sleep(0.02)
     time.sleep(delay)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
@@ -77,8 +88,9 @@ def main(times: int) -> None:
     moments = random.Random()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(times):
-            delay = moments.uniform(0.0, 0.8)
-            count = kill_one(Path(folder) / f"{number}.gscope", delay)
+            # Half of them from the first moment on, half while it writes.
+            delay = moments.uniform(0.0, 0.4)
+            count = kill_one(Path(folder) / f"{number}.gscope", delay, least=number % 2 * (NODES + 1))
             print(f"{number}: killed after {delay:.3f} s, {count} nodes, all readable", flush=True)
 
 
