@@ -94,16 +94,17 @@ def backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) 
     """backward() of one loss, the common call."""
     edge = tensor._edge or edge_of(tensor)
     array = tensor._array
-    kind = array.dtype
-    if edge is None or kind.kind == "c":
-        root_edges((tensor,), None, create_graph)  # raises, with the reason
-    assert edge is not None
-    seed = _ones(array, array.shape, kind)
+    shape, kind = array.shape, array.dtype
+    one = _ONE.get(kind.char)  # a dtype's own hash takes longer than the copy
+    if edge is None or one is None or shape or type(array) is not device.ndarray:
+        (edge,), (seed,) = root_edges((tensor,), None, False)
+    else:
+        seed = one.copy()
     carried = create_graph or (state.special > 0 and tangents.active())
     if carried:
         seed = wrap(seed)
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    task = GraphTask((edge,), (seed,), keep, carried, create_graph)
+    task = GraphTask((edge,), (seed,), keep, carried, create_graph) if carried else GraphTask((edge,), (seed,), keep)
     if engine.entered:
         run_task(task)
     else:
@@ -322,18 +323,17 @@ def tensor_size(shape: tuple[int, ...]) -> int:
     return size
 
 
-# One 1 of each dtype, copied for each backward.
+# One 1 of each dtype that there has been, copied for each backward.
 _ONE: dict[str, Any] = {}
 
 
 def _ones(like: Any, shape: tuple[int, ...], kind: Any) -> Any:
     """Return ones where the array `like` is; on the CPU without one."""
-    if type(like) is device.ndarray or like is None:
-        one = _ONE.get(kind.char)  # a dtype's own hash takes longer than the copy
-        if one is None:
-            one = _ONE[kind.char] = device.numpy.ones((), kind)
-        return one.copy().reshape(shape) if shape else one.copy()
-    return device.array_module(like).ones(shape, dtype=kind)
+    if type(like) is not device.ndarray and like is not None:
+        return device.array_module(like).ones(shape, dtype=kind)
+    if kind.kind != "c":
+        _ONE[kind.char] = device.numpy.ones((), kind)
+    return device.numpy.ones(shape, kind)
 
 
 def edge_spec(target: Any) -> tuple[tuple[int, ...], Any]:

@@ -76,12 +76,19 @@ class GraphTask:
     # What most tasks do not need is on the class, and set on the instance where it is needed.
     nodes_run = 0
     depth = 0
+    records = False
     kept: list[Node] | None = None
     thread_id: int | None = None
     captured: list[Any] = []  # noqa: RUF012 - never written
     callbacks: Sequence[Callable[[], None]] = ()
     _captures: dict[Node, list[tuple[int, int]]] = {}  # noqa: RUF012 - never written
     _needed: set[Node] | None = None
+    # Nodes whose waiting gradient is a sum that the task has made, so that more can be added in place.
+    _owned: set[Node] | frozenset[Node] = frozenset()
+    # This thread's modes as they were before the task; None until it comes to code that may ask.
+    _outside: tuple[Any, ...] | None = None
+    # The node that became ready last: as a rule the next to run, which spares the heap a push and a pop.
+    _following: Node | None = None
 
     def __init__(
         self,
@@ -96,27 +103,26 @@ class GraphTask:
         self._roots = roots
         self.keep_graph = keep_graph
         self.create_graph = create_graph
-        self.records = create_graph and records
+        if create_graph and records:
+            self.records = True
         self.ready: list[tuple[int, Node]] = []
         self._leaves: list[Node] = []
-        self._buffers: dict[Node, Any] = {}
-        # Nodes whose waiting gradient is a sum that the task has made, so that more can be added in place.
-        self._owned: set[Node] = set()
-        # This thread's modes as they were before the task; None until it comes to code that may ask.
-        self._outside: tuple[Any, ...] | None = None
-        self._dependencies = self._count_dependencies()
+        if len(roots) == 1 and type(roots[0]) is not tuple:  # the loss, as a rule
+            root: Any = roots[0]
+            self._dependencies: dict[Node, int] = {root: 0}
+            self._buffers: dict[Node, Any] = {root: grads[0]}
+        else:
+            root = None
+            self._dependencies = {ends_of(root)[0]: 0 for root in roots}
+            self._buffers = {}
+            for edge, grad in zip(roots, grads):
+                self._receive(edge, grad)
+        self._count_dependencies()
         if captures is not None or only is not None:
             self._restrict(captures or (), only or set())
-        if len(roots) == 1 and type(roots[0]) is not tuple and not state.special:  # the loss, as a rule
-            root: Any = roots[0]
-            self._buffers[root] = grads[0]
-            if type(root) is AccumulateGrad:
-                self._leaves.append(root)
-            else:
-                self.ready.append((-root.seq, root))
+        if root is not None and not state.special and type(root) is not AccumulateGrad:
+            self._following = root
             return
-        for edge, grad in zip(roots, grads):
-            self._receive(edge, grad)
         for node in self._buffers:
             if not self._dependencies[node]:
                 self._make_ready(node)
@@ -139,10 +145,8 @@ class GraphTask:
 
     # --- planning ---
 
-    def _count_dependencies(self) -> dict[Node, int]:
-        counts: dict[Node, int] = {}
-        for root in self._roots:
-            counts[root[0] if type(root) is tuple else root] = 0  # type: ignore[index]
+    def _count_dependencies(self) -> None:
+        counts = self._dependencies
         stack = list(counts)
         pop, push = stack.pop, stack.append
         while stack:
@@ -155,7 +159,6 @@ class GraphTask:
                         counts[child] = 1
                         if child.edges:
                             push(child)
-        return counts
 
     def _restrict(self, captures: Sequence[Edge], only: set[Node]) -> None:
         """Plan to run only what leads to the captures and to the nodes in `only`."""
@@ -214,7 +217,8 @@ class GraphTask:
         else:
             buffers[edge] = waiting + grad  # type: ignore[index]
             if not self.create_graph and waiting.ndim:
-                self._owned.add(edge)  # type: ignore[arg-type]
+                self._owned = self._owned or set()
+                self._owned.add(edge)  # type: ignore[arg-type, union-attr]
 
     def _wanted(self, node: Node) -> bool:
         return self._needed is None or node in self._needed or node in self._captures
@@ -268,11 +272,10 @@ class GraphTask:
         because a node of a small graph costs about as much as a few calls do.
         """
         ready, leaves, buffers, dependencies = self.ready, self._leaves, self._buffers, self._dependencies
-        owned, keep_graph = self._owned, self.keep_graph
+        keep_graph = self.keep_graph
         bare = self._needed is None and not self.create_graph
         node: Node | None = None
-        # The node that became ready last: as a rule the next to run, which spares the heap a push and a pop.
-        following: Node | None = None
+        following, self._following = self._following, None
         done = 0
         while count:
             if leaves:
@@ -288,8 +291,8 @@ class GraphTask:
             count -= 1
             done += 1
             grad = buffers.pop(node, None)
-            if owned:
-                owned.discard(node)
+            if self._owned:
+                self._owned.discard(node)  # type: ignore[union-attr]
             try:
                 if node.extra is not None or not bare or state.special:
                     if following is not None:
@@ -309,11 +312,8 @@ class GraphTask:
             except Exception as error:
                 name_node(error, node)
                 raise
-            edges = node.edges
-            if len(results) != len(edges):
-                results = check_count(node, results)
             index = -1
-            for edge in edges:
+            for edge in node.edges:
                 index += 1
                 if edge is None:
                     continue

@@ -405,6 +405,7 @@ def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
             lines += [f"x_{name} = {name}._array; f_{name} = {name}._flags", f"if type(x_{name}) is not ndarray: {run}"]
         return lines
     second = names[1]
+    saves = op.differentiable and second in saved_by(op)
     return [
         *lines,
         f"t = type({second})",
@@ -412,8 +413,10 @@ def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
         f"    if {floating}: {run}",
         f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None; f_{second} = 0",
         f"    if x_{second} is None: x_{second} = constant({second}, dt)",
+        *([f"    c_{second} = None"] if saves else []),  # numbers have no version
         "else:",
         f"    x_{second} = {second}._array; f_{second} = {second}._flags",
+        *([f"    c_{second} = {second}._vc"] if saves else []),
         f"    if dt is not x_{second}.dtype: {run}",
     ]
 
@@ -463,12 +466,9 @@ def _save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str
         return []
     if name in names:
         condition = " or ".join(f"e_{u} is not None" for u in users)
-        save = [
-            f"    n.s_{name} = {name}",
-            *(["    if t is float or t is int: n.v_" + name + " = 0", "    else:"] if _may_be_number(op, name) else []),
-        ]
-        inner = "        " if _may_be_number(op, name) else "    "
-        save += [f"{inner}c = {name}._vc", f"{inner}n.v_{name} = 0 if c is None else c.version"]
+        known = _may_be_number(op, name)
+        save = [f"    n.s_{name} = {name}", *([] if known else [f"    c_{name} = {name}._vc"])]
+        save += [f"    n.v_{name} = 0 if c_{name} is None else c_{name}.version"]
         if len(users) == len(op.edged):
             return [line[4:] for line in save]
         return [f"if {condition}:", *save, f"else: n.s_{name} = None"]
