@@ -18,6 +18,7 @@ from typing import Any
 from .runtime.ops.catalogue import PUBLIC
 from .runtime.ops.errors import LinAlgError
 from .runtime.ops.registry import OPERATORS
+from .runtime.ops.writes import into
 from .runtime.tensor import Tensor
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "matrix_power",
     "norm",
     "slogdet",
+    "solve",
     "vector_norm",
 ]
 
@@ -50,6 +52,38 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
         If it is not square.
     """
     return OPERATORS["inverse"].function(A, out=out)
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
+    """Return the solution X of ``A @ X = B``, or of ``X @ A = B``.
+
+    Parameters
+    ----------
+    A : Tensor
+        Square matrices of shape (..., n, n).
+    B : Tensor
+        Of shape (..., n, k); or (n) or that of `A` without its last dimension, for vectors.
+    left : bool
+        Whether `A` stands on the left.
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix is singular.
+    RuntimeError
+        If the shapes or dtypes do not fit.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.solve(gs.tensor([[2.0, 0.0], [0.0, 4.0]]), gs.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+    if left:
+        return OPERATORS["linalg_solve"].function(A, B, out=out)
+    if out is not None:
+        return into(out, "linalg.solve", [A, B], lambda: solve(A, B, left=False))
+    return OPERATORS["linalg_solve"].function(A.mT, B.mT).mT
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:

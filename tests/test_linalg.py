@@ -25,6 +25,8 @@ from tests.runtime.ops.operator_cases import assert_agrees, assert_same_refusal
         (lambda m, x: m.linalg.matrix_norm(x), [(2, 2, 3)]),
         (lambda m, x: m.linalg.inv(x @ x.mT + m.eye(2, dtype=x.dtype)), [(2, 2)]),
         (lambda m, x, y: m.linalg.cross(x, y), [(2, 3), (2, 3)]),
+        (lambda m, x, y: m.linalg.solve(x @ x.mT + m.eye(2, dtype=x.dtype), y), [(2, 2), (2, 3)]),
+        (lambda m, x, y: m.linalg.solve(x @ x.mT + m.eye(2, dtype=x.dtype), y), [(3, 2, 2), (2,)]),
     ],
 )
 def test_agrees_with_pytorch(torch: Any, use: Any, shapes: Any) -> None:
@@ -65,3 +67,33 @@ def test_a_singular_matrix_has_no_inverse() -> None:
 
 def test_the_examples_of_its_documentation() -> None:
     assert doctest.testmod(gs.linalg).failed == 0
+
+
+@pytest.mark.torch
+def test_equations_with_the_matrix_on_the_right(torch: Any) -> None:
+    def use(m: Any, x: Any, y: Any) -> Any:
+        return m.linalg.solve(x @ x.mT + m.eye(2, dtype=x.dtype), y, left=False)
+
+    assert_agrees(torch, use, (2, 2), (3, 2), nodes=False)
+    out = gs.zeros(1, 2)
+    assert gs.linalg.solve(gs.eye(2) * 2, gs.ones(1, 2), left=False, out=out) is out
+    assert out.tolist() == [[0.5, 0.5]]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: m.linalg.solve(m.eye(2), m.ones(3)),
+        lambda m: m.linalg.solve(m.ones(2, 3), m.ones(2)),
+        lambda m: m.linalg.solve(m.eye(2), m.ones(2).double()),
+    ],
+    ids=["sizes", "not square", "dtypes"],
+)
+def test_equations_without_a_solution(torch: Any, use: Any) -> None:
+    assert_same_refusal(torch, use)
+
+
+def test_equations_of_a_singular_matrix() -> None:
+    with pytest.raises(gs.linalg.LinAlgError, match="The solver failed because the input matrix is singular"):
+        gs.linalg.solve(gs.zeros(2, 2), gs.ones(2))

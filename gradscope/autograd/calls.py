@@ -247,8 +247,7 @@ def _instrument(node: FunctionNode, args: tuple[Any, ...], outputs: list[Tensor]
             output._mark_inference()
     if recorded:
         general.annotate(node)
-        if events.wanted(events.TensorSaved):
-            general.announce_saved(node)
+        general.tell_recorded(node)
     if events.wanted(events.OperatorRecorded):
         site = node.call_site if recorded else events.call_site_if_wanted()
         inputs = tuple(value for value in args if isinstance(value, Tensor))

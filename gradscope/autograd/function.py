@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -159,11 +160,19 @@ _NO_SETUP = Function.setup_context
 FunctionNode._missing_backward = staticmethod(Function.backward)
 
 
+_UNEVALUATED: dict[str, Any] = {}
+if sys.version_info >= (3, 14):
+    # Annotations are evaluated when they are asked for, and some name what only a type checker imports.
+    from annotationlib import Format
+
+    _UNEVALUATED = {"annotation_format": Format.FORWARDREF}
+
+
 def _bound(cls: type[Function], args: Any, kwargs: dict[str, Any], separate: bool) -> tuple[Any, dict[str, Any]]:
     """Return arguments with forward's defaults filled in, as PyTorch does beside a setup_context."""
     if not separate:
         return args, kwargs
-    bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+    bound = inspect.signature(cls.forward, **_UNEVALUATED).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args, bound.kwargs
 

@@ -23,7 +23,7 @@ class Code:
     title : str
         A few words.
     severity : str
-        ``'error'``: the program raises.
+        ``'error'``: the program raises; ``'silent-wrong'``: it goes on with a wrong gradient.
     what : str
         What happens, and why.
     bad, good : str
@@ -38,8 +38,8 @@ class Code:
     good: str
 
 
-def _code(code: str, title: str, what: str, bad: str, good: str) -> Code:
-    return Code(code, title, "error", fill(dedent(what).strip(), 88), dedent(bad).strip(), dedent(good).strip())
+def _code(code: str, title: str, what: str, bad: str, good: str, severity: str = "error") -> Code:
+    return Code(code, title, severity, fill(dedent(what).strip(), 88), dedent(bad).strip(), dedent(good).strip())
 
 
 CODES: dict[str, Code] = {
@@ -139,6 +139,29 @@ CODES: dict[str, Code] = {
             first, second = x.unbind()
             first = first * 2
             """,
+        ),
+        _code(
+            "GS106",
+            "saved tensor changed unnoticed",
+            """
+            A node of the backward graph keeps a tensor, and the values in its memory are no longer those that were
+            saved, while its version is: the write went where none is counted (.data, the NumPy array of numpy() or
+            from_numpy(), DLPack, the storage, a C extension, the running statistics of batch_norm). backward() cannot
+            notice, computes with the new values and returns a wrong gradient. It was found by a checksum of the
+            memory.
+            """,
+            """
+            loss = criterion(model(x), y)
+            w.data.clamp_(-0.5, 0.5)   # counts no version
+            loss.backward()            # a gradient at weights that forward never saw
+            """,
+            """
+            loss = criterion(model(x), y)
+            loss.backward()
+            with gs.no_grad():
+                w.clamp_(-0.5, 0.5)
+            """,
+            severity="silent-wrong",
         ),
     )
 }

@@ -9,7 +9,22 @@ from ..inspect.records import Location
 from .findings import Finding, Site, TensorDescription
 from .source import Write, written_at
 
-__all__ = ["FreedFacts", "ModifiedFacts", "RefusedFacts", "WriteFact", "freed", "modified", "refused"]
+__all__ = [
+    "ASSIGNED",
+    "ChangedFacts",
+    "FreedFacts",
+    "ModifiedFacts",
+    "RefusedFacts",
+    "ShareFact",
+    "WriteFact",
+    "changed",
+    "freed",
+    "modified",
+    "refused",
+]
+
+ASSIGNED = ".data ="
+"""The name of the write that gives a tensor other memory: what a share is told of it as."""
 
 # More places than this that wrote the same tensor since it was saved say nothing new.
 _MORE_WRITES = 2
@@ -55,6 +70,8 @@ class ModifiedFacts:
         The name of the leaf whose memory it is (empty where it has none); None where it is no leaf's.
     reached : bool
         Whether backward came to the node, or would have.
+    spared : bool
+        Whether none of the writes touched a byte that was saved, as far as that is known.
     """
 
     node: str
@@ -69,6 +86,54 @@ class ModifiedFacts:
     writes: Sequence[WriteFact]
     leaf: str | None
     reached: bool
+    spared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShareFact:
+    """Memory handed to where a write counts no version.
+
+    Attributes
+    ----------
+    how : str
+        ``'.data'``, ``'numpy()'`` and the like.
+    location : Location or None
+    """
+
+    how: str
+    location: Location | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFacts:
+    """A saved tensor that has other values than were saved, at the same version.
+
+    Attributes
+    ----------
+    node, saved_name, dtype, producer : str
+        `producer` is empty for a leaf, or where it is not known.
+    shape : tuple of int
+    version : int
+    saved, read : Location or None
+    writes : sequence of WriteFact
+        Those into its memory since it was saved, as far as an operator did them.
+    shares : sequence of ShareFact
+        Who had been handed the memory, the last one last.
+    leaf : str or None
+        As in :class:`ModifiedFacts`.
+    """
+
+    node: str
+    saved_name: str
+    shape: tuple[int, ...]
+    dtype: str
+    producer: str
+    version: int
+    saved: Location | None
+    read: Location | None
+    writes: Sequence[WriteFact]
+    shares: Sequence[ShareFact]
+    leaf: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +205,7 @@ def modified(facts: ModifiedFacts) -> Finding:
         node=facts.node,
         saved_version=facts.saved_version,
         current_version=facts.current_version,
+        spared=facts.spared,
         help=_help_for_write(facts, write, text, is_parameter),
     )
 
@@ -170,6 +236,11 @@ def _help_for_write(facts: ModifiedFacts, write: WriteFact | None, text: Write, 
     if is_parameter:
         return "update the parameter after backward(), or run the forward pass again after the update"
     name = text.name or "the tensor"
+    if facts.spared:
+        return (
+            "clone() the part where it is saved, so that it has memory and a version of its own, or collect the parts "
+            "in a list and stack() them"
+        )
     if write is not None and not write.requires_grad and facts.producer and write.grad_enabled:
         return f"the write went through detach(), which shares the memory: write into `{name}.detach().clone()`"
     hidden = write is not None and not write.grad_enabled
@@ -183,6 +254,56 @@ def _help_for_write(facts: ModifiedFacts, write: WriteFact | None, text: Write, 
         )
     operator = write.operator.removesuffix("_") if write is not None else "the operator"
     return f"{prefix}use the out-of-place {operator}(), or write into a clone() of {name}"
+
+
+def changed(facts: ChangedFacts) -> Finding:
+    """Return the finding for a saved tensor whose values changed though its version did not: GS106."""
+    write = facts.writes[0] if facts.writes else None
+    share = facts.shares[-1] if facts.shares else None
+    where = write.location if write is not None else None
+    name = facts.leaf or (written_at(where, write.operator).name if write is not None else "")
+    tensor = TensorDescription(name, facts.shape, facts.dtype, facts.producer, facts.saved_name, facts.leaf is not None)
+    what = f"{'parameter ' if facts.leaf is not None else ''}{tensor}".replace("parameter a tensor", "a parameter")
+    # Beside a write it says something only if it stands elsewhere.
+    handed = share.location if share is not None and _line(share.location) != _line(where) else None
+    return Finding(
+        code="GS106",
+        message=f"{what} changed unnoticed, and {facts.node} computes with the new values",
+        sites=_sites(
+            ("written", where, _how_written(write)),
+            ("shared", handed, f"its memory was handed out here by {share.how}" if share is not None else ""),
+            ("saved", facts.saved, f"saved here by {facts.node} as `{facts.saved_name}`"),
+            ("read", facts.read, f"needed here: {facts.node} does not fail, its gradient is wrong"),
+            *(("written again", w.location, f"written again by {w.operator}") for w in _further(facts.writes)),
+        ),
+        tensor=tensor,
+        node=facts.node,
+        saved_version=facts.version,
+        current_version=facts.version,
+        help=_help_for_change(write, share, facts.leaf is not None),
+    )
+
+
+def _how_written(write: WriteFact | None) -> str:
+    if write is None:
+        return ""
+    if write.operator == ASSIGNED:
+        return "replaced here by assigning .data, which counts no version"
+    return f"written here by {write.operator}, which counts no version of it"
+
+
+def _help_for_change(write: WriteFact | None, share: ShareFact | None, is_parameter: bool) -> str:
+    if write is not None:
+        later = "write it after backward()" if is_parameter else "write into a clone(), or after backward()"
+        return f"{later}; under no_grad() and without .data, backward() would have refused"
+    if share is not None and share.how == "from_numpy()":
+        return "the array is written between these lines: give the tensor a copy, from_numpy(array.copy())"
+    if share is not None:
+        return f"who got the memory writes it between these lines: give a copy, clone() before {share.how}"
+    return (
+        "no operator wrote it: look between these lines for a write through NumPy (numpy(), from_numpy()), DLPack, a "
+        "C extension, or a layer's running statistics"
+    )
 
 
 def refused(facts: RefusedFacts) -> Finding:

@@ -49,8 +49,9 @@ class Site:
     ----------
     role : str
         ``'written'``, ``'saved'`` and ``'read'`` for GS101 and GS102; ``'written'`` for GS103; ``'read'``, ``'freed'``
-        (the first backward) and ``'saved'`` for GS104; ``'written'`` and ``'viewed'`` for GS105; ``'written again'``
-        for further writes since the save.
+        (the first backward) and ``'saved'`` for GS104; ``'written'`` and ``'viewed'`` for GS105; ``'written'``,
+        ``'shared'`` (where its memory was handed out), ``'saved'`` and ``'read'`` for GS106; ``'written again'`` for
+        further writes since the save.
     location : Location
     text : str
         What happened there.
@@ -78,6 +79,9 @@ class Finding:
         The node that needs the tensor; empty for what is refused in the forward pass.
     saved_version, current_version : int or None
         Versions of the memory when it was saved, and when it was needed.
+    spared : bool
+        Whether the writes touched none of the saved bytes: only the version, which is that of the whole memory, makes
+        backward() fail.
     help : str
         The smallest change that mends it.
     occurrences : int
@@ -91,12 +95,13 @@ class Finding:
     node: str = ""
     saved_version: int | None = None
     current_version: int | None = None
+    spared: bool = False
     help: str = ""
     occurrences: int = 1
 
     @property
     def severity(self) -> str:
-        """``'error'``: the program raises."""
+        """``'error'``: the program raises; ``'silent-wrong'``: it goes on with a wrong gradient."""
         return CODES[self.code].severity
 
     @property

@@ -8,12 +8,24 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..inspect.adapters.native import dtype_name, location_of
+from ..inspect.adapters.native import NativeAdapter, NativeShare, dtype_name, location_of
 from ..runtime import events
 from ..runtime.errors import InplaceError, SavedTensorFreedError, SavedTensorModifiedError
-from .diagnosis import FreedFacts, ModifiedFacts, RefusedFacts, WriteFact, freed, modified, refused
+from .diagnosis import (
+    ChangedFacts,
+    FreedFacts,
+    ModifiedFacts,
+    RefusedFacts,
+    WriteFact,
+    changed,
+    freed,
+    modified,
+    refused,
+)
 from .findings import Finding
+from .ledger import Ledger, Shares
 from .naming import name_of
+from .values import SavedValues
 
 __all__ = ["NativeWatch"]
 
@@ -44,64 +56,127 @@ class NativeWatch:
         self.writes = 0
         self.used = False
         self._tell = tell
+        self._adapter = NativeAdapter()
+        self._ledger = Ledger()
+        self._shares = Shares()
+        self._values = SavedValues(self._adapter, self._ledger)
         self._freed_by: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._running = _Running()
-        self._subscriptions = [
-            events.subscribe(
-                self._listen,
-                events.GraphTaskStarted,
-                events.GraphTaskFinished,
-                events.GraphTaskFailed,
-                events.TensorReleased,
-                events.VersionBumped,
-                events.VersionViolation,
-                events.WriteRefused,
-                call_sites=True,
-            ),
-            events.subscribe(self._first_operator, events.OperatorRecorded),
-        ]
+        self._subscription = events.subscribe_each(
+            {
+                events.OperatorRecorded: self._recorded,
+                events.VersionBumped: self._written,
+                events.MemoryShared: self._shared,
+                events.WriteRefused: self._refused,
+                events.GraphTaskStarted: self._started,
+                events.NodeEntered: self._entered,
+                events.TensorReleased: self._released,
+                events.VersionViolation: self._violation,
+                events.GraphTaskFinished: self._ended,
+                events.GraphTaskFailed: self._ended,
+            },
+            call_sites=True,
+        )
 
     def close(self) -> None:
         """Listen no more."""
-        for subscription in self._subscriptions:
-            subscription.unsubscribe()
+        self._subscription.unsubscribe()
 
-    def _first_operator(self, event: Any) -> None:
+    def _recorded(self, event: Any) -> None:
         self.used = True
-        self._subscriptions[1].unsubscribe()
+        if event.node is not None:
+            self._values.note(event.node)
 
-    def _listen(self, event: Any) -> None:
-        kind = type(event)
-        if kind is events.VersionBumped:
-            self.writes += event.operator != "AccumulateGrad"
-        elif kind is events.TensorReleased:
-            self._freed_by[event.node] = self._running.site()
-        elif kind is events.GraphTaskStarted:
-            self.backwards += 1
-            self._running.tasks.append((event.task, events.capture_call_site(2)))
-        elif kind is events.VersionViolation:
-            self._violation(event.error)
-        elif kind is events.WriteRefused:
-            self._tell(refused(_refused_facts(event.error)), event.error)
-        else:
-            if kind is events.GraphTaskFailed and isinstance(event.error, SavedTensorFreedError):
-                self._second_backward(event.error)
-            if self._running.tasks:
-                self._running.tasks.pop()
+    def _written(self, event: Any) -> None:
+        self.writes += event.operator != "AccumulateGrad"
+        # A counter keeps its own writes, but neither those of another into its memory nor which bytes they were. Once
+        # begun, an account is kept up: memory that has the address later must not be taken for it.
+        tensor, adapter = event.tensor, self._adapter
+        memory = adapter.memory_key(tensor)
+        part = tensor.nbytes < tensor.untyped_storage().nbytes()
+        if part or memory in self._ledger or self._shares.of(memory):
+            self._ledger.add(memory, event.version, _write_fact(event), adapter.region(tensor))
 
-    def _violation(self, error: SavedTensorModifiedError) -> None:
+    def _shared(self, event: Any) -> None:
+        self._shares.add(self._adapter.memory_key(event.tensor), NativeShare(event), self._ledger)
+
+    def _refused(self, event: Any) -> None:
+        self._tell(refused(_refused_facts(event.error)), event.error)
+
+    def _started(self, event: Any) -> None:
+        self.backwards += 1
+        self._running.tasks.append((event.task, events.capture_call_site(2)))
+
+    def _entered(self, event: Any) -> None:
+        # The node of a written view runs inside the CopySlices of its base.
+        for saved, then in self._values.changed(getattr(event.node, "function", event.node)):
+            self._tell(changed(self._changed_facts(saved, then, event.task)), None)
+
+    def _released(self, event: Any) -> None:
+        self._freed_by[event.node] = self._running.site()
+
+    def _ended(self, event: Any) -> None:
+        if isinstance(getattr(event, "error", None), SavedTensorFreedError):
+            self._second_backward(event.error)
+        if self._running.tasks:
+            self._running.tasks.pop()
+
+    def _violation(self, event: Any) -> None:
+        error = event.error
         read = self._running.site() or events.capture_call_site(2)
         task = self._running.task()
         nodes = list(_nodes_of(task)) if task is not None else []
-        leaves = [n.variable for n in nodes if n.name() == "AccumulateGrad"]
-        self._tell(modified(_modified_facts(error, read, leaves, reached=True)), error)
+        leaves = _leaves_among(nodes)
+        self._tell(modified(self._modified_facts(error, read, leaves, reached=True)), error)
         # The other nodes of this backward that would have failed too, had it come so far.
         for node in nodes:
             if task.runs(node):
                 for saved in node.saved_tensors_info():
                     other = None if (saved.node, saved.name) == (error.node, error.saved_name) else saved.violation()
                     if other is not None:
-                        self._tell(modified(_modified_facts(other, read, leaves, reached=False)), None)
+                        self._tell(modified(self._modified_facts(other, read, leaves, reached=False)), None)
+
+    def _modified_facts(
+        self, error: SavedTensorModifiedError, read: Any, leaves: Iterable[Any], *, reached: bool
+    ) -> ModifiedFacts:
+        saved = _saved_behind(error)
+        leaf = _leaf_of(saved, leaves) if saved is not None else None
+        then, now = error.saved_version, error.current_version
+        spared = saved is not None and self._ledger.spared(
+            self._adapter.memory_key(saved.data), then, now, self._adapter.region(saved.data)
+        )
+        return ModifiedFacts(
+            node=error.operator,
+            saved_name=error.saved_name,
+            shape=error.shape,
+            dtype=dtype_name(error.dtype),
+            producer=error.producer or "",
+            saved_version=then,
+            current_version=now,
+            saved=location_of(error.saved_at),
+            read=location_of(read),
+            writes=[_write_fact(write) for write in error.writes],
+            leaf=None if leaf is None else name_of(leaf),
+            reached=reached,
+            spared=spared,
+        )
+
+    def _changed_facts(self, saved: Any, then: int, task: Any) -> ChangedFacts:
+        memory = self._adapter.memory_key(saved.data)
+        leaf = _leaf_of(saved, _leaves_among(_nodes_of(task)))
+        return ChangedFacts(
+            node=saved.node.name(),
+            saved_name=saved.name,
+            shape=saved.shape,
+            dtype=dtype_name(saved.dtype),
+            producer=saved.node.name() if saved.is_output else "",
+            version=saved.current_version,
+            saved=location_of(saved.node.call_site),
+            read=location_of(self._running.site()),
+            writes=self._ledger.since(memory, then),
+            shares=self._shares.of(memory),
+            leaf=None if leaf is None else name_of(leaf),
+        )
 
     def _second_backward(self, error: SavedTensorFreedError) -> None:
         node = error.node
@@ -139,26 +214,6 @@ def _nodes_of(task: Any) -> Iterator[Any]:
                 stack.append(child)
 
 
-def _modified_facts(
-    error: SavedTensorModifiedError, read: Any, leaves: Iterable[Any], *, reached: bool
-) -> ModifiedFacts:
-    leaf = _leaf_behind(error, leaves)
-    return ModifiedFacts(
-        node=error.operator,
-        saved_name=error.saved_name,
-        shape=error.shape,
-        dtype=dtype_name(error.dtype),
-        producer=error.producer or "",
-        saved_version=error.saved_version,
-        current_version=error.current_version,
-        saved=location_of(error.saved_at),
-        read=location_of(read),
-        writes=[_write_fact(write) for write in error.writes],
-        leaf=None if leaf is None else name_of(leaf),
-        reached=reached,
-    )
-
-
 def _refused_facts(error: InplaceError) -> RefusedFacts:
     return RefusedFacts(
         reason=error.reason,
@@ -178,16 +233,23 @@ def _write_fact(write: events.VersionBumped) -> WriteFact:
         location_of(site),
         write.grad_mode,
         write.requires_grad,
-        site is not None and any(_OPTIMIZERS in frame.filename for frame in site.frames),
+        site is not None and any(_OPTIMIZERS in filename for filename in site.filenames),
     )
 
 
-def _leaf_behind(error: SavedTensorModifiedError, leaves: Iterable[Any]) -> Any:
-    """Return the leaf of the graph whose memory the saved tensor is."""
+def _leaves_among(nodes: Iterable[Any]) -> list[Any]:
+    return [node.variable for node in nodes if node.name() == "AccumulateGrad"]
+
+
+def _saved_behind(error: SavedTensorModifiedError) -> Any:
+    """Return the saved tensor that an error is about, if its node still has it."""
     for saved in error.node.saved_tensors_info():
         if saved.name == error.saved_name and not saved.released and saved.current_version == error.current_version:
-            memory = saved.data.untyped_storage()
-            for leaf in leaves:
-                if leaf.untyped_storage() == memory:
-                    return leaf
+            return saved
     return None
+
+
+def _leaf_of(saved: Any, leaves: Iterable[Any]) -> Any:
+    """Return the leaf whose memory a saved tensor is."""
+    memory = saved.data.untyped_storage()
+    return next((leaf for leaf in leaves if leaf.untyped_storage() == memory), None)

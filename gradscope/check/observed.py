@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import FrameType
 from typing import Any
 
@@ -13,10 +13,21 @@ from ..inspect.adapters import Adapter, Observer
 from ..inspect.adapters.native import dtype_name, location_of
 from ..inspect.records import Location
 from ..runtime import events
-from .diagnosis import FreedFacts, ModifiedFacts, RefusedFacts, WriteFact, freed, modified, refused
+from .diagnosis import (
+    ChangedFacts,
+    FreedFacts,
+    ModifiedFacts,
+    RefusedFacts,
+    WriteFact,
+    changed,
+    freed,
+    modified,
+    refused,
+)
 from .findings import Finding
-from .ledger import Ledger
+from .ledger import Ledger, Shares
 from .naming import name_of
+from .values import SavedValues
 
 __all__ = ["AdapterWatch"]
 
@@ -51,6 +62,8 @@ class AdapterWatch(Observer):
         self._adapter = adapter
         self._tell = tell
         self._ledger = Ledger()
+        self._shares = Shares()
+        self._values = SavedValues(adapter, self._ledger)
         self._running = _Running()
         self._observation = adapter.observe(self, forward=True, backward=True, writes=True)
 
@@ -70,7 +83,16 @@ class AdapterWatch(Observer):
         fact = WriteFact(
             optimizer or write.operator, location, write.grad_enabled, write.tensor.requires_grad, bool(optimizer)
         )
-        self._ledger.add(self._adapter.memory_key(write.tensor), write.version, fact)
+        adapter = self._adapter
+        self._ledger.add(adapter.memory_key(write.tensor), write.version, fact, adapter.region(write.tensor))
+
+    def memory_shared(self, share: Any) -> None:
+        """Note who can write without being heard."""
+        self._shares.add(self._adapter.memory_key(share.tensor), share, self._ledger)
+
+    def operator_recorded(self, node: Any) -> None:
+        """Note what it has saved."""
+        self._values.note(node)
 
     def write_refused(self, error: Any) -> None:
         """Report it."""
@@ -91,10 +113,12 @@ class AdapterWatch(Observer):
         self._running.begin(task, location_of(events.capture_call_site(2)))
 
     def node_entered(self, call: Any) -> None:
-        """Note which node runs: an error does not say where it came from."""
+        """Note which node runs: an error does not say where it came from. Report what it saved and is no more."""
         running = self._running.of(call.task)
         if running is not None:
             running.nodes[threading.get_ident()] = call.node
+            for saved, then in self._values.changed(call.node):
+                self._tell(changed(self._changed(call.node, saved, then, running)), None)
 
     def node_exited(self, call: Any) -> None:
         """Note which backward freed what the node had saved."""
@@ -148,21 +172,48 @@ class AdapterWatch(Observer):
     ) -> ModifiedFacts:
         adapter = self._adapter
         memory = adapter.memory_key(saved.data)
-        leaf = next((leaf for leaf in leaves if adapter.memory_key(leaf) == memory), None)
+        then, now = saved.saved_version, saved.current_version
         return ModifiedFacts(
             node=adapter.node_name(node),
             saved_name=saved.name,
             shape=saved.shape,
             dtype=dtype_name(saved.dtype),
             producer=self._producer(node, saved),
-            saved_version=saved.saved_version,
-            current_version=saved.current_version,
+            saved_version=then,
+            current_version=now,
             saved=adapter.location(node),
             read=read,
-            writes=self._ledger.between(memory, saved.saved_version, saved.current_version),
-            leaf=None if leaf is None else name_of(leaf),
+            writes=self._ledger.between(memory, then, now),
+            spared=self._ledger.spared(memory, then, now, adapter.region(saved.data)),
+            leaf=self._leaf_at(memory, leaves),
             reached=reached,
         )
+
+    def _changed(self, node: Any, saved: Any, then: int, running: _Backward) -> ChangedFacts:
+        adapter = self._adapter
+        memory = adapter.memory_key(saved.data)
+        return ChangedFacts(
+            node=adapter.node_name(node),
+            saved_name=saved.name,
+            shape=saved.shape,
+            dtype=dtype_name(saved.dtype),
+            producer=self._producer(node, saved),
+            version=saved.current_version,
+            saved=adapter.location(node),
+            read=running.read,
+            writes=self._ledger.since(memory, then),
+            shares=self._shares.of(memory),
+            leaf=self._leaf_at(memory, self._leaves(running.task)),
+        )
+
+    def _leaves(self, task: Any) -> list[Any]:
+        nodes = _nodes_of(self._adapter, task)
+        return [leaf for leaf in map(self._adapter.variable, nodes) if leaf is not None]
+
+    def _leaf_at(self, memory: Hashable, leaves: list[Any]) -> str | None:
+        """Return the name of the leaf whose memory it is, None if it is no leaf's."""
+        leaf = next((leaf for leaf in leaves if self._adapter.memory_key(leaf) == memory), None)
+        return None if leaf is None else name_of(leaf)
 
     def _producer(self, node: Any, saved: Any) -> str:
         """Return the node that computed a saved tensor: the one that saved it, if it is its result, or one before."""

@@ -37,16 +37,18 @@ def as_text(sanitizer: Sanitizer, result: ScriptResult) -> str:
     str
     """
     findings = sanitizer.findings
-    parts = [finding_as_text(finding) + "\n" for finding in findings]
+    parts = [finding_as_text(finding, directory=result.directory) + "\n" for finding in findings]
     counts = f"{_count(sanitizer.backwards, 'backward pass', 'backward passes')}, "
     counts += _count(sanitizer.writes, "in-place write", "in-place writes")
     hidden = f", {sanitizer.suppressed} suppressed" if sanitizer.suppressed else ""
     if findings:
         codes = " ".join(sorted({finding.code for finding in findings}))
-        parts.append(f"Found {_count(len(findings), 'error', 'errors')}{hidden} in {counts}.")
+        parts.append(f"Found {_tally(findings)}{hidden} in {counts}.")
         if sanitizer.explains(result.error):
             parts.append("The script did not catch the error and ended there.")
         parts.append(f"`gradscope check --explain {codes.split()[0]}` tells more.")
+    elif not sanitizer.frameworks and result.exit_code:
+        parts.append("Nothing was checked: the script ended before it used gradscope or PyTorch.")
     elif not sanitizer.frameworks:
         parts.append("Nothing was checked: the script uses neither gradscope nor PyTorch.")
     elif not sanitizer.backwards:
@@ -57,12 +59,14 @@ def as_text(sanitizer: Sanitizer, result: ScriptResult) -> str:
     return "\n".join(parts) + "\n"
 
 
-def finding_as_text(finding: Finding) -> str:
+def finding_as_text(finding: Finding, *, directory: str | None = None) -> str:
     """Return one finding: what, the places with the primary one first, and the way out.
 
     Parameters
     ----------
     finding : Finding
+    directory : str, optional
+        Files below it are named relative to it; the working directory by default.
 
     Returns
     -------
@@ -70,16 +74,25 @@ def finding_as_text(finding: Finding) -> str:
     """
     times = f" ({finding.occurrences} times)" if finding.occurrences > 1 else ""
     lines = [f"{finding.code} {finding.severity}: {finding.message}{times}"]
-    shown = [(_place(site.location), _source(site), site.text) for site in finding.sites]
+    shown = [(_place(site.location, directory or os.getcwd()), _source(site), site.text) for site in finding.sites]
     widths = [max((len(row[i]) for row in shown), default=0) for i in (0, 1)]
     for number, (place, source, text) in enumerate(shown):
         mark = "<-" if number == 0 else "  "
         lines.append(f"  {place:<{widths[0]}}  {source:<{widths[1]}}  {mark} {text}".rstrip())
     if finding.saved_version is not None:
-        lines.append(f"  version {finding.saved_version} was saved, version {finding.current_version} is there now")
+        lines.append(f"  {_versions(finding)}")
     if finding.help:
         lines.append(f"  help: {finding.help}")
     return "\n".join(lines)
+
+
+def _versions(finding: Finding) -> str:
+    then, now = finding.saved_version, finding.current_version
+    if then == now:
+        return f"version {then} was saved and is there still: nothing counted the write"
+    text = f"version {then} was saved, version {now} is there now"
+    # What fails is right, but for the rule: the reader should not look for a wrong number.
+    return f"{text}: other parts of the memory were written, which count for all of it" if finding.spared else text
 
 
 def as_json(sanitizer: Sanitizer, result: ScriptResult, status: int) -> str:
@@ -143,20 +156,32 @@ def _finding_as_dict(finding: Finding) -> dict[str, Any]:
             "is_parameter": tensor.parameter,
         },
         "node": finding.node or None,
+        "spared": finding.spared,
         "saved_version": finding.saved_version,
         "current_version": finding.current_version,
     }
 
 
-def _place(location: Location) -> str:
-    """Return ``file:line``, relative to the working directory when it is below."""
-    relative = os.path.relpath(location.filename) if os.path.isabs(location.filename) else location.filename
-    return f"{location.filename if relative.startswith(os.pardir) else relative}:{location.lineno}"
+def _place(location: Location, directory: str) -> str:
+    """Return ``file:line``, relative to the directory when it is below."""
+    filename = location.filename
+    relative = os.path.relpath(filename, directory) if os.path.isabs(filename) else filename
+    return f"{filename if relative.startswith(os.pardir) else relative}:{location.lineno}"
 
 
 def _source(site: Site) -> str:
     source = without_comment(site.location.source)
     return source if len(source) <= _SOURCE_WIDTH else source[: _SOURCE_WIDTH - 3] + "..."
+
+
+def _tally(findings: list[Finding]) -> str:
+    errors = sum(finding.severity == "error" for finding in findings)
+    wrong = len(findings) - errors
+    kinds = [
+        _count(errors, "error", "errors") if errors or not wrong else "",
+        _count(wrong, "silently wrong gradient", "silently wrong gradients") if wrong else "",
+    ]
+    return " and ".join(filter(None, kinds))
 
 
 def _count(number: int, one: str, several: str) -> str:

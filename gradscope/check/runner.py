@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -28,12 +29,15 @@ class ScriptResult:
         What it raised and did not catch; not SystemExit.
     exit_code : int
         What it passed to ``sys.exit()``; 0 when it came to its end, 1 after an error.
+    directory : str
+        The working directory it was started in; empty when not known.
     """
 
     path: str
     arguments: tuple[str, ...]
     error: BaseException | None
     exit_code: int
+    directory: str = ""
 
 
 def check_script(path: str, arguments: Sequence[str] = (), *, module: bool = False) -> tuple[Sanitizer, ScriptResult]:
@@ -82,6 +86,7 @@ def run_script(path: str, arguments: Sequence[str] = (), *, module: bool = False
         If there is no such script or module, or it cannot be read.
     """
     target = find_target(path, module=module)
+    directory = os.getcwd()
     error: BaseException | None = None
     exit_code = 0
     with _as_main(target, arguments) as main:
@@ -96,7 +101,7 @@ def run_script(path: str, arguments: Sequence[str] = (), *, module: bool = False
             # Without this frame, which python would not have.
             error, exit_code = raised.with_traceback(here and here.tb_next), 1
         _join_threads()
-    return ScriptResult(path, tuple(arguments), error, exit_code)
+    return ScriptResult(path, tuple(arguments), error, exit_code, directory)
 
 
 def _exit_code(leaving: SystemExit) -> int:

@@ -7,10 +7,9 @@ together from what its adapter tells (:mod:`.observed`). Both hand the same fact
 from __future__ import annotations
 
 import threading
-import warnings
 from typing import Any
 
-from ..inspect.adapters.either import load_torch_adapter
+from ..inspect.adapters.either import load_torch_adapter, warn_too_old
 from ..inspect.adapters.imports import when_imported
 from .findings import Finding
 from .native import NativeWatch
@@ -122,7 +121,7 @@ class Sanitizer:
             adapter = load_torch_adapter()
         except ImportError as error:
             self._too_old = str(error).partition("\n")[0]
-            warnings.warn(f"{error}\nUntil then gradscope sees nothing of it.", RuntimeWarning, stacklevel=2)
+            warn_too_old(error)
             return
         self._torch = AdapterWatch(adapter, self._add)
 

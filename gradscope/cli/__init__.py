@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from . import check, debug, diff, doctor, explain, graph, record, report, view
+from .output import give_up_output, open_missing_streams
 
 __all__ = ["main"]
 
@@ -32,20 +33,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     gradscope 0.1.0
     0
     """
-    parser = _parser()
+    open_missing_streams()
+    stderr = sys.stderr  # which a script that still runs may have
     try:
-        args = parser.parse_args(argv)
+        status = _run(argv)
+        if not sys.stdout.closed:
+            sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        print("gradscope: interrupted", file=stderr)
+        return 130
+    except BrokenPipeError:  # whoever read our output has left
+        give_up_output()
+        return 141
+    except OSError as error:
+        give_up_output()
+        what = f"{error.filename}: " if error.filename else "cannot write the output: "
+        print(f"gradscope: {what}{error.strerror or error}", file=stderr)
+        return 2
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        args = _parser().parse_args(argv)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 2
-    try:
-        return args.run(args)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # Whoever read our output has left; let the interpreter's last flush find nothing to complain about.
-        sys.stdout = None
-        return 141
+    status: int = args.run(args)
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,15 +8,17 @@ import sys
 from typing import Any
 
 from .output import report_stream
+from .scripts import SCRIPT, add_format_argument, add_script_arguments
 
 __all__ = ["add_parser", "run"]
 
 NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
 
-_DESCRIPTION = """\
-Run a script as `python SCRIPT args` would, and report where tensors that backward needs are written in place:
-where each was saved, where it was written, where it was needed. The script computes what it computes without.
-SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it).
+_DESCRIPTION = f"""\
+Run a script as `python SCRIPT args` would, and report where tensors that backward needs are written in place: where
+each was saved, where it was written, where it was needed. Writes that no version counts, through .data or NumPy, are
+found by their values. The script computes what it computes without.
+{SCRIPT}
 
 exit status: 0 nothing found, 1 findings, 2 the script could not be run, or failed for another reason"""
 
@@ -40,18 +42,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         usage="gradscope check [-h] [--format {text,json}] [--explain CODE] [-m] SCRIPT [args ...]",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--format",
-        choices=("text", "json"),
-        default="text",
-        help="text after the script's own output (default), or JSON on stdout with the script's output on stderr",
-    )
+    add_format_argument(parser)
     parser.add_argument("--explain", action=_Explain, metavar="CODE", help="print what a code such as GS101 means")
-    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
-    parser.add_argument("script", metavar="SCRIPT", help="the script to run")
-    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
-    # Otherwise argparse lists it among what is missing when SCRIPT is.
-    rest.required = False
+    add_script_arguments(parser)
     parser.set_defaults(run=run)
     return parser
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from .output import own
+from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs
 
 if TYPE_CHECKING:
     from ..inspect import Debugger
@@ -20,11 +20,12 @@ __all__ = ["add_parser", "run"]
 _LEAVE = 2.0
 """Seconds that an ended script is given."""
 
-_DESCRIPTION = """\
+_DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would, and stop before the first node of its first backward pass.
-SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it).
+{SCRIPT}
 
-exit status: the script's own; 1 if it raised or never called backward(), 2 if the command line is wrong"""
+exit status: the script's own; 1 if it raised, never called backward(), or a command of -c or --commands failed; 2 if
+the command line is wrong or there is no such script"""
 
 _EXAMPLES = """\
 examples:
@@ -77,11 +78,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         metavar="FILE",
         help="the same from a file: lines of commands, comments after #",
     )
-    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
-    parser.add_argument("script", metavar="SCRIPT", help="the script to run")
-    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
-    # Otherwise argparse lists it among what is missing when SCRIPT is.
-    rest.required = False
+    add_script_arguments(parser)
     parser.set_defaults(run=run)
     return parser
 
@@ -140,8 +137,7 @@ def run(args: argparse.Namespace) -> int:
             else:
                 status, text = _run_app(Debugger(program))
         print(text, file=stderr if status else stdout, flush=True)
-    if program.threads.alive() or program.interrupter.ident is not None:
-        _leave_behind(status)
+    leave_if_it_runs(program, status)
     return status
 
 
@@ -205,14 +201,6 @@ def _terminal_kept() -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(0, termios.TCSADRAIN, kept)
-
-
-def _leave_behind(status: int) -> NoReturn:
-    """End the process although threads of the script do not: python would wait for them."""
-    processes = sys.modules.get("multiprocessing")
-    for child in processes.active_children() if processes is not None else ():
-        child.terminate()
-    os._exit(status)
 
 
 def _refuse(text: str) -> int:

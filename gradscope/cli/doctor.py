@@ -9,16 +9,17 @@ import sys
 from typing import Any
 
 from .output import report_stream
+from .scripts import SCRIPT, add_format_argument, add_script_arguments
 
 __all__ = ["add_parser", "run"]
 
 NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
 
-_DESCRIPTION = """\
+_DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would and report what is wrong with its gradients: parameters without one and why,
 where NaN and Inf come from, gradients that vanish, explode or share memory, dead units, graphs that grow from one
 iteration to the next. The script computes what it computes without, more slowly.
-SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it).
+{SCRIPT}
 
 Without SCRIPT, report on the installation: what was found, what is missing and how to install it.
 
@@ -44,15 +45,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         usage="gradscope doctor [-h] [--format {text,json}] [-m] [SCRIPT [args ...]]",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--format",
-        choices=("text", "json"),
-        default="text",
-        help="text after the script's own output (default), or JSON on stdout with the script's output on stderr",
-    )
-    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
-    parser.add_argument("script", metavar="SCRIPT", nargs="?", help="the script to run")
-    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
+    add_format_argument(parser)
+    add_script_arguments(parser, optional=True)
     parser.set_defaults(run=run)
     return parser
 
@@ -115,12 +109,11 @@ _PARTS = (
     ("networkx", "the graph model", "pip install networkx", False),
     ("textual", "the terminal UI", "pip install textual", False),
     ("rich", "tables", "pip install rich", False),
-    ("torch", "debugging PyTorch programs (2.4 or newer)", "pip install 'gradscope-debugger[torch]'", True),
+    ("torch", "debugging PyTorch programs (2.8 or newer)", "pip install 'gradscope-debugger[torch]'", True),
     ("cupy", "device='cuda'", "pip install 'gradscope-debugger[cuda12]'", True),
     ("matplotlib", "plots of explanations", "pip install 'gradscope-debugger[plots]'", True),
     ("hypothesis", "strategies of gradscope.testing", "pip install 'gradscope-debugger[test]'", True),
 )
-_OLDEST_TORCH = (2, 4)
 
 
 def _installation(form: str) -> int:
@@ -138,15 +131,19 @@ def _facts() -> dict[str, Any]:
 
     from gradscope import __version__
 
+    from ..inspect.adapters.torch import check_version
+
     parts = {name: _version_of(name) for name, *_ in _PARTS}
     problems = [
         f"{name} is missing, which {purpose} needs: {install}"
         for name, purpose, install, optional in _PARTS
         if not optional and parts[name] is None
     ]
-    torch = parts["torch"]
-    if torch is not None and _numbers(torch) < _OLDEST_TORCH:
-        problems.append(f"torch {torch} is too old, 2.4 is needed: pip install --upgrade torch")
+    if parts["torch"] is not None:
+        try:
+            check_version(parts["torch"])
+        except ImportError as error:
+            problems.append(str(error).replace("\n", ". "))
     return {
         "gradscope": __version__,
         "python": platform.python_version(),
@@ -168,10 +165,6 @@ def _version_of(distribution: str) -> str | None:
         # CuPy's wheels are called cupy-cuda12x and the like.
         owners = packages_distributions().get(distribution, ())
         return version(owners[0]) if owners else None
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("+")[0].split(".")[:2] if part.isdigit())
 
 
 def _terminal() -> dict[str, Any]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, TextIO
+
+from .output import own
+from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs, positive
 
 if TYPE_CHECKING:
     from ..inspect.graphs.model import BackwardGraph
@@ -17,13 +20,13 @@ FAILED, REFUSED = 1, 2
 
 _FOLDS = ("auto", "module", "blocks", "chains", "order", "none")
 
-_DESCRIPTION = """\
+_DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would, up to its first backward pass, write the graph of that, and end the script.
 Without -o, print the graph in numbers and as a tree of modules.
+{SCRIPT}
 
-SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it).
 exit status: 0; 1 if the script raised, ended before the backward, or the file could not be written; 2 if the command
-line is wrong"""
+line is wrong or there is no such script"""
 
 _EXAMPLES = """\
 examples:
@@ -59,31 +62,20 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write there; - is stdout")
     parser.add_argument("--format", metavar="F", help="svg, dot, mermaid, graphml, json, html or text")
-    parser.add_argument("--backward", metavar="N", type=_positive, default=1, help="the N-th backward (default 1)")
+    parser.add_argument("--backward", metavar="N", type=positive, default=1, help="the N-th backward (default 1)")
     parser.add_argument(
         "--fold", choices=_FOLDS, default="auto", help="auto (default) folds what is too large to look at"
     )
     parser.add_argument(
-        "--depth", metavar="D", type=_positive, help="how many parts of a module's path --fold module keeps (default 1)"
+        "--depth", metavar="D", type=positive, help="how many parts of a module's path --fold module keeps (default 1)"
     )
     parser.add_argument("--from", dest="source", metavar="NODE", help="only what the gradients of NODE come to")
     parser.add_argument("--to", dest="target", metavar="NODE", help="only what leads to NODE, and how many paths do")
     parser.add_argument("--gradients", action="store_true", help="let the backward run, and show norms and times")
     parser.add_argument("--stats", action="store_true", help="print the graph in numbers as well")
-    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
-    parser.add_argument("script", metavar="SCRIPT", help="the script to run")
-    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
-    # Otherwise argparse lists it among what is missing when SCRIPT is.
-    rest.required = False
+    add_script_arguments(parser)
     parser.set_defaults(run=run)
     return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text) if text.isascii() and text.isdigit() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"a positive number is wanted, got {text!r}")
-    return number
 
 
 def run(args: argparse.Namespace) -> int:
@@ -116,18 +108,18 @@ def run(args: argparse.Namespace) -> int:
     trouble = _unwritable(args.output)
     if trouble:
         return _say(trouble, FAILED)
-    with program.signals.serving():
-        found = capture_graph(program, backward=args.backward, gradients=args.gradients)
-    if found.graph is None:
-        status = _say(_why_none(program, found.backwards, args.backward), FAILED)
-    else:
-        status = _deliver(found.graph, format, args)
-    if program.threads.alive() or program.interrupter.ident is not None:
-        _leave_behind(status)
+    with own(sys.stdout) as stdout:
+        with program.signals.serving():
+            found = capture_graph(program, backward=args.backward, gradients=args.gradients)
+        if found.graph is None:
+            status = _say(_why_none(program, found.backwards, args.backward), FAILED)
+        else:
+            status = _deliver(found.graph, format, args, stdout)
+    leave_if_it_runs(program, status)
     return status
 
 
-def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace) -> int:
+def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace, stdout: TextIO) -> int:
     """Cut, fold and write the graph; return the exit status."""
     from ..inspect.export.formats import render_graph
     from ..inspect.graphs.counts import graph_statistics
@@ -146,7 +138,7 @@ def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace) -> int
     if args.stats and format != "text":
         notes.append(str(graph_statistics(graph)))
     if args.output in (None, "-"):
-        print(text, end="" if text.endswith("\n") else "\n")
+        print(text, end="" if text.endswith("\n") else "\n", file=stdout, flush=True)
     else:
         try:
             with open(args.output, "w", encoding="utf-8", newline="\n") as file:
@@ -156,7 +148,7 @@ def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace) -> int
         folded = "" if shown is graph else f", folded to {len(shown):,}"
         notes.insert(0, f"{args.output}: {len(graph):,} nodes{folded}")
     if notes:
-        print("\n".join(notes), file=sys.stderr if args.output == "-" else sys.stdout, flush=True)
+        print("\n".join(notes), file=sys.stderr if args.output == "-" else stdout, flush=True)
     return 0
 
 
@@ -210,7 +202,18 @@ def _why_none(program: ScriptProgram, begun: int, wanted: int) -> str:
         return f"{program.title} ended with exit status {program.exit_status}, {before}"
     if begun:
         return f"{program.title} finished {before}"
-    return f"{program.title} finished without calling backward(), so there is no graph"
+    return f"{program.title} finished without calling backward(), so there is no graph{_too_old()}"
+
+
+def _too_old() -> str:
+    """Return that the program's PyTorch is, if it is, as a line of its own."""
+    from ..inspect.adapters.torch import check_version
+
+    try:
+        check_version(getattr(sys.modules.get("torch"), "__version__", "999.0"))
+    except ImportError as error:
+        return f"\n{error}"
+    return ""
 
 
 def _raised_at(error: BaseException) -> str:
@@ -227,10 +230,3 @@ def _raised_at(error: BaseException) -> str:
 def _say(text: str, status: int) -> int:
     print(f"gradscope graph: {text}", file=sys.stderr, flush=True)
     return status
-
-
-def _leave_behind(status: int) -> NoReturn:
-    """End the process although threads of the script do not: python would wait for them."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(status)

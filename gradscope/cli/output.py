@@ -8,7 +8,33 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-__all__ = ["own", "report_stream", "stdout_on_stderr"]
+__all__ = ["give_up_output", "open_missing_streams", "own", "report_stream", "stdout_on_stderr"]
+
+
+def open_missing_streams() -> None:
+    """Give the process the standard streams that its parent has closed: empty, and leading nowhere.
+
+    Otherwise the first file that is opened takes their descriptor, and what is printed goes there.
+    """
+    for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None and getattr(sys, f"__{name}__") is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+            stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+
+
+def give_up_output() -> None:
+    """Let what is still to be written to standard output vanish, and the interpreter's last flush with it."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError, AttributeError):  # closed by the script, or never a file
+        sys.stdout = None
 
 
 @contextlib.contextmanager

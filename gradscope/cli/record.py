@@ -7,18 +7,20 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .scripts import SCRIPT, add_script_arguments
+
 if TYPE_CHECKING:
     from ..inspect import Recorder
 
 __all__ = ["add_parser", "run"]
 
-_DESCRIPTION = """\
+_DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would, on the main thread, with its own stdin, output and signals, and record
 every backward in it to a file. The script computes what it computes without. After a crash or a kill the file opens
 up to the last commit, a fraction of a second before; it can be looked at while the script runs.
-SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it).
+{SCRIPT}
 
-exit status: the script's own; 2 if the command line is wrong or FILE cannot be written"""
+exit status: the script's own; 2 if the command line is wrong, there is no such script, or FILE cannot be written"""
 
 _EXAMPLES = """\
 examples:
@@ -61,11 +63,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--last", type=int, metavar="N", help="keep values of the last N iterations only")
     parser.add_argument("--budget", metavar="SIZE", help="what kept values may take, such as 200MB; the oldest go")
     parser.add_argument("--append", action="store_true", help="add a run to FILE instead of replacing it")
-    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
-    parser.add_argument("script", metavar="SCRIPT", help="the script to run")
-    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
-    # Otherwise argparse lists it among what is missing when SCRIPT is.
-    rest.required = False
+    add_script_arguments(parser)
     parser.set_defaults(run=run)
     return parser
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..inspect import Recording
+    from ..inspect import NodeRecord, Recording
 
 __all__ = ["add_parser", "run"]
 
@@ -85,9 +86,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with open_recording(args.file) as recording:
             return _view(recording, args)
-    except BrokenPipeError:
-        raise  # whoever read has left
-    except (RecordingError, BreakpointError, OSError) as error:
+    except (RecordingError, BreakpointError, ImportError) as error:
         print(f"gradscope view: {error}", file=sys.stderr)
         return 2
 
@@ -136,19 +135,23 @@ def _nodes(recording: Recording, args: argparse.Namespace) -> int:
             return _missing(f"no node {args.node}; the backward has {tasks[0].count}")
         print(view.node_page(holders[0], args.node))
         return 0
-    found = ((task.id, node) for task in tasks for node in task.nodes if _wanted(args, node))
+    wanted = _wanted(args)
+    found = ((task.id, node) for task in tasks for node in task.nodes if wanted(node))
     print(view.nodes_text(tasks, found, limit=max(args.limit, 0)))
     return 0
 
 
-def _wanted(args: argparse.Namespace, node: Any) -> bool:
+def _wanted(args: argparse.Namespace) -> Callable[[NodeRecord], bool]:
+    """Return the test that ``--filter`` and ``--bad`` stand for."""
     from ..inspect.debugging.breakpoints import parse_spec
 
-    if args.bad:
-        summaries = (*(node.grad_outputs or ()), *(node.grad_inputs or ()))
-        if not any(summary is not None and (summary.nans or summary.infs) for summary in summaries):
-            return False
-    return args.filter is None or parse_spec(args.filter)(node)
+    named = parse_spec(args.filter) if args.filter is not None else lambda node: True
+    return lambda node: named(node) and (not args.bad or _has_bad(node))
+
+
+def _has_bad(node: NodeRecord) -> bool:
+    summaries = (*(node.grad_outputs or ()), *(node.grad_inputs or ()))
+    return any(summary is not None and (summary.nans or summary.infs) for summary in summaries)
 
 
 def _missing(text: str) -> int:
@@ -168,15 +171,20 @@ def _browse(recording: Recording, commands: str | None) -> int:
 
 
 def _export(recording: Recording, path: str) -> int:
-    if path.endswith(".json"):
-        from ..inspect.recording.trace import write_trace
-
-        print(f"wrote {write_trace(recording, path)} events to {path}")
-    elif path.endswith(".parquet"):
-        from ..inspect.recording.tables import write_parquet
-
-        print(f"wrote {write_parquet(recording, path)} nodes to {path}")
-    else:
+    if not path.endswith((".json", ".parquet")):
         print(f"gradscope view: --export writes .json or .parquet files, not {path!r}", file=sys.stderr)
         return 2
+    try:
+        if path.endswith(".json"):
+            from ..inspect.recording.trace import write_trace
+
+            done = f"{write_trace(recording, path)} events"
+        else:
+            from ..inspect.recording.tables import write_parquet
+
+            done = f"{write_parquet(recording, path)} nodes"
+    except OSError as error:
+        print(f"gradscope view: cannot write {path}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    print(f"wrote {done} to {path}")
     return 0

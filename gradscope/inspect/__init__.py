@@ -40,16 +40,17 @@ if TYPE_CHECKING:
     from .debugging.reports import ParameterChange, TaskRecord, ThreadRecord, WatchRecord, WhatIf
     from .debugging.trace import post_mortem, set_trace
     from .explanations.aliasing import GradientAliasing, aliasing
-    from .explanations.dataflow import Ledger, ledger
     from .explanations.doctor import Diagnosis, Doctor
     from .explanations.gradient_flow import GradientFlow, gradient_flow
     from .explanations.growth import Growth, growth
     from .explanations.leaks import Leaks, leaks
+    from .explanations.ledger import Ledger, ledger
     from .explanations.memory import MemoryReport, memory
     from .explanations.nan_origin import NanOrigin, nan_origin, watch_nan
+    from .explanations.no_grad_records import GradientReport, NoGradient
     from .explanations.plots import plot_histogram
     from .explanations.second_backward import SecondBackward, second_backward
-    from .explanations.why_no_grad import GradientReport, NoGradient, why_no_grad
+    from .explanations.why_no_grad import why_no_grad
     from .export.formats import render_graph, write_graph
     from .graphs.counts import GraphStatistics, graph_statistics
     from .graphs.difference import GraphDifference, graph_difference
@@ -178,11 +179,11 @@ _LAZY = {
     "find_node": "graphs.selection",
     "subgraph": "graphs.selection",
     "graph_of": "graphs.model",
-    "GradientReport": "explanations.why_no_grad",
-    "NoGradient": "explanations.why_no_grad",
+    "GradientReport": "explanations.no_grad_records",
+    "NoGradient": "explanations.no_grad_records",
     "why_no_grad": "explanations.why_no_grad",
-    "Ledger": "explanations.dataflow",
-    "ledger": "explanations.dataflow",
+    "Ledger": "explanations.ledger",
+    "ledger": "explanations.ledger",
     "NanOrigin": "explanations.nan_origin",
     "nan_origin": "explanations.nan_origin",
     "watch_nan": "explanations.nan_origin",

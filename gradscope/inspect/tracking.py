@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from .adapters import Adapter, AnyAdapter, Observer
 
-__all__ = ["Tracker", "module_of_parameter", "track"]
+__all__ = ["Tracker", "free_label", "join", "latest_tracker", "module_of_parameter", "remember", "track"]
 
-_MODULE = "gradscope.inspect.module"
+MODULE = "gradscope.inspect.module"
+
+# That of the block that is open or was open last: it knows names when nobody gives any. It keeps no module alive.
+_latest: Tracker | None = None
 
 
 class Tracker(Observer):
@@ -33,6 +36,9 @@ class Tracker(Observer):
         # By id, with a reference that empties the place: a module may compare by value and have no hash.
         self._paths: dict[int, tuple[weakref.ref[Any], str]] = {}
         self._roots: dict[str, weakref.ref[Any]] = {}
+        self._leaves: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self._users: dict[int, str] = {}
+        self._added: list[weakref.ref[Any]] = []
 
     # --- what the observer passes on ---
 
@@ -59,7 +65,7 @@ class Tracker(Observer):
         """Note the running module on `node`."""
         stack = self._stack()
         if stack and stack[-1][1]:
-            self._adapter.notes(node)[_MODULE] = stack[-1][1]
+            self._adapter.notes(node)[MODULE] = stack[-1][1]
 
     def _stack(self) -> list[tuple[int, str]]:
         try:
@@ -72,7 +78,15 @@ class Tracker(Observer):
 
     def module_of(self, node: Any) -> str:
         """Return the path of the module that made `node`, or an empty string."""
-        return self._adapter.notes(node).get(_MODULE, "")
+        module = self._adapter.notes(node).get(MODULE, "")
+        if module or not self._users:
+            return module
+        return self._users.get(self._adapter.key(node), "")
+
+    def roots(self) -> dict[str, Any]:
+        """Return the outermost modules seen that still live, by what their paths begin with."""
+        alive = ((label, reference()) for label, reference in list(self._roots.items()))
+        return {label: root for label, root in alive if root is not None}
 
     def parameter_paths(self) -> dict[int, str]:
         """Return the paths of all parameters of the modules seen, by the id of the parameter.
@@ -80,18 +94,34 @@ class Tracker(Observer):
         Valid as long as those modules are: ask anew for every backward.
         """
         found: dict[int, str] = {}
-        for label, reference in list(self._roots.items()):
-            root = reference()
-            if root is None:
-                continue
+        for label, root in self.roots().items():
             for path, parameter in self._adapter.named_parameters(root):
-                found.setdefault(id(parameter), _join(label, path))
+                found.setdefault(id(parameter), join(label, path))
+        found.update((identity, name) for identity, (leaf, name) in self._leaves.items() if leaf() is not None)
         return found
 
     def add_root(self, module: Any) -> None:
         """Name `module` and its parameters as if it had been called."""
+        self._added.append(weakref.ref(module))
         if id(module) not in self._paths:
             self._register(module)
+
+    def add_leaves(self, pairs: Iterable[tuple[str, Any]]) -> None:
+        """Call leaves by these names, whatever modules are seen."""
+        self._leaves.update((id(leaf), (weakref.ref(leaf), name)) for name, leaf in pairs if name)
+
+    def add_users(self, modules: Mapping[int, str]) -> None:
+        """Call nodes, by their keys, after the module whose parameters they use, where none was seen to make them."""
+        self._users.update(modules)
+
+    def take_over(self, other: Tracker) -> None:
+        """Add what has been added to another tracker, and nothing of what that has seen."""
+        self._leaves.update(other._leaves)
+        self._users.update(other._users)
+        for reference in other._added:
+            module = reference()
+            if module is not None:
+                self.add_root(module)
 
     def _register(self, root: Any) -> str:
         parts = self._adapter.named_modules(root)
@@ -103,7 +133,7 @@ class Tracker(Observer):
         label = self._label(root)
         self._roots[label] = weakref.ref(root)
         for path, module in parts:
-            self._note(module, _join(label, path))
+            self._note(module, join(label, path))
         return label
 
     def _note(self, module: Any, path: str) -> None:
@@ -118,15 +148,46 @@ class Tracker(Observer):
     def _label(self, root: Any) -> str:
         if "" not in self._roots and self._adapter.named_parameters(root):
             return ""
-        name, number = type(root).__name__, 1
-        label = name
-        while label in self._roots:
-            number += 1
-            label = f"{name}#{number}"
-        return label
+        return free_label(type(root).__name__, self._roots)
 
 
-def _join(label: str, path: str) -> str:
+def latest_tracker() -> Tracker | None:
+    """Return what the :func:`track` or :func:`ledger` that is open, or was open last, has seen."""
+    return _latest
+
+
+def remember(tracker: Tracker) -> None:
+    """Make a tracker the latest."""
+    global _latest
+    _latest = tracker
+
+
+def free_label(name: str, taken: Container[str]) -> str:
+    """Return `name`, or with a number if it is taken.
+
+    Parameters
+    ----------
+    name : str
+    taken : container of str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> free_label("Linear", {"Linear", "Linear#2"})
+    'Linear#3'
+    """
+    label, number = name, 1
+    while label in taken:
+        number += 1
+        label = f"{name}#{number}"
+    return label
+
+
+def join(label: str, path: str) -> str:
+    """Return the path of something in the module that is called `label`."""
     return f"{label}.{path}" if label and path else label or path
 
 
@@ -173,5 +234,6 @@ def track(*, adapter: Adapter | None = None) -> Iterator[Tracker]:
     """
     adapter = adapter or AnyAdapter()
     tracker = Tracker(adapter)
+    remember(tracker)
     with adapter.observe(tracker, forward=True, backward=False):
         yield tracker

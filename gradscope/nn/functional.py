@@ -9,7 +9,9 @@ import warnings
 from typing import Any
 
 from ..runtime.ops import losses as _losses
+from ..runtime.ops.attention import scaled_dot_product_attention
 from ..runtime.ops.catalogue import PUBLIC
+from ..runtime.ops.class_losses import cross_entropy, nll_loss
 from ..runtime.ops.convolution import (
     conv1d,
     conv2d,
@@ -17,10 +19,18 @@ from ..runtime.ops.convolution import (
     conv_transpose1d,
     conv_transpose2d,
 )
-from ..runtime.ops.losses import check_same_size, cross_entropy, nll_loss, reduction_code, warn_broadcast
+from ..runtime.ops.losses import check_same_size, reduction_code, warn_broadcast
 from ..runtime.ops.matrices import linear
-from ..runtime.ops.normalization import batch_norm, dropout, embedding, feature_dropout, layer_norm
-from ..runtime.ops.pooling import avg_pool, max_pool, max_pool_indices
+from ..runtime.ops.normalization import (
+    batch_norm,
+    dropout,
+    embedding,
+    feature_dropout,
+    group_norm,
+    layer_norm,
+    rms_norm,
+)
+from ..runtime.ops.pooling import avg_pool, max_pool
 from ..runtime.ops.registry import METHODS, OPERATORS
 from ..runtime.tensor import Tensor
 
@@ -28,6 +38,7 @@ __all__ = [
     "adaptive_avg_pool2d",
     "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
     "batch_norm",
     "bilinear",
     "binary_cross_entropy",
@@ -50,6 +61,7 @@ __all__ = [
     "embedding",
     "gelu",
     "glu",
+    "group_norm",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
@@ -66,6 +78,7 @@ __all__ = [
     "logsigmoid",
     "max_pool1d",
     "max_pool2d",
+    "max_pool3d",
     "mish",
     "mse_loss",
     "nll_loss",
@@ -76,6 +89,8 @@ __all__ = [
     "relu",
     "relu6",
     "relu_",
+    "rms_norm",
+    "scaled_dot_product_attention",
     "selu",
     "selu_",
     "sigmoid",
@@ -178,7 +193,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _form("mish", inplace)(input)
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """Return the Gaussian error linear unit, exact (``"none"``) or by tanh (``"tanh"``)."""
     return OPERATORS["gelu"].function(input, approximate=approximate)
 
@@ -215,14 +230,9 @@ def tanhshrink(input: Any) -> Tensor:
     return input - input.tanh()
 
 
-def glu(input: Any, dim: int = -1) -> Tensor:
+def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return the first half of `input` along `dim`, times the sigmoid of the second."""
-    if input.ndim == 0:
-        raise RuntimeError("glu does not support 0-dimensional tensors")
-    if input.shape[dim] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
-    half = input.shape[dim] // 2
-    return input.narrow(dim, 0, half) * input.narrow(dim, half, half).sigmoid()
+    return OPERATORS["glu"].function(input, dim)
 
 
 def _implicit_dim(name: str, ndim: int) -> int:
@@ -253,19 +263,19 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
 
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return the squared error, reduced ("mean", "sum" or "none")."""
-    warn_broadcast("mse_loss", input, target)
+    warn_broadcast(input, target)
     return OPERATORS["mse_loss"].function(input, target, reduction_code(reduction))
 
 
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return the absolute error, reduced."""
-    warn_broadcast("l1_loss", input, target)
+    warn_broadcast(input, target)
     return _losses.l1(input, target, reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Return the absolute error, squared below `beta`, reduced."""
-    warn_broadcast("smooth_l1_loss", input, target)
+    warn_broadcast(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
@@ -275,7 +285,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
 
 def huber_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Return the squared error, linear beyond `delta`, reduced."""
-    warn_broadcast("huber_loss", input, target)
+    warn_broadcast(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     return OPERATORS["huber_loss"].function(input, target, reduction_code(reduction), delta)
@@ -389,22 +399,6 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
 # --- windows ----------------------------------------------------------------------------------------------------------
 
 
-def _max_pool(
-    spatial: int,
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool,
-    return_indices: bool,
-) -> Any:
-    values = max_pool(spatial, input, kernel_size, stride, padding, dilation, ceil_mode)
-    if not return_indices:
-        return values
-    return values, max_pool_indices(spatial, input, kernel_size, stride, padding, dilation, ceil_mode)
-
-
 def max_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -415,7 +409,8 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """Return the largest element of each window of signals, see :func:`max_pool2d`."""
-    return _max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    found = max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return found if return_indices else found[0]
 
 
 def max_pool2d(
@@ -440,7 +435,22 @@ def max_pool2d(
     return_indices : bool
         Return also where in the flat image each element was.
     """
-    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    found = max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return found if return_indices else found[0]
+
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Return the largest element of each window of volumes, see :func:`max_pool2d`."""
+    found = max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return found if return_indices else found[0]
 
 
 def avg_pool1d(
@@ -482,8 +492,29 @@ def avg_pool2d(
     return avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """Return the mean of each window of volumes, see :func:`avg_pool2d`."""
+    return avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
-    """Return means of windows of images, so chosen that the output has the given height and width."""
+    """Return means of windows of images, so chosen that the output has the given height and width.
+
+    Raises
+    ------
+    RuntimeError
+        If the input is neither (N, C, H, W) nor (C, H, W).
+    """
+    if input.ndim not in (3, 4):
+        raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(input.shape)}")
     wanted = (output_size, output_size) if isinstance(output_size, int) or output_size is None else tuple(output_size)
     for axis, size in zip((-2, -1), wanted, strict=True):
         if size is not None and input.shape[axis] != size:

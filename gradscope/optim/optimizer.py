@@ -16,6 +16,7 @@ from typing import Any
 from ..runtime import device as devices
 from ..runtime.hooks import HookTable, RemovableHandle, add_hook
 from ..runtime.modes import enable_grad
+from ..runtime.ops.registry import OPERATORS
 from ..runtime.tensor import Tensor
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
@@ -240,7 +241,8 @@ class Optimizer:
         """Yield the arrays in parts that fit the cache, with `count` work arrays each of the part's shape."""
         first = arrays[0]
         if first.dtype.kind == "c":
-            arrays = tuple(a.view(a.real.dtype) for a in arrays)
+            view_as_real = OPERATORS["view_as_real"].run_forward
+            arrays = tuple(view_as_real(devices.array_module(a), a) for a in arrays)
             first = arrays[0]
         whole = type(first) is not devices.ndarray or first.size <= BLOCK
         if whole or not all(a.flags.c_contiguous for a in arrays):

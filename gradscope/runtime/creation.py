@@ -350,7 +350,9 @@ def from_numpy(array: numpy.ndarray) -> Tensor:
         )
     if array.dtype not in dtypes.BY_NUMPY:
         raise TypeError(f"can't convert np.ndarray of type {array.dtype}\nConvert it with .astype().")
-    return Tensor._wrap(array)
+    tensor = Tensor._wrap(array)
+    tensor._tell_shared("from_numpy()")
+    return tensor
 
 
 def from_dlpack(source: Any) -> Tensor:

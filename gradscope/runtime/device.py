@@ -159,6 +159,11 @@ def register_backend(backend: Backend, array_type: type) -> None:
     _modules[array_type] = backend.module
 
 
+def elsewhere() -> bool:
+    """Whether there may be arrays of another module than NumPy."""
+    return len(_by_type) > 1
+
+
 def array_module(array: Any) -> Any:
     """Return the module whose functions work on `array` (``numpy``, ``cupy``)."""
     try:

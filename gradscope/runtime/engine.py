@@ -196,7 +196,7 @@ class GraphTask:
             self._leaves.append(node)
         else:
             heappush(self.ready, (-node.seq, node))
-        if state.special and events.wanted(events.NodeReady):
+        if events.closely and events.wanted(events.NodeReady):
             events.emit(events.NodeReady(self, node))
 
     def _receive(self, edge: Edge, grad: Any) -> None:
@@ -295,12 +295,15 @@ class GraphTask:
                 self._owned.discard(node)  # type: ignore[union-attr]
             try:
                 if node.extra is not None or not bare or state.special:
-                    if following is not None:
-                        heappush(ready, (-following.seq, following))
-                        following = None
                     self.nodes_run += done
                     done = 0
-                    results = self._run_attended(node, grad)
+                    if bare and heard_only(node):
+                        results = self._run_heard(node, grad)
+                    else:
+                        if following is not None:
+                            heappush(ready, (-following.seq, following))
+                            following = None
+                        results = self._run_attended(node, grad)
                 elif type(node) is not AccumulateGrad:
                     results = node.apply(grad) if keep_graph else node.spend(grad)
                 elif node.leaf_meta.hooks or node.leaf_meta.post_accumulate:
@@ -336,7 +339,7 @@ class GraphTask:
                     dependencies[child] = waiting - 1
                 elif not bare and not self._wanted(child):
                     dependencies[child] = 0
-                elif state.special or following is not None:
+                elif following is not None or events.closely:
                     self._make_ready(child)
                 elif type(child) is AccumulateGrad:
                     leaves.append(child)
@@ -376,6 +379,34 @@ class GraphTask:
             global entered
             with _entered_lock:
                 entered -= 1
+
+    # --- one node with listeners ---
+
+    def _run_heard(self, node: Node, grad: Any) -> Any:
+        """Run a node as a plain one is run, and tell listeners what it has made; see :func:`heard_only`."""
+        if type(node) is AccumulateGrad:
+            results: Any = ()
+            if grad is not None:
+                node.accumulate(grad)
+        else:
+            results = node.apply(grad) if self.keep_graph else node.spend(grad)
+            if self.kept is not None:
+                self.kept.append(node)
+        if not events.wanted(events.NodeExited):
+            return results
+        index = -1
+        edge: Any
+        for edge in node.edges:
+            index += 1
+            made = results[index]
+            if edge is None or made is None:
+                continue
+            if type(edge) is tuple or made.dtype is not edge.dtype or made.shape != edge.shape:
+                results = self._validated(node, results)
+                break
+        event = events.NodeExited(self, node, None, (grad if node.multi else (grad,), results))
+        events.emit(event)
+        return [None if g is None else bare_of(g) for g in event.grad_inputs] if event.seen else results
 
     # --- one node with hooks, captures or listeners ---
 
@@ -450,7 +481,8 @@ class GraphTask:
     def _validated(self, node: Node, results: Any) -> list[Any]:
         """Return the results as their receivers expect them; those nobody sees are validated on their way there."""
         checked = list(results)
-        for index, (edge, grad) in enumerate(zip(node.edges, results)):
+        for index, edge in enumerate(node.edges):
+            grad = checked[index]
             if edge is None or grad is None:
                 continue
             child, nr = ends_of(edge)
@@ -524,7 +556,7 @@ class GraphTask:
     def _announce_exit(self, node: Node, grads: list[Any], results: list[Any]) -> list[Any]:
         if not (state.special and events.wanted(events.NodeExited)):
             return results
-        event = events.NodeExited(self, node, list(grads), results)
+        event = events.NodeExited(self, node, (list(grads), results))
         events.emit(event)
         return event.grad_inputs
 
@@ -542,6 +574,13 @@ class GraphTask:
             hook(node.variable)
             if state.special and events.wanted(events.HookCalled):
                 events.emit(events.HookCalled(self, node, "post_accumulate", hook))
+
+
+def heard_only(node: Node) -> bool:
+    """Whether a node has no hooks, and all that is special is that somebody listens to what has been computed."""
+    if node.extra is not None or state.special != state.listening or events.closely:
+        return False
+    return type(node) is not AccumulateGrad or not (node.leaf_meta.hooks or node.leaf_meta.post_accumulate)
 
 
 def bare_of(tensor: Any) -> Any:

@@ -23,7 +23,7 @@ import linecache
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,6 +45,7 @@ __all__ = [
     "GraphTaskFinished",
     "GraphTaskStarted",
     "HookCalled",
+    "MemoryShared",
     "ModuleBackward",
     "ModuleBackwardPre",
     "ModuleForward",
@@ -52,6 +53,7 @@ __all__ = [
     "NodeEntered",
     "NodeExited",
     "NodeReady",
+    "NodeRecorded",
     "OperatorRecorded",
     "Subscription",
     "TensorReleased",
@@ -113,14 +115,56 @@ class NodeEntered(Event):
     skip: bool = False
 
 
-@dataclass(slots=True, eq=False)
 class NodeExited(Event):
-    """A node has run. ``grad_inputs`` (one per entry of ``next_functions``) may be assigned."""
+    """A node has run. ``grad_inputs`` (one per entry of ``next_functions``) may be assigned.
 
-    task: GraphTask
-    node: Node
-    grad_outputs: list[Any]
-    grad_inputs: list[Any]
+    Attributes
+    ----------
+    task : GraphTask
+    node : Node
+    grad_outputs, grad_inputs : list of Tensor or None
+        Made of the bare gradients when somebody looks at them.
+    arrays : tuple of (sequence, sequence) or None
+        Incoming and produced as bare arrays, not to be written; None where others have had their tensors.
+    """
+
+    __slots__ = ("_grads", "arrays", "node", "task")
+    __match_args__ = ("task", "node", "grad_outputs", "grad_inputs", "arrays")
+
+    def __init__(
+        self, task: GraphTask, node: Node, grads: tuple[list[Any], list[Any]] | None, arrays: Any = None
+    ) -> None:
+        self.task = task
+        self.node = node
+        self._grads = grads
+        self.arrays: tuple[Sequence[Any], Sequence[Any]] | None = arrays
+
+    @property
+    def grad_outputs(self) -> list[Any]:
+        """The incoming gradients."""
+        return self._tensors()[0]
+
+    @property
+    def grad_inputs(self) -> list[Any]:
+        """The produced gradients."""
+        return self._tensors()[1]
+
+    @property
+    def seen(self) -> bool:
+        """Whether a listener has had the gradients, and so may have replaced one."""
+        return self._grads is not None
+
+    def _tensors(self) -> tuple[list[Any], list[Any]]:
+        if self._grads is None:
+            given, made = self.arrays  # type: ignore[misc]
+            self._grads = _as_tensors(given), _as_tensors(made)
+        return self._grads
+
+
+def _as_tensors(arrays: Sequence[Any]) -> list[Any]:
+    from .gradients import wrap
+
+    return [None if array is None else wrap(array) for array in arrays]
 
 
 @dataclass(slots=True, eq=False)
@@ -194,6 +238,13 @@ class OperatorRecorded(Event):
 
 
 @dataclass(slots=True, eq=False)
+class NodeRecorded(Event):
+    """A node has been added to the graph; ``node.call_site`` is None unless a listener asked."""
+
+    node: Node
+
+
+@dataclass(slots=True, eq=False)
 class VersionBumped(Event):
     """`operator` wrote `tensor` in place; its memory is now at `version`.
 
@@ -225,6 +276,18 @@ class WriteRefused(Event):
     """An in-place write is not allowed; `error`, an InplaceError, is about to be raised."""
 
     error: BaseException
+
+
+@dataclass(slots=True, eq=False)
+class MemoryShared(Event):
+    """The memory of `tensor` was handed to where a write counts no version of its own.
+
+    ``how`` is ``".data"``, ``".data ="``, ``"numpy()"``, ``"from_numpy()"`` or ``"__dlpack__()"``.
+    """
+
+    tensor: Any
+    how: str
+    call_site: CallSite | None
 
 
 @dataclass(slots=True, eq=False)
@@ -261,6 +324,10 @@ class ModuleBackward(Event):
     grad_output: Any
 
 
+_CLOSE = {
+    NodeReady, NodeEntered, GradientCaptured, GradientAccumulated, HookCalled, TensorUnpacked, TensorReleased,
+}  # fmt: skip
+
 Listener = Callable[[Event], None]
 
 _lock = threading.RLock()
@@ -268,6 +335,8 @@ _subscriptions: tuple[Subscription, ...] = ()
 _by_kind: dict[type[Event], tuple[tuple[Listener, int | None], ...]] = {}
 # How many of the user's frames the listeners want of a call site.
 _call_sites = 0
+# Whether somebody listens to what happens to a node before it has run, or to what it has saved.
+closely = False
 _MOST_FRAMES = 48
 
 
@@ -347,7 +416,7 @@ def subscribe_each(
 
 
 def _set(subscriptions: tuple[Subscription, ...]) -> None:
-    global _subscriptions, _by_kind, _call_sites
+    global _subscriptions, _by_kind, _call_sites, closely
     with _lock:
         _subscriptions = subscriptions
         _by_kind = {
@@ -355,6 +424,7 @@ def _set(subscriptions: tuple[Subscription, ...]) -> None:
             for kind in {k for s in subscriptions for k in s.listeners}
         }
         _call_sites = max((s.call_sites for s in subscriptions), default=0)
+        closely = not _CLOSE.isdisjoint(_by_kind)
         state.set_listening(bool(_by_kind))
 
 
@@ -406,6 +476,11 @@ class CallSite:
     def frames(self) -> list[Frame]:
         """All frames, innermost first."""
         return [Frame(code.co_filename, _line_of(code, last), code.co_qualname) for code, last in self._raw]
+
+    @property
+    def filenames(self) -> list[str]:
+        """The files of all frames, innermost first: without the lines, which take time to find."""
+        return [code.co_filename for code, _ in self._raw]
 
     def user_frames(self) -> list[Frame]:
         """Return the frames outside gradscope and the standard library, innermost first."""
@@ -526,10 +601,13 @@ def _capture_user_frames(skip: int, count: int) -> CallSite:
     return CallSite(raw)
 
 
-def call_site_if_wanted() -> CallSite | None:
-    """Return the caller's call site when a listener asked for call sites, or in anomaly mode."""
+def call_site_if_wanted(skip: int = 2) -> CallSite | None:
+    """Return the caller's call site when a listener asked for call sites, or in anomaly mode.
+
+    The user's frame, if one is all that is wanted, is `skip` frames above the caller at least.
+    """
+    if _call_sites == 1 and not state.anomaly:
+        return user_site(skip + 1)
     if state.anomaly or _call_sites == _MOST_FRAMES:
         return capture_call_site(2)
-    if _call_sites == 1:
-        return user_site(3)
     return _capture_user_frames(3, _call_sites) if _call_sites else None

@@ -58,20 +58,18 @@ tensor_type: Any = None
 
 
 class NodeExtra:
-    """What few nodes have: hooks, metadata, a call site.
+    """What few nodes have: hooks.
 
     A node that has one runs with the thread's modes as a backward sets them, so one that calls a user's code has one.
     """
 
-    __slots__ = ("call_site", "metadata", "posthooks", "prehooks", "retain", "tensor_hooks", "topological")
+    __slots__ = ("posthooks", "prehooks", "retain", "tensor_hooks", "topological")
 
     def __init__(self) -> None:
         self.tensor_hooks: dict[int, HookTable] | None = None
         self.retain: dict[int, Any] | None = None
         self.prehooks: HookTable | None = None
         self.posthooks: HookTable | None = None
-        self.metadata: dict[Any, Any] | None = None
-        self.call_site: Any = None
         self.topological: int | None = None
 
 
@@ -86,7 +84,7 @@ class Node:
         Free for the user's notes; it lives as long as the node.
     """
 
-    __slots__ = ("__weakref__", "dtype", "edges", "extra", "kind", "seq", "shape")
+    __slots__ = ("__weakref__", "_notes", "_site", "dtype", "edges", "extra", "kind", "seq", "shape")
 
     # Filled in by the class that an operator's declaration makes.
     node_name: str = "Node"
@@ -101,6 +99,9 @@ class Node:
     kind: type
     extra: NodeExtra | None
     seq: int
+    # Unset until somebody records a call site, or asks for the metadata.
+    _site: Any
+    _notes: dict[Any, Any]
 
     # --- what the engine calls ---
 
@@ -135,15 +136,16 @@ class Node:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's notes."""
-        extra = self.extras()
-        if extra.metadata is None:
-            extra.metadata = {}
-        return extra.metadata
+        try:
+            return self._notes
+        except AttributeError:
+            self._notes = {}
+            return self._notes
 
     @property
     def call_site(self) -> Any:
         """Where the forward operator was called, or None when call sites were not recorded."""
-        return self.extra.call_site if self.extra is not None else None
+        return getattr(self, "_site", None)
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:

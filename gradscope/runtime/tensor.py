@@ -620,6 +620,7 @@ class Tensor(TensorMethods):
     @property
     def data(self) -> Tensor:
         """A tensor sharing the memory, with neither history nor version: writes through it go unseen by autograd."""
+        self._tell_shared(".data")
         return Tensor._wrap(self._array)
 
     @data.setter
@@ -638,6 +639,12 @@ class Tensor(TensorMethods):
                 node.array = value._array
             else:
                 self._edge = None
+        self._tell_shared(".data =")
+
+    def _tell_shared(self, how: str) -> None:
+        """Tell listeners that the memory is handed to where writes count no version of this tensor."""
+        if state.special and events.wanted(events.MemoryShared):
+            events.emit(events.MemoryShared(self, how, events.call_site_if_wanted()))
 
     # --- out of the tensor ---
 
@@ -679,6 +686,7 @@ class Tensor(TensorMethods):
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
                 "memory first."
             )
+        self._tell_shared("numpy()")
         return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -690,6 +698,7 @@ class Tensor(TensorMethods):
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        self._tell_shared("__dlpack__()")
         return self._array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:

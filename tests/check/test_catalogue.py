@@ -1,7 +1,7 @@
 """In-place misuse as it is met in real programs, and programs that look alike and are right.
 
 Each program marks the lines a report has to name with a comment that ends in the role: ``# written``, ``# saved``,
-``# read``, ``# freed``, ``# viewed``. The row numbers are those of docs/check.md.
+``# read``, ``# freed``, ``# viewed``, ``# shared``. The row numbers are those of docs/check.md.
 """
 
 import re
@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from gradscope.check import check_script
+from gradscope.check import check_script, finding_as_text
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Program:
     source: str
     helps: str = ""
     occurrences: int = 1
+    spared: bool = False
     # The role of a place that PyTorch does not tell: where a view was made that has no node of its own.
     not_in_torch: str = ""
 
@@ -130,6 +131,34 @@ MISUSE = [
         """,
         "collect the parts in a list and stack() them",
         occurrences=6,
+        spared=True,
+    ),
+    Program(
+        "37 other columns of a buffer written",
+        "GS101",
+        """
+        x = gs.ones(3, requires_grad=True)
+        buffer = gs.zeros(3, 4)
+        y = buffer[:, 0] * x  # saved
+        buffer[:, 1] = 1  # written
+        buffer[:, 2].add_(1)  # written again
+        y.sum().backward()  # read
+        """,
+        "clone() the part where it is saved",
+        spared=True,
+    ),
+    Program(
+        "37 other columns of a buffer written, then all of it",
+        "GS101",
+        """
+        x = gs.ones(3, requires_grad=True)
+        buffer = gs.zeros(3, 4)
+        y = buffer[:, 0] * x  # saved
+        buffer[:, 1] = 1  # written
+        buffer.add_(1)  # written again
+        y.sum().backward()  # read
+        """,
+        "`buffer = buffer.clone()` before this line",
     ),
     Program(
         "9 parameter updated between forward and backward",
@@ -273,6 +302,101 @@ MISUSE = [
 ]
 
 
+# Nothing raises: only the values tell.
+SILENT = [
+    Program(
+        "15 parameter written through .data",
+        "GS106",
+        """
+        w = gs.ones(3, requires_grad=True)
+        y = (w * w).sum()  # saved
+        w.data.add_(1)  # written
+        y.backward()  # read
+        """,
+        "write it after backward()",
+        occurrences=2,
+    ),
+    Program(
+        "15 slice of a result written through .data",
+        "GS106",
+        """
+        x = gs.ones(3, requires_grad=True)
+        y = x.exp()  # saved
+        inside = y.data  # shared
+        inside[0] = 0  # written
+        y.sum().backward()  # read
+        """,
+        "write into a clone()",
+    ),
+    Program(
+        "18 source of from_numpy written",
+        "GS106",
+        """
+        import numpy
+        source = numpy.ones(3)
+        w = gs.ones(3, dtype=gs.float64, requires_grad=True)
+        x = gs.from_numpy(source)  # shared
+        y = (x * w).sum()  # saved
+        source[:] = 0
+        y.backward()  # read
+        """,
+        "from_numpy",
+        not_in_torch="shared",
+    ),
+    Program(
+        "19 array of numpy() written",
+        "GS106",
+        """
+        w = gs.ones(3, requires_grad=True)
+        x = w * 2
+        array = x.detach().numpy()  # shared
+        y = (x * 3).exp()
+        z = x.tanh().sum() + (x**2).sum()  # saved
+        array[1] = 0
+        (y.sum() + z).backward()  # read
+        """,
+        "clone() before numpy()",
+    ),
+    Program(
+        "19 array that NumPy itself asked for",
+        "GS106",
+        """
+        import numpy
+        x = gs.ones(3, requires_grad=True)
+        y = x.sigmoid()  # saved
+        numpy.asarray(y.detach())[0] = 0  # shared
+        y.sum().backward()  # read
+        """,
+        "clone() before numpy()",
+    ),
+    Program(
+        "32 parameter replaced by assigning .data",
+        "GS106",
+        """
+        w = gs.ones(3, requires_grad=True)
+        y = (w * w).sum()  # saved
+        w.data = gs.zeros(3)  # written
+        y.backward()  # read
+        """,
+        "write it after backward()",
+        occurrences=2,
+    ),
+    Program(
+        "an alias made by DLPack is written",
+        "GS106",
+        """
+        x = gs.ones(3, requires_grad=True)
+        y = x.exp()  # saved
+        alias = gs.from_dlpack(y.detach())  # shared
+        alias.zero_()  # written
+        y.sum().backward()  # read
+        """,
+        "clone()",
+        not_in_torch="written",
+    ),
+]
+
+
 LEGAL = {
     "write before anything saved it": """
         x = gs.ones(3, requires_grad=True)
@@ -341,6 +465,39 @@ LEGAL = {
             model(gs.ones(2, 3)).sum().backward()
             optimizer.step()
         """,
+    "parameter written through .data after backward": """
+        w = gs.ones(3, requires_grad=True)
+        for _ in range(3):
+            (w * w).sum().backward()
+            w.data -= 0.1 * w.grad
+            w.grad = None
+        """,
+    "array of numpy() read, and a copy written": """
+        x = gs.ones(3, requires_grad=True)
+        y = x.exp()
+        array = y.detach().numpy()
+        copy = array.copy()
+        copy[:] = array.sum()
+        y.sum().backward()
+        """,
+    "written through .data with the values that stood there": """
+        x = gs.ones(3, requires_grad=True)
+        y = x.exp()
+        y.data.mul_(1)
+        y.sum().backward()
+        """,
+    "batch_norm runs twice in training before backward": """
+        norm = gs.nn.BatchNorm1d(2)
+        x = gs.arange(8.0).view(4, 2).requires_grad_()
+        (norm(x) + norm(x * 2)).pow(2).sum().backward()
+        """,
+    "a part of the memory written through .data that nobody saved": """
+        x = gs.ones(4, requires_grad=True)
+        y = x * 2
+        z = y[:2].exp()
+        y.data[2:] = 0
+        z.sum().backward()
+        """,
     "hidden state detached": """
         w = gs.ones(3, requires_grad=True)
         hidden = gs.ones(3)
@@ -367,7 +524,7 @@ def marked(path):
     found = {}
     for number, line in enumerate(Path(path).read_text().splitlines(), start=1):
         up = re.search(r"(\d+) lines up", line)
-        for role in re.findall(r"# (written|saved|read|freed|viewed)\b", line):
+        for role in re.findall(r"# (written again|written|saved|read|freed|viewed|shared)\b", line):
             found[role] = number - int(up.group(1)) if up else number
     return found
 
@@ -386,7 +543,26 @@ def test_misuse_is_reported_with_its_lines(program, framework, tmp_path):
     assert {s.location.filename for s in finding.sites} == {path}
     assert program.helps in finding.help
     assert finding.occurrences == program.occurrences
+    assert finding.spared == program.spared
+    assert ("other parts of the memory" in finding_as_text(finding)) == program.spared
     assert sanitizer.explains(result.error)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("program", SILENT, ids=lambda p: p.row)
+def test_what_raises_nothing_is_found_by_its_values(program, framework, tmp_path):
+    path = write(tmp_path / "program.py", program.source, framework)
+    sanitizer, result = check_script(path)
+    assert result.error is None
+    (finding,) = sanitizer.findings
+    assert (finding.code, finding.severity) == ("GS106", "silent-wrong")
+    assert finding.saved_version == finding.current_version
+    expected = marked(path)
+    if framework == "torch":
+        expected.pop(program.not_in_torch, None)
+    assert {s.role: s.location.lineno for s in finding.sites} == expected
+    assert program.helps in finding.help
+    assert finding.occurrences == program.occurrences
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

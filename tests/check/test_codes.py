@@ -8,7 +8,7 @@ from gradscope.check import CODES, Sanitizer, explain
 def test_explanation_is_complete(code):
     text = explain(code.lower())
     entry = CODES[code]
-    assert text.startswith(f"{code}: {entry.title} (error)\n")
+    assert text.startswith(f"{code}: {entry.title} ({entry.severity})\n")
     assert entry.what in text
     assert entry.bad.splitlines()[0] in text
     assert entry.good.splitlines()[0] in text

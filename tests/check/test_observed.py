@@ -82,6 +82,19 @@ def test_a_step_before_backward_names_optimizer_and_parameter(kind, options):
     assert finding.tensor.shape == (3, 1)
 
 
+def test_statistics_that_batch_norm_writes_spoil_what_it_saved_in_eval_mode():
+    norm = torch.nn.BatchNorm1d(2)
+    x = torch.arange(8.0).view(4, 2).requires_grad_()
+    with Sanitizer() as sanitizer:
+        y = norm.eval()(x).pow(2).sum()
+        norm.train()(x)
+        y.backward()
+    (finding,) = sanitizer.findings
+    assert (finding.code, finding.node, finding.occurrences) == ("GS106", "NativeBatchNormBackward0", 2)
+    assert [s.role for s in finding.sites] == ["saved", "read"]
+    assert finding.help.endswith("a layer's running statistics")
+
+
 def test_the_facts_of_a_finding():
     with Sanitizer() as sanitizer:
         y = leaf(3).exp()

@@ -46,6 +46,30 @@ def test_a_finding(tmp_path):
     ]
 
 
+def test_a_write_that_nothing_counts(tmp_path):
+    done = check(tmp_path, BUG.replace("y += 1", "y.data += 1  # gradscope: ignore[GS101]"))
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        "training []",
+        "GS106 silent-wrong: `y` (float32 [3], output of ExpBackward0) changed unnoticed, and ExpBackward0 computes "
+        "with the new values",
+        "  script.py:6  y.data += 1         <- written here by add_, which counts no version of it",
+        "  script.py:5  y = x.exp()            saved here by ExpBackward0 as `result`",
+        "  script.py:8  y.sum().backward()     needed here: ExpBackward0 does not fail, its gradient is wrong",
+        "  version 0 was saved and is there still: nothing counted the write",
+        "  help: write into a clone(), or after backward(); under no_grad() and without .data, backward() would have "
+        "refused",
+        "",
+        "Found 1 silently wrong gradient in 1 backward pass, 1 in-place write.",
+        "`gradscope check --explain GS106` tells more.",
+    ]
+
+
+def test_places_are_named_from_where_the_script_was_started(tmp_path):
+    done = check(tmp_path, BUG.replace("y += 1", "import os; os.chdir('/'); y += 1"))
+    assert "\n  script.py:6  " in done.stdout
+
+
 def test_a_script_that_catches_the_error_is_reported_too(tmp_path):
     done = check(tmp_path, CAUGHT)
     assert done.returncode == 1

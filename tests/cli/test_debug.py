@@ -464,6 +464,11 @@ def test_a_prompt_at_a_terminal(tmp_path):
     terminal.interrupt_at_prompt("(quit leaves)")
     terminal.until("(gradscope) ", 4)
     terminal.type("c\n")
+    terminal.until("the program has ended (exit status 0)")
+    terminal.until("(gradscope) ", 5)
+    terminal.type("back\n")
+    terminal.until("looking at node 2 of 9")
+    terminal.type("q\n")
     assert terminal.status() == 0
     assert "step 2" in terminal.text
     assert "script.py finished (exit status 0)" in terminal.text

@@ -1,12 +1,13 @@
 """The ``gradscope`` command itself."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
 import gradscope
-from gradscope.cli import main
+from gradscope.cli import SUBCOMMANDS, main
 
 
 def test_version(capsys):
@@ -19,6 +20,16 @@ def test_help_lists_the_commands(capsys):
     out = capsys.readouterr().out
     assert "debug" in out
     assert "check" in out
+
+
+@pytest.mark.parametrize("command", [module.__name__.rpartition(".")[2] for module in SUBCOMMANDS])
+def test_the_help_of_a_command_says_what_every_exit_status_means(command, capsys):
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: gradscope {command} [-h]")
+    (statuses,) = re.findall(r"\n\nexit status: (.*?)\n\n", out, re.DOTALL)
+    assert "2 " in statuses
+    assert all(len(line) <= 120 for line in out.splitlines())
 
 
 @pytest.mark.parametrize("argv", [[], ["frobnicate"], ["debug"], ["debug", "--frobnicate", "x.py"], ["debug", "-c"]])

@@ -47,14 +47,17 @@ __all__ = ["Divergence", "first_divergence", "minimise", "random_program"]
 # --- what programs are made of ----------------------------------------------------------------------------------------
 
 SHAPES = ((2, 3), (2, 3), (3,), (2, 1), (1, 3), (), (4,), (2, 2, 2))
-UNARY = ("exp", "sin", "cos", "tanh", "sigmoid", "relu", "neg", "square", "abs", "clone", "contiguous", "zeros_like")
-BINARY = ("add", "sub", "mul", "mul", "div", "maximum")
+UNARY = (
+    "exp", "sin", "cos", "tanh", "sigmoid", "relu", "neg", "square", "abs", "clone", "contiguous", "zeros_like",
+    "sinc", "erf", "i0", "sgn",
+)  # fmt: skip
+BINARY = ("add", "sub", "mul", "mul", "div", "maximum", "atan2", "copysign")
 WITH_NUMBER = ("add", "mul", "sub", "div", "pow", "__rsub__", "__rtruediv__")
 VIEWS = (
     "narrow", "select", "transpose", "permute", "view", "reshape", "expand", "unsqueeze", "squeeze", "flatten",
     "unbind", "split", "chunk", "getitem", "getitem",
 )  # fmt: skip
-WRITES = ("exp_", "sin_", "tanh_", "sigmoid_", "relu_", "neg_", "zero_", "abs_", "t_", "squeeze_")
+WRITES = ("exp_", "sin_", "sinc_", "erf_", "tanh_", "sigmoid_", "relu_", "neg_", "zero_", "abs_", "t_", "squeeze_")
 NUMBER_WRITES = ("add_", "mul_", "sub_", "fill_", "div_", "pow_", "masked_fill_", "ge_")
 TENSOR_WRITES = ("add_", "mul_", "sub_", "copy_", "copy_", "div_", "setitem", "setitem")
 NUMBERS = (0.5, 2.0, -1.5, 3, 1)

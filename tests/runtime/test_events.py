@@ -39,7 +39,7 @@ def test_documentation_lists_every_event_with_its_fields():
     assert sorted(rows) == sorted(kind.__name__ for kind in KINDS)
     for kind in KINDS:
         fields = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", rows[kind.__name__]))
-        assert fields[: len(kind.__slots__)] == list(kind.__slots__), kind.__name__
+        assert fields[: len(kind.__match_args__)] == list(kind.__match_args__), kind.__name__
 
 
 def test_a_listener_must_be_callable():

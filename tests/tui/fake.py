@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest.mock import patch
 
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input
 
 from gradscope.inspect.debugging.breakpoints import BreakpointTable
@@ -92,6 +96,8 @@ class FakeSession:
         self.calls: list[Call] = []
         self.held = held
         self.live = -1
+        self.ended = False
+        self.recorded = True
         self.record_always = False
         self.tasks: tuple[TaskRecord, ...] = ()
         self.threads = (ThreadRecord(1, "MainThread", True, 1), ThreadRecord(2, "worker", False, 0))
@@ -122,6 +128,8 @@ class FakeSession:
             now = "done" if i < index else "current" if i == index else "pending"
             if now == "current" and state is SessionState.PAUSED_AFTER:
                 now = "failed" if reason.kind == "exception" else "done"
+            if now == node.state != "current":
+                continue
             grads = (summary("grad_outputs[0]"),) if now != "pending" else None
             produced = tuple(summary() for _ in node.edges) if now == "done" else None
             self.nodes[i] = replace(node, state=now, grad_outputs=grads, grad_inputs=produced)
@@ -136,6 +144,8 @@ class FakeSession:
     # The session's side
 
     def _go(self, verb: str, arguments: tuple[Any, ...], move: Callable[[], None]) -> None:
+        if self.ended:
+            raise RuntimeError("the program is finished: it cannot go on")
         if self.state is SessionState.RUNNING:
             raise RuntimeError("the program is running")
         self.calls.append(Call(verb, arguments))
@@ -160,6 +170,7 @@ class FakeSession:
     def _backward(self) -> None:
         if self.task_index == self._backwards:
             self.state, self.reason = SessionState.FINISHED, StopReason("finished", "the program has ended")
+            self.ended = True
             self._tell(DebuggerEvent("state", self.state, self.reason))
             return
         self.task_index += 1
@@ -201,8 +212,12 @@ class FakeSession:
 
     def _look(self, verb: str, index: int, text: str, *arguments: Any) -> None:
         self.calls.append(Call(verb, arguments))
+        if self.ended and verb == "go_live":
+            self.state, self.reason = SessionState.FINISHED, StopReason("finished", "the program has ended")
+            self._tell(DebuggerEvent("state", self.state, self.reason))
+            return
         self.current = index
-        there = index == self.live
+        there = index == self.live and not self.ended
         self.state = SessionState.PAUSED_BEFORE if there else SessionState.REPLAYING
         self.reason = StopReason("live" if there else "replay", "back where the program is" if there else text)
         self._tell(DebuggerEvent("state", self.state, self.reason))
@@ -223,6 +238,7 @@ class FakeSession:
 
     def restart(self) -> None:
         self.calls.append(Call("restart"))
+        self.ended = False
         self.task_index = 0
         self._backward()
 
@@ -331,17 +347,40 @@ Scenario = Callable[[GradscopeApp, Pilot[int]], Awaitable[None]]
 
 
 def play(scenario: Scenario, session: Any = None, *, size: tuple[int, int] = (80, 24), breaks: Any = None) -> Any:
-    """Play a scenario on an app without a terminal, and return the session."""
+    """Play a scenario on an app without a terminal, and return the session.
+
+    A screen is drawn where `text_of` asks for it and at the end, not for every frame in between that nobody looks at:
+    those are drawn in the tests on a real terminal.
+    """
     session = session if session is not None else FakeSession()
 
     async def main() -> None:
         app = GradscopeApp(session, script="train.py", breaks=breaks)
         async with app.run_test(size=size, notifications=True) as pilot:
-            await pilot.pause()
-            await scenario(app, pilot)
+            with settling(pilot):
+                await pilot.pause()
+                await scenario(app, pilot)
+            text_of(app)
 
-    asyncio.run(main())
+    with patch.object(Screen, "_compositor_refresh", lambda screen: screen._dirty_widgets.clear()):
+        asyncio.run(main())
     return session
+
+
+@contextmanager
+def settling(pilot: Pilot[int]) -> Iterator[None]:
+    """After a key, wait for what it has set going; Textual waits for a quiet clock instead, twice 20 ms a key."""
+
+    async def settle(*unused: float) -> None:
+        limit = time.monotonic() + 0.1  # for workers that the test itself keeps waiting
+        for _ in range(2):
+            await pilot._wait_for_screen()
+            while any(worker.is_running for worker in pilot.app.workers) and time.monotonic() < limit:
+                await asyncio.sleep(0.001)
+        await pilot.pause(0)
+
+    with patch("textual.app.wait_for_idle", settle), patch("textual.pilot.wait_for_idle", settle):
+        yield
 
 
 async def until(pilot: Pilot[int], predicate: Callable[[], object], seconds: float = 20) -> None:
@@ -350,7 +389,8 @@ async def until(pilot: Pilot[int], predicate: Callable[[], object], seconds: flo
     limit = loop.time() + seconds
     while not predicate():
         assert loop.time() < limit, f"this did not come true in {seconds} s:\n{text_of(pilot.app)}"
-        await pilot.pause(0.005)
+        await asyncio.sleep(0.005)
+        pilot.app.screen._on_timer_update()
 
 
 async def type_in(pilot: Pilot[int], text: str, *keys: str) -> None:

@@ -92,7 +92,6 @@ def test_what_cannot_be_done_is_said():
             ("set 3 1", "there is no incoming gradient 3"),
             ("print nothing_there", "NameError: name 'nothing_there' is not defined"),
             ("why", "usage: why TENSOR"),
-            ("memory", "Say which one: memory [LOSS]"),
             ("explain dance", "no code or topic 'dance'"),
         ):
             await say(app, pilot, text, error)

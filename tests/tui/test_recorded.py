@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.debugging.core import SessionError
 from gradscope_tui.recorded import RecordedSession
+from gradscope_tui.recorded_nodes import RecordedNodes
 from gradscope_tui.widgets.log import LogPane
 from gradscope_tui.widgets.status import StatusBar
 
@@ -126,6 +129,7 @@ def test_the_widgets_show_a_recording_as_the_past_of_a_program(session):
     async def scenario(app, pilot):
         await until(pilot, lambda: "◁ REPLAYING #0" in text_of(app))
         assert {"edit", "skip", "what_if", "live"} <= app.unavailable()
+        assert "┄" not in text_of(app)  # on the timeline: all of it has run
         await pilot.press("n", "n")
         await until(pilot, lambda: app.query_one(StatusBar).status.node == 2)
         await pilot.press("right_square_bracket")
@@ -145,3 +149,60 @@ def test_the_widgets_show_a_recording_as_the_past_of_a_program(session):
         await until(pilot, lambda: app._exit)
 
     play(scenario, session)
+
+
+def test_a_damaged_page_costs_its_own_nodes_only(tmp_path):
+    path = tmp_path / "damaged.gscope"
+    w = gs.ones(3, requires_grad=True)
+    with gi.record(path):
+        for _ in range(2):
+            y = w
+            for _ in range(1500):
+                y = y * 1.0
+            y.sum().backward()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE pages SET checksum = 0 WHERE id = (SELECT min(id) FROM pages)")
+    connection.close()
+    with gi.open_recording(path) as recording:
+        session = RecordedSession(recording)
+
+        async def scenario(app, pilot):
+            await until(pilot, lambda: "(unreadable)" in text_of(app))
+            await pilot.press("right_square_bracket")
+            await until(pilot, lambda: "SumBackward0" in text_of(app) and "(unreadable)" not in text_of(app))
+
+        play(scenario, session)
+        lost, whole = RecordedNodes(recording, recording.tasks()[0]), RecordedNodes(recording, recording.tasks()[1])
+        assert [node.name for node in whole.bare()] == [node.name for node in whole]
+        assert [node.name for node in lost.bare()] == [node.name for node in lost]
+        assert [node.index for node in lost] == list(range(len(lost)))
+        assert lost[3:5] == list(lost)[3:5]
+
+
+def test_no_more_gradients_are_read_than_are_looked_at(tmp_path, monkeypatch):
+    path = tmp_path / "long.gscope"
+    with gi.record(path):
+        y = gs.ones(2, requires_grad=True)
+        for _ in range(3000):
+            y = y * 1.0
+        y.sum().backward()
+    read = []
+    revive = gi.Recording.revive
+
+    def noted(self, page, start, stop, first):
+        read.append(stop - start)
+        return revive(self, page, start, stop, first)
+
+    monkeypatch.setattr(gi.Recording, "revive", noted)
+    with gi.open_recording(path) as recording:
+
+        async def scenario(app, pilot):
+            await until(pilot, lambda: "◁ REPLAYING #0/3002" in text_of(app))
+            await type_in(pilot, "op:Accum*", "/")
+            await until(pilot, lambda: "1 of 3002 nodes" in text_of(app))
+            app.session.add_breakpoint("op:Sum")
+            await pilot.press("n", "n", "G", "t", "C")
+            await until(pilot, lambda: app.session.current == 0)
+
+        play(scenario, RecordedSession(recording))
+    assert 0 < sum(read) < 1000

@@ -151,3 +151,32 @@ def test_a_live_session_says_which_keys_are_for_recordings():
             await until(pilot, lambda: "that works in a recording" in text_of(app))
 
     play(scenario)
+
+
+def test_the_past_of_a_script_that_has_ended_is_walked_and_nothing_there_is_a_dead_end():
+    async def scenario(app, pilot):
+        await go_to_node_four(app, pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        assert app.query_one(NodeRail).index == 4
+        assert app.unavailable() >= {"step", "edit", "what_if"}
+        assert not app.unavailable() & {"step_back", "back_after", "reverse_continue", "run_to"}
+        await pilot.press("n")
+        await until(pilot, lambda: "N looks back" in text_of(app))
+        await pilot.press("N")
+        await at(app, pilot, 3, "replaying")
+        assert "◁ REPLAYING an ended script #3/13" in text_of(app)
+        assert "LIVE" not in text_of(app)
+        for key in ("e", "i"):
+            await pilot.press(key)
+            await until(pilot, lambda: "R starts it again" in text_of(app))
+        await pilot.press("n")
+        await until(pilot, lambda: "it cannot go on" in text_of(app))
+        await pilot.press("g", "t")
+        await at(app, pilot, 0, "replaying")
+        await pilot.press("L")
+        await until(pilot, lambda: app.query_one(StatusBar).status.state == "finished")
+        await pilot.press("q")
+        await until(pilot, lambda: app.left)
+
+    play(scenario, size=(160, 48))

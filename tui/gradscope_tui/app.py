@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from textual import on
 from textual.app import SystemCommand
 from textual.screen import Screen
+from textual.worker import WorkerFailed
 
 from gradscope_tui.actions import ACTIONS, bindings
 from gradscope_tui.commands import run_command
 from gradscope_tui.finding import FindingApp
 from gradscope_tui.saved_breaks import SavedBreaks
 from gradscope_tui.screens import Confirm, HelpScreen
-from gradscope_tui.session import Session, is_over, is_past, is_paused
+from gradscope_tui.session import Session, has_ended, is_past, is_paused
 from gradscope_tui.stack import ThreadsScreen
 from gradscope_tui.terminal import own_terminal
 from gradscope_tui.threads import on_thread
@@ -58,6 +59,7 @@ class GradscopeApp(FindingApp):
     def __init__(self, session: Session, script: str = "", breaks: SavedBreaks | None = None) -> None:
         super().__init__(session, script)
         self.left = False
+        self.failure: BaseException | None = None
         self._breaks = breaks
 
     def on_mount(self) -> None:
@@ -70,6 +72,15 @@ class GradscopeApp(FindingApp):
         self.follow_session()
         # Back from the shell: the terminal has forgotten the screen.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh())
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Leave with `failure` where a recording turns out to be damaged; every other error is one of ours."""
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if isinstance(cause, getattr(self.session, "damage", ())):
+            self.failure, self.left = cause, True
+            self.exit(2)
+        else:
+            super()._handle_exception(error)
 
     def stopped(self, expected: bool) -> None:
         """At a NaN or an infinity, say where it comes from; go on with what has been typed ahead."""
@@ -154,7 +165,9 @@ class GradscopeApp(FindingApp):
         state = str(self.session.state)
         if not self.can("edit"):
             return
-        if is_past(state):
+        if has_ended(self.session):
+            self.refuse("the script has ended: its gradients can no longer be changed; R starts it again")
+        elif is_past(state):
             self.refuse("this node has run: L goes to where the script is, i asks what if")
         elif not is_paused(state):
             self.refuse(f"the script is {state}: a gradient can be changed only where it has stopped")
@@ -164,9 +177,13 @@ class GradscopeApp(FindingApp):
     def action_what_if(self) -> None:
         """Ask for a gradient, and show what would become of the parameters."""
         state = str(self.session.state)
-        if self.can("what_if") and is_paused(state):
+        if not self.can("what_if"):
+            return
+        if has_ended(self.session):
+            self.refuse("the script has ended, and its tensors with it: there is nothing to run; R starts it again")
+        elif is_paused(state):
             self.query_one(Prompt).ask("what if", "0 ")
-        elif not is_paused(state):
+        else:
             self.refuse(f"the script is {state}: what-if is asked where it has stopped")
 
     def action_skip(self) -> None:
@@ -215,7 +232,8 @@ class GradscopeApp(FindingApp):
             known = isinstance(error, (ValueError, RuntimeError))
             text = str(error) if known else f"{type(error).__name__}: {error}"
             self.log_answer(text, "bad")
-            self.refuse(text)
+            if not self.is_seen(5):
+                self.refuse(text)
 
     async def ask_what_if(self, slot: int, expression: str) -> None:
         """Show what would become of the parameters if a gradient were another."""
@@ -231,7 +249,7 @@ class GradscopeApp(FindingApp):
 
     def action_restart(self) -> None:
         """Start the program again, or read what is new in a recording; ask first if it has not ended."""
-        if is_over(self.session.state) or getattr(self.session, "program", True) is False:
+        if self._nothing_to_lose():
             self.start_again()
         else:
             what = f"{self.script or 'The script'} {self._where()}. Starting it again ends it here; it is the same "
@@ -240,13 +258,16 @@ class GradscopeApp(FindingApp):
 
     async def action_quit(self) -> None:
         """Leave, at once if the program has ended."""
-        if is_over(self.session.state) or getattr(self.session, "program", True) is False:
+        if self._nothing_to_lose():
             self.left = True
             self.exit(0)
             return
         what = f"{self.script or 'The script'} {self._where()}. Quitting ends it there: "
         what += "of a backward in progress, .grad is put back as it was before."
         self._confirm("Quit?", what, "quit", lambda: self.run_worker(self._leave(), group="leave"))
+
+    def _nothing_to_lose(self) -> bool:
+        return has_ended(self.session) or getattr(self.session, "program", True) is False
 
     def _where(self) -> str:
         state = str(self.session.state)
@@ -287,7 +308,7 @@ def run_app(debugger: Debugger) -> int:
         with noting_writes():
             return _run(app)
     finally:
-        if not (app.left or is_over(debugger.state)):
+        if not (app.left or has_ended(debugger)):
             debugger.abort()
             debugger.wait(LEAVE)
 
@@ -304,6 +325,11 @@ def view_recording(recording: Recording) -> int:
     -------
     int
         An exit status: 0, or that of the app if it failed.
+
+    Raises
+    ------
+    RecordingError
+        If it turns out to be damaged while it is looked at.
     """
     from gradscope_tui.recorded import RecordedSession
 
@@ -325,4 +351,6 @@ def _run(app: GradscopeApp) -> int:
         app.run()
     for line in late:
         print(line, file=sys.stderr)
+    if app.failure is not None:
+        raise app.failure
     return app.return_code or 0

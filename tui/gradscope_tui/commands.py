@@ -10,8 +10,8 @@ import io
 from typing import TYPE_CHECKING, Any
 
 from gradscope.inspect.lines.line_mode import LineMode
-from gradscope.inspect.lines.verbs import VERBS, UsageError, find_verb
-from gradscope_tui.explain import QUESTIONS, answer
+from gradscope.inspect.lines.verbs import UsageError, find_verb
+from gradscope_tui.explain import explain
 from gradscope_tui.session import is_past, why_not
 from gradscope_tui.threads import on_thread
 
@@ -23,7 +23,6 @@ __all__ = ["run_command"]
 _ACTIONS = {
     "into", "out", "continue", "next-backward", "reverse-continue", "live", "restart", "quit", "help",
 }  # fmt: skip
-_KNOWN = frozenset(name for verb in VERBS for name in verb.names)
 _FAILED = "*** "
 
 
@@ -42,9 +41,9 @@ async def run_command(app: GradscopeApp, line: str) -> None:
     Exception
         When there is no such verb, or it cannot be applied to that; the text says why.
     """
-    question, _, rest = line.strip().partition(" ")
-    if question in QUESTIONS and question not in _KNOWN:
-        app.log_answer(await answer(app.session, question, rest.strip()))
+    word, _, rest = line.strip().partition(" ")
+    if word == "explain":
+        app.log_answer(await explain(app.session, rest.strip()))
         return
     verb, argument = find_verb(line)
     reason = why_not(app.session, verb.name.replace("-", "_"))

@@ -7,6 +7,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -15,7 +16,16 @@ from textual.worker import Worker
 
 from gradscope_tui.actions import ACTIONS
 from gradscope_tui.messages import SessionChanged
-from gradscope_tui.session import Session, is_over, is_past, is_paused, why_not
+from gradscope_tui.session import (
+    Session,
+    can_look_back,
+    has_ended,
+    is_over,
+    is_past,
+    is_paused,
+    why_not,
+    without_gradients,
+)
 from gradscope_tui.threads import on_thread
 from gradscope_tui.widgets.dock import BreakpointPane
 from gradscope_tui.widgets.inspector import Inspector
@@ -31,7 +41,7 @@ from gradscope_tui.widgets.watches import WatchPane
 if TYPE_CHECKING:
     from gradscope.inspect.records import DebuggerEvent, NodeRecord
 
-__all__ = ["SessionApp"]
+__all__ = ["SessionApp", "unless_closed"]
 
 POLL = 1 / 10
 """Seconds between two looks at a session that is running."""
@@ -47,6 +57,9 @@ NEEDS_PAUSE = frozenset(
 )  # fmt: skip
 """Actions that make sense only where the session has stopped."""
 
+LOOKS_BACK = frozenset({"run_to", "step_back", "back_after", "reverse_continue"})
+"""Actions that make sense after the end of the program too, if anything of it was recorded."""
+
 NEEDS_PRESENT = frozenset({"edit", "skip"})
 """Actions that make sense only where the program waits, not at an earlier node."""
 
@@ -56,8 +69,16 @@ EXPECTED = frozenset({"step", "entry", "run-to", "replay", "live"})
 ALARMS = frozenset({"exception", "nan", "inf", "violation"})
 """Kinds of reasons that are bad news."""
 
+AT_ONCE = 2_000
+"""Lines of output that are written at once: keys come before the next ones."""
+
 MANY = 10_000
 """Nodes up to which breakpoints are looked for on all of them while the screen waits."""
+
+
+def unless_closed() -> AbstractContextManager[None]:
+    """Pass over what a message, or an answer, still wants to show while the app is being closed: its widgets go."""
+    return contextlib.suppress(NoMatches)
 
 
 class SessionApp(App[int]):
@@ -82,7 +103,7 @@ class SessionApp(App[int]):
         self._stop: object = None
         self._shown_task = 0
         self._present = (0, -1)
-        self._printed: deque[tuple[str, str]] = deque()
+        self._printed: deque[tuple[str, str]] = deque(maxlen=LogPane.KEPT)
         self._stop_listening: Callable[[], None] = lambda: None
         self._told = threading.Event()
         self._stale = threading.Event()
@@ -90,7 +111,8 @@ class SessionApp(App[int]):
     def follow_session(self) -> None:
         """Start to follow the session, and the session itself if it has not been started."""
         self._stop_listening = self.session.add_listener(self._listen)
-        self._printed.extend((line, "") for line in self.session.output)
+        ink = "" if getattr(self.session, "program", True) else "dim"
+        self._printed.extend((line, ink) for line in self.session.output)
         if self.session.state == "not started":
             self.session.start()
         self.set_interval(POLL, self._poll)
@@ -130,12 +152,15 @@ class SessionApp(App[int]):
     def on_session_changed(self) -> None:
         """Show what has changed."""
         self._told.clear()
-        lines = [self._printed.popleft() for _ in range(len(self._printed))]
-        if lines:
-            self.query_one(LogPane).write(lines)
-        if self._stale.is_set():
-            self._stale.clear()
-            self.refresh_session()
+        lines = [self._printed.popleft() for _ in range(min(len(self._printed), AT_ONCE))]
+        if self._printed:
+            self._tell()
+        with unless_closed():
+            if lines:
+                self.query_one(LogPane).write(lines)
+            if self._stale.is_set():
+                self._stale.clear()
+                self.refresh_session()
 
     def _poll(self) -> None:
         """Follow a session that is running."""
@@ -152,7 +177,7 @@ class SessionApp(App[int]):
         paused, past = is_paused(state), is_past(state)
         if paused and not past:
             self._present = task, current
-        live = self._present[1] if past and self._present[0] == task else -1
+        live = self._present[1] if past and self._present[0] == task and not has_ended(session) else -1
         if paused:
             self._shown_task = task
         self._show_rail(task, current if paused else -1, live)
@@ -203,6 +228,8 @@ class SessionApp(App[int]):
             task=task,
             inside=tuple(inside),
             live=live,
+            reached=self._present[1] if task == self._present[0] else len(self._records),
+            ended=is_past(state) and has_ended(session),
             breakpoints=len(session.breakpoints),
             alarm=reason is not None and reason.kind in ALARMS,
         )
@@ -219,7 +246,9 @@ class SessionApp(App[int]):
         state = self.session.state
         off = {action.id for action in ACTIONS if why_not(self.session, action.id)}
         if not is_paused(state):
-            off |= NEEDS_PAUSE
+            off |= NEEDS_PAUSE - LOOKS_BACK if can_look_back(self.session) else NEEDS_PAUSE
+        if has_ended(self.session):
+            off |= {"edit", "skip", "what_if"}
         if is_past(state):
             off |= NEEDS_PRESENT
         else:
@@ -238,7 +267,8 @@ class SessionApp(App[int]):
             return self._marks[1]
 
         def find() -> frozenset[int]:
-            return frozenset(node.index for node in nodes if any(point.matches(node) for point in points))
+            looked_at = without_gradients(nodes)
+            return frozenset(node.index for node in looked_at if any(point.matches(node) for point in points))
 
         self._marks = key, frozenset()
         if points and len(nodes) <= MANY:
@@ -249,7 +279,7 @@ class SessionApp(App[int]):
 
     async def _mark(self, key: object, find: Callable[[], frozenset[int]]) -> None:
         """Look for breakpoints on very many nodes, and show where they are."""
-        marks = await on_thread(find)
+        marks = await on_thread(find, collect=False)
         if key == self._marks[0]:
             self._marks = key, marks
             self.refresh_session()
@@ -258,40 +288,41 @@ class SessionApp(App[int]):
 
     def look(self) -> None:
         """Show the node under the cursor in the inspector and the source pane."""
-        self._looking: Worker[None] = self.run_worker(self._look_unless_closed, group="look", exclusive=True)
-
-    async def _look_unless_closed(self) -> None:
-        with contextlib.suppress(NoMatches):  # the app is being closed: its widgets have gone
-            await self._look()
+        self._looking: Worker[None] = self.run_worker(self._look, group="look", exclusive=True)
 
     async def _look(self) -> None:
         """Show what is known about the node, and ask the program for the rest."""
+        with unless_closed():
+            await self._look_closely()
+
+    async def _look_closely(self) -> None:
         index = self.query_one(NodeRail).index
         if not 0 <= index < len(self._records):
             self.query_one(Inspector).show(None, {})
             self.query_one(SourcePane).show(None)
             return
         node = self._records[index]
-        why = "the gradient of a leaf is accumulated here" if node.name == "AccumulateGrad" else "its line is not known"
-        self.query_one(SourcePane).show(node.location, f"{node.name}: {why}")
         if self.session.state != "running":
             asked = asyncio.ensure_future(on_thread(lambda: self.session.inspect(index)))
             try:
                 done, _ = await asyncio.wait({asked}, timeout=PATIENCE)
                 if not done:
-                    self._inspect(node)
+                    self._show_node(node)
                 node = await asked
             except (RuntimeError, ValueError):  # it has gone on meanwhile: what is known is shown
                 pass
             finally:
                 asked.cancel()
-        self._inspect(node)
+        self._show_node(node)
 
-    def _inspect(self, node: NodeRecord) -> None:
+    def _show_node(self, node: NodeRecord) -> None:
+        why = "the gradient of a leaf is accumulated here" if node.name == "AccumulateGrad" else "its line is not known"
         names = {}
         for edge in node.edges:
             position = self.query_one(NodeRail).position(edge.target_key)
             if position is not None and edge.target_key is not None:
                 target = self._records[position]
                 names[edge.target_key] = f"#{position} {target.operator} {target.parameter or target.module}".rstrip()
-        self.query_one(Inspector).show(node, names)
+        with self.batch_update():
+            self.query_one(SourcePane).show(node.location, f"{node.name}: {why}")
+            self.query_one(Inspector).show(node, names)

@@ -14,41 +14,30 @@ from gradscope.inspect.explanations.nan_causes import backward_cause, element_of
 from gradscope.inspect.explanations.nan_looks import birth_of, first_bad
 from gradscope.inspect.explanations.topics import TOPICS, find_topic, suggest, topic_text
 from gradscope.inspect.lines.verbs import UsageError
+from gradscope_tui.session import has_ended
 from gradscope_tui.threads import on_thread
 
 if TYPE_CHECKING:
     from gradscope.inspect.records import NodeRecord, StopReason
     from gradscope_tui.session import Session
 
-__all__ = ["QUESTIONS", "answer", "bad_value_here", "explain_stop"]
+__all__ = ["EXPLAIN", "bad_value_here", "explain", "explain_stop"]
 
-QUESTIONS: dict[str, tuple[str, str]] = {
-    "explain": ("[TOPIC | CODE]", "why it has stopped here; or a short text such as nan, inplace, GS101"),
-    "memory": ("[LOSS]", "what the graph of a loss keeps in memory: `loss` unless another is named"),
-    "flow": ("[MODEL]", "how gradients flow through a model: `model` unless another is named"),
-    "why": ("TENSOR [, LOSS]", "why a tensor has no gradient, or one that is zero: why model.fc1.weight"),
-}
-"""What can be asked on the command line besides the verbs of line mode: what follows it, and what it answers."""
+EXPLAIN = ("explain [TOPIC | CODE]", "why it has stopped here; or a short text such as nan, inplace, GS101")
+"""How the question is typed on the command line, besides the verbs of line mode, and what it answers."""
 
-_CALLS = {
-    "memory": ("memory", "loss"),
-    "flow": ("gradient_flow", "model"),
-    "why": ("why_no_grad", ""),
-}
 _HERE = "__import__('gradscope_tui.explain', fromlist=['*']).bad_value_here(node, grads, produced, saved)"
 _WRITERS = "__import__('gradscope_tui.writers', fromlist=['*']).writers_of(saved, {!r})"
-_ASK = "__import__('gradscope.inspect', fromlist=['*']).{}({})"
 
 
-async def answer(session: Session, question: str, argument: str) -> str:
-    """Answer one of `QUESTIONS`.
+async def explain(session: Session, topic: str) -> str:
+    """Return why a session has stopped, or the text of a topic.
 
     Parameters
     ----------
     session : Session
-    question : str
-    argument : str
-        What followed it.
+    topic : str
+        A topic, the code of a finding, or nothing.
 
     Returns
     -------
@@ -57,23 +46,9 @@ async def answer(session: Session, question: str, argument: str) -> str:
     Raises
     ------
     UsageError
-        If it cannot be answered so.
+        If there is no such topic.
     """
-    if question == "explain":
-        return _topic(argument) if argument else await explain_stop(session)
-    function, default = _CALLS[question]
-    subject = argument or default
-    if not subject:
-        usage, help = QUESTIONS[question]
-        raise UsageError(f"usage: {question} {usage}: {help}")
-    if not hasattr(session, "live"):
-        raise UsageError("this is a recording: there is no program to ask")
-    try:
-        found = await on_thread(lambda: session.evaluate(_ASK.format(function, subject)))
-    except NameError as error:
-        usage, help = QUESTIONS[question]
-        raise UsageError(f"{error}\nSay which one: {question} {usage}") from None
-    return str(found)
+    return _topic(topic) if topic else await explain_stop(session)
 
 
 async def explain_stop(session: Session) -> str:
@@ -90,11 +65,11 @@ async def explain_stop(session: Session) -> str:
     reason: StopReason | None = session.reason
     kind = reason.kind if reason is not None else ""
     node = session.nodes[session.current] if session.current >= 0 else None
-    if node is not None and node.grad_inputs is not None:
+    if node is not None and node.grad_inputs is not None and not has_ended(session):
         found: str = await on_thread(lambda: session.evaluate(_HERE))
         if found:
             return found
-    if kind == "violation":
+    if kind == "violation" and not has_ended(session):
         return await _explain_violation(session)
     return f"{reason}\nexplain TOPIC explains one of: {', '.join(TOPICS)}"
 

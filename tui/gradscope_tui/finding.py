@@ -7,7 +7,7 @@ from textual import on
 from gradscope.inspect.debugging.breakpoints import BreakpointError
 from gradscope.inspect.lines.render import node_text, place_of, title_of
 from gradscope_tui.editor import edit_command, run_editor
-from gradscope_tui.rows import node_filter
+from gradscope_tui.rows import NodeFilter, node_filter
 from gradscope_tui.running import RunningApp
 from gradscope_tui.widgets.dock import BreakpointPane
 from gradscope_tui.widgets.inspector import Inspector
@@ -61,9 +61,9 @@ class FindingApp(RunningApp):
         else:
             self.run_worker(self._filter(text, match), group="filter", exclusive=True)
 
-    async def _filter(self, text: str, match: object) -> None:
+    async def _filter(self, text: str, match: NodeFilter) -> None:
         rail = self.query_one(NodeRail)
-        await rail.search(match, only=True).wait()  # type: ignore[arg-type]
+        await rail.search(match, only=True).wait()
         if not rail.found:
             rail.show_all()
             self.refuse(f"no node of this backward matches {text!r}")

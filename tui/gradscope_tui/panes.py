@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -67,16 +66,28 @@ class PanesApp(SessionApp):
         """The pane that the keys go to."""
         return self.query_one(f"#pane{self.active}", LinePane)
 
+    @property
+    def _alone(self) -> bool:
+        """Whether the active pane has the screen to itself."""
+        width, height = self._room or self.size
+        return self.maximised or width < NARROW or height < LOW
+
+    def _has_place(self, number: int) -> bool:
+        """Say whether a pane has a place of its own, or is the one of the dock that is in front."""
+        wide = (self._room or self.size).width >= WIDE
+        return number in ({1, 2, 3, self._side} if wide else {1, 2, self._dock})
+
+    def is_seen(self, number: int) -> bool:
+        """Say whether a pane is on the screen."""
+        return number == self.active if self._alone else self._has_place(number)
+
     def arrange(self) -> None:
         """Show the panes that have room, and give the keys to the active one."""
-        width, height = self._room or self.size
-        wide = width >= WIDE
-        seen = {3, self._side} if wide else {self._dock}
-        self.query_one("#panes").set_class(self.maximised or width < NARROW or height < LOW, "-alone")
+        self.query_one("#panes").set_class(self._alone, "-alone")
         for number in PANES:
             pane = self.query_one(f"#pane{number}", LinePane)
             pane.set_class(number == self.active, "-active")
-            pane.set_class(number > 2 and number not in seen, "-stacked")
+            pane.set_class(not self._has_place(number), "-stacked")
         self.label_tabs()
         if not self.query_one(Prompt).display:
             self.pane.focus(scroll_visible=False)
@@ -84,11 +95,11 @@ class PanesApp(SessionApp):
     @on(LinePane.Renamed)
     def label_tabs(self) -> None:
         """Name, in the border of the dock, the panes that it hides."""
-        dock = [self.query_one(f"#pane{number}", LinePane) for number in PANES[2:]]
-        hidden = Text(" │ ".join(pane.heading for pane in dock if pane.has_class("-stacked")))
+        dock = list(self.query("#panes > .-dock").results(LinePane))
+        hidden = " │ ".join(pane.heading for pane in dock if pane.has_class("-stacked"))
         seen = [pane for pane in dock if not pane.has_class("-stacked")]
         for pane in seen:
-            pane.border_subtitle = hidden if pane is seen[-1] else Text()
+            pane.set_footing(hidden if pane is seen[-1] else "")
 
     def on_resize(self, event: events.Resize) -> None:
         """Other panes may have room now."""

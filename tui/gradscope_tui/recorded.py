@@ -14,8 +14,9 @@ from gradscope.inspect.debugging.core import SessionError
 from gradscope.inspect.debugging.reports import TaskRecord as TaskInProgress
 from gradscope.inspect.debugging.reports import ThreadRecord, WatchRecord, WhatIf
 from gradscope.inspect.debugging.watches import WatchList
-from gradscope.inspect.recording import Recording, TaskRecord
+from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
 from gradscope.inspect.records import DebuggerEvent, NodeRecord, SessionState, StopReason
+from gradscope_tui.recorded_nodes import RecordedNodes
 
 __all__ = ["RecordedSession"]
 
@@ -35,6 +36,9 @@ _UNAVAILABLE = {
     "python": "run a statement in",
     "abort": "end",
     "record": "record",
+    "memory": "ask",
+    "flow": "ask",
+    "why": "ask",
 }
 
 
@@ -54,11 +58,14 @@ class RecordedSession:
     ----------
     program : bool
         False: none is behind it.
+    damage : tuple of type
+        What is raised where the file cannot be read.
     unavailable : dict of str to str
         Actions and verbs that need a program, each with the reason to show.
     """
 
     program = False
+    damage: tuple[type[Exception], ...] = (RecordingError,)
 
     def __init__(self, recording: Recording) -> None:
         self.unavailable: Mapping[str, str] = {verb: _NO_PROGRAM + what for verb, what in _UNAVAILABLE.items()}
@@ -66,6 +73,7 @@ class RecordedSession:
         self.log: list[str] = []
         self._recording = recording
         self._tasks: list[TaskRecord] = recording.tasks()
+        self._nodes: RecordedNodes | None = None
         self._place = 0  # of the backward among the tasks
         self._current = 0
         self._table = BreakpointTable()
@@ -92,7 +100,12 @@ class RecordedSession:
     @property
     def nodes(self) -> Sequence[NodeRecord]:
         """The nodes of the backward that is shown."""
-        return self._task.nodes if self._task is not None else ()
+        task = self._task
+        if task is None:
+            return ()
+        if self._nodes is None or self._nodes.task is not task:
+            self._nodes = RecordedNodes(self._recording, task)
+        return self._nodes
 
     @property
     def current(self) -> int:
@@ -259,20 +272,29 @@ class RecordedSession:
 
     def _seek(self, *, forward: bool, points: list[Breakpoint] | None = None) -> bool:
         points = [p for p in (self._table.all() if points is None else points) if p.enabled and p.log is None]
-        step = 1 if forward else -1
-        place, start = self._place, self._current + step
-        while points and 0 <= place < len(self._tasks):
-            nodes = self._tasks[place].nodes
-            first = start if start is not None else 0 if forward else len(nodes) - 1
-            for index in range(first, len(nodes) if forward else -1, step):
-                node = nodes[index]
+        places = range(self._place, len(self._tasks)) if forward else range(self._place, -1, -1)
+        for place in places if points else ():
+            nodes = RecordedNodes(self._recording, self._tasks[place])
+            candidates = self._candidates(nodes, points)
+            # Blocks are worth reading only where most of their nodes are looked at.
+            look: Sequence[NodeRecord] = nodes if len(candidates) * 8 > len(nodes) else self._tasks[place].nodes
+            for index in candidates[:: 1 if forward else -1]:
+                passed = index <= self._current if forward else index >= self._current
+                if place == self._place and passed:
+                    continue
+                node = look[index]
                 found = next((p for p in points if self._stops(p, place, node)), None)
                 if found is not None:
                     self._table.hit(found)
                     self._show(place, index, f"breakpoint {found.id} ({found})")
                     return True
-            place, start = place + step, None  # type: ignore[assignment]
         return False
+
+    def _candidates(self, nodes: RecordedNodes, points: list[Breakpoint]) -> list[int]:
+        """Return the nodes at which one of the breakpoints may stop, found without reading their gradients."""
+        named = [point for point in points if point.on_value is None]
+        found = {n.index for n in nodes.bare() if any(p.matches(n) for p in named)} if named else set()
+        return sorted(found.union(nodes.bad()) if len(named) < len(points) else found)
 
     def _stops(self, point: Breakpoint, place: int, node: NodeRecord) -> bool:
         if point.on_value is not None:

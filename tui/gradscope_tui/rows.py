@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from gradscope.inspect.debugging.breakpoints import parse_spec
@@ -11,7 +12,7 @@ from gradscope.inspect.debugging.breakpoints import parse_spec
 if TYPE_CHECKING:
     from gradscope.inspect.records import NodeRecord
 
-__all__ = ["NOTHING", "Outline", "Rows", "ancestors", "fold", "node_filter"]
+__all__ = ["NOTHING", "NodeFilter", "Outline", "Rows", "ancestors", "fold", "has_bad", "node_filter"]
 
 
 class Outline(NamedTuple):
@@ -157,7 +158,27 @@ def fold(modules: Sequence[str], folded: frozenset[str]) -> Rows:
     return Rows(starts, folds)
 
 
-def node_filter(text: str) -> Callable[[NodeRecord], bool]:
+@dataclass(frozen=True, slots=True)
+class NodeFilter:
+    """The test that a filter stands for: called with a node, says whether it matches.
+
+    Parameters
+    ----------
+    matches : callable
+        Takes a node.
+    gradients : bool
+        Whether it looks at the gradients of the node.
+    """
+
+    matches: Callable[[NodeRecord], bool]
+    gradients: bool = False
+
+    def __call__(self, node: NodeRecord) -> bool:
+        """Say whether a node matches."""
+        return self.matches(node)
+
+
+def node_filter(text: str) -> NodeFilter:
     """Return the test that a filter stands for.
 
     Parameters
@@ -169,7 +190,7 @@ def node_filter(text: str) -> Callable[[NodeRecord], bool]:
 
     Returns
     -------
-    callable
+    NodeFilter
 
     Raises
     ------
@@ -186,18 +207,19 @@ def node_filter(text: str) -> Callable[[NodeRecord], bool]:
     text = text.strip()
     if text.startswith("!"):
         wanted = node_filter(text[1:])
-        return lambda node: not wanted(node)
+        return NodeFilter(lambda node: not wanted(node), wanted.gradients)
     if text in ("nan", "inf"):
-        return lambda node: _has_bad(node, f"{text}s")
+        return NodeFilter(lambda node: has_bad(node, f"{text}s"), gradients=True)
     if ":" in text:
-        return parse_spec(text)
+        return NodeFilter(parse_spec(text))
     word = text.lower()
-    return lambda node: word in _words(node)
+    return NodeFilter(lambda node: word in _words(node))
 
 
-def _has_bad(node: NodeRecord, count: str) -> bool:
+def has_bad(node: NodeRecord, *counts: str) -> bool:
+    """Say whether one of a node's known gradients has such elements: ``'nans'``, ``'infs'``."""
     groups = (*(node.grad_outputs or ()), *(node.grad_inputs or ()))
-    return any(summary is not None and getattr(summary, count) for summary in groups)
+    return any(summary is not None and getattr(summary, count) for summary in groups for count in counts)
 
 
 def _words(node: NodeRecord) -> str:

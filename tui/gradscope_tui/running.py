@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 from textual.worker import Worker
 
 from gradscope_tui.panes import PanesApp
-from gradscope_tui.session import is_past, is_paused, why_not
+from gradscope_tui.session import can_look_back, has_ended, is_over, is_past, is_paused, why_not
 from gradscope_tui.threads import on_thread
 from gradscope_tui.widgets.inspector import Inspector
 from gradscope_tui.widgets.rail import NodeRail
@@ -19,10 +20,13 @@ __all__ = ["BUSY", "RunningApp"]
 BUSY = {
     "running": "is running; p pauses it",
     "not started": "has not been started",
-    "finished": "has ended; R starts it again, q leaves",
-    "failed": "has failed, its traceback is in pane 5; R starts it again, q leaves",
+    "finished": "has ended",
+    "failed": "has failed, its traceback is in pane 5",
 }
 """Why a verb has to be refused in a state."""
+
+SLOW = 0.5
+"""Seconds after which a verb that blocks is said to be at work."""
 
 TYPED_AHEAD = 64
 """Verbs that may wait for the script's next stop."""
@@ -63,10 +67,18 @@ class RunningApp(PanesApp):
         verb = _Verb(call, short, blocks)
         if (self._asking or (state == "running" and self._short)) and len(self._ahead) < TYPED_AHEAD:
             self._ahead.append(verb)
-        elif is_paused(state):
+        elif is_paused(state) or (blocks and can_look_back(self.session)):
             self._carry_out(verb)
         else:
-            self.refuse(f"the script {BUSY.get(state, f'is {state}')}")
+            self.refuse(f"the script {self._busy()}")
+
+    def _busy(self) -> str:
+        """Return in which state the script is, and the ways out of it."""
+        state = str(self.session.state)
+        busy = BUSY.get(state, f"is {state}")
+        if not is_over(state):
+            return busy
+        return f"{busy}: {'N looks back, ' if can_look_back(self.session) else ''}R starts it again, q leaves"
 
     def _carry_out(self, verb: _Verb) -> None:
         self._short = verb.short
@@ -82,10 +94,16 @@ class RunningApp(PanesApp):
         else:
             self.refresh_session()
 
-    async def _ask(self, call: Callable[[], object]) -> None:
-        """Call a verb that blocks, on a thread of its own."""
+    async def _ask(self, call: Callable[[], object], about: str = "looking through what has been recorded …") -> None:
+        """Call a verb that blocks, on a thread of its own; should it take long, say so."""
+        asked = asyncio.ensure_future(on_thread(call))
+        done, _ = await asyncio.wait({asked}, timeout=SLOW)
+        if not done:
+            self.notify(about, timeout=60, markup=False)
         try:
-            await on_thread(call)
+            await asked
+            if not done:
+                self.clear_notifications()
         except (RuntimeError, ValueError) as error:
             self._ahead.clear()
             self.refuse(str(error))
@@ -144,8 +162,9 @@ class RunningApp(PanesApp):
     def action_run_to(self, index: int | None = None) -> None:
         """Run to a node, or to the one under the cursor; to one that has been reached, go back."""
         target = self.query_one(NodeRail).index if index is None else index
-        passed = is_paused(self.session.state) and 0 <= target < self.session.current
-        if passed or is_past(self.session.state):
+        state = str(self.session.state)
+        passed = is_paused(state) and 0 <= target < self.session.current
+        if passed or is_past(state) or is_over(state):
             self.action_goto(target)
         else:
             self.go(lambda: self.session.run_to(target))
@@ -153,8 +172,7 @@ class RunningApp(PanesApp):
     def action_pause(self) -> None:
         """Ask a running program to stop."""
         if self.session.state != "running":
-            state = str(self.session.state)
-            self.refuse(f"there is nothing to pause: the script {BUSY.get(state, f'is {state}')}")
+            self.refuse(f"there is nothing to pause: the script {self._busy()}")
             return
         self._ahead.clear()
         self.session.pause()
@@ -177,8 +195,8 @@ class RunningApp(PanesApp):
 
     def action_goto(self, index: int) -> None:
         """Go to a node of this backward: to one of the past, or run to one that is still to come."""
-        past, ahead = is_past(self.session.state), index >= self.session.current
-        self.go(lambda: self.session.run_to(index) if past and ahead else self.session.goto(index), blocks=True)
+        onwards = is_past(self.session.state) and index >= self.session.current and not has_ended(self.session)
+        self.go(lambda: self.session.run_to(index) if onwards else self.session.goto(index), blocks=True)
 
     def action_live(self) -> None:
         """Go from the past to where the program is."""
@@ -215,4 +233,4 @@ class RunningApp(PanesApp):
             self.refuse("the script is being asked for something; try again")
             return
         self._asking = True
-        self._asked = self.run_worker(self._ask(self.session.restart), group="verb")
+        self._asked = self.run_worker(self._ask(self.session.restart, "starting again …"), group="verb")

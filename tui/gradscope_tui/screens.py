@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from gradscope.inspect.lines.verbs import VERBS
 from gradscope_tui.actions import ACTIONS
-from gradscope_tui.explain import QUESTIONS
+from gradscope_tui.explain import EXPLAIN
 from gradscope_tui.widgets.states import NODE_STATES
 
 __all__ = ["Confirm", "HelpScreen"]
@@ -23,7 +23,8 @@ __all__ = ["Confirm", "HelpScreen"]
 SIGNS = """ ▶ where the script stands   ◁ an earlier node that is looked at (REPLAYING)   › cursor
  ● breakpoint   ◌ one that is off   ∙ match of the filter   ≠ a watch that has changed
  ‼ NaN, inf, or a saved tensor written since it was saved
- In the graph: ○ a node still to run, ◉ one that has run, ▣ a folded module; a lane is an edge that still waits.
+ In the graph: ○ a node still to run, ◉ one that has run or is about to, ▣ a folded module; a lane is an edge that
+ still waits.
  A click on a node selects it, on a lane the node where the lane ends, on the timeline the node there."""
 
 
@@ -57,9 +58,8 @@ class HelpScreen(ModalScreen[None]):
                 yield Static(Text(group), classes="help--group")
                 yield Static(_table([(action.shown, action.help) for action in actions], 10))
             yield Static(Text("Commands, after : or in line mode"), classes="help--group")
-            yield Static(_table([(f"{', '.join(v.names)} {v.usage}".rstrip(), v.help) for v in VERBS], 36))
-            yield Static(Text("Questions, after :"), classes="help--group")
-            yield Static(_table([(f"{name} {usage}", help) for name, (usage, help) in QUESTIONS.items()], 36))
+            verbs = [(f"{', '.join(v.names)} {v.usage}".rstrip(), v.help) for v in VERBS]
+            yield Static(_table([*verbs, EXPLAIN], 36))
             states = "   ".join(f"{glyph} {word}" for glyph, word, _ in NODE_STATES.values())
             yield Static(Text("Signs"), classes="help--group")
             yield Static(Text(f" {states}\n{SIGNS}"))

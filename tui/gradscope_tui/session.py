@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.reports import TaskRecord, ThreadRecord, WatchRecord, WhatIf
     from gradscope.inspect.records import DebuggerEvent, NodeRecord, StopReason
 
-__all__ = ["Breakpoint", "Session", "is_over", "is_past", "is_paused", "keys_of", "why_not"]
+__all__ = [
+    "Breakpoint", "Session", "can_look_back", "has_ended", "is_over", "is_past", "is_paused", "order_of", "why_not",
+    "without_gradients",
+]  # fmt: skip
 
 
 class Breakpoint(Protocol):
@@ -226,13 +229,33 @@ def is_over(state: str) -> bool:
     return state in ("finished", "failed")
 
 
+def has_ended(session: Session) -> bool:
+    """Say whether the program has ended, be it that the session shows its past at the moment."""
+    return bool(getattr(session, "ended", False)) or is_over(str(session.state))
+
+
+def can_look_back(session: Session) -> bool:
+    """Say whether verbs that look back work: where a program waits, and after its end if anything was recorded."""
+    state = str(session.state)
+    return is_paused(state) or (is_over(state) and bool(getattr(session, "recorded", False)))
+
+
 def why_not(session: Session, action: str) -> str:
     """Return why a session can never do an action, such as one that needs a program in a recording; mostly empty."""
     unavailable: Mapping[str, str] = getattr(session, "unavailable", {})
     return unavailable.get(action, "")
 
 
-def keys_of(nodes: Sequence[NodeRecord]) -> Iterable[int]:
-    """Return the keys of nodes, where possible without making a record of each."""
-    known: Iterable[int] | None = getattr(nodes, "keys", None)
-    return known if known is not None else [node.key for node in nodes]
+def order_of(nodes: Sequence[NodeRecord]) -> Hashable:
+    """Return what is another one as soon as the nodes stand in another order, if possible without reading each."""
+    order: Hashable = getattr(nodes, "order", None)
+    if order is not None:
+        return order
+    keys: Iterable[int] | None = getattr(nodes, "keys", None)
+    return hash(tuple(keys if keys is not None else [node.key for node in nodes]))
+
+
+def without_gradients(nodes: Sequence[NodeRecord]) -> Iterable[NodeRecord]:
+    """Return the nodes for somebody who does not look at their gradients: of a recording, those take long to read."""
+    bare: Callable[[], Iterable[NodeRecord]] | None = getattr(nodes, "bare", None)
+    return nodes if bare is None else bare()

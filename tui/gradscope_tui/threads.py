@@ -8,12 +8,14 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from gradscope.inspect.debugging.columns import no_collection
+
 __all__ = ["on_thread"]
 
 T = TypeVar("T")
 
 
-async def on_thread(work: Callable[[], T]) -> T:
+async def on_thread(work: Callable[[], T], *, collect: bool = True) -> T:
     """Call a function that may block on a thread of its own.
 
     The thread is a daemon, unlike those of `asyncio.to_thread`, for which Python waits at its exit: a program that
@@ -23,6 +25,9 @@ async def on_thread(work: Callable[[], T]) -> T:
     ----------
     work : callable
         Takes nothing.
+    collect : bool
+        False keeps the garbage collector from looking through what very many nodes are read into: it would stop the
+        screen for as long as that takes, again and again.
 
     Returns
     -------
@@ -48,7 +53,8 @@ async def on_thread(work: Callable[[], T]) -> T:
     def run() -> None:
         result, failure = None, None
         try:
-            result = work()
+            with contextlib.nullcontext() if collect else no_collection():
+                result = work()
         except BaseException as error:
             failure = error
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from .either import AnyAdapter, adapter_for
 from .native import NativeAdapter
-from .protocol import Adapter, NodeCall, Observation, Observer, OperatorCall, SavedView, Write
+from .protocol import Adapter, FailedCall, MemoryShare, NodeCall, Observation, Observer, OperatorCall, SavedView, Write
 
 __all__ = [
     "Adapter",
     "AnyAdapter",
+    "FailedCall",
+    "MemoryShare",
     "NativeAdapter",
     "NodeCall",
     "Observation",

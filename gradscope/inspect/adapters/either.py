@@ -14,12 +14,15 @@ import numpy
 
 import gradscope as gs
 
+from ...runtime import events
 from ...runtime.engine import GraphTask
 from ...runtime.graph import Node
 from ..records import Location, TensorSpec
+from .bits import Region
+from .hooks import NodeHook
 from .imports import when_imported
 from .native import NativeAdapter
-from .protocol import Adapter, Observation, Observer, SavedView
+from .protocol import Adapter, FailedCall, Observation, Observer, SavedView, Traits
 
 __all__ = ["AnyAdapter", "adapter_for"]
 
@@ -193,9 +196,17 @@ class AnyAdapter:
         adapter = self._of(tensor)
         return adapter.name, adapter.memory_key(tensor)
 
+    def region(self, tensor: Any) -> Region | None:
+        """Return which bytes a tensor looks at; None if it has no memory of its own."""
+        return self._of(tensor).region(tensor)
+
     def version(self, tensor: Any) -> int | None:
         """Return the version of a tensor's memory."""
         return self._of(tensor).version(tensor)
+
+    def bits(self, tensor: Any) -> Any:
+        """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one; None if it has none."""
+        return self._of(tensor).bits(tensor)
 
     def copy(self, tensor: Any) -> Any:
         """Return a copy of a tensor, without history."""
@@ -210,6 +221,10 @@ class AnyAdapter:
         self._of(leaf).set_leaf_grad(leaf, grad)
 
     # --- running ---
+
+    def hooks(self, node: Any) -> Sequence[NodeHook]:
+        """Return the hooks that a backward runs at a node, as far as they are known."""
+        return self._of(node).hooks(node)
 
     def run_node(self, node: Any, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
         """Run one node alone, without hooks."""
@@ -227,6 +242,12 @@ class AnyAdapter:
     def call_in(self, frames: Sequence[FrameType]) -> Any:
         """Return the innermost node of gradscope's own runtime that some of `frames` are running, or None."""
         return self._native.call_in(frames)
+
+    def failed_call(self, error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:
+        """Return the node of either at which a backward has failed; None if `error` left no backward."""
+        other = torch_adapter()
+        found = self._native.failed_call(error, frames)
+        return found if found is not None or other is None else other.failed_call(error, frames)
 
     def task_roots(self, task: Any) -> Sequence[tuple[Any, int]]:
         """Return where the gradients of a backward enter."""
@@ -246,6 +267,14 @@ class AnyAdapter:
         """Return the values as a NumPy array."""
         return self._of(tensor).to_host(tensor)
 
+    def traits(self, node: Any) -> Traits:
+        """Return at once what tells a node from others."""
+        return self._of(node).traits(node)
+
+    def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the values of the gradients that a node was given and has made, as NumPy arrays, None for None."""
+        return self._of(call.node).hosts(call)
+
     def spec(self, tensor: Any) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""
         return self._of(tensor).spec(tensor)
@@ -262,6 +291,20 @@ class AnyAdapter:
         return self._native.quiet() if other is None else _Both(self._native.quiet(), other.quiet())
 
     # --- modules ---
+
+    def is_parameter(self, tensor: Any) -> bool:
+        """Whether a tensor is a Parameter of either."""
+        return self._of(tensor).is_parameter(tensor)
+
+    def tensor_classes(self) -> tuple[type, ...]:
+        """Return the classes of all tensors of either."""
+        other = torch_adapter()
+        return (*self._native.tensor_classes(), *(() if other is None else other.tensor_classes()))
+
+    def module_classes(self) -> tuple[type, ...]:
+        """Return the classes of all modules of either."""
+        other = torch_adapter()
+        return (*self._native.module_classes(), *(() if other is None else other.module_classes()))
 
     def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return the parameters of a module with their paths."""
@@ -298,6 +341,16 @@ class _Both:
         self._first.__exit__(*exc_info)
 
 
+def warn_too_old(error: ImportError) -> None:
+    """Warn of a PyTorch that is too old at the user's line, which imports it: how far up that is differs."""
+    text = f"{error}\nUntil then gradscope sees nothing of it."
+    frame = events.user_site(2).user_frame()
+    if frame is None:
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    else:
+        warnings.warn_explicit(text, RuntimeWarning, frame.filename, frame.lineno)
+
+
 class AnyObservation:
     """An observer's places in both frameworks."""
 
@@ -312,7 +365,7 @@ class AnyObservation:
         try:
             adapter = load_torch_adapter()
         except ImportError as error:
-            warnings.warn(f"{error}\nUntil then gradscope sees nothing of it.", RuntimeWarning, stacklevel=2)
+            warn_too_old(error)
             return
         with self._lock:
             if self._open is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import FrameType, TracebackType
@@ -16,12 +17,16 @@ from ...runtime import device, events, state
 from ...runtime.engine import GraphTask
 from ...runtime.graph import Node
 from ...runtime.leaves import AccumulateGrad
+from ...runtime.storage import memory_of
 from ..records import Location, TensorSpec
-from .protocol import Observer, SavedView, key_in
+from .bits import DEVICE_ELEMENTS, Region, bits_of
+from .hooks import NodeHook, hook_name
+from .protocol import FailedCall, Observer, SavedView, Traits, hears_entries, key_in
 
 __all__ = ["NativeAdapter", "location_of"]
 
 _NOWHERE = object()
+_tuple: Any = tuple.__new__  # a NamedTuple in half the time
 
 
 def location_of(site: events.CallSite | None) -> Location | None:
@@ -123,9 +128,21 @@ class NativeAdapter:
         """Return the address of the memory that a tensor looks at."""
         return tensor.untyped_storage().data_ptr()
 
+    def region(self, tensor: Any) -> Region | None:
+        """Return which bytes a tensor looks at."""
+        array = tensor._array
+        return Region(device.address(array), array.shape, array.strides, array.itemsize)
+
     def version(self, tensor: Any) -> int | None:
         """Return the version of a tensor's memory."""
         return None if tensor.is_inference() else tensor._version
+
+    def bits(self, tensor: Any) -> Any:
+        """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one."""
+        array = tensor._array
+        if type(array) is numpy.ndarray:
+            return bits_of(array)
+        return device.to_host(bits_of(array, whole=DEVICE_ELEMENTS * array.itemsize, sample=DEVICE_ELEMENTS))
 
     def copy(self, tensor: Any) -> Any:
         """Return a copy of a tensor, without history."""
@@ -138,6 +155,20 @@ class NativeAdapter:
     def set_leaf_grad(self, leaf: Any, grad: Any) -> None:
         """Set it."""
         leaf.grad = grad
+
+    def hooks(self, node: Node) -> Sequence[NodeHook]:
+        """Return the hooks that a backward runs at a node."""
+        extra, leaf = node.extra, node.leaf_meta if type(node) is AccumulateGrad else None
+        before = [] if leaf is None else [leaf.hooks]
+        before += [] if extra is None else [*(extra.tensor_hooks or {}).values(), extra.prehooks]
+        after = [] if leaf is None else [leaf.post_accumulate]
+        after += [] if extra is None else [extra.posthooks]
+        return [
+            NodeHook(hook_name(hook), tables is before)
+            for tables in (before, after)
+            for table in tables
+            for hook in (table or {}).values()
+        ]
 
     def run_node(self, node: Node, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
         """Run one node alone, without hooks."""
@@ -175,10 +206,32 @@ class NativeAdapter:
                     return NativeCall(task, node, task._as_tensors(grad if node.multi else [grad]))
         return None
 
+    def failed_call(self, error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:
+        """Return the node that was running when `error` was raised."""
+        call = self.call_in(frames)
+        return None if call is None else FailedCall(call.task, call.node, call.grad_outputs)
+
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array."""
         array = tensor._array
         return array if type(array) is numpy.ndarray else device.to_host(array)
+
+    def traits(self, node: Node) -> Traits:
+        """Return at once what tells a node from others."""
+        leaf = node.variable if type(node) is AccumulateGrad else None
+        notes, site = getattr(node, "_notes", None), getattr(node, "_site", None)
+        return _tuple(Traits, (node.name(), node._sequence_nr(), site, leaf, notes, node.edges))
+
+    def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the values of the gradients that a node was given and has made, as NumPy arrays, None for None."""
+        arrays = call.arrays if type(call) is events.NodeExited else None
+        if arrays is None:
+            given = [None if g is None else g._array for g in call.grad_outputs]
+            arrays = given, [None if g is None else g._array for g in call.grad_inputs]
+        if not device.elsewhere():
+            return arrays
+        given, made = ([None if a is None else device.to_host(a) for a in group] for group in arrays)
+        return given, made
 
     def spec(self, tensor: Any) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""
@@ -202,6 +255,18 @@ class NativeAdapter:
     def quiet(self) -> AbstractContextManager[Any]:
         """Return a context in which operators are not recorded."""
         return gs.no_grad()
+
+    def is_parameter(self, tensor: Any) -> bool:
+        """Whether a tensor is a Parameter."""
+        return isinstance(tensor, gs.nn.Parameter)
+
+    def tensor_classes(self) -> tuple[type, ...]:
+        """Return the class of all tensors."""
+        return (gs.Tensor,)
+
+    def module_classes(self) -> tuple[type, ...]:
+        """Return the class of all modules."""
+        return (gs.nn.Module,)
 
     def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return the parameters of a module with their paths."""
@@ -259,6 +324,20 @@ class NativeWrite:
         return location_of(self._site)
 
 
+class NativeShare:
+    """The memory of a tensor handed to where writes count no version of its own."""
+
+    def __init__(self, event: events.MemoryShared) -> None:
+        self.tensor, self.how = event.tensor, event.how
+        self.memory = weakref.ref(memory_of(event.tensor._array))
+        self._site = event.call_site
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that asked for it."""
+        return location_of(self._site)
+
+
 class NativeObservation:
     """The subscriptions that turn events into calls of an observer's methods."""
 
@@ -268,33 +347,25 @@ class NativeObservation:
         if forward:
             handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
             handlers[events.ModuleForward] = lambda event: observer.module_left(event.module)
-        if forward or operators:
-            handlers[events.OperatorRecorded] = self._operator_handler(forward, operators)
+        if forward:
+            recorded = observer.operator_recorded
+            handlers[events.NodeRecorded] = lambda event: recorded(event.node)
+        if operators:
+            handlers[events.OperatorRecorded] = lambda event: observer.operator_ran(NativeOperatorCall(event))
         if writes:
             handlers[events.VersionBumped] = lambda event: observer.tensor_written(NativeWrite(event))
+            handlers[events.MemoryShared] = lambda event: observer.memory_shared(NativeShare(event))
             handlers[events.WriteRefused] = lambda event: observer.write_refused(event.error)
         if backward:
             handlers[events.GraphTaskStarted] = lambda event: observer.task_started(event.task)
-            handlers[events.NodeEntered] = observer.node_entered
+            if hears_entries(observer):
+                handlers[events.NodeEntered] = observer.node_entered
             handlers[events.NodeExited] = observer.node_exited
             handlers[events.GraphTaskFinished] = lambda event: observer.task_finished(event.task)
             handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
             handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
         sites = int(forward or operators or writes)  # the innermost line of the user is all that is asked for
         self._subscription = events.subscribe_each(handlers, call_sites=sites)
-
-    def _operator_handler(self, forward: bool, operators: bool) -> Callable[[Any], None]:
-        observer = self._observer
-        if not operators:
-            told = observer.operator_recorded
-            return lambda event: None if event.node is None else told(event.node)
-
-        def recorded(event: Any) -> None:
-            if forward and event.node is not None:
-                observer.operator_recorded(event.node)
-            observer.operator_ran(NativeOperatorCall(event))
-
-        return recorded
 
     def close(self) -> None:
         """Stop observing; doing so twice is harmless."""

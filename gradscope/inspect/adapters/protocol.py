@@ -10,13 +10,29 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from types import FrameType
+from typing import Any, NamedTuple, Protocol
 
 import numpy
 
 from ..records import Location, TensorSpec
+from .bits import Region
+from .hooks import NodeHook
 
-__all__ = ["Adapter", "NodeCall", "Observation", "Observer", "OperatorCall", "SavedView", "Write", "key_in"]
+__all__ = [
+    "Adapter",
+    "FailedCall",
+    "MemoryShare",
+    "NodeCall",
+    "Observation",
+    "Observer",
+    "OperatorCall",
+    "SavedView",
+    "Traits",
+    "Write",
+    "hears_entries",
+    "key_in",
+]
 
 _KEY = "gradscope.inspect.key"
 _next_key = itertools.count(1).__next__
@@ -79,6 +95,32 @@ class NodeCall(Protocol):
     skip: bool
 
 
+class FailedCall(NamedTuple):
+    """The node at which a backward has failed that nobody followed.
+
+    Attributes
+    ----------
+    task, node : object
+    grad_outputs : list of Tensor or None, or None
+        None where they are not known.
+    notes : tuple of str
+        What could not be known, and what was taken for granted.
+    in_hook : bool
+        Whether it was a hook of the node, which runs before it.
+    """
+
+    task: Any
+    node: Any
+    grad_outputs: list[Any] | None
+    notes: tuple[str, ...] = ()
+    in_hook: bool = False
+
+    @property
+    def grad_inputs(self) -> list[Any]:
+        """Empty: it has produced none."""
+        return []
+
+
 class OperatorCall(Protocol):
     """An operator that has run forward, recorded or not."""
 
@@ -106,6 +148,21 @@ class Write(Protocol):
         """The user's line that wrote it."""
 
 
+class MemoryShare(Protocol):
+    """The memory of a tensor handed to where writes count no version of its own: ``.data``, NumPy, DLPack.
+
+    ``memory`` is a weak reference to what lives as long as the memory does.
+    """
+
+    tensor: Any
+    how: str
+    memory: Any
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that asked for it."""
+
+
 class Observer:
     """Who is told what happens, on the program's thread: inherit, and write the methods that matter.
 
@@ -127,6 +184,9 @@ class Observer:
     def tensor_written(self, write: Write) -> None:
         """A tensor has been written in place."""
 
+    def memory_shared(self, share: MemoryShare) -> None:
+        """The memory of a tensor can now be written without a version being counted."""
+
     def write_refused(self, error: Any) -> None:
         """A write in place is not allowed; `error`, with the facts of an InplaceError, is about to be raised."""
 
@@ -134,7 +194,7 @@ class Observer:
         """A backward is about to run its first node."""
 
     def node_entered(self, call: Any) -> None:
-        """A node is about to run: ``call.grad_outputs``."""
+        """A node is about to run: ``call.grad_outputs``. An observer that does not write this method costs less."""
 
     def node_exited(self, call: Any) -> None:
         """A node has run: ``call.grad_outputs`` and ``call.grad_inputs``."""
@@ -157,6 +217,35 @@ class Observation(AbstractContextManager["Observation"], Protocol):
 
     def close(self) -> None:
         """Stop observing."""
+
+
+class Traits(NamedTuple):
+    """What tells a node from others.
+
+    Attributes
+    ----------
+    name : str
+    sequence_nr : int
+    site : object
+        Where it was made: the same object for the same place. See :meth:`Adapter.location`.
+    leaf : Tensor or None
+        Of an AccumulateGrad.
+    notes : dict or None
+    edges : sequence
+        For each produced gradient the node that receives it, or (node, input number); a node may be None.
+    """
+
+    name: str
+    sequence_nr: int
+    site: Any
+    leaf: Any
+    notes: dict[Any, Any] | None
+    edges: Sequence[Any]
+
+
+def hears_entries(observer: Observer) -> bool:
+    """Whether an observer wants to be told before a node runs, which costs as much again as to be told after."""
+    return getattr(observer.node_entered, "__func__", None) is not Observer.node_entered
 
 
 class Adapter(Protocol):
@@ -206,8 +295,17 @@ class Adapter(Protocol):
     def memory_key(self, tensor: Any) -> Hashable:
         """Return what tensors that share memory share; valid as long as one of them lives."""
 
+    def region(self, tensor: Any) -> Region | None:
+        """Return which bytes a tensor looks at; None if it has no memory of its own."""
+
     def version(self, tensor: Any) -> int | None:
         """Return the version of a tensor's memory; None where none is kept."""
+
+    def bits(self, tensor: Any) -> Any:
+        """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one; None if it has none.
+
+        A contiguous buffer, for a checksum, which may share memory with the tensor: hold on to that meanwhile.
+        """
 
     def copy(self, tensor: Any) -> Any:
         """Return a copy of a tensor, without history."""
@@ -218,6 +316,9 @@ class Adapter(Protocol):
     def set_leaf_grad(self, leaf: Any, grad: Any) -> None:
         """Set it."""
 
+    def hooks(self, node: Any) -> Sequence[NodeHook]:
+        """Return the hooks that a backward runs at a node, as far as they are known."""
+
     def run_node(self, node: Any, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
         """Run one node alone, without hooks; its saved tensors must still be there, and stay."""
 
@@ -226,6 +327,12 @@ class Adapter(Protocol):
 
         `targets` are leaves or (node, input number). No hook of a leaf runs, nothing is accumulated, and saved tensors
         stay.
+        """
+
+    def failed_call(self, error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:
+        """Return the node at which a backward has failed that nobody followed; None if `error` left no backward.
+
+        `frames` are those that the error has left, innermost first.
         """
 
     def keep_saved(self, task: Any) -> Callable[[], None] | None:
@@ -244,6 +351,15 @@ class Adapter(Protocol):
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array, which may share memory with the tensor."""
 
+    def traits(self, node: Any) -> Traits:
+        """Return at once what tells a node from others, without what costs more to find out."""
+
+    def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the values of the gradients that a node was given and has made: NumPy arrays, None for None.
+
+        They may share the gradients' memory.
+        """
+
     def spec(self, tensor: Any) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""
 
@@ -252,6 +368,15 @@ class Adapter(Protocol):
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Return a context in which operators are not recorded."""
+
+    def is_parameter(self, tensor: Any) -> bool:
+        """Whether a tensor may be a module's parameter, by its class."""
+
+    def tensor_classes(self) -> tuple[type, ...]:
+        """Return the classes that all tensors are instances of."""
+
+    def module_classes(self) -> tuple[type, ...]:
+        """Return the classes that all modules are instances of."""
 
     def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return the parameters of a module with their paths."""

@@ -50,7 +50,8 @@ def stop_at_error(session: Session, error: BaseException) -> bool:
         False if `error` left no backward.
     """
     frames = expressions.frames_of(error)
-    call = _call_in(session, frames)
+    with session.mute():
+        call = session.adapter.failed_call(error, frames)
     if call is None:
         return False
     lane, view = session.join_late(call)
@@ -60,6 +61,8 @@ def stop_at_error(session: Session, error: BaseException) -> bool:
         session.number(view)
     kind = "violation" if hasattr(error, "saved_version") else "exception"
     users = [frame for frame in frames if not expressions.is_library_file(frame.f_code.co_filename)]
+    for note in call.notes:
+        session.log(note)
     session.stop_at_failure(lane, view, error, kind, frames=users)
     return True
 
@@ -75,10 +78,12 @@ def _here(session: Session) -> tuple[Lane | None, TaskView | None]:
         session.lanes.stop_in(lane)
     if view is None:
         return lane, None
-    if call is not None and call.task is view.task:
-        # A hook runs before the node is announced.
+    if view.call is None:
+        # A hook runs before its node is announced.
         with session.mute():
-            view.entered(call)
+            known = call if call is not None and call.task is view.task else view.next_call()
+            if known is not None:
+                view.entered(known)
     if not view.number:
         session.number(view)
     return lane, view

@@ -49,6 +49,7 @@ class Breakpoint:
     log: str | None = None
     _matcher: Matcher = field(default=lambda candidate: False, repr=False, compare=False)
     _code: CodeType | None = field(default=None, repr=False, compare=False)
+    _log_code: CodeType | None = field(default=None, repr=False, compare=False)
 
     @property
     def on_value(self) -> int | None:
@@ -63,7 +64,7 @@ class Breakpoint:
     @property
     def asks_for_last(self) -> bool:
         """Whether its condition compares with the iteration before."""
-        return asks_for_last(self._code) or "last" in (self.log or "") or "changed" in (self.log or "")
+        return asks_for_last(self._code) or asks_for_last(self._log_code)
 
     def matches(self, candidate: Candidate) -> bool:
         """Whether `candidate` is a node this breakpoint names; the condition is not asked."""
@@ -143,9 +144,16 @@ class BreakpointTable:
             raise BreakpointError(f"`{text}` takes no condition: it stops where one first appears")
         matcher: Matcher = (lambda candidate: False) if text in _BAD_VALUES else parse_spec(text)
         code = _compile(condition) if condition else None
-        if log is not None:
-            _compile(log)
-        point = Breakpoint(self._next(), text, condition or None, temporary, log=log, _matcher=matcher, _code=code)
+        point = Breakpoint(
+            self._next(),
+            text,
+            condition or None,
+            temporary,
+            log=log,
+            _matcher=matcher,
+            _code=code,
+            _log_code=None if log is None else _compile(log),
+        )
         self._points[point.id] = point
         return point
 

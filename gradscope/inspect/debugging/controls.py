@@ -145,7 +145,7 @@ class Controls(DebuggerCore):
         """
         id = self._watches.add(expression).id
         if self._state.paused:
-            self._gate.submit(lambda: self._session.update_watches(id)).result()
+            self._there(lambda: self._session.update_watches(id))
         self._tell("watches")
         return next(watch for watch in self._watches.all() if watch.id == id)
 

@@ -20,17 +20,22 @@ from .session import Session
 from .standing import Standing
 from .watches import WatchList
 
-__all__ = ["DebuggerCore", "SessionError"]
+__all__ = ["DebuggerCore", "ProgramEndedError", "SessionError"]
 
 T = TypeVar("T")
 
 _PATIENCE = 10
 _LEAVING = 2.0
 _KEPT_LOG = 100_000
+_AFTER_THE_END = "`back` goes to the nodes that were recorded, `restart` starts it again."
 
 
 class SessionError(RuntimeError):
     """A verb that makes no sense in the state the session is in."""
+
+
+class ProgramEndedError(SessionError):
+    """A verb that would let a program go on that has ended."""
 
 
 class DebuggerCore:
@@ -48,6 +53,8 @@ class DebuggerCore:
         self._broadcast = Broadcast(lambda: self._state)
         self._table = BreakpointTable()
         self._watches = WatchList()
+        # Afterwards there is no thread of the program to do one thing after the other.
+        self._afterwards = threading.RLock()
         self._reset()
 
     def _reset(self) -> None:
@@ -67,6 +74,11 @@ class DebuggerCore:
     def state(self) -> SessionState:
         """Running, paused before or after a node, replaying, finished, failed, or not started."""
         return self._state
+
+    @property
+    def ended(self) -> bool:
+        """Whether the program has come to its end; the cursor may be in its past (``REPLAYING``) all the same."""
+        return self._live[0].ended
 
     @property
     def reason(self) -> StopReason | None:
@@ -128,10 +140,15 @@ class DebuggerCore:
         Of a backward in progress, ``.grad`` of all leaves is put back as it was before; what backwards that had ended
         have accumulated stays. :meth:`conclusion` says so.
         """
-        self._session.abort_requested = True
         with self._changed:
+            if self.ended:
+                self._session.replay.cursor = None
+                self._state, self._reason = self._live
+                return
+            self._session.abort_requested = True
             if self._state is SessionState.NOT_STARTED:
-                self._state, self._reason = SessionState.FINISHED, StopReason("finished", "never started")
+                self._live = SessionState.FINISHED, StopReason("finished", "never started")
+                self._state, self._reason = self._live
                 self._changed.notify_all()
             elif self._state.paused:
                 self._state = SessionState.RUNNING
@@ -143,9 +160,9 @@ class DebuggerCore:
     def restart(self) -> None:
         """End the program and start it from its beginning; stop at the first node of its first backward.
 
-        Breakpoints, watches and listeners stay. It is the same process: imported modules stay imported and keep what
-        they hold, random generators go on where they were unless the program seeds them, and files that have been
-        written stay written.
+        Breakpoints, watches, listeners and whether all is recorded stay. It is the same process: imported modules stay
+        imported and keep what they hold, random generators go on where they were unless the program seeds them, and
+        files that have been written stay written.
 
         Raises
         ------
@@ -160,7 +177,10 @@ class DebuggerCore:
             if self._thread is not None:
                 self._thread.join(_PATIENCE)
         self._program.exit_status, self._program.error, self._program.traceback = None, None, ""
+        before = self._session
         self._reset()
+        self._session.record_always = before.record_always
+        self._session.tracker.take_over(before.tracker)
         self._go(Order("entry"))
 
     def conclusion(self) -> tuple[int, str]:
@@ -174,7 +194,7 @@ class DebuggerCore:
         text : str
         """
         name = self.title
-        if not self.state.ended:
+        if not self.ended:
             failed = self.reason is not None and self.reason.kind in ("exception", "violation")
             place = self._program.whereabouts()
             where = f": it does not come back from {place}" if place and not self.state.paused else ""
@@ -233,7 +253,9 @@ class DebuggerCore:
 
     def _go(self, order: Order) -> None:
         with self._changed:
-            self._check_stopped()
+            self._check_not_running()
+            if self.ended:
+                raise ProgramEndedError(f"the program is {self._live[0].value}: it cannot go on\n{_AFTER_THE_END}")
             fresh = self._state is SessionState.NOT_STARTED
             self._state = SessionState.RUNNING
             if fresh:
@@ -242,9 +264,9 @@ class DebuggerCore:
                 self._gate.go(order)
         self._broadcast.tell(DebuggerEvent("state", SessionState.RUNNING))
 
-    def _check_stopped(self) -> None:
-        if self._state is SessionState.RUNNING or self._state.ended:
-            raise SessionError(f"the program is {self._state.value}")
+    def _check_not_running(self) -> None:
+        if self._state is SessionState.RUNNING:
+            raise SessionError("the program is running\n`pause` stops it at its next node.")
 
     def _begin(self, order: Order) -> None:
         self._session.order = order
@@ -255,6 +277,7 @@ class DebuggerCore:
         with self._session.observing():
             self._program.run(self._broadcast.write)
         self._broadcast.flush()
+        self._session.end()
         state = SessionState.FINISHED if self._program.error is None else SessionState.FAILED
         text = f"the program has ended (exit status {self._program.exit_status})"
         if self._session.abort_requested:
@@ -279,5 +302,13 @@ class DebuggerCore:
 
     def _at_stop(self, function: Callable[[Standing], T]) -> T:
         if self._state.ended:
-            raise SessionError(f"the program has {self._state.value}, so nothing can be evaluated in it")
-        return self._gate.submit(lambda: self._session.at_stop(function)).result()
+            raise SessionError(f"the program is {self._state.value}: nothing can be evaluated in it\n{_AFTER_THE_END}")
+        return self._there(lambda: self._session.at_stop(function))
+
+    def _there(self, function: Callable[[], T]) -> T:
+        """Call `function` on the program's thread, and on this one when the program has ended."""
+        if self.ended:
+            with self._afterwards:
+                return function()
+        result: T = self._gate.submit(function).result()
+        return result

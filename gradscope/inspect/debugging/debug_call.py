@@ -6,10 +6,13 @@ import warnings
 from typing import Any
 
 from ..adapters import Adapter, AnyAdapter
+from ..names import Names, name_graph
+from ..order import walk
+from ..programs.program import CallProgram
 from ..records import SessionState
 from ..statistics import format_shape
 from .breakpoints import Breakpoint
-from .debugger import Debugger
+from .debugger import Debugger, SessionError
 from .goals import Order
 
 __all__ = ["debug"]
@@ -18,10 +21,21 @@ _PATIENCE = 10
 
 # What a breakpoint of each kind looks at, and what that is called.
 _NAMED = {"mod": ("module", "modules"), "param": ("parameter", "parameters"), "line": ("location", "lines")}
+# To look at more nodes than that for the sake of a warning would be felt.
+_MOST_LOOKED_AT = 20_000
+
+_WAY_OUT = {
+    "module": "Without parameters to tell by (relu, dropout), the module of a node is known only of what ran inside "
+    "`with gi.track():`.",
+    "parameter": "Names are those of params=, else of the living modules that own the leaves.",
+    "location": "Lines are known only of what ran inside `with gi.track():`.",
+}
 
 
 class _PatientDebugger(Debugger):
     """A session whose verbs return when the program has stopped again."""
+
+    runs_once = False
 
     def _go(self, order: Order) -> None:
         super()._go(order)
@@ -38,19 +52,39 @@ class _PatientDebugger(Debugger):
         Warns
         -----
         UserWarning
-            If modules, parameters or lines are asked for, and none is known of this backward.
+            If modules, parameters or lines are asked for, and none of the nodes of this backward is known to be there.
         """
         added = super().add_breakpoint(spec, **options)
-        attribute, words = _NAMED.get(added.spec.partition(":")[0], ("index", ""))
-        if words and self.nodes and not any(getattr(node, attribute) for node in self.nodes):
-            warnings.warn(
-                f"no {words} are known of this backward, so {added.spec} names none of its nodes\n"
-                "Pass params=model to debug(), or run the forward pass inside `with gi.track():`.",
-                stacklevel=2,
-            )
+        attribute, words = _NAMED.get(added.spec.partition(":")[0], ("", ""))
+        nodes = self.nodes
+        if not words or not nodes or len(nodes) > _MOST_LOOKED_AT or any(map(added.matches, nodes)):
+            return added
+        known = any(getattr(node, attribute) for node in nodes)
+        what = f"{added.spec} names no node of this backward" + ("" if known else f": none of its {words} is known")
+        warnings.warn(f"{what}\n{_WAY_OUT[attribute]}", stacklevel=2)
         return added
 
     breakpoint = add_breakpoint
+
+    def call_by(self, names: Names) -> None:
+        """Call leaves and nodes by names, though the session has not seen their modules run."""
+        self._session.tracker.add_leaves(names.tensors)
+        self._session.tracker.add_users(names.modules)
+
+    def restart(self) -> None:
+        """Start the program again; see :meth:`Debugger.restart`.
+
+        Raises
+        ------
+        SessionError
+            If it is the backward of a loss, which frees its graph.
+        """
+        if self.runs_once:
+            raise SessionError(
+                "the backward of a loss frees its graph, so it cannot be started again\n"
+                "Pass debug() a function that computes the loss and calls backward(), or retain_graph=True."
+            )
+        super().restart()
 
     def abort(self) -> None:
         """End the program; see :meth:`Debugger.abort`."""
@@ -68,9 +102,10 @@ def debug(loss: Any, *, params: Any = None, adapter: Adapter | None = None, **op
     ----------
     loss : Tensor or callable
         A tensor whose ``backward()`` to debug, or a function without arguments that calls backward().
-    params : Module, optional
-        Whose parameters to call by their paths. Modules of other nodes, and lines, are known of what ran inside
-        ``with gi.track():``.
+    params : Module, mapping of str to Tensor, or iterable of (str, Tensor), optional
+        Gives names (a Module, for a function). By default the modules that :func:`track` saw, else the living modules
+        that own the leaves. Nodes that use their parameters belong to them; the modules of other nodes, and lines, are
+        known only of what ran inside ``with gi.track():``.
     adapter : Adapter, optional
     **options
         For ``backward()``: ``gradient``, ``retain_graph``, ``create_graph``, ``inputs``.
@@ -114,8 +149,16 @@ def debug(loss: Any, *, params: Any = None, adapter: Adapter | None = None, **op
         function = loss
     else:
         raise TypeError(f"debug() takes a tensor, or a function without options, got {type(loss).__name__}")
-    session = _PatientDebugger.for_call(function, adapter=adapter)
-    if params is not None:
+    session = _PatientDebugger(CallProgram(function), adapter)
+    if function is not loss:
+        session.runs_once = not (options.get("retain_graph") or options.get("create_graph"))
+        session.call_by(_names(adapter.of(loss), loss, params))
+    elif params is not None:
         session.add_module(params)
     session.start()
     return session
+
+
+def _names(adapter: Adapter, loss: Any, params: Any) -> Names:
+    root = adapter.root(loss)
+    return name_graph(adapter, walk(adapter, [] if root is None else [root[0]]), params)

@@ -14,18 +14,19 @@ from ..adapters import Adapter
 from ..programs.program import CallProgram
 from ..records import DebuggerEvent, NodeRecord, SessionState
 from .controls import Controls
-from .core import SessionError
+from .core import ProgramEndedError, SessionError
 from .goals import Order
 from .history import HistoryPolicy
+from .questions import Questions
 from .reports import WhatIf
 from .specs import parse_spec
 from .standing import Standing
 from .time_travel import TimeTravel
 
-__all__ = ["Debugger", "SessionError"]
+__all__ = ["Debugger", "ProgramEndedError", "SessionError"]
 
 
-class Debugger(TimeTravel, Controls):
+class Debugger(TimeTravel, Controls, Questions):
     """A session with one program.
 
     Parameters
@@ -45,8 +46,9 @@ class Debugger(TimeTravel, Controls):
     Verbs (:meth:`start`, :meth:`step`, :meth:`into`, :meth:`out`, :meth:`cont`, :meth:`run_to`,
     :meth:`next_backward`) return at once, with the state already ``RUNNING``; :meth:`wait` blocks until the next stop.
     Before :meth:`start`, the first verb starts the program: ``step()`` to the first node of the first backward,
-    ``cont()`` to the first breakpoint. Verbs raise :class:`SessionError` while the program runs and after it has
-    ended.
+    ``cont()`` to the first breakpoint. Verbs raise :class:`SessionError` while the program runs. When it has ended,
+    those that look at what was recorded still work (:meth:`back`, :meth:`goto`, :meth:`inspect`, ...), and those that
+    would let it go on raise :class:`ProgramEndedError`; :meth:`restart` starts it again.
 
     :meth:`inspect`, :meth:`evaluate`, :meth:`set_grad` and their kin run on the paused program's thread and block until
     it has answered; call them from a worker thread where blocking matters.
@@ -194,7 +196,7 @@ class Debugger(TimeTravel, Controls):
             raise ValueError(f"node {index} has already been reached: the program is {self.state.value} node {here}")
         if self.state is not SessionState.REPLAYING:
             self._go(Order("run-to", index=index))
-        elif self._session.shown[0] is not self._session.view or index <= self.live:
+        elif self.ended or self._session.shown[0] is not self._session.view or index <= self.live:
             self.goto(index)
         else:
             self.go_live()
@@ -361,8 +363,9 @@ class Debugger(TimeTravel, Controls):
     def what_if(self, slot: int, value: Any) -> WhatIf:
         """Return what would become of the parameters if an incoming gradient were another.
 
-        The rest of the backward is run aside, node by node and without hooks: nothing is accumulated, and the program
-        does not notice. It works where the program is paused and at earlier nodes of a backward in progress.
+        The rest of the backward is run aside, node by node: nothing is accumulated, and the program does not notice.
+        Hooks are not called, since they may do anything; :attr:`WhatIf.hooks_left_out` names them. It works where the
+        program is paused and at earlier nodes of a backward in progress.
 
         Parameters
         ----------

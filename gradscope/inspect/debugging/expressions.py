@@ -14,6 +14,7 @@ from ..adapters import Adapter, SavedView
 from ..statistics import count_bad, norm_of
 
 __all__ = [
+    "HOW_TO_KEEP",
     "Namespace",
     "SavedNamespace",
     "all_frames",
@@ -26,6 +27,12 @@ __all__ = [
 ]
 
 
+HOW_TO_KEEP = (
+    "Saved tensors are kept where the session records from a backward's first node on: set a breakpoint, or say "
+    "`record on`, before it begins."
+)
+
+
 class SavedNamespace:
     """The saved tensors of a node: ``saved.mat1``, ``saved["self"]``, ``saved[0]``."""
 
@@ -34,11 +41,11 @@ class SavedNamespace:
 
     def __getitem__(self, name: str | int) -> Any:
         if isinstance(name, int):
-            return self._views[name].data
+            return _value(self._views[name])
         found = [view for view in self._views if view.name == name]
         if not found:
             raise KeyError(f"this node saved {', '.join(self) or 'nothing'}; there is no {name!r}")
-        return found[0].data if len(found) == 1 else [view.data for view in found]
+        return _value(found[0]) if len(found) == 1 else [_value(view) for view in found]
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -54,6 +61,12 @@ class SavedNamespace:
 
     def __repr__(self) -> str:
         return f"<saved tensors: {', '.join(self) or 'none'}>"
+
+
+def _value(view: SavedView) -> Any:
+    if view.released:
+        raise RuntimeError(f"the saved tensor `{view.name}` has been released\n{HOW_TO_KEEP}")
+    return view.data
 
 
 class Namespace(dict[str, Any]):

@@ -25,7 +25,8 @@ class HistoryPolicy:
         Nodes of backwards that have ended; the oldest backwards go, but for the last.
     keep_saved : bool
         Whether nodes that have run keep their saved tensors until their backward ends, so that they can be looked at
-        and run again in a what-if. It takes the memory of ``retain_graph=True``.
+        and run again in a what-if. It takes the memory of ``retain_graph=True``. PyTorch must know before a backward
+        begins: where the session begins to record in the middle of one, its nodes keep nothing.
     always : bool
         Record while the program runs free too, so that :meth:`Debugger.back` can go everywhere; otherwise from the
         first stop or breakpoint on.

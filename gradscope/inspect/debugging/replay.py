@@ -79,6 +79,10 @@ class PastStanding(Standing):
         return list(self._values("incoming"))
 
     def _slots(self, slot: int) -> tuple[list[Any], list[Any], str]:
+        if not self._view.live:
+            raise ValueError(
+                f"this node has run, and backward {self._view.number} has ended: its gradients cannot be changed"
+            )
         raise ValueError("this node has run: go back to the live node to change a gradient, or ask `what-if` here")
 
 

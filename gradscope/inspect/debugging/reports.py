@@ -128,6 +128,9 @@ class WhatIf:
         nodes are not recorded, they are of what passes through this node only.
     nodes_run : int
         How many nodes were run for each side, alone and without hooks.
+    hooks_left_out : tuple of str
+        The hooks that the backward itself calls from here on. Of PyTorch's, those of leaves and of results that were
+        registered while a session or a :func:`track` listened; those put on nodes are known to C++ alone.
     """
 
     index: int
@@ -137,3 +140,4 @@ class WhatIf:
     changes: tuple[ParameterChange, ...]
     complete: bool
     nodes_run: int
+    hooks_left_out: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ..adapters import Adapter, Observer
 from ..programs.gate import Gate, NotParkedError, ProgramAborted
 from ..records import NodeRecord, SessionState, StopReason
-from ..tracking import Tracker, module_of_parameter
+from ..tracking import Tracker
 from . import expressions
 from .breakpoints import Breakpoint, BreakpointTable
 from .goals import Goal, Order
@@ -28,7 +28,7 @@ from .stops import Stops
 from .tasks import TaskView
 from .watches import WatchList
 
-__all__ = ["ACTIVE", "Order", "Session"]
+__all__ = ["ACTIVE", "Session"]
 
 T = TypeVar("T")
 
@@ -94,8 +94,8 @@ class Session(Observer):
         self.watches = watches
         self._gate = gate
         self._breakpoints = breakpoints
+        self.log = log
         self._report = report
-        self._log = log
         self._blind: set[str] = set()
         self._stops = Stops(adapter, breakpoints, log)
         self.tracker = Tracker(adapter)
@@ -114,15 +114,11 @@ class Session(Observer):
         lane = self.lanes.followed
         views = lane.views if lane is not None else []
         view = views[-1] if views else None
-        number, module = (0, "") if view is None else (view.number, self._module_at(view))
+        number, module = 0, ""
+        if view is not None:
+            number = view.number
+            module = view.module_at(view.index) if view.order and view.index >= 0 else ""
         self._goal = Goal.at(order, number or self.task_count, max(1, len(views)), module)
-
-    @staticmethod
-    def _module_at(view: TaskView) -> str:
-        if not view.order or view.index < 0:
-            return ""
-        record = view.record(view.index)
-        return record.module or module_of_parameter(record.parameter)
 
     @contextmanager
     def observing(self) -> Iterator[None]:
@@ -172,7 +168,7 @@ class Session(Observer):
         self.tasks_seen += 1
         if reason not in self._blind:
             self._blind.add(reason)
-            self._log(f"a backward ran unseen: {reason}")
+            self.log(f"a backward ran unseen: {reason}")
 
     def _follow(self, lane: Lane, task: Any) -> TaskView:
         frame = expressions.user_frame()
@@ -208,6 +204,9 @@ class Session(Observer):
             lane, view = self.join_late(call)
         if view.call is not None and view.call.node is call.node:
             view.call = call  # known since its hooks ran
+            if view.recording:
+                with self.mute():
+                    view.see_entry()
             return
         leaf = view.backup.leaf_of(call.node)
         if leaf is not None:
@@ -279,6 +278,7 @@ class Session(Observer):
         elif isinstance(error, SystemExit):  # no failure: a hook or a signal handler of the program's ends it
             pass
         elif followed and error is not lane.error:
+            self._find_unannounced(view, error)
             try:
                 self.stop_at_failure(lane, view, error, "exception")
             except ProgramAborted:
@@ -286,6 +286,18 @@ class Session(Observer):
                 self._leave(lane)
                 raise
         self._leave(lane)
+
+    def _find_unannounced(self, view: TaskView, error: BaseException) -> None:
+        """Take the node whose hook has failed: hooks run before a node is announced."""
+        if view.call is not None:
+            return
+        with self.mute():
+            try:
+                found = self.adapter.failed_call(error, expressions.frames_of(error))
+            except Exception:  # the error to tell of is the program's, which has left its graph in whatever state
+                return
+            if found is not None:
+                view.take_failed(found)
 
     def violation(self, error: Any) -> None:
         """A saved tensor has been written since it was saved: stop before the error is raised."""
@@ -335,6 +347,10 @@ class Session(Observer):
                 yield
         finally:
             self._muted.depth -= 1
+
+    def end(self) -> None:
+        """Note that the program has ended: from now on everything is past."""
+        self._end = len(self.history.moments)
 
     # --- stopping ---
 
@@ -467,15 +483,19 @@ class Session(Observer):
 
     def _place(self) -> Standing:
         standing, moment = self._standing, self.replay.moment
+        if moment is not None:
+            frames, about = ([], None) if standing is None else (standing.frames, standing.about)
+            return PastStanding(self.adapter, moment, frames, about)
         if standing is None:
             raise NotParkedError
-        return standing if moment is None else PastStanding(self.adapter, moment, standing.frames, standing.about)
+        return standing
 
     def travel(self, move: Callable[[Replay, int], StopReason]) -> StopReason:
         """Move the cursor; `move` gets the replay and the first moment that is not in the past."""
         with self.mute():
             reason = move(self.replay, self._end)
-        self.update_watches()
+        if self.stopped or self.replay.moment is not None:
+            self.update_watches()
         return reason
 
     def breakpoint_at(self, moment: Any) -> str | None:
@@ -492,6 +512,8 @@ class Session(Observer):
                 self.watches.update(lambda text: repr(place.value(text, ("watch", text))), id=id)
 
     def where(self) -> str:
-        """Return the user's frames that led to the backward, as a traceback has them."""
-        standing = self._standing
+        """Return the user's frames that led to the backward, as a traceback has them; the last, if it has ended."""
+        standing, view = self._standing, self.shown[0]
+        if view is not None and not view.live:
+            return view.caller()
         return "" if standing is None else standing.where()

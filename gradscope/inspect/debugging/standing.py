@@ -76,6 +76,20 @@ class Standing:
         """Return the record of a node, with everything in numbers."""
         return self._view.full(index)
 
+    def roots(self) -> list[Any]:
+        """Return the nodes where the backward began; none outside of one, and when it has ended."""
+        view = self._view
+        return [] if view is None or not view.live else [node for node, _ in self._adapter.task_roots(view.task)]
+
+    def arrival(self, leaf: Any) -> int | None:
+        """Return the node that will accumulate into a leaf; None if none will, or it has run."""
+        view = self._view
+        if view is None or not view.live:
+            return None
+        ahead = range(view.index, len(view.order))
+        found = (i for i in ahead if self._adapter.variable(view.live_node(view.order[i])) is leaf)
+        return next(found, None)
+
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression, tensors as copied arrays."""
         return self._copied(self.value(expression))
@@ -110,7 +124,7 @@ class Standing:
             self._adapter,
             record=lambda: view.record(index) if view.order else CallFacts(view, call.node, index),
             index=index,
-            grads=lambda: call.grad_outputs,
+            grads=self._incoming,
             produced=lambda: None if self._produced is None else self._produced.grad_inputs,
             saved=lambda: expressions.SavedNamespace(list(self._adapter.saved(call.node))),
         )
@@ -145,6 +159,11 @@ class Standing:
     def _incoming(self) -> list[Any]:
         if self._call is None:
             raise ValueError("no node is running here, so there is no gradient to ask about")
+        if self._call.grad_outputs is None:
+            raise ValueError(
+                "the gradients that arrived here are not known\n"
+                "Run the program under `gradscope debug`, which stops where a backward fails."
+            )
         return list(self._call.grad_outputs)
 
     # --- changing ---

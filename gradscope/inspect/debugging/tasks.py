@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import FrameType
 from typing import Any
 
-from ..adapters import Adapter
+from ..adapters import Adapter, FailedCall
 from ..order import Wire, engine_order, walk
 from ..records import Location, NodeRecord, SavedRecord, operator_name
 from ..snapshots import bare_record, saved_records
@@ -111,6 +112,7 @@ class TaskView:
         self.call: Any = None
         self.recording = False
         self.failed = False
+        self._function = "" if frame is None else frame.f_code.co_name
         self.order: list[int] = []
         self.nodes = NodeList(self)
         self.backup = GradBackup(adapter)
@@ -133,6 +135,14 @@ class TaskView:
     def live(self) -> bool:
         """Whether it has not ended."""
         return self.task is not None
+
+    def caller(self) -> str:
+        """Return the line that called it, as a traceback has it."""
+        filename, _, lineno = self.site.rpartition(":")
+        if not filename:
+            return ""
+        frame = traceback.FrameSummary(filename, int(lineno), self._function)
+        return "".join(traceback.StackSummary.from_list([frame]).format())
 
     # --- while it runs ---
 
@@ -159,7 +169,9 @@ class TaskView:
             self._ran[key] = self.index
             seen.saved = saved_records(self.adapter, self.call.node, summaries=False)
             self._put_in_order(key)
-        seen.incoming = self.group(self.call.grad_outputs, "grad_outputs")
+        # After a failure that nobody followed they may not be known.
+        if self.call.grad_outputs is not None:
+            seen.incoming = self.group(self.call.grad_outputs, "grad_outputs")
         return seen
 
     def exited(self, call: Any) -> None:
@@ -180,6 +192,28 @@ class TaskView:
         self._store.keep(group)
         return group
 
+    def next_call(self) -> FailedCall | None:
+        """Return the node that is about to be announced; what arrives there is not known yet."""
+        self.prepare()
+        place = self.index + 1
+        if place >= len(self.order):
+            return None
+        return FailedCall(self.task, self.live_node(self.order[place]), None)
+
+    def take_failed(self, found: FailedCall) -> None:
+        """Stand at a node that failed before it was announced, or after it had run."""
+        self.prepare()
+        node, place = found.node, self._positions.get(self.adapter.key(found.node))
+        if found.task is not self.task:
+            # Found out by what a backward leaves behind; this one was followed, and how far it has come is known.
+            place = min(self.index + found.in_hook, len(self.order) - 1)
+            node = self.live_node(self.order[place])
+        call = found._replace(task=self.task, node=node)
+        if place == self.index:
+            self.call = call
+        else:
+            self.entered(call)
+
     def fail(self) -> None:
         """Note that the node that was running raised."""
         self.failed = True
@@ -190,6 +224,9 @@ class TaskView:
         """Let go of everything alive; what has been looked at stays as records."""
         if self._seen and not self.order:
             self._lay_out()
+        seen = None if self.call is None else self.seen_now()
+        if seen is not None and seen.state == "current":
+            seen.state = "pending"  # aborted before it ran
         with no_collection():
             shared: dict[Any, Any] = {}
             self._columns = {key: self._column(self._wires[key], shared) for key in self.order}
@@ -291,6 +328,11 @@ class TaskView:
             grad_inputs=None if seen.produced is None else seen.produced.known,
             saved=seen.saved,
         )
+
+    def module_at(self, index: int) -> str:
+        """Return the module path of a node, or that of its parameter's module."""
+        record = self.record(index)
+        return record.module or module_of_parameter(record.parameter)
 
     def full(self, index: int) -> NodeRecord:
         """Return the record of a node with its gradients in numbers, and its saved tensors if they are still there.

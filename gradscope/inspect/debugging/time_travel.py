@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..records import DebuggerEvent, SessionState, StopReason
-from ..tracking import module_of_parameter
 from .core import DebuggerCore, SessionError
 from .goals import Order
 from .history import Moment
@@ -20,12 +19,18 @@ class TimeTravel(DebuggerCore):
     """Back and forth over the nodes that have run since the first stop or breakpoint, in all backwards.
 
     In the past the state is ``REPLAYING``; verbs that go on go through the past first, and stop where the program is.
+    When the program has ended, its past can still be gone through; saved tensors are known by shape and version then.
     """
 
     @property
     def live(self) -> int:
         """Index of the node where the program stands, wherever the cursor is; -1 outside a backward."""
         return self._session.current
+
+    @property
+    def recorded(self) -> bool:
+        """Whether there are nodes in the past to look at."""
+        return bool(self._session.history.moments)
 
     @property
     def record_always(self) -> bool:
@@ -45,7 +50,7 @@ class TimeTravel(DebuggerCore):
         Raises
         ------
         SessionError
-            If the program is not paused, or nothing is recorded before this node.
+            If the program is running or not started, or nothing is recorded before this node.
         """
         if n < 1:
             raise ValueError(f"back() takes a positive number of nodes, got {n}")
@@ -66,30 +71,31 @@ class TimeTravel(DebuggerCore):
         view, _ = self._session.shown
         if view is None:
             raise SessionError("no backward is shown here")
-        if view is self._session.view and index == self._session.current:
+        if view is self._session.view and index == self._session.current and not self.ended:
             self.go_live()
             return
         self._travel(lambda replay, end: replay.to(view, index, end))
 
     def go_live(self) -> None:
-        """Go to where the program is; does nothing if the cursor is there."""
+        """Go to where the program is, or to its end; does nothing if the cursor is there."""
         if self._state is SessionState.REPLAYING:
             self._travel(lambda replay, end: replay.forward(end, end))
 
     # --- the verbs that go on, in the past ---
 
     def _travel(self, move: Move) -> None:
-        self._check_stopped()
+        self._check_not_running()
         if self._state is SessionState.NOT_STARTED:
             raise SessionError("the program is not started")
         try:
-            reason = self._gate.submit(lambda: self._session.travel(move)).result()
+            reason = self._there(lambda: self._session.travel(move))
         except ReplayError as error:
             raise SessionError(str(error)) from None
         with self._changed:
-            self._state, self._reason = (
-                (SessionState.REPLAYING, reason) if reason.kind == "replay" else (self._live[0], reason)
-            )
+            if reason.kind == "replay":
+                self._state, self._reason = SessionState.REPLAYING, reason
+            else:
+                self._state, self._reason = self._live[0], self._live[1] if self.ended else reason
         self._broadcast.tell(DebuggerEvent("state", self._state, self._reason))
 
     def _go_or_travel(self, order: Order) -> None:
@@ -106,12 +112,12 @@ class TimeTravel(DebuggerCore):
     def _wanted(self, order: Order) -> Callable[[Moment], str | None]:
         """Return what tells why an order would stop at a node of the past."""
         view, index = self._session.shown
-        module = _module(Moment(view, index)) if view is not None else ""
+        module = view.module_at(index) if view is not None else ""
 
         def elsewhere(moment: Moment) -> str | None:
             if moment.view is not view:
                 return "another backward"
-            inside = (_module(moment) + ".").startswith(module + ".")
+            inside = (view.module_at(moment.place) + ".").startswith(module + ".")
             return None if not module or inside else f"the backward of {module} has ended"
 
         def another(moment: Moment) -> str | None:
@@ -124,8 +130,3 @@ class TimeTravel(DebuggerCore):
 
         places = {"out": elsewhere, "entry": another, "until": matching}
         return places.get(order.kind, self._session.breakpoint_at)
-
-
-def _module(moment: Moment) -> str:
-    record = moment.view.record(moment.place)
-    return record.module or module_of_parameter(record.parameter)

@@ -102,6 +102,8 @@ class _InlineDebugger(Debugger):
 class _InlinePrompt(LineMode):
     """A prompt on the program's own thread."""
 
+    _noted = 0
+
     def ask(self) -> None:
         """Take commands until the program is to go on."""
         self._leaving = False
@@ -117,6 +119,13 @@ class _InlinePrompt(LineMode):
             self._say(f"(gradscope) {command}")
             self.obey(command)
         self.debugger.abort()
+
+    def say_stop(self) -> None:
+        """Say where the program has stopped, and what is not known of it."""
+        super().say_stop()
+        for note in self.debugger.log[self._noted :]:
+            self._say("  " + note.replace("\n", "\n  "))
+        self._noted = len(self.debugger.log)
 
     def _over(self) -> bool:
         return self._leaving or not self.debugger.state.paused
@@ -199,6 +208,10 @@ def post_mortem(
     -----
     Nothing has to be switched on before. Inside ``with gi.track():`` nodes also know their line and module.
 
+    PyTorch's engine leaves no trace of its nodes: the node is found by the frame of a custom Function's backward, by
+    the names and versions in the message, and by which nodes still hold what they saved. What cannot be known, most
+    often the gradients that arrived, and sometimes which of a few nodes it was, is said below the stop.
+
     Examples
     --------
     >>> import gradscope as gs
@@ -224,7 +237,6 @@ def post_mortem(
     debugger.attach(prompt.ask if commands is None else lambda: prompt.ask_from(commands))
     if not debugger.examine(error):
         raise ValueError(
-            f"{type(error).__name__} did not leave a backward of gradscope, so there is no node to look at\n"
-            "pdb.post_mortem() shows where it was raised. PyTorch's engine leaves no trace of its nodes: run the "
-            "program under `gradscope debug`, which stops where a backward fails."
+            f"{type(error).__name__} did not leave a backward that had begun, so there is no node to look at\n"
+            "pdb.post_mortem() shows where it was raised."
         )

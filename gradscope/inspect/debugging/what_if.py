@@ -1,6 +1,7 @@
 """What would become of the parameters if one gradient were another: the rest of a backward, run aside.
 
-Nodes are run alone, without hooks, and nothing is accumulated: the program does not notice.
+Nodes are run alone and nothing is accumulated: the program does not notice. Its hooks may do anything, so they are not
+called; the answer names those that the backward itself will call.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy
 from ..adapters import Adapter
 from ..records import TensorSpec
 from ..statistics import norm_of
+from .expressions import HOW_TO_KEEP
 from .reports import ParameterChange, WhatIf
 from .tasks import TaskView
 
@@ -67,6 +69,7 @@ def what_if(adapter: Adapter, view: TaskView, index: int, grads: Sequence[Any], 
         ),
         complete=waiting is not None,
         nodes_run=suffix.nodes_run // 2,
+        hooks_left_out=suffix.hooks(sorted(suffix.reached)),
     )
 
 
@@ -118,6 +121,7 @@ class _Suffix:
         self._index = index
         self._start = waiting
         self.nodes_run = 0
+        self.reached: set[int] = set()
 
     def run(self, grads: Sequence[Any]) -> dict[int, Any]:
         """Return what reaches the leaves, by their place in the engine's order."""
@@ -131,6 +135,7 @@ class _Suffix:
             if given is None or all(g is None for g in given):
                 continue
             node = view.live_node(key)
+            self.reached.add(place)
             if adapter.variable(node) is not None:
                 leaves[place] = given[0]
                 continue
@@ -140,14 +145,29 @@ class _Suffix:
                     _add(waiting, adapter, view, target, nr, grad)
         return leaves
 
+    def hooks(self, places: Sequence[int]) -> tuple[str, ...]:
+        """Return the hooks of nodes that a backward would have called from here on, by name."""
+        found = []
+        for place in places:
+            node = self._view.live_node(self._view.order[place])
+            for hook in self._adapter.hooks(node):
+                if place > self._index or not hook.before:  # what comes before a node has run where it stands
+                    record = self._view.record(place)
+                    owner = f" {record.parameter}" if record.parameter else ""
+                    found.append(f"{hook.name} of node {place} {record.name}{owner}")
+        return tuple(found)
+
     def _run(self, node: Any, grads: Sequence[Any], place: int) -> Sequence[Any]:
         try:
             return self._adapter.run_node(node, grads)
         except Exception as error:
+            name = f"what-if: node {place} {self._adapter.node_name(node)}"
+            if any(saved.released for saved in self._adapter.saved(node)):
+                raise ValueError(
+                    f"{name} has released what it saved, so it cannot be run again\n{HOW_TO_KEEP}"
+                ) from error
             first = (str(error).strip() or "no message").splitlines()[0]
-            raise ValueError(
-                f"what-if: node {place} {self._adapter.node_name(node)} raised {type(error).__name__}: {first}"
-            ) from error
+            raise ValueError(f"{name} raised {type(error).__name__}: {first}") from error
 
 
 def _norm(adapter: Adapter, grad: Any) -> float:

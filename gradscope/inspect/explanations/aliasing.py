@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
+
 from ..adapters import Adapter
-from .base import Explanation, adapter_of, count, format_bytes, named_tensors, storage_bytes
+from ..names import named_tensors
+from ..wording import count, format_bytes
+from .base import Explanation, parameters_of, storage_bytes
 
 __all__ = ["GradientAliasing", "SharedMemory", "aliasing"]
+
+# Whether two strided layouts meet is hard to tell in the worst case; then they are taken to.
+_MOST_WORK = 10_000
 
 
 @dataclass(frozen=True)
@@ -98,64 +106,73 @@ def aliasing(params: Any, *, others: Any = None, adapter: Adapter | None = None)
     >>> print(gi.aliasing({"a": a, "b": b}))
     the gradients of `a` and `b` share memory: writing one changes the other
     """
-    if not hasattr(params, "named_parameters"):
-        params = dict(params) if hasattr(params, "items") else list(params)
-    sample = params if hasattr(params, "named_parameters") else _first(params)
-    adapter = adapter_of(sample, adapter)
-    pairs = named_tensors(adapter, params)
-    grads = [(name, adapter.leaf_grad(tensor)) for name, tensor in pairs]
-    grads = [(name, grad) for name, grad in grads if grad is not None]
-    found = list(_between(adapter, grads))
+    adapter, pairs = parameters_of(params, None, adapter)
+    found = [(name, adapter.leaf_grad(tensor)) for name, tensor in pairs]
+    grads = [(name, grad) for name, grad in found if grad is not None and _nbytes(grad)]
+    shared = list(_between(adapter, grads))
+    shared += _with(adapter, grads, pairs, "parameter", "the parameter")
+    shared += _with(adapter, grads, named_tensors(adapter, others), "tensor", "the tensor")
     for name, grad in grads:
-        found += _with(adapter, name, grad, pairs, "parameter", "the parameter")
-        found += _with(adapter, name, grad, named_tensors(adapter, others), "tensor", "the tensor")
         size = storage_bytes(grad)
         if size > _nbytes(grad):
             text = f"the gradient of `{name}` is a view: {format_bytes(_nbytes(grad))} of {format_bytes(size)}"
-            found.append(SharedMemory("bucket", name, "", False, text))
-    return GradientAliasing(tuple(found), len(grads))
+            shared.append(SharedMemory("bucket", name, "", False, text))
+    return GradientAliasing(tuple(shared), sum(grad is not None for _, grad in found))
 
 
-def _first(params: Any) -> Any:
-    values = (
-        list(params.values()) if isinstance(params, dict) else [p[1] if isinstance(p, tuple) else p for p in params]
-    )
-    return values[0] if values else None
+def _by_memory(adapter: Adapter, pairs: Iterable[tuple[str, Any]]) -> dict[Any, list[tuple[str, Any]]]:
+    groups: dict[Any, list[tuple[str, Any]]] = {}
+    for name, tensor in pairs:
+        groups.setdefault(adapter.memory_key(tensor), []).append((name, tensor))
+    return groups
 
 
 def _between(adapter: Adapter, grads: Sequence[tuple[str, Any]]) -> Iterable[SharedMemory]:
-    by_memory: dict[Any, list[tuple[str, Any]]] = {}
-    for name, grad in grads:
-        if _nbytes(grad):
-            by_memory.setdefault(adapter.memory_key(grad), []).append((name, grad))
-    for group in by_memory.values():
-        for i, (first, a) in enumerate(group):
-            for second, b in group[i + 1 :]:
-                if _overlap(a, b):
-                    text = f"the gradients of `{first}` and `{second}` share memory: writing one changes the other"
-                    yield SharedMemory("gradients", first, second, True, text)
+    for group in _by_memory(adapter, grads).values():
+        for (first, a), (second, b) in itertools.combinations(group, 2):
+            if _overlap(a, b):
+                text = f"the gradients of `{first}` and `{second}` share memory: writing one changes the other"
+                yield SharedMemory("gradients", first, second, True, text)
 
 
 def _with(
-    adapter: Adapter, name: str, grad: Any, others: Sequence[tuple[str, Any]], kind: str, what: str
+    adapter: Adapter, grads: Sequence[tuple[str, Any]], others: Sequence[tuple[str, Any]], kind: str, what: str
 ) -> Iterable[SharedMemory]:
-    for other_name, other in others:
-        if _nbytes(grad) and adapter.memory_key(grad) == adapter.memory_key(other) and _overlap(grad, other):
-            text = f"the gradient of `{name}` is in the memory of {what} `{other_name}`: writing one changes the other"
-            yield SharedMemory(kind, name, other_name, True, text)
+    there = _by_memory(adapter, others)
+    for name, grad in grads:
+        for other_name, other in there.get(adapter.memory_key(grad), ()):
+            if _overlap(grad, other):
+                text = f"the gradient of `{name}` is in the memory of {what} `{other_name}`"
+                yield SharedMemory(kind, name, other_name, True, f"{text}: writing one changes the other")
 
 
 def _nbytes(tensor: Any) -> int:
     return int(tensor.numel()) * int(tensor.element_size())
 
 
-def _span(tensor: Any) -> tuple[int, int]:
-    """Return the addresses of the first byte of a tensor and of the first after it."""
-    size, start = int(tensor.element_size()), int(tensor.data_ptr())
-    reach = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride()))
-    return start, start + (int(reach) + 1) * size
-
-
 def _overlap(a: Any, b: Any) -> bool:
-    first, second = _span(a), _span(b)
-    return first[0] < second[1] and second[0] < first[1]
+    """Whether two tensors have a byte in common; two columns of one matrix have none."""
+    size = max(_reach(a), _reach(b))
+    first, second = int(a.data_ptr()), int(b.data_ptr())
+    start = min(first, second)
+    if first + _reach(a) <= second or second + _reach(b) <= first:
+        return False
+    # The same layout on the host, of memory that is never touched: the tensors may be on a device.
+    ground = numpy.empty(max(first, second) - start + size, numpy.uint8)
+    layouts = _layout(ground, a, first - start), _layout(ground, b, second - start)
+    try:
+        return numpy.shares_memory(*layouts, max_work=_MOST_WORK)  # type: ignore[arg-type]
+    except numpy.exceptions.TooHardError:
+        return True
+
+
+def _reach(tensor: Any) -> int:
+    """Return how many bytes lie from the first of a tensor to its last."""
+    steps = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride()))
+    return (int(steps) + 1) * int(tensor.element_size()) if tensor.numel() else 0
+
+
+def _layout(ground: Any, tensor: Any, offset: int) -> Any:
+    size = int(tensor.element_size())
+    strides = [int(step) * size for step in tensor.stride()]
+    return numpy.lib.stride_tricks.as_strided(ground[offset:], (*tensor.shape, size), (*strides, 1))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..adapters import Adapter, adapter_for
+from ..names import named_tensors, unusable
 from ..records import Location
 from ..statistics import format_shape
 from .lines import place
@@ -17,7 +18,7 @@ from .lines import place
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["Explanation", "adapter_of", "count", "format_bytes", "named_tensors", "plain"]
+__all__ = ["Explanation", "adapter_of", "at", "describe", "parameters_of", "plain", "storage_bytes"]
 
 
 class Explanation:
@@ -130,78 +131,38 @@ def adapter_of(value: Any, adapter: Adapter | None = None) -> Adapter:
     return adapter_for(value) if adapter is None and value is not None else adapter or adapter_for()
 
 
-def named_tensors(adapter: Adapter, params: Any) -> list[tuple[str, Any]]:
-    """Return the (name, tensor) pairs that a module, a mapping, pairs, or one tensor stand for.
+def parameters_of(params: Any, loss: Any, adapter: Adapter | None = None) -> tuple[Adapter, list[tuple[str, Any]]]:
+    """Return the adapter that answers for parameters, and their names and tensors.
 
     Parameters
     ----------
+    params : Module, mapping of str to Tensor, or iterable of (str, Tensor) or Tensor
+    loss : Tensor or None
+        Tells the framework, where there are no parameters.
+    adapter : Adapter, optional
+        The caller's choice, which wins.
+
+    Returns
+    -------
     adapter : Adapter
-    params : Module, mapping of str to Tensor, iterable of (str, Tensor) or of Tensor, Tensor, or None
+    pairs : list of (str, Tensor)
 
-    Returns
-    -------
-    list of (str, Tensor)
+    Raises
+    ------
+    TypeError
+        If `params` is none of these.
     """
-    if params is None:
-        return []
-    if adapter.is_tensor(params):
-        return [("", params)]
-    if hasattr(params, "named_parameters"):
-        return list(adapter.named_parameters(params))
-    items = list(params.items()) if isinstance(params, Mapping) else list(params)
-    pairs = [item if isinstance(item, tuple) else (f"[{i}]", item) for i, item in enumerate(items)]
-    for name, tensor in pairs:
-        if not (isinstance(name, str) and adapter.is_tensor(tensor)):
-            raise TypeError(
-                f"expected parameters, got an item of {type(tensor).__name__}\n"
-                "Pass a module, a mapping of names to tensors, or tensors."
-            )
-    return pairs
-
-
-def count(number: int, one: str, several: str = "") -> str:
-    """Return a number with its noun.
-
-    Parameters
-    ----------
-    number : int
-    one, several : str
-        `several` defaults to `one` with an s.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> count(1, "node"), count(2, "node")
-    ('1 node', '2 nodes')
-    """
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
-
-
-def format_bytes(number: int) -> str:
-    """Return a size for people.
-
-    Parameters
-    ----------
-    number : int
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> format_bytes(512), format_bytes(1536), format_bytes(3 * 2**30)
-    ('512 B', '1.5 KiB', '3.0 GiB')
-    """
-    size, unit = float(number), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if size < 1024:
-            break
-        size, unit = size / 1024, larger
-    return f"{number} B" if unit == "B" else f"{size:.1f} {unit}"
+    sample = params
+    if not hasattr(params, "named_parameters") and not hasattr(params, "grad_fn"):
+        if not isinstance(params, Iterable):
+            raise unusable(params)
+        params = list(params.items()) if isinstance(params, Mapping) else list(params)
+        sample = next((item[-1] if isinstance(item, tuple) and item else item for item in params), loss)
+    try:
+        adapter = adapter_of(sample, adapter)
+    except TypeError:
+        raise unusable(sample) from None
+    return adapter, named_tensors(adapter, params)
 
 
 def storage_bytes(tensor: Any) -> int:

@@ -1,4 +1,4 @@
-"""The ledger: which tensor was computed from which, by every operator that ran, recorded for backward or not.
+"""Which tensor was computed from which, by every operator that ran, recorded for backward or not.
 
 The backward graph knows only what was recorded. To say where the way from a parameter to the loss was *lost*, one has
 to have seen the operators that were not: detach, argmax, anything under ``no_grad``. The ledger listens to all of them
@@ -8,114 +8,21 @@ was computed from it, up to a bound on their number.
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from ..adapters import Adapter, adapter_for
+from ..adapters import Adapter
 from ..records import Location
 from ..tracking import Tracker
+from .entries import BackwardRun, Entry
 from .lines import caller
 
-__all__ = ["BackwardRun", "Entry", "Ledger", "Recorder", "ledger", "ran_in", "recorder_for"]
+__all__ = ["Recorder", "operator_of", "ran_in"]
 
 _RAN = "gradscope.inspect.ran"
 _MADE_BY = "gradscope.inspect.entry"
-_next_number = itertools.count(1).__next__
-
-# The ledger that is open, or was open last: what an explanation reads when it is given none.
-_latest: Ledger | None = None
-
-
-class Entry:
-    """An operator that ran, or (with an empty name) a tensor that was there before the ledger looked.
-
-    Attributes
-    ----------
-    number : int
-        Counts up in the order in which the operators ran.
-    name : str
-        The operator's name, without namespace and overload (``'mul'``); ``'alias'`` where memory came back in a tensor
-        that no operator made (``.data``, NumPy).
-    inputs : tuple of Entry
-    recorded : bool
-        Whether a gradient flows through it.
-    grad_enabled : bool
-    differentiable : bool
-        Whether its result is of a dtype that can have a gradient.
-    forgotten : bool
-        Whether what it was computed from has been let go.
-    location : Location or None
-    module : str
-    leaf : bool
-        Whether it is a leaf that requires grad.
-    memory : Hashable
-        Of a source: where its elements are.
-    """
-
-    __slots__ = (
-        "__weakref__",
-        "differentiable",
-        "forgotten",
-        "grad_enabled",
-        "inputs",
-        "leaf",
-        "location",
-        "memory",
-        "module",
-        "name",
-        "number",
-        "recorded",
-    )
-
-    def __init__(self, name: str = "", inputs: tuple[Entry, ...] = ()) -> None:
-        self.number = _next_number()
-        self.name = name
-        self.inputs = inputs
-        self.recorded = False
-        self.grad_enabled = True
-        self.differentiable = True
-        self.forgotten = False
-        self.location: Location | None = None
-        self.memory: Any = None
-        self.module = ""
-        self.leaf = False
-
-    def ancestors(self) -> set[Entry]:
-        """Return the entry and all it was computed from."""
-        found, stack = {self}, [self]
-        while stack:
-            for entry in stack.pop().inputs:
-                if entry not in found:
-                    found.add(entry)
-                    stack.append(entry)
-        return found
-
-    def __repr__(self) -> str:
-        return f"<Entry {self.number} {self.name or 'source'} at {self.location}>"
-
-
-class BackwardRun:
-    """One backward() or grad(), as far as the ledger is concerned.
-
-    Attributes
-    ----------
-    number : int
-        From 1.
-    location : Location or None
-        The line that called it.
-    failed : bool
-        Whether it ended by an exception.
-    """
-
-    __slots__ = ("__weakref__", "failed", "location", "number")
-
-    def __init__(self, number: int, location: Location | None) -> None:
-        self.number = number
-        self.location = location
-        self.failed = False
 
 
 class Recorder(Tracker):
@@ -420,91 +327,3 @@ def ran_in(adapter: Adapter, node: Any) -> BackwardRun | None:
     BackwardRun or None
     """
     return adapter.notes(node).get(_RAN)
-
-
-class Ledger:
-    """Context manager: while its block runs, write down which tensor is computed from which.
-
-    Parameters
-    ----------
-    adapter : Adapter, optional
-        Of one framework only; all by default.
-    limit : int
-        How many operators to remember.
-
-    Attributes
-    ----------
-    recorder : Recorder
-        What was written down.
-
-    See Also
-    --------
-    why_no_grad : Reads it.
-    """
-
-    def __init__(self, *, adapter: Adapter | None = None, limit: int = 100_000) -> None:
-        if limit < 1:
-            raise ValueError(f"limit must be at least 1, got {limit}\nIt is how many operators the ledger remembers.")
-        self.recorder = Recorder(adapter or adapter_for(), limit)
-        self._observation: Any = None
-
-    def __enter__(self) -> Ledger:
-        global _latest
-        if self._observation is not None:
-            raise RuntimeError("this ledger is open already\nUse one `with gi.ledger():` for the whole block.")
-        adapter = self.recorder.adapter
-        self._observation = adapter.observe(self.recorder, forward=True, backward=True, operators=True)
-        _latest = self
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        observation, self._observation = self._observation, None
-        if observation is not None:
-            observation.close()
-
-
-def ledger(*, adapter: Adapter | None = None, limit: int = 100_000) -> Ledger:
-    """Return a context manager that writes down which tensor is computed from which, and on which line.
-
-    It records modules and lines as :func:`track` does, and besides what the backward graph does not know: operators
-    that were not recorded. It keeps no tensor alive. :func:`why_no_grad`, :func:`second_backward` and :func:`memory`
-    read the ledger that is open or was open last.
-
-    Parameters
-    ----------
-    adapter : Adapter, optional
-        Of one framework only; all by default.
-    limit : int
-        How many operators to remember.
-
-    Returns
-    -------
-    Ledger
-
-    Examples
-    --------
-    >>> import gradscope as gs
-    >>> import gradscope.inspect as gi
-    >>> w = gs.ones(3, requires_grad=True)
-    >>> with gi.ledger():
-    ...     loss = (w.detach() * 2).sum()
-    >>> gi.why_no_grad(w, loss).reason.value
-    'detached'
-    """
-    return Ledger(adapter=adapter, limit=limit)
-
-
-def recorder_for(given: Ledger | None = None) -> Recorder | None:
-    """Return what the given ledger, or the latest, has written down.
-
-    Parameters
-    ----------
-    given : Ledger, optional
-
-    Returns
-    -------
-    Recorder or None
-        None when no ledger was ever open.
-    """
-    chosen = given or _latest
-    return None if chosen is None else chosen.recorder

@@ -9,15 +9,17 @@ from typing import Any
 
 from ..adapters import Adapter, Observer
 from ..records import Location
+from ..wording import count, format_bytes
 from .aliasing import GradientAliasing, aliasing
-from .base import Explanation, adapter_of, count, format_bytes
-from .dataflow import Ledger
+from .base import Explanation, adapter_of, plain
 from .gradient_flow import DeadUnits, GradientFlow, dead_units, gradient_flow
 from .growth import Growth, GrowthWatch
+from .ledger import Ledger
 from .lines import place
 from .memory import MemoryReport, memory_of
 from .nan_origin import NanOrigin, NanWatch
-from .why_no_grad import Case, GradientReport, NoGradient, Reason
+from .no_grad_records import GradientReport, NoGradient, Reason
+from .why_no_grad import Case
 
 __all__ = ["Diagnosis", "Doctor", "Symptom"]
 
@@ -122,8 +124,6 @@ class Diagnosis(Explanation):
         -------
         dict
         """
-        from .base import plain
-
         return {**super().to_dict(), "symptoms": plain(self.symptoms)}
 
     def _title(self) -> str:

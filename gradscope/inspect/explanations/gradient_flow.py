@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
 from ..adapters import Adapter
+from ..names import name_graph
 from ..order import walk
 from ..records import Location, operator_name
 from ..statistics import count_bad, format_shape, norm_of
 from ..tracking import Tracker, module_of_parameter
-from .base import Explanation, adapter_of, at, count, named_tensors
-from .dataflow import recorder_for
+from ..wording import count
+from .base import Explanation, adapter_of, at, describe, parameters_of
 from .replay import Replay
 
 __all__ = ["DeadUnits", "GradientFlow", "ParameterFlow", "dead_units", "gradient_flow"]
@@ -72,6 +73,8 @@ class DeadUnits:
     location : Location or None
     dead, units : int
         How many of how many.
+    after : str
+        The module whose result it takes; for where its own is not known.
     """
 
     node: str
@@ -79,9 +82,10 @@ class DeadUnits:
     location: Location | None
     dead: int
     units: int
+    after: str = ""
 
     def __str__(self) -> str:
-        inside = f"`{self.module}`" if self.module else self.node
+        inside = f"`{self.module}`" if self.module else self.node + (f" after `{self.after}`" if self.after else "")
         units = count(self.units, "unit")
         return f"{inside}: {self.dead} of {units} dead, zero for the whole batch{at(self.location)}"
 
@@ -97,7 +101,7 @@ class GradientFlow(Explanation):
     rectifiers : tuple of DeadUnits
         Those with dead units; known when a loss was given.
     verdict : str
-        ``'ok'``, ``'vanishing'``, ``'exploding'`` or ``'not finite'``.
+        ``'ok'``, ``'vanishing'``, ``'exploding'``, ``'zero'`` (everywhere, for some parameters) or ``'not finite'``.
     findings : tuple of str
         What is wrong, a sentence each.
     """
@@ -157,20 +161,21 @@ class GradientFlow(Explanation):
     def _rows(self) -> Iterable[Sequence[str]]:
         for p in self.parameters:
             if p.grad_norm is None:
-                yield (p.name, format_shape(p.shape), f"{p.weight_norm:.3g}", "none", "", "", "", "")
+                yield (p.name or "-", format_shape(p.shape), f"{p.weight_norm:.3g}", "none", "", "", "", "")
                 continue
             ratio = "" if p.ratio is None else f"{p.ratio:.2e}"
             rows = (f"{p.zeros:.0%}", str(p.dead_rows), str(p.bad))
-            yield (p.name, format_shape(p.shape), f"{p.weight_norm:.3g}", f"{p.grad_norm:.3g}", ratio, *rows)
+            yield (p.name or "-", format_shape(p.shape), f"{p.weight_norm:.3g}", f"{p.grad_norm:.3g}", ratio, *rows)
 
 
-def gradient_flow(params: Any, loss: Any = None, *, adapter: Adapter | None = None) -> GradientFlow:
+def gradient_flow(params: Any = None, loss: Any = None, *, adapter: Adapter | None = None) -> GradientFlow:
     """Say how gradients flow through a model.
 
     Parameters
     ----------
-    params : Module, mapping of str to Tensor, or iterable of (str, Tensor)
-        In the order from input to output, as a model lists them.
+    params : Module, mapping of str to Tensor, or iterable of (str, Tensor), optional
+        In the order from input to output, as a model lists them. With a loss, by default those of the living modules
+        that own the leaves of its graph.
     loss : Tensor, optional
         Take the gradients of this loss, without accumulating them, and look for rectifiers with dead units; by default
         the gradients are those in ``.grad``.
@@ -182,6 +187,8 @@ def gradient_flow(params: Any, loss: Any = None, *, adapter: Adapter | None = No
 
     Raises
     ------
+    TypeError
+        Without parameters and loss.
     RuntimeError
         If `loss` has no graph, or a backward has freed it.
 
@@ -195,21 +202,30 @@ def gradient_flow(params: Any, loss: Any = None, *, adapter: Adapter | None = No
     2 of 2 parameters have a gradient, of norms 1.73e-06 to 1.73: vanishing
       gradients vanish from `v` to `w`: their RMS falls from 1 to 1e-06
     """
-    first = params if hasattr(params, "named_parameters") else None
-    if first is None:
-        params = list(params.items()) if hasattr(params, "items") else list(params)
-        first = next((p[1] if isinstance(p, tuple) else p for p in params), loss)
-    adapter = adapter_of(first, adapter)
-    pairs = named_tensors(adapter, params)
-    grads, rectifiers = _gradients(adapter, [t for _, t in pairs], loss)
+    if params is not None:
+        adapter, pairs = parameters_of(params, loss, adapter)
+    elif loss is not None:
+        adapter = adapter_of(loss, adapter)
+        pairs = _parameters_below(adapter, loss)
+    else:
+        raise TypeError("gradient_flow() needs parameters or a loss\nPass the model: gi.gradient_flow(model).")
+    grads, rectifiers = _gradients(adapter, pairs, loss)
     flows = tuple(_flow(adapter, name, tensor, grads.get(id(tensor))) for name, tensor in pairs)
     verdict, ends = _verdict(flows)
     return GradientFlow(flows, tuple(rectifiers), verdict, (*ends, *_findings(flows, rectifiers)))
 
 
-def _gradients(adapter: Adapter, tensors: Sequence[Any], loss: Any) -> tuple[dict[int, Any], list[DeadUnits]]:
+def _parameters_below(adapter: Adapter, loss: Any) -> list[tuple[str, Any]]:
+    """Return the parameters of the modules that a loss was computed with, and leaves that are in no module."""
+    root = adapter.root(loss)
+    if root is None:
+        return []
+    return list(name_graph(adapter, walk(adapter, [root[0]])).tensors)
+
+
+def _gradients(adapter: Adapter, pairs: Sequence[tuple[str, Any]], loss: Any) -> tuple[dict[int, Any], list[DeadUnits]]:
     if loss is None:
-        return {id(t): adapter.leaf_grad(t) for t in tensors}, []
+        return {id(tensor): adapter.leaf_grad(tensor) for _, tensor in pairs}, []
     grads: dict[int, Any] = {}
 
     def visit(node: Any, arrived: list[Any], produced: Sequence[Any]) -> None:
@@ -219,7 +235,8 @@ def _gradients(adapter: Adapter, tensors: Sequence[Any], loss: Any) -> tuple[dic
 
     replay = Replay(adapter, loss)
     replay.run(visit)
-    return grads, dead_units(adapter, [replay.root[0]])
+    users = name_graph(adapter, replay.wires, pairs).modules
+    return grads, dead_units(adapter, [replay.root[0]], users)
 
 
 def _flow(adapter: Adapter, name: str, tensor: Any, grad: Any) -> ParameterFlow:
@@ -251,6 +268,8 @@ def _verdict(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...]]:
         return "not finite", ()
     # Biases and normalisation weights live on other scales than the matrices, where there are any.
     known = [f for f in flows if f.grad_rms and len(f.shape) > 1] or [f for f in flows if f.grad_rms]
+    if any(flow.grad_norm == 0 for flow in flows):
+        return "zero", ()
     if len(known) < 2:
         return "ok", ()
     first, last = known[0], known[-1]
@@ -261,14 +280,15 @@ def _verdict(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...]]:
         word, verb, way = "exploding", "explode", "grows"
     else:
         return "ok", ()
-    text = f"gradients {verb} from `{last.name}` to `{first.name}`: their RMS {way} from {late:.3g} to {early:.3g}"
+    ends = f"from {describe(last.name, last.shape)} to {describe(first.name, first.shape)}"
+    text = f"gradients {verb} {ends}: their RMS {way} from {late:.3g} to {early:.3g}"
     return word, (text,)
 
 
 def _findings(flows: Sequence[ParameterFlow], rectifiers: Sequence[DeadUnits]) -> list[str]:
     found = []
     for flow in flows:
-        name = f"`{flow.name}`"
+        name = describe(flow.name, flow.shape, "a leaf")
         if flow.bad:
             found.append(f"{name}: {count(flow.bad, 'element')} of its gradient NaN or Inf; nan_origin() tells why")
         elif flow.grad_norm == 0:
@@ -280,21 +300,26 @@ def _findings(flows: Sequence[ParameterFlow], rectifiers: Sequence[DeadUnits]) -
     return found + [str(unit) for unit in rectifiers]
 
 
-def dead_units(adapter: Adapter, roots: Sequence[Any]) -> list[DeadUnits]:
+def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] | None = None) -> list[DeadUnits]:
     """Return the rectifiers with units that no example activates, in the forward's order.
 
     Parameters
     ----------
     adapter : Adapter
     roots : sequence of node
+    users : mapping of int to str, optional
+        From the key of a node to the module whose parameters it uses, as :func:`name_graph` finds them.
 
     Returns
     -------
     list of DeadUnits
     """
-    tracker = recorder_for() or Tracker(adapter)
+    wires = walk(adapter, roots)
+    tracker = Tracker(adapter)
+    if users is not None:
+        tracker.add_users(users)
     found = []
-    for wire in sorted(walk(adapter, roots).values(), key=lambda wire: wire.sequence_nr):
+    for wire in sorted(wires.values(), key=lambda wire: wire.sequence_nr):
         name = adapter.node_name(wire.node)
         if operator_name(name) not in ("Relu", "Threshold"):
             continue
@@ -307,6 +332,8 @@ def dead_units(adapter: Adapter, roots: Sequence[Any]) -> list[DeadUnits]:
         active = (values > 0).any(axis=tuple(i for i in range(values.ndim) if i != axis))
         dead = int(active.size - numpy.count_nonzero(active))
         if dead:
-            location = adapter.location(wire.node)
-            found.append(DeadUnits(name, tracker.module_of(wire.node), location, dead, int(active.size)))
+            module, location = tracker.module_of(wire.node), adapter.location(wire.node)
+            source = wires.get(wire.edges[0][0] or 0)
+            after = "" if source is None else tracker.module_of(source.node)
+            found.append(DeadUnits(name, module, location, dead, int(active.size), after))
     return found

@@ -7,14 +7,16 @@ import threading
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from ..adapters import Adapter, Observer
+from ..heap import living
 from ..order import Wire, walk
 from ..records import Location
-from .base import Explanation, adapter_of, at, count, format_bytes, storage_bytes
-from .holders import Roots, tensors_alive
+from ..wording import count, format_bytes
+from .base import Explanation, adapter_of, at, storage_bytes
+from .holders import Roots
 from .lines import caller, place, uses_of
 
 __all__ = ["Growth", "GrowthWatch", "Keeper", "Sample", "growth"]
@@ -232,7 +234,7 @@ class GrowthWatch(Observer):
         if not self._samples:
             return "steady", 0
         here = self._samples[-1].location
-        same = [s for s in self._samples if s.location == here][-_TREND:]
+        same = list(islice((s for s in reversed(self._samples) if s.location == here), _TREND))[::-1]
         if len(same) < _TREND:
             return "steady", 0
         graphs = [b.graph - a.graph for a, b in pairwise(same)]
@@ -260,7 +262,7 @@ class GrowthWatch(Observer):
     def _find_keepers(self) -> tuple[Keeper, ...]:
         roots = Roots()
         found: dict[tuple[str, str], Keeper] = {}
-        candidates = [t for t in tensors_alive(self.adapter) if self._has_old_graph(t)][:_CANDIDATES]
+        candidates = [t for t in living(self.adapter.tensor_classes()) if self._has_old_graph(t)][:_CANDIDATES]
         for tensor in candidates:
             holder = roots.holder(tensor, ignore=(candidates,))
             if holder is None or (holder.name, holder.scope) in found:

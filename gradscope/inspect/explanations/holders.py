@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.events import is_library_file
-from .lines import variables_of
+from .lines import fields_of, variables_of
 
-__all__ = ["Holder", "Roots", "cycle_of", "link", "referrers_of", "tensors_alive"]
+__all__ = ["Holder", "Roots", "cycle_of", "link", "referrers_of"]
 
 _DEPTH = 8
 _WIDTH = 400
@@ -77,14 +77,21 @@ class Roots:
         -------
         Holder or None
         """
+        return self.search(thing, ignore)[0]
+
+    def search(self, thing: Any, ignore: Sequence[Any] = ()) -> tuple[Holder | None, list[Any]]:
+        """Return the same, and the referrers that were passed on the way: without a variable, all of them."""
+        passed: list[Any] = []
         root = self._by_id.get(id(thing))
         if root is not None:
-            return Holder(root[0], root[1], root[0])
-        for referrer, suffix in referrers_of(thing, skip=self._own | {id(i) for i in ignore} | {id(ignore)}):
+            return Holder(root[0], root[1], root[0]), passed
+        skip = {*self._own, *map(id, ignore), id(ignore), id(passed)}
+        for referrer, suffix in referrers_of(thing, skip=skip):
             root = self._by_id.get(id(referrer))
             if root is not None:
-                return Holder(root[0], root[1], root[0] + suffix)
-        return None
+                return Holder(root[0], root[1], root[0] + suffix), passed
+            passed.append(referrer)
+        return None, passed
 
 
 def referrers_of(thing: Any, skip: Iterable[int] = ()) -> Iterator[tuple[Any, str]]:
@@ -112,7 +119,7 @@ def referrers_of(thing: Any, skip: Iterable[int] = ()) -> Iterator[tuple[Any, st
         above: list[tuple[Any, str]] = []
         seen.add(id(above))
         for referrer in found:
-            if id(referrer) in seen or isinstance(referrer, PASSING):
+            if id(referrer) in seen or issubclass(type(referrer), PASSING):
                 continue
             seen.add(id(referrer))
             item = next((r for r in gc.get_referents(referrer) if id(r) in suffixes), None)
@@ -143,19 +150,15 @@ def link(container: Any, item: Any) -> str:
     >>> link(["a", "b"], "b"), link({"x": 1.5}, 2.5)
     ('[1]', '')
     """
-    if isinstance(container, dict):
+    # By their types throughout: isinstance() would ask an object for its __class__, and wake up a proxy.
+    kind = type(container)
+    if issubclass(kind, dict):
         key = next((k for k, v in list(container.items()) if v is item), None)
         return "" if key is None else f"[{key!r}]" if not isinstance(key, int) or key < 10**6 else "[...]"
-    if isinstance(container, (list, tuple, deque)):
+    if issubclass(kind, (list, tuple, deque)):
         return next((f"[{i}]" for i, v in enumerate(container) if v is item), "")
-    if isinstance(container, types.CellType):
-        return ""
-    attributes = getattr(container, "__dict__", None)
-    if isinstance(attributes, dict):
-        found = next((name for name, value in attributes.items() if value is item), "")
-        if found:
-            return f".{found}"
-    return ""
+    found = next((name for name, value in fields_of(container).items() if value is item), "")
+    return f".{found}" if found else ""
 
 
 def cycle_of(thing: Any) -> str:
@@ -176,7 +179,9 @@ def cycle_of(thing: Any) -> str:
         for referent in gc.get_referents(item):
             if referent is thing:
                 return _cycle_text(came_from, item)
-            if id(referent) not in came_from and gc.is_tracked(referent) and not isinstance(referent, _SHARED):
+            if id(referent) in came_from or not gc.is_tracked(referent):
+                continue
+            if not issubclass(type(referent), _SHARED):
                 came_from[id(referent)] = (referent, item)
                 queue.append(referent)
     return ""
@@ -197,32 +202,10 @@ def _cycle_text(came_from: dict[int, tuple[Any, Any]], last: Any) -> str:
 
 
 def _label(item: Any) -> str:
-    if isinstance(item, types.FunctionType):
+    kind = type(item)
+    if kind is types.FunctionType:
         return f"function {item.__qualname__}"
-    if isinstance(item, types.MethodType):
-        return f"method {item.__qualname__}"
-    return type(item).__name__
-
-
-def tensors_alive(adapter: Any) -> Iterator[Any]:
-    """Yield every tensor that the garbage collector knows.
-
-    Parameters
-    ----------
-    adapter : Adapter
-
-    Yields
-    ------
-    Tensor
-    """
-    kinds: dict[type, bool] = {}
-    for thing in gc.get_objects():
-        kind = type(thing)
-        if kind not in kinds:
-            # Asked of the type: a lazy object would wake up if it were asked itself.
-            kinds[kind] = hasattr(kind, "grad_fn")
-        if kinds[kind] and adapter.is_tensor(thing):
-            yield thing
+    return f"method {item.__qualname__}" if kind is types.MethodType else kind.__name__
 
 
 def _is_library(module: types.ModuleType) -> bool:

@@ -10,10 +10,12 @@ from functools import partial
 from typing import Any
 
 from ..adapters import Adapter, Observer
+from ..heap import living
 from ..records import Location
 from ..statistics import format_shape
-from .base import Explanation, adapter_of, at, count, format_bytes
-from .holders import Roots, cycle_of, referrers_of, tensors_alive
+from ..wording import count, format_bytes
+from .base import Explanation, adapter_of, at
+from .holders import Roots, cycle_of
 from .lines import place
 
 __all__ = ["Leak", "Leaks", "leaks"]
@@ -64,13 +66,16 @@ class Leaks(Explanation):
     ----------
     kept : tuple of Leak
         Largest first.
+    unexplained : int
+        How many more there are, smaller than these, of which nobody has looked for what keeps them.
     """
 
     kept: tuple[Leak, ...]
+    unexplained: int = 0
 
     @property
     def total(self) -> int:
-        """Bytes of all of them."""
+        """Bytes of those in `kept`."""
         return sum(leak.nbytes * leak.count for leak in self.kept)
 
     @property
@@ -89,6 +94,8 @@ class Leaks(Explanation):
         lines += [f"  {leak}" for leak in self.kept[:_SHOWN]]
         if len(self.kept) > _SHOWN:
             lines.append(f"  and {len(self.kept) - _SHOWN} more groups")
+        if self.unexplained:
+            lines.append(f"  and {count(self.unexplained, 'smaller tensor')}, not looked into")
         if self.cycles:
             lines.append("  A hook or ctx attribute that refers to its own output makes a cycle: save_for_backward(),")
             lines.append("  or a weak reference, avoids it.")
@@ -152,7 +159,7 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
 
     def __enter__(self) -> leaks:
         gc.collect()
-        self._before = {id(tensor) for tensor in tensors_alive(self.adapter)}
+        self._before = {id(tensor) for tensor in living(self.adapter.tensor_classes())}
         self._was_on = gc.isenabled()
         gc.disable()
         self._observation = self.adapter.observe(self, forward=False, backward=False, operators=True)
@@ -168,7 +175,7 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
                 gc.enable()
 
     def _look(self) -> Leaks:
-        alive = [tensor for tensor in tensors_alive(self.adapter) if id(tensor) not in self._before]
+        alive = [tensor for tensor in living(self.adapter.tensor_classes()) if id(tensor) not in self._before]
         alive.sort(key=_nbytes, reverse=True)
         roots = Roots()
         found: dict[Any, Leak] = {}
@@ -177,26 +184,19 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
             key = (leak.shape, leak.dtype, leak.kind, leak.path.partition("[")[0], leak.made)
             known = found.get(key)
             found[key] = leak if known is None else replace(known, count=known.count + 1)
-        return Leaks(tuple(found.values()))
+        return Leaks(tuple(found.values()), max(len(alive) - _LOOKED_INTO, 0))
 
     def _leak(self, tensor: Any, roots: Roots, alive: list[Any]) -> Leak:
         spec = self.adapter.spec(tensor)
         line = self._lines.get(id(tensor))
-        holder = roots.holder(tensor, ignore=(alive,))
+        holder, around = roots.search(tensor, ignore=(alive,))
+        # Without a variable it is in a cycle, or one of those that refer to it is.
+        cycle = "" if holder is not None else next(filter(None, map(cycle_of, (tensor, *around))), "")
         if holder is not None:
             kind, path = "variable", str(holder)
         else:
-            cycle = self._cycle(tensor, alive)
             kind, path = ("cycle", cycle) if cycle else ("hidden", "something that Python cannot see (a C++ graph)")
         return Leak(spec.shape, spec.dtype, _nbytes(tensor), kind, path, None if line is None else line[1])
-
-    def _cycle(self, tensor: Any, alive: list[Any]) -> str:
-        """Return the cycle that the tensor is in, or that one of its holders is in."""
-        found = cycle_of(tensor)
-        if found:
-            return found
-        around = referrers_of(tensor, skip={id(alive)})
-        return next((cycle for cycle in (cycle_of(referrer) for referrer, _ in around) if cycle), "")
 
 
 def _forget(table: dict[int, Any], key: int, reference: Any) -> None:

@@ -7,14 +7,26 @@ import inspect
 import linecache
 import os
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
-from types import FrameType
+from types import FrameType, GetSetDescriptorType
 from typing import Any
 
 from ...runtime.events import is_library_file
 from ..records import Location
 
-__all__ = ["caller", "name_of", "place", "user_frame", "uses_of", "variables_of"]
+__all__ = [
+    "caller",
+    "fields_of",
+    "last_name",
+    "name_of",
+    "place",
+    "syntax_tree",
+    "user_frame",
+    "user_frames",
+    "uses_of",
+    "variables_of",
+]
 
 
 def place(location: Location | None) -> str:
@@ -55,12 +67,25 @@ def user_frame(start: FrameType | None = None) -> FrameType | None:
     -------
     frame or None
     """
-    frame = start or sys._getframe(1)
+    return next(user_frames(start or sys._getframe(1)), None)
+
+
+def user_frames(start: FrameType) -> Iterator[FrameType]:
+    """Yield the frames from `start` outwards that are neither ours, nor a framework's, nor the standard library's.
+
+    Parameters
+    ----------
+    start : frame
+
+    Yields
+    ------
+    frame
+    """
+    frame: FrameType | None = start
     while frame is not None:
         if not is_library_file(frame.f_code.co_filename):
-            return frame
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
+            yield frame
+        frame = frame.f_back
 
 
 def caller() -> Location | None:
@@ -78,7 +103,7 @@ def caller() -> Location | None:
 
 
 def name_of(value: Any, frame: FrameType | None) -> str:
-    """Return the variable, or the attribute of a variable, that is bound to an object in a frame.
+    """Return the variable, or the attribute of ``self``, that is bound to an object in a frame.
 
     Parameters
     ----------
@@ -92,10 +117,11 @@ def name_of(value: Any, frame: FrameType | None) -> str:
     """
     if frame is None:
         return ""
-    for scope in (variables_of(frame), frame.f_globals):
+    local = variables_of(frame)
+    for prefix, scope in (("", local), ("self.", fields_of(local.get("self"))), ("", frame.f_globals)):
         for name, bound in list(scope.items()):
             if bound is value and name.isidentifier() and not name.startswith("_"):
-                return name
+                return prefix + name
     return ""
 
 
@@ -121,6 +147,25 @@ def variables_of(frame: FrameType) -> dict[str, Any]:
     return found
 
 
+def fields_of(thing: Any) -> dict[str, Any]:
+    """Return an object's own attributes, without running a line of its class: a proxy does not wake up.
+
+    Parameters
+    ----------
+    thing : object
+
+    Returns
+    -------
+    dict of str to object
+        Empty for an object that keeps them elsewhere.
+    """
+    for kind in type(thing).__mro__:
+        way = kind.__dict__.get("__dict__")
+        if way is not None:
+            return way.__get__(thing) if type(way) is GetSetDescriptorType else {}
+    return {}
+
+
 def uses_of(name: str, near: Location) -> Location | None:
     """Return the line near `near` where a variable grows: ``name.append(...)``, ``name[...] = ...``, ``name += ...``.
 
@@ -142,11 +187,34 @@ def uses_of(name: str, near: Location) -> Location | None:
     return Location(near.filename, line, near.function, linecache.getline(near.filename, line).strip())
 
 
-@lru_cache(maxsize=32)
-def _growing_lines(filename: str) -> dict[str, tuple[int, ...]]:
+def syntax_tree(filename: str) -> ast.Module | None:
+    """Return the syntax of a file; None where there is no source, or it cannot be parsed.
+
+    Parameters
+    ----------
+    filename : str
+        Or the name under which a notebook's cell is known.
+
+    Returns
+    -------
+    ast.Module or None
+    """
+    source = "".join(linecache.getlines(filename))
+    return _parsed(source) if source else None
+
+
+@lru_cache(maxsize=64)
+def _parsed(source: str) -> ast.Module | None:
+    # By its text, not its name: a file is edited, and a notebook's cell is run again.
     try:
-        tree = ast.parse("".join(linecache.getlines(filename)), filename)
-    except (SyntaxError, ValueError):
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _growing_lines(filename: str) -> dict[str, tuple[int, ...]]:
+    tree = syntax_tree(filename)
+    if tree is None:
         return {}
     found: dict[str, list[int]] = {}
     for node in ast.walk(tree):
@@ -160,15 +228,16 @@ def _grown_by(node: ast.AST) -> str:
     """Return the variable that a statement or call makes longer."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         growing = node.func.attr in ("add", "append", "appendleft", "extend", "insert", "setdefault", "update")
-        return _last_name(node.func.value) if growing else ""
+        return last_name(node.func.value) if growing else ""
     if isinstance(node, ast.AugAssign):
-        return _last_name(node.target)
+        return last_name(node.target)
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        return _last_name(node.targets[0].value)
+        return last_name(node.targets[0].value)
     return ""
 
 
-def _last_name(expression: ast.expr) -> str:
+def last_name(expression: ast.AST) -> str:
+    """Return ``'argmax'`` for ``torch.argmax``; an empty string for what is no name."""
     if isinstance(expression, ast.Attribute):
         return expression.attr
     return expression.id if isinstance(expression, ast.Name) else ""

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..adapters import Adapter
+from ..names import Names, name_graph
 from ..order import walk
 from ..records import Location, operator_name
 from ..statistics import format_shape
 from ..tracking import Tracker
-from .base import Explanation, adapter_of, count, format_bytes, named_tensors, storage_bytes
-from .dataflow import Ledger, Recorder, recorder_for
+from ..wording import count, format_bytes
+from .base import Explanation, adapter_of, storage_bytes
+from .dataflow import Recorder
+from .ledger import Ledger, recorder_for
 from .lines import place
 
 __all__ = ["MemoryGroup", "MemoryReport", "SavedMemory", "memory", "memory_of"]
@@ -105,7 +108,10 @@ class MemoryReport(Explanation):
 
     def by_module(self) -> tuple[MemoryGroup, ...]:
         """Return the memory that is there for backward only, by module, largest first."""
-        return self._grouped(lambda piece: piece.module or "(outside of modules)")
+        # Where lines were recorded, so were modules.
+        return self._grouped(
+            lambda piece: piece.module or ("(module not known)" if piece.location is None else "(outside of modules)")
+        )
 
     def by_operator(self) -> tuple[MemoryGroup, ...]:
         """Return the same by operator."""
@@ -187,7 +193,7 @@ def memory(
     ----------
     loss : Tensor
     params : Module, mapping of str to Tensor, or iterable of (str, Tensor), optional
-        Gives names; leaves of the graph count as parameters in any case.
+        Gives names, as for :func:`graph`; leaves of the graph count as parameters in any case.
     ledger : Ledger, optional
         Tells inputs apart from activations, and gives modules and lines; by default the one that is open or was last.
     adapter : Adapter, optional
@@ -233,8 +239,10 @@ def memory_of(adapter: Adapter, roots: Sequence[Any], params: Any, recorder: Rec
     MemoryReport
     """
     wires = walk(adapter, roots)
-    known = _Known(adapter, wires, params, recorder)
-    tracker = recorder or Tracker(adapter)
+    names = name_graph(adapter, wires, params, tracker=recorder)
+    known = _Known(adapter, names, recorder)
+    tracker = Tracker(adapter)
+    tracker.add_users(names.modules)
     found: dict[Any, SavedMemory] = {}
     released = 0
     # In the forward's order, so that a piece is counted for who saved it first.
@@ -256,14 +264,10 @@ def memory_of(adapter: Adapter, roots: Sequence[Any], params: Any, recorder: Rec
 class _Known:
     """What is known of the memory that the graph may hold."""
 
-    def __init__(self, adapter: Adapter, wires: Any, params: Any, recorder: Recorder | None) -> None:
+    def __init__(self, adapter: Adapter, names: Names, recorder: Recorder | None) -> None:
         self._adapter = adapter
         self._recorder = recorder
-        names = {} if recorder is None else recorder.parameter_paths()
-        pairs = named_tensors(adapter, params)
-        leaves = [leaf for leaf in (adapter.variable(w.node) for w in wires.values()) if leaf is not None]
-        self._parameters = {adapter.memory_key(leaf): names.get(id(leaf), "") for leaf in leaves}
-        self._parameters.update({adapter.memory_key(tensor): name for name, tensor in pairs})
+        self._parameters = {adapter.memory_key(tensor): name for name, tensor in names.tensors}
 
     def piece(self, view: Any, where: tuple[str, str, Location | None]) -> tuple[Any, SavedMemory]:
         """Return the identity of the memory of a saved tensor, and what is known of it."""

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..adapters import Adapter
+from ..names import name_graph
 from ..records import operator_name
 from ..tracking import Tracker
-from .base import adapter_of, named_tensors
-from .dataflow import recorder_for
+from .base import adapter_of
+from .ledger import recorder_for
 from .nan_causes import Cause, forward_cause
 from .nan_looks import BackwardLook, Book, ForwardLook, birth_of, first_bad, saved_values
 from .nan_records import Birth, NanOrigin, Step
@@ -166,11 +167,10 @@ it by 0)
     adapter = adapter_of(loss, adapter)
     replay = Replay(adapter, loss)
     book = Book()
-    recorder = recorder_for()
-    names = {} if recorder is None else recorder.parameter_paths()
-    names.update({id(t): name for name, t in named_tensors(adapter, params)})
+    names = name_graph(adapter, replay.wires, params, tracker=recorder_for())
     tracker = Tracker(adapter)
-    look = BackwardLook(adapter, book, tracker.module_of, names)
+    tracker.add_users(names.modules)
+    look = BackwardLook(adapter, book, tracker.module_of, names.paths)
     _look_at_saved(adapter, replay, book, tracker)
 
     def visit(node: Any, grads: list[Any], produced: Sequence[Any]) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ..records import Location
 from ..statistics import format_shape
-from .base import Explanation, at, count
+from ..wording import count
+from .base import Explanation, at
 from .lines import place
 
 __all__ = ["Birth", "NanOrigin", "Step"]

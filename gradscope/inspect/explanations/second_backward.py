@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..adapters import Adapter
+from ..names import name_graph
 from ..order import Wire, walk
 from ..records import Location
-from .base import Explanation, adapter_of, at, count
-from .dataflow import ran_in, recorder_for
+from ..tracking import Tracker
+from ..wording import count
+from .base import Explanation, adapter_of, at
+from .dataflow import ran_in
 from .lines import place
 from .replay import freed_nodes
 
@@ -121,11 +124,11 @@ def second_backward(loss: Any, *, adapter: Adapter | None = None) -> SecondBackw
     freed = {adapter.key(node): node for node in freed_nodes(adapter, wires)}
     # What a backward freed before it failed on the others is not what made it fail.
     blamed = {key: node for key, node in freed.items() if (run := runs[key]) is None or not run.failed} or freed
-    tracker = recorder_for()
+    tracker = Tracker(adapter)
+    tracker.add_users(name_graph(adapter, wires).modules)
     order = sorted(blamed.values(), key=adapter.sequence_nr, reverse=True)
     shared = tuple(
-        SharedNode(adapter.node_name(node), "" if tracker is None else tracker.module_of(node), adapter.location(node))
-        for node in order
+        SharedNode(adapter.node_name(node), tracker.module_of(node), adapter.location(node)) for node in order
     )
     first = min((run for key in blamed if (run := runs[key]) is not None), key=lambda run: run.number, default=None)
     ran = set(blamed) | {key for key, run in runs.items() if run is not None and not run.failed}

@@ -10,7 +10,7 @@ import numpy
 
 from ..adapters import Adapter
 from ..records import Location, operator_name
-from .base import count
+from ..wording import count
 from .replay import Replay
 
 __all__ = ["ZeroCause", "zero_cause", "zero_causes"]

@@ -133,4 +133,4 @@ def write_graph(
     ['loss.svg']
     """
     text = render_graph(graph, format_of(path, format), fit=fit)
-    Path(path).write_text(text, encoding="utf-8", newline="\n")
+    Path(path).write_text(text, encoding="utf-8", errors="replace", newline="\n")

@@ -7,7 +7,7 @@ import io
 import networkx
 
 from ..graphs.model import BackwardGraph
-from .plain import edge_scalars, node_scalars
+from .plain import edge_scalars, node_scalars, printable
 
 __all__ = ["to_graphml"]
 
@@ -47,8 +47,4 @@ def to_graphml(graph: BackwardGraph) -> str:
 
 
 def _clean(data: dict[str, object]) -> dict[str, object]:
-    # XML does not allow control characters, even escaped.
-    return {
-        name: "".join(c for c in value if c >= " " or c in "\n\t") if isinstance(value, str) else value
-        for name, value in data.items()
-    }
+    return {name: printable(value) if isinstance(value, str) else value for name, value in data.items()}

@@ -13,6 +13,7 @@ from ..graphs.counts import format_bytes, graph_statistics
 from ..graphs.model import BackwardGraph
 from ..graphs.quotient import mark_of
 from .picture import make_picture
+from .plain import amounts
 
 __all__ = ["to_html"]
 
@@ -45,13 +46,19 @@ def to_html(graph: BackwardGraph, title: str = "Backward graph") -> str:
     script = "".join(page.joinpath(name).read_text(encoding="utf-8") for name in ("layout.js", "page.js"))
     parts = {
         "title": escape(title),
-        "statistics": escape(str(graph_statistics(graph))),
+        "statistics": _statistics(graph),
         "css": page.joinpath("page.css").read_text(encoding="utf-8"),
         "script": f"(() => {{\n{script}}})();",
         "data": data,
     }
     template = page.joinpath("page.html").read_text(encoding="utf-8")
     return "".join(text + (parts[name] if name else "") for text, name, _, _ in Formatter().parse(template))
+
+
+def _statistics(graph: BackwardGraph) -> str:
+    first, *others = str(graph_statistics(graph)).splitlines()
+    rows = [("graph", first), *(line.split(maxsplit=1) for line in others)]
+    return "\n".join(f"<dt>{escape(word)}</dt><dd>{escape(text)}</dd>" for word, text in rows)
 
 
 class _Texts:
@@ -149,17 +156,17 @@ def _summaries(groups: _Groups, homes: list[int], datas: list[Mapping[str, Any]]
     counts, parameters, saved = ([0] * len(groups.names) for _ in range(3))
     marks = [""] * len(groups.names)
     for home, data in zip(homes, datas):
-        folded = "members" in data
         number = home
         mark = mark_of(data)
-        own = data["saved_bytes"] if folded else sum([record.nbytes for record in data["saved"]])
+        own_count, own_parameters, own_bytes = amounts(data)
         while True:
-            counts[number] += data["count"] if folded else 1
-            parameters[number] += data["parameters"] if folded else data["name"] == "AccumulateGrad"
-            saved[number] += own
+            counts[number] += own_count
+            parameters[number] += own_parameters
+            saved[number] += own_bytes
             marks[number] = marks[number] or mark
             if not number:
                 break
             number = groups.parents[number]
     for count, many, nbytes, mark in zip(counts, parameters, saved, marks):
-        yield f"{count:,} nodes, {many:,} parameters\n{format_bytes(nbytes)} saved", mark
+        parts = f"{count:,} node{'s' * (count != 1)}, {many:,} parameter{'s' * (many != 1)}"
+        yield f"{parts}\n{format_bytes(nbytes)} saved", mark

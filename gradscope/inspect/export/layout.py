@@ -22,7 +22,8 @@ Point = tuple[float, float]
 
 _GAP, _LANE, _LAYER_GAP = 22.0, 12.0, 38.0
 _MOST_BENDS = 30_000
-_SWEEPS = 12
+_SWEEPS, _FEW_SWEEPS = 12, 2
+_MOST_SWEPT = 12_000  # boxes and bends; of more, the order is improved a little only
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,15 @@ class Layout:
         The points of each arrow, from the lower side of a box to the upper side of another. Between two points that
         lie above each other it is a line, else a curve that leaves and arrives vertically.
     width, height : float
+    curved : bool
+        The points of a route are those of cubic Bézier curves instead: on the curve, two to steer it, on it again.
     """
 
     boxes: tuple[Point, ...]
     routes: tuple[tuple[Point, ...], ...]
     width: float
     height: float
+    curved: bool = False
 
 
 def lay_out(sizes: Sequence[tuple[float, float]], arrows: Sequence[tuple[int, int]], margin: float = 12.0) -> Layout:
@@ -196,7 +200,7 @@ class _Rows:
     def order(self) -> None:
         """Sort each layer by the mean place of its neighbours, downwards and upwards in turn; keep the best."""
         best, fewest = [list(row) for row in self.rows], self._crossings()
-        for sweep in range(_SWEEPS if len(self.layer) < 4 * _MOST_BENDS // 10 else 2):
+        for sweep in range(_SWEEPS if len(self.layer) < _MOST_SWEPT else _FEW_SWEEPS):
             if not fewest:
                 break
             self._sweep(downwards=sweep % 2 == 0)

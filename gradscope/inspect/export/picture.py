@@ -16,7 +16,7 @@ from ..statistics import format_shape
 
 __all__ = ["Arrow", "Box", "Picture", "PictureTooLargeError", "make_picture"]
 
-MOST_BOXES = 3_000
+_MOST_BOXES = 3_000
 _LONGEST_LINE = 44
 
 
@@ -67,7 +67,7 @@ class Picture:
     arrows: tuple[Arrow, ...]
 
 
-def make_picture(graph: BackwardGraph, *, most: int = MOST_BOXES) -> Picture:
+def make_picture(graph: BackwardGraph, *, most: int = _MOST_BOXES) -> Picture:
     """Return the picture of a graph.
 
     Parameters
@@ -124,15 +124,26 @@ def _box(data: Mapping[str, Any], root: bool) -> Box:
     if "members" in data:
         return Box(_clipped(data["name"]), _group_lines(data), data["kind"], mark_of(data), group_text(data))
     leaf = data["name"] == "AccumulateGrad"
-    lines = [] if leaf or not data["module"] else [data["module"]]
+    lines = [] if leaf or not data["module"] else [_module_line(data["module"])]
     if data["outputs"]:
-        lines.append(specs_text(data["outputs"][:2]) + (", ..." if len(data["outputs"]) > 2 else ""))
+        lines.append(_outputs_line(data["outputs"]))
     lines += _norm_lines(data)
     if data["location"] is not None and not leaf:
         lines.append(f"{_short(data['location'].filename)}:{data['location'].lineno}")
     kind = "leaf" if leaf else "root" if root else "node"
     title = (data["parameter"] if leaf else "") or data["operator"]
     return Box(_clipped(title), tuple(map(_clipped, lines)), kind, mark_of(data), node_text(data))
+
+
+def _module_line(path: str) -> str:
+    return f"module {path}" if path.isdigit() else path  # a bare number would say nothing
+
+
+def _outputs_line(outputs: tuple[TensorSpec | None, ...]) -> str:
+    first, more = specs_text(outputs[:1]), len(outputs) - 1
+    if more and all(spec == outputs[0] for spec in outputs):
+        return f"{len(outputs)} × {first}"
+    return first if not more else f"{first}, and {more} more"
 
 
 def _short(filename: str) -> str:

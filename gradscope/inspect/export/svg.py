@@ -7,15 +7,16 @@ from html import escape
 from itertools import pairwise
 
 from ..graphs.model import BackwardGraph
-from .dot import graphviz_svg
+from .dot import graphviz_layout
 from .layout import lay_out
 from .picture import Box, Picture, make_picture
+from .plain import printable
 from .theme import DARK, LIGHT, MARKS, text_width
 
 __all__ = ["picture_to_svg", "to_svg"]
 
 _TITLE, _LINE = 12, 10
-_PADDING = 9
+_PADDING, _LEADING = 9, 4
 _ARROW = 7
 
 
@@ -31,7 +32,7 @@ def to_svg(graph: BackwardGraph, *, graphviz: bool = True) -> str:
     Returns
     -------
     str
-        An SVG document. By our own layout it follows the reader's light or dark mode.
+        An SVG document. It follows the reader's light or dark mode.
 
     Raises
     ------
@@ -45,23 +46,25 @@ def to_svg(graph: BackwardGraph, *, graphviz: bool = True) -> str:
     >>> to_svg(gi.graph(gs.ones(2, requires_grad=True)), graphviz=False)[:38]
     '<svg xmlns="http://www.w3.org/2000/svg'
     """
-    picture = make_picture(graph)
-    return (graphviz_svg(picture) if graphviz else None) or picture_to_svg(picture)
+    return picture_to_svg(make_picture(graph), graphviz=graphviz)
 
 
-def picture_to_svg(picture: Picture) -> str:
-    """Return a picture in our own layout.
+def picture_to_svg(picture: Picture, *, graphviz: bool = False) -> str:
+    """Return a picture as SVG.
 
     Parameters
     ----------
     picture : Picture
+    graphviz : bool
+        As for :func:`to_svg`.
 
     Returns
     -------
     str
     """
     sizes = [box_size(box) for box in picture.boxes]
-    layout = lay_out(sizes, [(arrow.source, arrow.target) for arrow in picture.arrows])
+    arrows = [(arrow.source, arrow.target) for arrow in picture.arrows]
+    layout = (graphviz_layout(sizes, arrows) if graphviz else None) or lay_out(sizes, arrows)
     width, height = layout.width, layout.height
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
@@ -73,7 +76,7 @@ def picture_to_svg(picture: Picture) -> str:
     ]
     for arrow, route in zip(picture.arrows, layout.routes):
         parts.append(
-            f'<path class="gs-arrow" d="{path_data(route)}" marker-end="url(#gs-tip)">'
+            f'<path class="gs-arrow" d="{path_data(route, curved=layout.curved)}" marker-end="url(#gs-tip)">'
             f"<title>{_text(arrow.tooltip)}</title></path>"
         )
         if arrow.count > 1:
@@ -96,7 +99,7 @@ def box_size(box: Box) -> tuple[float, float]:
     tuple of float
     """
     widest = max([text_width(box.title, _TITLE) * 1.06, *(text_width(line, _LINE) for line in box.lines)])
-    height = 2 * _PADDING + _TITLE + sum(_LINE + 4 for _ in box.lines)
+    height = 2 * _PADDING + _TITLE + (_LINE + _LEADING) * len(box.lines)
     return round(max(56.0, widest + 2 * _PADDING), 1), float(height)
 
 
@@ -112,18 +115,20 @@ def _box(box: Box, size: tuple[float, float], centre: tuple[float, float]) -> It
     baseline = top + _PADDING + _TITLE - 2
     yield f'<text class="gs-title" x="{x:g}" y="{baseline:g}">{_text(box.title)}</text>'
     for line in box.lines:
-        baseline += _LINE + 4
+        baseline += _LINE + _LEADING
         yield f'<text class="gs-line" x="{x:g}" y="{baseline:g}">{_text(line)}</text>'
     yield "</g>"
 
 
-def path_data(route: Iterable[tuple[float, float]]) -> str:
+def path_data(route: Iterable[tuple[float, float]], *, curved: bool = False) -> str:
     """Return the ``d`` of an arrow's path.
 
     Parameters
     ----------
     route : iterable of (float, float)
         Points as :class:`~.layout.Layout` gives them.
+    curved : bool
+        They are those of Bézier curves.
 
     Returns
     -------
@@ -136,6 +141,8 @@ def path_data(route: Iterable[tuple[float, float]]) -> str:
     """
     points = list(route)
     parts = [f"M{points[0][0]:g} {points[0][1]:g}"]
+    if curved:
+        return f"{parts[0]} C" + " ".join([f"{x:g} {y:g}" for x, y in points[1:]])
     for (x, y), (to_x, to_y) in pairwise(points):
         if x == to_x:
             parts.append(f"L{to_x:g} {to_y:g}")
@@ -168,5 +175,4 @@ def _kinds(theme: dict[str, tuple[str, str]]) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Return text for XML, without the control characters that XML does not allow."""
-    return escape("".join(letter for letter in text if letter >= " " or letter in "\n\t"))
+    return escape(printable(text))

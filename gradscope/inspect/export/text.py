@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..graphs.counts import format_bytes, graph_statistics
 from ..graphs.model import BackwardGraph
+from .plain import amounts
 
 __all__ = ["to_text"]
 
@@ -74,11 +75,11 @@ def _tree(graph: BackwardGraph) -> _Branch:
             for part in path.split("."):
                 branch = branch.parts.setdefault(part, _Branch())
             branches[path] = branch
-        folded = "members" in data
-        branch.nodes += data["count"] if folded else 1
-        branch.parameters += data["parameters"] if folded else data["name"] == "AccumulateGrad"
-        branch.saved_bytes += data["saved_bytes"] if folded else sum(saved.nbytes for saved in data["saved"])
-        for operator, count in (data["operators"] if folded else {data["operator"]: 1}).items():
+        nodes, parameters, saved_bytes = amounts(data)
+        branch.nodes += nodes
+        branch.parameters += parameters
+        branch.saved_bytes += saved_bytes
+        for operator, count in (data["operators"] if "members" in data else {data["operator"]: 1}).items():
             if operator != "AccumulateGrad":
                 branch.operators[operator] += count
     return root

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..adapters import Adapter, AnyAdapter, Observer, adapter_for
-from ..debugging.expressions import user_frames
+from ..explanations.lines import user_frames, variables_of
 from ..programs.gate import ProgramAborted
 from ..programs.program import Program, Write
 from ..programs.threads import ProgramThread
@@ -240,9 +241,10 @@ class _Taker(Observer):
 def _variables(adapter: Adapter) -> dict[int, str]:
     """Return the names of the user's variables that are tensors, by the id of the tensor; the innermost counts."""
     names: dict[int, str] = {}
-    for frame in user_frames():
-        for scope in (frame.f_locals, frame.f_globals):
+    for frame in user_frames(sys._getframe()):
+        for scope in (variables_of(frame), frame.f_globals):
             for name, value in list(scope.items()):
-                if hasattr(value, "requires_grad") and adapter.is_tensor(value):
+                # Asked of the type: a lazy object would wake up if it were asked itself.
+                if hasattr(type(value), "requires_grad") and adapter.is_tensor(value):
                     names.setdefault(id(value), name)
     return names

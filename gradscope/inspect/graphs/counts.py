@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from ..wording import count, format_bytes
 from .model import BackwardGraph
 from .quotient import topological
 
@@ -46,12 +47,12 @@ class GraphStatistics:
 
     def __str__(self) -> str:
         lines = [
-            f"{_count(self.nodes, 'node')}, {_count(self.edges, 'edge')}, {self.depth} deep, {self.width} wide",
-            f"saved       {format_bytes(self.saved_bytes)} in {_count(self.saved_tensors, 'tensor')}"
+            f"{count(self.nodes, 'node')}, {count(self.edges, 'edge')}, {self.depth} deep, {self.width} wide",
+            f"saved       {format_bytes(self.saved_bytes)} in {count(self.saved_tensors, 'tensor')}"
             + (f", {self.modified} of them modified since" if self.modified else ""),
             f"operators   {_most(self.operators)}",
         ]
-        modules = {name: count for name, count in self.modules.items() if name}
+        modules = {name: number for name, number in self.modules.items() if name}
         if modules:
             lines.append(f"modules     {_most(modules)}")
         lines.append(f"parameters  {len(self.reached)} reached" + _missing(self.not_reached))
@@ -125,12 +126,8 @@ def _extent(graph: BackwardGraph) -> tuple[int, int]:
     return max(level.values()) + 1, max(Counter(level.values()).values())
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
 def _most(counts: dict[str, int], most: int = 8) -> str:
-    shown = ", ".join(f"{name} {count:,}" for name, count in list(counts.items())[:most])
+    shown = ", ".join(f"{name} {number:,}" for name, number in list(counts.items())[:most]) or "none"
     return shown + (f", and {len(counts) - most} more" if len(counts) > most else "")
 
 
@@ -139,25 +136,3 @@ def _missing(names: tuple[str, ...], most: int = 8) -> str:
         return ""
     shown = ", ".join(names[:most]) + (", ..." if len(names) > most else "")
     return f", {len(names)} not reached: {shown}"
-
-
-def format_bytes(count: int) -> str:
-    """Return a number of bytes for people.
-
-    Parameters
-    ----------
-    count : int
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> format_bytes(36), format_bytes(2_500_000)
-    ('36 B', '2.4 MiB')
-    """
-    if count < 1024:
-        return f"{count} B"
-    power = min((count.bit_length() - 1) // 10, 4)
-    return f"{count / 1024**power:.1f} {'KMGT'[power - 1]}iB"

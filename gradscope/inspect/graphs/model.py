@@ -8,6 +8,7 @@ from typing import Any
 import networkx
 
 from ..adapters import Adapter, adapter_for
+from ..names import Names, name_graph
 from ..order import Wire, engine_order, walk
 from ..records import NodeRecord, TensorSpec
 from ..statistics import format_shape
@@ -60,7 +61,9 @@ def graph(loss: Any, params: Any = None, *, adapter: Adapter | None = None) -> B
     ----------
     loss : Tensor or iterable of Tensor
     params : Module, mapping of str to Tensor, or iterable of (str, Tensor), optional
-        Gives leaves their names, and tells :func:`graph_statistics` which parameters to expect.
+        Gives leaves their names, and tells :func:`graph_statistics` which parameters to expect. By default the modules
+        that :func:`track` saw, else the living modules that own the leaves. Nodes that use their parameters belong to
+        them; which module made any other node is known only of what ran inside ``with gi.track():``.
     adapter : Adapter, optional
         The framework; that of `loss` by default.
 
@@ -74,13 +77,13 @@ def graph(loss: Any, params: Any = None, *, adapter: Adapter | None = None) -> B
         ``saved`` (:class:`SavedRecord`, without summaries); a node into which nobody can look has ``blind``, which says
         why. Its edges go the way of the gradients, from a node to those of its inputs, with ``output_nr`` (which of the
         gradients that the node produces; also the edge's key) and ``input_nr`` (which input of the receiver).
-        ``graph.graph["roots"]`` lists the keys where gradients enter, ``graph.graph["parameters"]`` the names in
-        `params`. It holds no tensor and no node alive.
+        ``graph.graph["roots"]`` lists the keys where gradients enter, ``graph.graph["parameters"]`` the names of all
+        parameters of those modules. It holds no tensor and no node alive.
 
     Raises
     ------
     TypeError
-        If `loss` is no tensor.
+        If `loss` is no tensor, or `params` none of these.
     RuntimeError
         If it does not require grad.
 
@@ -105,8 +108,10 @@ def graph(loss: Any, params: Any = None, *, adapter: Adapter | None = None) -> B
     losses = [loss] if hasattr(loss, "requires_grad") or not isinstance(loss, Iterable) else list(loss)
     adapter = adapter or _adapter_of(losses)
     roots = [_root(adapter, value) for value in losses]
-    names = parameter_names(adapter, params)
-    return graph_of_roots(adapter, roots, names)
+    with collector_paused():
+        wires = walk(adapter, roots)
+        names = name_graph(adapter, wires, params)
+        return _graph(adapter, roots, wires, names, dict.fromkeys(name for name, _ in names.tensors if name))
 
 
 def graph_of_roots(adapter: Adapter, roots: Sequence[Any], names: Mapping[int, str] | None = None) -> BackwardGraph:
@@ -127,22 +132,27 @@ def graph_of_roots(adapter: Adapter, roots: Sequence[Any], names: Mapping[int, s
     """
     names = names or {}
     with collector_paused():
-        wires = walk(adapter, roots)
-        keys = list(dict.fromkeys(map(adapter.key, roots)))
-        targets = {key: [child for child, _ in wire.edges if child is not None] for key, wire in wires.items()}
-        order = engine_order(keys, {key: wire.sequence_nr for key, wire in wires.items()}, targets)
-        model = BackwardGraph(roots=keys, parameters=list(dict.fromkeys(names.values())))
-        _add_nodes(model, adapter, wires, order, names)
-        add_edge = model.add_edge
-        for key in order:
-            for output_nr, (child, input_nr) in enumerate(wires[key].edges):
-                if child is not None:
-                    add_edge(key, child, output_nr, output_nr=output_nr, input_nr=input_nr)
-        return model
+        return _graph(adapter, roots, walk(adapter, roots), Names(dict(names)), dict.fromkeys(names.values()))
+
+
+def _graph(
+    adapter: Adapter, roots: Sequence[Any], wires: Mapping[int, Wire], names: Names, parameters: Iterable[str]
+) -> BackwardGraph:
+    keys = list(dict.fromkeys(map(adapter.key, roots)))
+    targets = {key: [child for child, _ in wire.edges if child is not None] for key, wire in wires.items()}
+    order = engine_order(keys, {key: wire.sequence_nr for key, wire in wires.items()}, targets)
+    model = BackwardGraph(roots=keys, parameters=list(parameters))
+    _add_nodes(model, adapter, wires, order, names)
+    add_edge = model.add_edge
+    for key in order:
+        for output_nr, (child, input_nr) in enumerate(wires[key].edges):
+            if child is not None:
+                add_edge(key, child, output_nr, output_nr=output_nr, input_nr=input_nr)
+    return model
 
 
 def _add_nodes(
-    model: BackwardGraph, adapter: Adapter, wires: Mapping[int, Wire], order: Sequence[int], names: Mapping[int, str]
+    model: BackwardGraph, adapter: Adapter, wires: Mapping[int, Wire], order: Sequence[int], names: Names
 ) -> None:
     sharing = Sharing()
     once = sharing.once
@@ -152,14 +162,14 @@ def _add_nodes(
         node, sequence_nr, edges = wires[key]
         name = adapter.node_name(node)
         leaf = adapter.variable(node)
-        parameter = "" if leaf is None else names.get(id(leaf), "")
+        parameter = "" if leaf is None else names.paths.get(id(leaf), "")
         model.add_node(
             key,
             index=index,
             name=name,
             operator=sharing.operator(name),
             sequence_nr=sequence_nr,
-            module=module_of(node) or module_of_parameter(parameter),
+            module=module_of(node) or names.modules.get(key) or module_of_parameter(parameter),
             parameter=parameter,
             location=adapter.location(node),
             outputs=outputs[key],
@@ -337,39 +347,3 @@ def _root(adapter: Adapter, tensor: Any) -> Any:
             "It was computed under no_grad, from tensors that do not require grad, or was detached."
         )
     return root[0]
-
-
-def parameter_names(adapter: Adapter, params: Any) -> dict[int, str]:
-    """Return the names of parameters by the id of the parameter.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    params : Module, mapping of str to Tensor, iterable of (str, Tensor), or None
-
-    Returns
-    -------
-    dict of int to str
-
-    Raises
-    ------
-    TypeError
-        If `params` is none of these.
-    """
-    if params is None:
-        return {}
-    if hasattr(params, "named_parameters"):
-        pairs = adapter.named_parameters(params)
-    elif isinstance(params, Mapping):
-        pairs = list(params.items())
-    else:
-        pairs = list(params)
-    found: dict[int, str] = {}
-    for pair in pairs:
-        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)):
-            raise TypeError(
-                f"params is a module, a mapping or pairs of (name, parameter), got an item of {type(pair).__name__}\n"
-                "Pass model, or model.named_parameters()."
-            )
-        found.setdefault(id(pair[1]), pair[0])
-    return found

@@ -60,6 +60,9 @@ def _arguments(debugger: Debugger, verb: str, condition: bool) -> list[str]:
         "list": ["all"],
         "help": [name for verb in VERBS for name in verb.names],
         "unwatch": [str(watch.id) for watch in debugger.watches],
+        "why": debugger.parameter_names(),
+        "memory": [],
+        "flow": [],
         "thread": [str(thread.number) for thread in debugger.threads],
     }
     return fixed.get(verb, list(_NAMES))

@@ -32,6 +32,7 @@ class LineCore:
         self.failures = 0
         self.mid_line = False
         self._leaving = False
+        self._end_told = False
         self._sources = 0
 
     @property
@@ -83,7 +84,10 @@ class LineCore:
         print(start + text, file=self.stdout, flush=True)
 
     def _over(self) -> bool:
-        return self._leaving or self.debugger.state.ended
+        """Whether there is nothing left to ask: the person leaves, or the program has left nothing to look at."""
+        # A recording has no program that could end.
+        ended = getattr(self.debugger, "ended", False)
+        return self._leaving or (ended and not self.debugger.recorded)
 
     @staticmethod
     def number(text: str, name: str) -> int:

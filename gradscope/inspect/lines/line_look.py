@@ -60,7 +60,8 @@ class LookVerbs(LineCore):
     def _do_where(self, argument: str) -> None:
         debugger = self.debugger
         if debugger.current < 0:
-            self._say(f"in no backward, at\n{debugger.where().rstrip()}")
+            place = debugger.where().rstrip()
+            self._say(f"in no backward, at\n{place}" if place else "in no backward")
             return
         record = debugger.nodes[debugger.current]
         self._say(title_of(record, len(debugger.nodes)))
@@ -70,6 +71,26 @@ class LookVerbs(LineCore):
             inside = [f"node {task.index} {task.node} of backward {task.number}" for task in debugger.tasks[-2::-1]]
             self._say("inside " + ", inside ".join(inside))
         self._say(f"backward {debugger.task_index} was called at\n{debugger.where().rstrip()}")
+
+    # --- questions about the program ---
+
+    def _do_memory(self, argument: str) -> None:
+        self._answer("memory", argument)
+
+    def _do_flow(self, argument: str) -> None:
+        self._answer("gradient_flow", argument)
+
+    def _do_why(self, argument: str) -> None:
+        self._answer("why_no_grad", argument)
+
+    def _answer(self, question: str, argument: str) -> None:
+        ask = getattr(self.debugger, question, None)
+        if ask is None:
+            raise UsageError("this is a recording: there is no program to ask")
+        try:
+            self.page(str(ask(argument)))
+        except NameError as error:
+            raise UsageError(f"{error}\nSay which one, by an expression that has a value where it stopped.") from None
 
     # --- changing ---
 

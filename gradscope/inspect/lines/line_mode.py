@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from ..debugging.core import SessionError
+from ..debugging.core import ProgramEndedError, SessionError
 from ..debugging.debugger import Debugger
 from ..programs.gate import NotParkedError
 from ..programs.streams import echo
@@ -17,9 +17,14 @@ from .line_breaks import BreakVerbs
 from .line_core import PROMPT
 from .line_look import LookVerbs
 from .render import place_of, title_of, watch_line
-from .verbs import VERBS, UsageError, Verb, find_verb
+from .verbs import VERBS, UsageError, find_verb, help_text
 
 __all__ = ["LineMode"]
+
+_AFTER_THE_END = (
+    "`back`, `goto` and `list` look at what was recorded (all of it after `record on`), `restart` starts it again, "
+    "`quit` leaves."
+)
 
 
 class LineMode(BreakVerbs, LookVerbs):
@@ -70,16 +75,17 @@ class LineMode(BreakVerbs, LookVerbs):
     # --- the two ways to run it ---
 
     def run(self) -> None:
-        """Start the program, and take commands from the prompt until it has ended or the person leaves."""
+        """Start the program, and take commands from the prompt; after its end too, to look at what was recorded."""
         with self._output():
             self._start()
             self.prompt()
             self._leave()
 
     def prompt(self) -> None:
-        """Take commands until the program has ended or the person leaves."""
+        """Take commands until the person leaves, or the program has ended and nothing was recorded of it."""
         last = ""
         while not self._over():
+            self._tell_end()
             try:
                 line = self.read()
             except KeyboardInterrupt:
@@ -109,10 +115,11 @@ class LineMode(BreakVerbs, LookVerbs):
         with self._output():
             self._start()
             for command in commands:
-                if self._over():
+                if self._over() or (self.debugger.ended and find_verb(command)[0].name == "quit"):
                     break
                 self._say(PROMPT + command)
                 self.obey(command)
+                self._end_told = self.debugger.ended
             self._leave()
 
     @contextmanager
@@ -157,9 +164,16 @@ class LineMode(BreakVerbs, LookVerbs):
         self.debugger.start()
         self._wait()
 
+    def _tell_end(self) -> None:
+        """Say once that the program has ended, and what can be done then."""
+        ended = self.debugger.ended
+        if ended and not self._end_told:
+            self._say(f"{self.debugger.reason}\n{_AFTER_THE_END}")
+        self._end_told = ended
+
     def _leave(self) -> None:
         """End the program if it has not ended by itself."""
-        if not self.debugger.state.ended:
+        if not self.debugger.ended:
             self.debugger.abort()
             try:
                 self.debugger.wait(2)
@@ -171,6 +185,9 @@ class LineMode(BreakVerbs, LookVerbs):
         try:
             verb, argument = find_verb(line)
             self._actions[verb.name](argument)
+        except ProgramEndedError as error:
+            # Not a failure: a list of commands may well go on until there is nothing left to stop at.
+            self._say(str(error))
         except (UsageError, SessionError, NotParkedError, ValueError) as error:
             self._fail(str(error))
         except OSError as error:
@@ -199,7 +216,7 @@ class LineMode(BreakVerbs, LookVerbs):
                 if presses > 1:
                     self._leaving = True
                     return
-        if state.paused:
+        if state.paused or self._end_told:  # or back at the end, out of the past
             self.say_stop()
 
     def say_stop(self) -> None:
@@ -208,6 +225,8 @@ class LineMode(BreakVerbs, LookVerbs):
 
     def _stop_text(self) -> str:
         debugger, reason = self.debugger, self.debugger.reason
+        if debugger.state.ended:
+            return str(reason)
         if debugger.current < 0:
             return f"stopped in no backward - {reason}"
         record = debugger.nodes[debugger.current]
@@ -290,14 +309,9 @@ class LineMode(BreakVerbs, LookVerbs):
 
     def _do_help(self, argument: str) -> None:
         if not argument:
-            self.page("\n".join(map(_help_line, VERBS)))
+            self.page(help_text())
             return
         found = [verb for verb in VERBS if argument in verb.names]
         if not found:
             raise UsageError(f"there is no command {argument!r}; `help` lists them")
-        self._say(_help_line(found[0]))
-
-
-def _help_line(verb: Verb) -> str:
-    names = ", ".join(verb.names)
-    return f"{f'{names} {verb.usage}'.rstrip():<42} {verb.help}"
+        self._say(help_text(found[0]))

@@ -315,4 +315,5 @@ def what_if_text(found: WhatIf) -> str:
         lines = [lines[0], "  no parameter gets a gradient from here"]
     elif not found.complete:
         lines.append("  of what passes through this node only: gradients of earlier nodes are not recorded")
+    lines += [f"  without the hook {hook}" for hook in found.hooks_left_out]
     return "\n".join(lines)

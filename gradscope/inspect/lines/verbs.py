@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from dataclasses import dataclass
 
-__all__ = ["VERBS", "UsageError", "Verb", "find_verb", "split_commands"]
+__all__ = ["SECTIONS", "VERBS", "UsageError", "Verb", "find_verb", "help_text", "split_commands"]
 
 
 class UsageError(ValueError):
@@ -39,53 +40,75 @@ class Verb:
         return self.names[0]
 
 
-VERBS: tuple[Verb, ...] = (
-    Verb(("step", "next", "n"), "[COUNT]", "run the current node (or COUNT) and stop before the next", "optional"),
-    Verb(("into", "s"), "", "run the current node and stop after it, with the gradients it produced"),
-    Verb(("out", "finish", "f"), "", "run until the backward of the current module has ended"),
-    Verb(("continue", "cont", "c"), "", "run to the next breakpoint, failure, or the end of the program"),
-    Verb(("run-to", "to", "t"), "NODE", "run until node number NODE is about to run", "needed"),
-    Verb(("until", "unt"), "NODE | SPEC", "the same, or until a node that SPEC names (train.py:31, op:Mul)", "needed"),
-    Verb(("next-backward", "nb"), "", "run to the first node of the next backward"),
-    Verb(("back", "reverse-step", "rs"), "[COUNT]", "look at the node that ran before (or COUNT before)", "optional"),
-    Verb(("reverse-continue", "rc"), "", "go back to where a breakpoint would have stopped"),
-    Verb(("goto",), "NODE", "look at a recorded node of this backward, in the past or back again", "needed"),
-    Verb(("live",), "", "go from the past to where the program is"),
-    Verb(("record",), "on|off", "record every node while running free too, for `back`", "needed"),
-    Verb(("restart", "run", "r"), "", "end the program and start it again, with the breakpoints that are set"),
-    Verb(("break", "b"), "[SPEC] [if CONDITION]", "stop before the nodes SPEC names", "optional"),
-    Verb(("tbreak",), "SPEC [if CONDITION]", "the same, once", "needed"),
-    Verb(("log", "dprintf"), "SPEC [if CONDITION] :: EXPRESSION", "print EXPRESSION there and go on", "needed"),
-    Verb(("breakpoints", "breaks"), "", "list the breakpoints"),
-    Verb(("delete", "d"), "NUMBER", "remove a breakpoint ($ is the last)", "needed"),
-    Verb(("enable",), "NUMBER", "let a breakpoint stop the program again", "needed"),
-    Verb(("disable",), "NUMBER", "let a breakpoint stop it no more, and keep it", "needed"),
-    Verb(("ignore",), "NUMBER COUNT", "pass a breakpoint by the next COUNT times", "needed"),
-    Verb(("catch",), "[nan|inf|violation|exception [on|off]]", "stop at trouble of a kind, or do not", "optional"),
-    Verb(("save-breaks",), "FILE", "write the breakpoints as commands, for `source`", "needed"),
-    Verb(("source",), "FILE", "carry out the commands in a file", "needed"),
-    Verb(("watch", "display"), "[EXPRESSION]", "evaluate an expression at every stop", "optional"),
-    Verb(("unwatch", "undisplay"), "NUMBER", "remove a watch", "needed"),
-    Verb(("print", "p"), "[EXPRESSION]", "print the current node and watches, or an expression", "optional"),
-    Verb(("eval",), "EXPRESSION", "print a value made from grad, grads, produced, saved, norm, node", "needed"),
-    Verb(("python", "!"), "STATEMENT", "run a Python statement in the paused function: !lr = 0.1", "needed"),
-    Verb(("node", "info"), "[NUMBER]", "print a node of this backward: the current one, or another", "optional"),
-    Verb(("list", "nodes", "l"), "[FROM [TO] | all]", "list nodes in the engine's order", "optional"),
-    Verb(("graph", "g"), "", "print the graph: every node, and where its gradients go"),
-    Verb(("where", "w", "bt"), "", "print the line that made the node, and the lines that led to this backward()"),
-    Verb(("tasks",), "", "list the backwards in progress, one inside the other"),
-    Verb(("threads",), "", "list the threads that have called backward()"),
-    Verb(("thread",), "NUMBER", "stop in this thread only, from when the program goes on", "needed"),
-    Verb(("set",), "[SLOT] EXPRESSION", "replace an incoming gradient, or after `into` a produced one", "needed"),
-    Verb(("zero",), "[SLOT]", "set that gradient to zero", "optional"),
-    Verb(("scale",), "[SLOT] FACTOR", "multiply that gradient by a number", "needed"),
-    Verb(("skip",), "", "leave the node out that is about to run: it produces nothing"),
-    Verb(("what-if", "whatif"), "[SLOT] EXPRESSION", "what the parameters would get from another gradient", "needed"),
-    Verb(("abort",), "", "end the program here, and put .grad back as before this backward"),
-    Verb(("quit", "q", "exit"), "", "end the program and leave"),
-    Verb(("help", "h", "?"), "[VERB]", "print this help", "optional"),
+SECTIONS: tuple[tuple[str, tuple[Verb, ...]], ...] = (
+    ("going on", (
+        Verb(("step", "next", "n"), "[COUNT]", "run the current node (or COUNT) and stop before the next", "optional"),
+        Verb(("into", "s"), "", "run the current node and stop after it, with the gradients it produced"),
+        Verb(("out", "finish", "f"), "", "run until the backward of the current module has ended"),
+        Verb(("continue", "cont", "c"), "", "run to the next breakpoint, failure, or the end of the program"),
+        Verb(("run-to", "to", "t"), "NODE", "run until node number NODE is about to run", "needed"),
+        Verb(("until", "unt"), "NODE | SPEC", "the same, or until a node that SPEC names (train.py:31)", "needed"),
+        Verb(("next-backward", "nb"), "", "run to the first node of the next backward"),
+        Verb(("restart", "run", "r"), "", "end the program and start it again, with the breakpoints that are set"),
+    )),
+    ("looking back", (
+        Verb(("back", "reverse-step", "rs"), "[COUNT]", "look at the node that ran before (COUNT before)", "optional"),
+        Verb(("reverse-continue", "rc"), "", "go back to where a breakpoint would have stopped"),
+        Verb(("goto",), "NODE", "look at a recorded node of this backward, in the past or back again", "needed"),
+        Verb(("live",), "", "go from the past to where the program is"),
+        Verb(("record",), "on|off", "record every node while running free too, for `back`", "needed"),
+    )),
+    ("where to stop", (
+        Verb(("break", "b"), "[SPEC] [if CONDITION]", "stop before the nodes SPEC names", "optional"),
+        Verb(("tbreak",), "SPEC [if CONDITION]", "the same, once", "needed"),
+        Verb(("log", "dprintf"), "SPEC [if CONDITION] :: EXPRESSION", "print EXPRESSION there and go on", "needed"),
+        Verb(("breakpoints", "breaks"), "", "list the breakpoints"),
+        Verb(("delete", "d"), "NUMBER", "remove a breakpoint ($ is the last)", "needed"),
+        Verb(("enable",), "NUMBER", "let a breakpoint stop the program again", "needed"),
+        Verb(("disable",), "NUMBER", "let a breakpoint stop it no more, and keep it", "needed"),
+        Verb(("ignore",), "NUMBER COUNT", "pass a breakpoint by the next COUNT times", "needed"),
+        Verb(("catch",), "[nan|inf|violation|exception [on|off]]", "stop at trouble of a kind, or do not", "optional"),
+        Verb(("save-breaks",), "FILE", "write the breakpoints as commands, for `source`", "needed"),
+        Verb(("source",), "FILE", "carry out the commands in a file", "needed"),
+    )),
+    ("looking", (
+        Verb(("print", "p"), "[EXPRESSION]", "print the current node and watches, or an expression", "optional"),
+        Verb(("eval",), "EXPRESSION", "print a value made from grad, grads, produced, saved, norm, node", "needed"),
+        Verb(("node", "info"), "[NUMBER]", "print a node of this backward: the current one, or another", "optional"),
+        Verb(("list", "nodes", "l"), "[FROM [TO] | all]", "list nodes in the engine's order", "optional"),
+        Verb(("graph", "g"), "", "print the graph: every node, and where its gradients go"),
+        Verb(("where", "w", "bt"), "", "print the line that made the node, and the lines that led to this backward()"),
+        Verb(("watch", "display"), "[EXPRESSION]", "evaluate an expression at every stop", "optional"),
+        Verb(("unwatch", "undisplay"), "NUMBER", "remove a watch", "needed"),
+        Verb(("tasks",), "", "list the backwards in progress, one inside the other"),
+        Verb(("threads",), "", "list the threads that have called backward()"),
+        Verb(("thread",), "NUMBER", "stop in this thread only, from when the program goes on", "needed"),
+    )),
+    ("asking", (
+        Verb(("memory",), "[LOSS]", "what the graph of this backward, or of LOSS, keeps in memory", "optional"),
+        Verb(("flow",), "[MODEL]", "how gradients have flowed so far, through all modules or MODEL", "optional"),
+        Verb(("why",), "TENSOR [, LOSS]", "why a tensor has no gradient, or a zero one: why fc1.weight", "needed"),
+        Verb(("what-if", "whatif"), "[SLOT] EXPRESSION", "what parameters would get from another gradient", "needed"),
+    )),
+    ("changing", (
+        Verb(("set",), "[SLOT] EXPRESSION", "replace an incoming gradient, or after `into` a produced one", "needed"),
+        Verb(("zero",), "[SLOT]", "set that gradient to zero", "optional"),
+        Verb(("scale",), "[SLOT] FACTOR", "multiply that gradient by a number", "needed"),
+        Verb(("skip",), "", "leave the node out that is about to run: it produces nothing"),
+        Verb(("python", "!"), "STATEMENT", "run a Python statement in the paused function: !lr = 0.1", "needed"),
+    )),
+    ("leaving", (
+        Verb(("abort",), "", "end the program here, and put .grad back as before this backward"),
+        Verb(("quit", "q", "exit"), "", "end the program and leave"),
+        Verb(("help", "h", "?"), "[VERB]", "print this help", "optional"),
+    )),
 )  # fmt: skip
+"""What the verbs are for, and the verbs."""
 
+VERBS: tuple[Verb, ...] = tuple(verb for _, verbs in SECTIONS for verb in verbs)
+
+_WIDTH = 80
+_COLUMN = 30
 _BY_NAME = {name: verb for verb in VERBS for name in verb.names}
 
 
@@ -154,3 +177,36 @@ def split_commands(text: str) -> list[str]:
         else:
             current += character
     return [command.strip() for command in [*commands, current] if command.strip()]
+
+
+def help_text(verb: Verb | None = None) -> str:
+    """Return what a verb does, or what all of them do, for a terminal of 80 columns.
+
+    Parameters
+    ----------
+    verb : Verb, optional
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(help_text(find_verb("step")[0]))
+    step, next, n [COUNT]       run the current node (or COUNT) and stop before the
+                                next
+    """
+    if verb is not None:
+        return _entry(verb, "")
+    parts = ["\n".join([title, *(_entry(verb, "  ") for verb in verbs)]) for title, verbs in SECTIONS]
+    return "\n\n".join(parts)
+
+
+def _entry(verb: Verb, indent: str) -> str:
+    """Return a verb and its help in two columns; the help begins on a line of its own where the verb is long."""
+    left = indent + f"{', '.join(verb.names)} {verb.usage}".rstrip()
+    column = " " * (_COLUMN - 2 + len(indent))
+    lines = textwrap.wrap(verb.help, _WIDTH - len(column), break_on_hyphens=False)
+    if len(left) + 2 > len(column):
+        return "\n".join([left, *(column + line for line in lines)])
+    return "\n".join([left.ljust(len(column)) + lines[0], *(column + line for line in lines[1:])])

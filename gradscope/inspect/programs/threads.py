@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import sys
 import threading
@@ -11,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from .gate import ProgramAborted
 
@@ -207,6 +206,7 @@ class ThreadFamily:
 
     def __init__(self) -> None:
         self._members: WeakSet[threading.Thread] = WeakSet()
+        self._executors: WeakSet[Any] = WeakSet()
 
     @contextmanager
     def gathering(self) -> Iterator[None]:
@@ -223,6 +223,9 @@ class ThreadFamily:
         def start_member(thread: threading.Thread) -> None:
             if threading.current_thread() in self._members:
                 self._members.add(thread)
+                executor = _executor_of(thread)
+                if executor is not None:
+                    self._executors.add(executor)
             start(thread)
 
         def main_thread() -> threading.Thread:
@@ -260,10 +263,20 @@ class ThreadFamily:
 
     def _close_executors(self) -> None:
         """End the executors whose workers would otherwise wait for work for ever."""
-        futures = sys.modules.get("concurrent.futures._base")
-        if futures is None or not self.alive():
-            return
-        for executor in [o for o in gc.get_objects() if issubclass(type(o), futures.Executor)]:
-            workers = getattr(executor, "_threads", None) or [getattr(executor, "_executor_manager_thread", None)]
-            if any(worker in self._members for worker in workers if worker is not None):
+        if self.alive():
+            for executor in list(self._executors):
                 executor.shutdown(wait=True)
+
+
+def _executor_of(thread: threading.Thread) -> Any:
+    """Return the executor of ``concurrent.futures`` that a thread not yet started will work for, or None.
+
+    Its worker is handed a weak reference. A walk over the collector's objects would find executors too, but a tuple
+    that another thread is filling at that moment may then not be resized, and that thread fails.
+    """
+    futures = sys.modules.get("concurrent.futures._base")
+    if futures is None:
+        return None
+    handed = (*getattr(thread, "_args", ()), getattr(thread, "executor_reference", None))
+    referred = (reference() for reference in handed if isinstance(reference, ref))
+    return next((executor for executor in referred if isinstance(executor, futures.Executor)), None)

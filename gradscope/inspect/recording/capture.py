@@ -6,18 +6,19 @@ import functools
 import itertools
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 from ..adapters import Adapter, Observer
 from ..records import Location, NodeRecord, operator_name
 from ..snapshots import saved_records
-from ..tracking import Tracker, module_of_parameter
-from .copies import Copier, Flow, Group, Known
+from ..tracking import MODULE, Tracker, module_of_parameter
 from .iterations import IterationCounter
 from .pages import NodeItem
 from .policy import Policy
 from .store import Change, Move
+from .taking import Flow, Known, Taker
 from .writer import Writer
 
 __all__ = ["Capture"]
@@ -28,24 +29,26 @@ _INSERT = {
 }
 
 _KEPT = 200_000  # nodes
+_tuple: Any = tuple.__new__  # a NamedTuple in half the time
 
 
 class _Task:
     """A backward that runs."""
 
-    __slots__ = ("adapter", "copier", "entered", "flow", "id", "iteration", "names", "places", "ran", "task")
+    __slots__ = ("adapter", "clock", "flow", "id", "iteration", "names", "places", "ran", "started", "taker", "task")
 
     def __init__(
-        self, task: Any, number: int, iteration: int, names: dict[int, str], adapter: Adapter, copier: Copier
+        self, task: Any, number: int, iteration: int, names: dict[int, str], adapter: Adapter, taker: Taker
     ) -> None:
         self.adapter = adapter
-        self.copier = copier
+        self.taker = taker
         self.task = task  # kept, so that its id is nobody else's
         self.id = number
         self.iteration = iteration
         self.names = names
         self.places: dict[Any, int] = {}  # from a node to when it was first met in this backward
-        self.entered: dict[int, tuple[Any, ...]] = {}  # by thread
+        self.started = time.perf_counter_ns()
+        self.clock: dict[int, int] = {}  # by thread, when the last node that ran on it was done with
         self.flow: Flow = {}
         self.ran = 0
 
@@ -101,10 +104,11 @@ class Capture(Observer):
         self._last_task = 0
         self._iteration_now: tuple[int, dict[str, Any]] | None = None
         self._known: dict[str, dict[Any, int]] = {"modules": {}, "locations": {}, "specs": {}}
-        self._nodes: dict[tuple[Any, ...], Known] = {}
-        # By the identity of the location, which the entry keeps alive, where `_nodes` has its text.
-        self._quick: dict[tuple[Any, ...], tuple[Known, Location | None]] = {}
-        self._copiers: dict[str, Copier] = {}
+        self._rows: dict[tuple[Any, ...], int] = {}
+        # By what is quick to compare, the id of a call site among it, which the entry keeps alive.
+        self._known_nodes: dict[tuple[Any, ...], Known] = {}
+        self._latest: dict[int, Known] = {}
+        self._takers: dict[str, Taker] = {}
 
     # --- a backward ---
 
@@ -121,7 +125,7 @@ class Capture(Observer):
                 iteration = stack[-1].iteration if stack else self._iteration(self.counter.task_started(number))
                 adapter = self._adapter.of(task)
                 names = self._tracker.parameter_paths()
-                view = _Task(task, number, iteration, names, adapter, self._copier_of(adapter))
+                view = _Task(task, number, iteration, names, adapter, self._taker_of(adapter))
                 self._tasks[id(task)] = view
                 stack.append(view)
             self._writer.put(
@@ -133,7 +137,7 @@ class Capture(Observer):
                     number=self._numbers(),
                     parent=parent,
                     thread=threading.current_thread().name,
-                    started=self._now(),
+                    started=view.started - self.origin,
                     state="running",
                     nodes=0,
                 )
@@ -147,9 +151,9 @@ class Capture(Observer):
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Note which node failed, and the error."""
-        self._end(task, "failed", f"{type(error).__name__}: {_first_line(error)}")
+        self._end(task, "failed", error)
 
-    def _end(self, task: Any, state: str, error: str | None) -> None:
+    def _end(self, task: Any, state: str, error: BaseException | None) -> None:
         view = self._tasks.pop(id(task), None)
         if view is None:
             return
@@ -157,111 +161,116 @@ class Capture(Observer):
         if view in stack:
             del stack[stack.index(view) :]
         try:
-            for (node, *_), sequence_nr, started, incoming, nbytes, _ in view.entered.values():
-                self._writer.put(
-                    NodeItem(
-                        view.id, node, sequence_nr, started - self.origin, self._now() - started + self.origin,
-                        incoming, None, state=1,
-                    ), nbytes,
-                )  # fmt: skip
-                if error is not None:
-                    self._event("error", error, view, view.ran)
-            self._writer.put(Change("tasks", view.id, ended=self._now(), state=state, error=error))
+            text = None
+            if error is not None:
+                text = f"{type(error).__name__}: {_first_line(error)}"
+                self._note_failure(view, error, text)
+            self._writer.put(Change("tasks", view.id, ended=self._now(), state=state, error=text))
         except Exception as problem:
             self._failed(problem)
 
+    def _note_failure(self, view: _Task, error: BaseException, text: str) -> None:
+        """Add the node at which a backward has failed, as far as that can be known."""
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        call = view.adapter.failed_call(error, frames[::-1])
+        if call is None or call.in_hook or (call.task is not None and call.task is not view.task):
+            return
+        started = view.clock.get(threading.get_ident(), view.started)
+        look = self._policy.summaries and call.grad_outputs is not None
+        self._put_node(view, call, started, self._now() + self.origin, look, failed=1)
+        self._event("error", text, view, view.ran - 1)
+
     # --- a node ---
 
-    def node_entered(self, call: Any) -> None:
-        """Take a copy of the incoming gradients."""
+    def node_exited(self, call: Any) -> None:
+        """Take what there is to say of its gradients, and hand the node over.
+
+        Its time is that since the node before it on the same thread, so that nothing has to be put before each.
+        """
+        ended = time.perf_counter_ns()
         view = self._tasks.get(id(call.task))
         if view is None or self._writer.failure:
             return
         try:
-            node = call.node
-            known = self._node(view, node)
-            incoming: Group = None, 0
-            large: Any = ()
-            if self._policy.summaries:
-                incoming, large = view.copier.arrived(view.flow, known, call.grad_outputs)
-            number = view.adapter.sequence_nr(node)
-            view.entered[threading.get_ident()] = known, number, time.perf_counter_ns(), *incoming, large
+            thread = threading.get_ident()
+            self._put_node(view, call, view.clock.get(thread, view.started), ended, self._policy.summaries)
+            view.clock[thread] = time.perf_counter_ns()
         except Exception as error:
             self._failed(error)
 
-    def node_exited(self, call: Any) -> None:
-        """Take a copy of the produced gradients, and hand the node over."""
-        ended = time.perf_counter_ns()
-        view = self._tasks.get(id(call.task))
-        if view is None:
-            return
-        try:
-            entered = view.entered.pop(threading.get_ident(), None)
-            if entered is None:
-                return
-            known, number, started, incoming, nbytes, large = entered
-            produced: Any = None
-            if self._policy.summaries:
-                produced, more = view.copier.produced(view.flow, known, call.grad_inputs, large)
-                nbytes += more
-            view.ran += 1
-            item = NodeItem(view.id, known[0], number, started - self.origin, ended - started, incoming, produced)
-            self._writer.put(item, nbytes)
-        except Exception as error:
-            self._failed(error)
+    def _put_node(self, view: _Task, call: Any, started: int, ended: int, look: bool, failed: int = 0) -> None:
+        node = call.node
+        name, sequence_nr, site, leaf, notes, edges = view.adapter.traits(node)
+        places = view.places
+        place = places.setdefault(node, len(places))
+        leads = []
+        for edge in edges:
+            target, input_nr = edge if type(edge) is tuple else (edge, 0)
+            leads.append((None if target is None else places.setdefault(target, len(places)), input_nr))
+        module = notes.get(MODULE, "") if notes else ""
+        parameter = view.names.get(id(leaf), "") if leaf is not None else ""
+        # As a rule the same node stood there the last time; to compare takes half as long as to look up.
+        known = self._latest.get(place)
+        if (
+            known is None
+            or known.site is not site
+            or known.name != name
+            or known.leads != leads
+            or known.module != module
+            or known.parameter != parameter
+        ):
+            known = self._find_node(view, node, site, (name, place, module, parameter, id(site), tuple(leads)))
+        incoming = produced = None
+        nbytes = 0
+        if look:
+            taker = view.taker
+            incoming, produced = taker.take(view.flow, known, call)
+            nbytes, taker.nbytes = taker.nbytes, 0
+        view.ran += 1
+        item = view.id, known.row, sequence_nr, started - self.origin, ended - started, incoming, produced, failed
+        self._writer.put(_tuple(NodeItem, item), nbytes)
 
-    def _copier_of(self, adapter: Adapter) -> Copier:
-        copier = self._copiers.get(adapter.name)
-        if copier is None:
+    def _taker_of(self, adapter: Adapter) -> Taker:
+        taker = self._takers.get(adapter.name)
+        if taker is None:
             intern = functools.partial(self._intern, "specs")
-            copier = Copier(adapter, intern, self._next["tensor_values"], self._writer.buffers)
-            self._copiers[adapter.name] = copier
-        return copier
+            taker = self._takers[adapter.name] = Taker(adapter, intern, self._next["tensor_values"])
+        return taker
 
     # --- what nodes of all iterations share ---
 
-    def _node(self, view: _Task, node: Any) -> Known:
-        """Return the row of a node in the table `nodes`, its place, its edges, and whether its values are kept."""
-        adapter, places = view.adapter, view.places
-        place = places.setdefault(node, len(places))
-        edges = tuple([
-            (None, 0) if target is None else (places.setdefault(target, len(places)), input_nr)
-            for target, input_nr in adapter.edges(node)
-        ])  # fmt: skip
-        leaf = adapter.variable(node)
-        parameter = "" if leaf is None else view.names.get(id(leaf), "")
-        location = adapter.location(node)
-        name, module = adapter.node_name(node), self._tracker.module_of(node)
-        found = self._quick.get((name, place, module, parameter, id(location), edges))
-        if found is not None:
-            return found[0]
-        identity = name, place, module, parameter, location, edges
-        known = self._nodes.get(identity) or self._new_node(node, identity, view.ran)
-        if len(self._quick) >= _KEPT:
-            self._quick.clear()
-        self._quick[name, place, module, parameter, id(location), edges] = known, location
+    def _find_node(self, view: _Task, node: Any, site: Any, identity: tuple[Any, ...]) -> Known:
+        """Return what is known of a node that is not the one which stood in its place the last time."""
+        known = self._known_nodes.get(identity)
+        if known is None:
+            if len(self._known_nodes) >= _KEPT:  # a program whose every backward is another
+                self._known_nodes.clear()
+                self._latest.clear()
+            known = self._known_nodes[identity] = self._new_node(view, node, site, identity)
+        self._latest[known.place] = known
         return known
 
-    def _new_node(self, node: Any, identity: tuple[Any, ...], index: int) -> Known:
-        name, place, module, parameter, location, edges = identity
-        module = module or module_of_parameter(parameter)
-        outputs = self._adapter.outputs(node)
-        saved = saved_records(self._adapter, node, summaries=False)
-        record = NodeRecord(index, place, name, operator_name(name), 0, module, parameter, location, ())
+    def _new_node(self, view: _Task, node: Any, site: Any, identity: tuple[Any, ...]) -> Known:
+        name, place, module, parameter, _, leads = identity
+        adapter = view.adapter
+        location = adapter.location(node)
+        text = name, place, module, parameter, location, leads
+        told = module or module_of_parameter(parameter)
+        outputs = adapter.outputs(node)
+        saved = saved_records(adapter, node, summaries=False)
+        record = NodeRecord(view.ran, place, name, operator_name(name), 0, told, parameter, location, ())
         with self._lock:
-            found = self._nodes.get(identity)
-            if found is not None:
-                return found
-            number = self._next["nodes"]()
-            self._writer.put([
-                number, name, self._module(module), parameter, self._location(location), place, edges,
-                [(spec.shape, spec.dtype, spec.device) for spec in outputs],
-                [(s.name, s.shape, s.dtype, s.nbytes) for s in saved],
-            ])  # fmt: skip
-            if len(self._nodes) >= _KEPT:  # a program whose every backward is another
-                self._nodes.clear()
-            found = self._nodes[identity] = number, place, edges, self._policy.wants(record)
-        return found
+            number = self._rows.get(text)  # the same line can have several call sites
+            if number is None:
+                number = self._rows[text] = self._next["nodes"]()
+                self._writer.put([
+                    number, name, self._module(told), parameter, self._location(location), place, leads,
+                    [(spec.shape, spec.dtype, spec.device) for spec in outputs],
+                    [(s.name, s.shape, s.dtype, s.nbytes) for s in saved],
+                ])  # fmt: skip
+                if len(self._rows) >= _KEPT:
+                    self._rows.clear()
+        return Known(number, place, leads, self._policy.wants(record), (name, site, module, parameter))
 
     def _module(self, path: str) -> int:
         known = self._known["modules"].get(path)
@@ -282,7 +291,7 @@ class Capture(Observer):
             number = known.get(key)
             if number is None:
                 number = self._next[table]()
-                self._writer.put((_INSERT[table], (number, *facts)))
+                self._writer.execute(_INSERT[table], (number, *facts))
                 known[key] = number
         return number
 
@@ -305,9 +314,9 @@ class Capture(Observer):
         row, _ = now = self._iterations[number]
         gone = max(later for later, _ in self._iterations.values())
         self._writer.put(Move(task, self._last_task, self._run, row))
-        self._writer.put((
-            "DELETE FROM iterations WHERE run = ? AND number > ? AND id <= ?", (self._run, number, gone),
-        ))  # fmt: skip
+        self._writer.execute(
+            "DELETE FROM iterations WHERE run = ? AND number > ? AND id <= ?", (self._run, number, gone)
+        )
         self._iterations = {n: known for n, known in self._iterations.items() if n <= number}
         self._iteration_now = now
 
@@ -351,7 +360,7 @@ class Capture(Observer):
             iteration = self._iteration_now[0] if self._iteration_now is not None else None
         task = view.id if view is not None else None
         facts = self._next["events"](), self._run, iteration, task, node, self._now(), kind, text
-        self._writer.put((_INSERT["events"], facts))
+        self._writer.execute(_INSERT["events"], facts)
 
     def violation(self, error: Any) -> None:
         """Note a saved tensor that has been written since."""
@@ -370,10 +379,11 @@ class Capture(Observer):
                 getattr(error, "current_version", None),
                 str(error),
             )
-            self._writer.put((
+            self._writer.execute(
                 "INSERT INTO violations (run, iteration, task, node, time, operator, saved_name, saved_version,"
-                f" current_version, message) VALUES ({', '.join('?' * 10)})", facts,
-            ))  # fmt: skip
+                f" current_version, message) VALUES ({', '.join('?' * 10)})",
+                facts,
+            )
         except Exception as problem:
             self._failed(problem)
 

@@ -7,15 +7,16 @@ values whose square leaves float64, complex and integer elements) takes the plai
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
 from ..statistics import summarize
 
-__all__ = ["ENTRY", "FIRST", "FLOATS", "TENSOR", "Digest", "digest"]
+__all__ = ["ENTRY", "FIRST", "FLOATS", "SMALL", "TENSOR", "Digest", "Measured", "digest", "digest_flat", "measure"]
 
 TENSOR = numpy.dtype([
     ("spec", "<i4"), ("bins_at", "<i4"), ("bins", "<i4"), ("shown", "<i4"), ("value", "<i8"),
@@ -32,7 +33,8 @@ ENTRY = numpy.dtype([("exponent", "<i2"), ("count", "<u4")])
 """A bin of a histogram: how many magnitudes lie in ``[2**exponent, 2**(exponent + 1))``."""
 
 FIRST = 6
-_SMALL = 768  # elements
+SMALL = 768
+"""Elements up to which tensors are reduced together."""
 _BLOCK = 1 << 16
 _SAFE = 1e-150, 1e150  # magnitudes whose squares float64 holds
 _DENSE = 1 << 22
@@ -41,6 +43,8 @@ _PIECE = 8192
 _ONES, _ONES32 = numpy.ones(_BLOCK), numpy.ones(_BLOCK, numpy.float32)
 _SAFE_SINGLE = 1e-12, 1e12  # the same for float32, with room for sums
 _WIDEST = 1100  # no exponent of a float64 is further from 0
+_EXPONENTS = numpy.arange(-_WIDEST, _WIDEST + 2, dtype=numpy.int16)
+_ROW, _FIRST = struct.Struct("<4i4q11d"), struct.Struct("<6d")  # as TENSOR, and the end of it
 FLOATS = frozenset(map(numpy.dtype, ("float16", "float32", "float64")))
 
 
@@ -66,7 +70,9 @@ class Digest:
     @property
     def entries(self) -> numpy.ndarray:
         """All histograms."""
-        return numpy.concatenate(self._entries) if self._entries else numpy.zeros(0, ENTRY)
+        if len(self._entries) != 1:
+            self._entries = [numpy.concatenate(self._entries) if self._entries else numpy.zeros(0, ENTRY)]
+        return self._entries[0]
 
     def add_entries(self, exponents: Any, counts: Any) -> int:
         """Add bins; return where they begin."""
@@ -76,6 +82,19 @@ class Digest:
         self._entries.append(entries)
         self._length += len(entries)
         return begin
+
+    def put(self, index: int, measured: Measured) -> None:
+        """Fill in a row with what has been measured."""
+        self.rows[index] = numpy.frombuffer(measured.row, TENSOR)[0]
+        self.rows[index]["bins_at"] = self.add_entries(measured.exponents, measured.counts)
+        if measured.preview is not None:
+            self.previews[index] = measured.preview
+
+    def measured(self, index: int) -> Measured:
+        """Return what a row, with its histogram, tells of one tensor."""
+        row = self.rows[index]
+        bins = self.entries[row["bins_at"] : row["bins_at"] + row["bins"]]
+        return Measured(row.tobytes(), bins["exponent"], bins["count"], self.previews.get(index))
 
 
 def digest(arrays: Sequence[Any]) -> Digest:
@@ -101,9 +120,11 @@ def digest(arrays: Sequence[Any]) -> Digest:
         for index, array in enumerate(arrays):
             if array.dtype not in FLOATS or not array.size:
                 plain.append(index)
-            elif array.size <= _SMALL:
+            elif array.size <= SMALL:
                 small.append(index)
-            elif not _large(result, index, array):
+            elif (measured := measure(array)) is not None:
+                result.put(index, measured)
+            else:
                 plain.append(index)
         for group in _groups(small, arrays):
             plain += _small(result, group, arrays)
@@ -139,40 +160,65 @@ def _preview(row: Any, array: Any) -> None:
 # --- large -----------------------------------------------------------------------------------------------------------
 
 
-def _large(result: Digest, index: int, array: Any) -> bool:
-    """Take the statistics of one array of floats, block by block; False if it needs the plain way."""
-    if array.dtype == numpy.float16:
-        array = array.astype(numpy.float32)
+class Measured(NamedTuple):
+    """The statistics of one tensor: a row of TENSOR, its histogram, and the first elements where they are text."""
+
+    row: bytes
+    exponents: Any
+    counts: Any
+    preview: str | None = None
+
+    def beginning_with(self, first: Sequence[float]) -> Measured:
+        """Return the same for the same elements in another order, which begins with `first`."""
+        row = bytearray(self.row)
+        _FIRST.pack_into(row, TENSOR.fields["first"][1], *first, *[0.0] * (FIRST - len(first)))  # type: ignore[index]
+        return self._replace(row=bytes(row))
+
+
+def measure(array: Any) -> Measured | None:
+    """Return the statistics of one large array of floats, read block by block; None if it needs the plain way.
+
+    Parameters
+    ----------
+    array : ndarray
+        Of a dtype in `FLOATS`.
+
+    Returns
+    -------
+    Measured or None
+        None where elements are NaN or Inf, or so large or small that their squares are.
+    """
     flat = array.ravel(order="K")
-    blocks = [flat[at : at + _BLOCK] for at in range(0, flat.size, _BLOCK)]
-    low, high = min(float(b.min()) for b in blocks), max(float(b.max()) for b in blocks)
+    if flat.dtype == numpy.float16:
+        flat = flat.astype(numpy.float32)
+    size = flat.size
+    blocks = [flat] if size <= _BLOCK else [flat[at : at + _BLOCK] for at in range(0, size, _BLOCK)]
+    low = min([float(numpy.minimum.reduce(block)) for block in blocks])
+    high = max([float(numpy.maximum.reduce(block)) for block in blocks])
     largest = max(high, -low)
     if not (largest == 0.0 or _SAFE[0] < largest < _SAFE[1]):  # NaN and Inf too
-        return False
-    sums = _single(blocks) if array.dtype == numpy.float32 and _SAFE_SINGLE[0] < largest < _SAFE_SINGLE[1] else None
-    squares, mean, variance = sums or _double(blocks)
+        return None
+    single = flat.dtype == numpy.float32 and _SAFE_SINGLE[0] < largest < _SAFE_SINGLE[1]
+    squares, mean, variance = (single and _single(blocks, size)) or _double(blocks, size)
     exponents, counts, zeros = _exponents(blocks)
-    row = result.rows[index]
-    row["zeros"], row["norm"], row["min"], row["max"] = zeros, squares**0.5, low, high
-    row["mean"], row["std"] = mean, max(variance, 0.0) ** 0.5
-    row["bins_at"], row["bins"] = result.add_entries(exponents, counts), len(counts)
-    _preview(row, array)
-    return True
+    first = array.flat[:FIRST].tolist()
+    facts = -1, 0, len(counts), len(first), -1, zeros, 0, 0
+    statistics = squares**0.5, low, high, mean, max(variance, 0.0) ** 0.5
+    return Measured(_ROW.pack(*facts, *statistics, *first, *[0.0] * (FIRST - len(first))), exponents, counts)
 
 
-def _single(blocks: list[Any]) -> tuple[float, float, float] | None:
+def _single(blocks: list[Any], size: int) -> tuple[float, float, float] | None:
     """Return the sum of squares, the mean and the variance of float32 elements, to about six digits.
 
     None where the mean is so large beside the variance that too few of them would be right.
     """
-    count = sum(block.size for block in blocks)
-    squares = sum(_dot(block, block) for block in blocks)
-    mean = sum(_dot(block, _ONES32[: block.size]) for block in blocks) / count
-    variance = squares / count - mean * mean
-    return (squares, mean, variance) if variance > 0.5 * squares / count else None
+    squares = sum([_dot(block, block) for block in blocks])
+    mean = sum([_dot(block, _ONES32[: block.size]) for block in blocks]) / size
+    variance = squares / size - mean * mean
+    return (squares, mean, variance) if variance > 0.5 * squares / size else None
 
 
-def _double(blocks: list[Any]) -> tuple[float, float, float]:
+def _double(blocks: list[Any], size: int) -> tuple[float, float, float]:
     """Return the sum of squares, the mean and the variance, in float64."""
     # Around the middle of the first elements, so that the square of the mean does not swallow the variance.
     shift = float(blocks[0][:1024].mean(dtype=numpy.float64))
@@ -184,38 +230,53 @@ def _double(blocks: list[Any]) -> tuple[float, float, float]:
         wide -= shift
         total += _dot(wide, _ONES[: wide.size])
         spread += _dot(wide, wide)
-    count = sum(block.size for block in blocks)
-    offset = total / count
-    return squares, shift + offset, spread / count - offset * offset
+    offset = total / size
+    return squares, shift + offset, spread / size - offset * offset
 
 
 def _dot(one: Any, two: Any) -> float:
     """Return a dot product in pieces so short that no BLAS sets other threads to them, which would spin on."""
-    whole = one.size - one.size % _PIECE
+    size = one.size
+    if size <= _PIECE:
+        return float(numpy.dot(one, two))
+    whole = size - size % _PIECE
     pieces = numpy.vecdot(one[:whole].reshape(-1, _PIECE), two[:whole].reshape(-1, _PIECE))
-    return float(numpy.add.reduce(pieces, dtype=numpy.float64)) + float(numpy.dot(one[whole:], two[whole:]))
+    total = float(numpy.add.reduce(pieces, dtype=numpy.float64))
+    return total if whole == size else total + float(numpy.dot(one[whole:], two[whole:]))
 
 
 def _exponents(blocks: list[Any]) -> tuple[Any, Any, int]:
     """Return powers of two, how many magnitudes each has, and how many elements are zero."""
-    counts = numpy.zeros(2 * _WIDEST, numpy.int64)
+    found = [_count_exponents(block) for block in blocks]
+    low, counts, zeros = found[0]
+    if len(found) > 1:
+        low = min([first for first, _, _ in found])
+        high = max([first + len(counts) for first, counts, _ in found])
+        counts = numpy.zeros(high - low, numpy.int64)
+        for first, part, _ in found:
+            counts[first - low : first - low + len(part)] += part
+        zeros = sum([more for _, _, more in found])
+    if zeros:
+        counts[-low] -= zeros  # their exponent is 0
+    there = counts.nonzero()[0]
+    return there + (low - 1), counts[there], zeros
+
+
+def _count_exponents(block: Any) -> tuple[int, Any, int]:
+    """Return the least exponent, how many elements have each from there on, and how many are zero."""
+    size, room = block.size, _room
+    mantissas = room.mantissas.view(block.dtype)
+    # Sorting 16-bit integers and finding where each begins takes a third of the time of bincount().
+    exponents = room.narrow[:size]
+    numpy.copyto(exponents, numpy.frexp(block, mantissas[:size], room.wide[:size])[1], casting="same_kind")
+    exponents.sort()
+    low, high = int(exponents[0]), int(exponents[-1])
+    places = exponents.searchsorted(_EXPONENTS[low + _WIDEST : high + 2 + _WIDEST])
+    counts = places[1:] - places[:-1]
     zeros = 0
-    room = _room
-    mantissas = room.mantissas.view(blocks[0].dtype)
-    for block in blocks:
-        size = block.size
-        # Sorting 16-bit integers and finding where each begins takes a third of the time of bincount().
-        exponents = room.narrow[:size]
-        numpy.copyto(exponents, numpy.frexp(block, mantissas[:size], room.wide[:size])[1], casting="same_kind")
-        exponents.sort()
-        low, high = int(exponents[0]), int(exponents[-1])
-        places = numpy.searchsorted(exponents, numpy.arange(low, high + 2, dtype=numpy.int16))
-        counts[low + _WIDEST : high + _WIDEST + 1] += places[1:] - places[:-1]
-        if low <= 0 <= high and places[-low] < places[1 - low]:  # the exponent of zero is 0
-            zeros += size - int(numpy.count_nonzero(numpy.not_equal(block, 0, out=room.marks[:size])))
-    counts[_WIDEST] -= zeros
-    found = numpy.flatnonzero(counts)
-    return found - _WIDEST - 1, counts[found], zeros
+    if low <= 0 <= high and counts[-low]:  # the exponent of zero is 0
+        zeros = size - int(numpy.count_nonzero(numpy.not_equal(block, 0, out=room.marks[:size])))
+    return low, counts, zeros
 
 
 class _Room(threading.local):
@@ -252,14 +313,42 @@ def _small(result: Digest, chosen: list[int], arrays: Sequence[Any]) -> list[int
     """Take the statistics of small arrays of floats together; return which need the plain way."""
     pieces = [arrays[index].ravel() for index in chosen]
     flat = numpy.concatenate(pieces, dtype=numpy.float64, casting="unsafe")
-    sizes = numpy.array([piece.size for piece in pieces])
+    good = _together(result, chosen, flat, numpy.array([piece.size for piece in pieces]))
+    return [index for index, fine in zip(chosen, good.tolist()) if not fine]
+
+
+def digest_flat(flat: Any, sizes: Any) -> Digest:
+    """Return the statistics of many tensors of floats whose elements stand one after the other.
+
+    Parameters
+    ----------
+    flat : ndarray
+    sizes : ndarray of int
+        How many elements each has; none has 0.
+
+    Returns
+    -------
+    Digest
+    """
+    result = Digest(len(sizes))
+    flat = flat.astype(numpy.float64)
+    with numpy.errstate(all="ignore"):
+        good = _together(result, numpy.arange(len(sizes)), flat, sizes)
+        for index in numpy.flatnonzero(~good).tolist():
+            begin = int(sizes[:index].sum())
+            _plain(result, index, flat[begin : begin + sizes[index]])
+    return result
+
+
+def _together(result: Digest, chosen: Any, flat: Any, sizes: Any) -> Any:
+    """Fill in the rows `chosen`; return which of them hold, as the others need the plain way."""
     starts = numpy.cumsum(sizes) - sizes
     magnitudes = numpy.abs(flat)
     largest = numpy.maximum.reduceat(magnitudes, starts)
     good = (largest == 0) | ((largest > _SAFE[0]) & (largest < _SAFE[1]))
     mean = numpy.add.reduceat(flat, starts) / sizes
     apart = flat - numpy.repeat(mean, sizes)
-    rows = numpy.zeros(len(chosen), TENSOR)
+    rows = numpy.zeros(len(sizes), TENSOR)
     rows["spec"] = rows["value"] = -1
     rows["norm"] = numpy.sqrt(numpy.add.reduceat(flat * flat, starts))
     rows["min"] = numpy.minimum.reduceat(flat, starts)
@@ -270,9 +359,9 @@ def _small(result: Digest, chosen: list[int], arrays: Sequence[Any]) -> list[int
     places = starts[:, None] + numpy.arange(FIRST)
     inside = numpy.arange(FIRST) < sizes[:, None]
     rows["first"] = numpy.where(inside, flat[numpy.minimum(places, flat.size - 1)], 0.0)
-    _bins(result, rows, magnitudes, numpy.repeat(numpy.arange(len(chosen)), sizes), sizes, good)
+    _bins(result, rows, magnitudes, numpy.repeat(numpy.arange(len(sizes)), sizes), sizes, good)
     result.rows[chosen] = rows
-    return [index for index, fine in zip(chosen, good.tolist()) if not fine]
+    return good
 
 
 def _bins(result: Digest, rows: Any, magnitudes: Any, owner: Any, sizes: Any, good: Any) -> None:

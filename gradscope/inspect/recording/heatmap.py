@@ -56,7 +56,10 @@ def heat_map(data: Columns) -> str:
                 f'<rect x="{_LEFT + x * width:.1f}" y="{top}" width="{width:.1f}" height="{_HEIGHT - 1}" '
                 f'fill="{color}"><title>{escape(told)}</title></rect>'
             )
-    lines += _legend(_TOP + _HEIGHT * len(names) + 12, low, high)
+    below = _TOP + _HEIGHT * len(names) + 12
+    right, told = _LEFT + width * columns, f"iterations {data.iteration.min()} to {data.iteration.max()}"
+    lines.append(f'<text x="{right:.1f}" y="{below + 10}" text-anchor="end">{told}</text>')
+    lines += _legend(below, low, high)
     return "\n".join(["<figure>", *lines, "</svg>", "</figure>"])
 
 

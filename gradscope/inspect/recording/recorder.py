@@ -103,7 +103,7 @@ class Recorder:
             self._policy.keep, os.getpid(), socket.gethostname(), os.environ.get("RANK", ""), os.getcwd(),
             time.time_ns(), None, "running",
         )  # fmt: skip
-        writer.put((f"INSERT INTO runs VALUES ({', '.join('?' * len(facts))})", facts))
+        writer.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(facts))})", facts)
         writer.flush()
         hooks = StepHooks(lambda optimizer: capture.stepped(optimizer))
         capture = Capture(
@@ -127,7 +127,7 @@ class Recorder:
         if self._writer.forked:
             return
         capture.close()
-        self._writer.put(("UPDATE runs SET ended = ?, state = 'finished' WHERE id = ?", (time.time_ns(), self._run)))
+        self._writer.execute("UPDATE runs SET ended = ?, state = 'finished' WHERE id = ?", (time.time_ns(), self._run))
         self._writer.close()
 
     def iteration(self, label: str = "") -> int:

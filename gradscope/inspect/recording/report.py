@@ -26,7 +26,7 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
 table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 600; }
 td, th { padding: .25em .6em; border-bottom: 1px solid #e3e6ea; vertical-align: top; }
-td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.n, td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 code, .place { font: 13px/1.5 ui-monospace, monospace; } .place { color: #59636e; } .bad { color: #b3261e; }
 figure { margin: 0; overflow-x: auto; } svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 @media (prefers-color-scheme: dark) {
@@ -86,10 +86,11 @@ def html_report(recording: Recording, *, title: str = "") -> str:
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
     """Return a table; the cells are HTML already."""
-    lines = ["<table><tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"]
+    kinds = [" class=n" if at in numbers else "" for at in range(len(heads))]
+    lines = ["<table><tr>" + "".join(f"<th{kind}>{head}</th>" for kind, head in zip(kinds, heads)) + "</tr>"]
     for row in rows:
-        cells = (f"<td{' class=n' if at in numbers else ''}>{cell}</td>" for at, cell in enumerate(row))
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+        cells = "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, row))
+        lines.append(f"<tr>{cells}</tr>")
     return "\n".join([*lines, "</table>"])
 
 

@@ -118,7 +118,7 @@ class Revival:
 
     def nodes(self, numbers: Any) -> dict[int, StaticNode]:
         """Return the static part of rows of the table `nodes`, by row."""
-        missing = sorted(set(map(int, numbers)) - self._nodes.keys())
+        missing = sorted({number for number in map(int, numbers) if number not in self._nodes})
         for at in range(0, len(missing), _MANY):
             self._learn_nodes(missing[at : at + _MANY])
         if not self._nodes.keys() >= set(missing):

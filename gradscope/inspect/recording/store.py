@@ -14,17 +14,16 @@ import os
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from . import schema
 from .blobs import pack_array
-from .copies import Buffers
-from .pages import NodeItem, encode_page
+from .pages import NodeItem, Snapshot, encode_page
 from .policy import Policy
 from .schema import RecordingError
 
-__all__ = ["Change", "Move", "Store"]
+__all__ = ["Change", "Move", "Statement", "Store"]
 
 _PAGE = 2048  # nodes
 _VARIABLES = 32_000 if sqlite3.sqlite_version_info >= (3, 32) else 999  # of one statement
@@ -34,7 +33,7 @@ _COLUMNS = {
     "tasks": (
         "id", "run", "iteration", "number", "parent", "thread", "started", "ended", "state", "error", "nodes", "bad",
     ),
-    "pages": ("task", "first", "count", "nodes", "tensors", "histograms", "previews", "checksum"),
+    "pages": ("task", "first", "count", "nodes", "tensors", "histograms", "raw", "previews", "checksum"),
     "tensor_values": ("id", "iteration", "nbytes", "data"),
 }  # fmt: skip
 
@@ -65,6 +64,13 @@ class Move:
         self.iteration = iteration
 
 
+class Statement(NamedTuple):
+    """What SQLite is to carry out."""
+
+    sql: str
+    parameters: Sequence[Any]
+
+
 class Store:
     """The file.
 
@@ -72,8 +78,6 @@ class Store:
     ----------
     path : str
     policy : Policy
-    buffers : Buffers
-        Takes the memory of what has been written.
     append : bool
         Add to a recording that is there.
     page_limit : int, optional
@@ -85,11 +89,8 @@ class Store:
         If the file cannot be made.
     """
 
-    def __init__(
-        self, path: str, policy: Policy, buffers: Buffers, *, append: bool, page_limit: int | None = None
-    ) -> None:
+    def __init__(self, path: str, policy: Policy, *, append: bool, page_limit: int | None = None) -> None:
         self._policy = policy
-        self._buffers = buffers
         self._connection = _open(path, append)
         if page_limit is not None:
             self._connection.execute(f"PRAGMA max_page_count = {page_limit}")
@@ -112,7 +113,7 @@ class Store:
         if descriptions:
             connection.execute(_INSERT_NODES, (json.dumps(descriptions),))
         nodes: dict[int, list[NodeItem]] = {}
-        statements: list[tuple[str, Sequence[Any]]] = []
+        statements: list[Statement] = []
         for item in batch:
             if type(item) is NodeItem:
                 nodes.setdefault(item.task, []).append(item)
@@ -121,13 +122,13 @@ class Store:
                 self._changed[item.table].add(item.id)
             elif type(item) is Move:
                 statements.append(self._move(item))
-            elif type(item) is tuple:
+            elif type(item) is Statement:
                 statements.append(item)
         self._write_nodes(nodes)
         for table in self._rows:
             self._write_changes(table)
         for statement in statements:
-            connection.execute(*statement)
+            connection.execute(statement.sql, statement.parameters)
         self._trim()
         connection.execute("COMMIT")
         return sum(map(len, nodes.values()))
@@ -159,12 +160,12 @@ class Store:
             if rows[number].get("ended") is not None:
                 del rows[number]
 
-    def _move(self, move: Move) -> tuple[str, Sequence[Any]]:
+    def _move(self, move: Move) -> Statement:
         for number, row in self._rows["tasks"].items():
             if move.first <= number <= move.last and row["run"] == move.run:
                 row["iteration"] = move.iteration
         facts = move.iteration, move.first, move.last, move.run
-        return "UPDATE tasks SET iteration = ? WHERE id BETWEEN ? AND ? AND run = ?", facts
+        return Statement("UPDATE tasks SET iteration = ? WHERE id BETWEEN ? AND ? AND run = ?", facts)
 
     # --- nodes and values ---
 
@@ -182,7 +183,6 @@ class Store:
                 row["nodes"] += len(part)
             if self._policy.values:
                 values += self._values(row["iteration"], items)
-            self._let_go(items)
         self._insert("pages", pages)
         self._insert("tensor_values", values)
 
@@ -190,26 +190,19 @@ class Store:
     def _page(task: dict[str, Any], items: Sequence[NodeItem]) -> tuple[Any, ...]:
         page = encode_page(items)
         if task.get("bad") is None:
-            bad = page.bad()
-            if bad.any():
-                task["bad"] = task["nodes"] + int(bad.argmax())
+            bad = page.first_bad()
+            if bad is not None:
+                task["bad"] = task["nodes"] + bad
         return page.blobs()
 
     def _values(self, iteration: int, items: Sequence[NodeItem]) -> Iterator[Sequence[Any]]:
         for item in items:
-            for snapshot in (*(item.incoming or ()), *(item.produced or ())):
-                if snapshot is not None and snapshot.value >= 0 and snapshot.array is not None:
-                    data = pack_array(snapshot.array)
+            for taken in (*(item.incoming or ()), *(item.produced or ())):
+                if type(taken) is Snapshot and taken.value >= 0 and taken.array is not None:
+                    data = pack_array(taken.array)
+                    taken.array = None  # another node may have it too
                     self._value_bytes += len(data)
-                    yield snapshot.value, iteration, len(data), data
-
-    def _let_go(self, items: Sequence[NodeItem]) -> None:
-        """Use the memory of copies again; a gradient that another page has too is known by its statistics now."""
-        for item in items:
-            for snapshot in (*(item.incoming or ()), *(item.produced or ())):
-                if snapshot is not None and snapshot.array is not None:
-                    self._buffers.give_back(snapshot.array)
-                    snapshot.array = None
+                    yield taken.value, iteration, len(data), data
 
     def _trim(self) -> None:
         """Let the oldest values go, where there are more than the policy wants."""

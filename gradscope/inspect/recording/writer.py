@@ -8,14 +8,13 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .copies import Buffers
 from .pages import NodeItem
 from .policy import Policy
 from .schema import RecordingError
-from .store import Store
+from .store import Statement, Store
 
 __all__ = ["Writer", "report"]
 
@@ -47,8 +46,6 @@ class Writer:
         Why nothing is written any more; empty while all is well.
     committed, lost : int
         Nodes.
-    buffers : Buffers
-        The memory of copies that have been written.
     forked : bool
         Whether this process is a child of the one that records.
 
@@ -72,13 +69,13 @@ class Writer:
         self._room = room
         self._waiting: deque[tuple[Any, int]] = deque()
         self._bytes = 0
-        self._handed = self._done = 0
+        self._took = self._done = 0
         self._stopping = self._hurry = False
+        self._idle = True  # whether the thread must be told of the next item
         # Reentrant, for a signal handler of the program that runs a backward.
         self._lock = threading.RLock()
         self._change = threading.Condition(self._lock)
-        self.buffers = Buffers()
-        self._store = Store(path, policy, self.buffers, append=append, page_limit=page_limit)
+        self._store = Store(path, policy, append=append, page_limit=page_limit)
         self._thread = threading.Thread(target=self._run, name="gradscope recorder", daemon=True)
         self._thread.start()
         _writers.add(self)
@@ -90,28 +87,36 @@ class Writer:
     # --- handing over, on the program's threads ---
 
     def put(self, item: Any, nbytes: int = 0) -> None:
-        """Hand over a NodeItem, a Change, a Move, a row of the table `nodes` (a list), or ``(sql, parameters)``."""
+        """Hand over a NodeItem, a Change, a Move, a Statement, or a row of the table `nodes` (a list)."""
+        if not (nbytes or self._idle or self.failure) and len(self._waiting) < _HURRY:
+            self._waiting.append((item, 0))  # which needs no lock; the thread looks again before it sleeps
+            return
         with self._lock:
-            while self._bytes > self._room and not self.failure and self._thread.is_alive():
+            while self._held() > self._room and not self.failure and self._thread.is_alive():
                 self._hurry = True
                 self._change.notify_all()
                 self._change.wait(0.1)
             if self.failure:
                 self.lost += type(item) is NodeItem
                 return
-            self._waiting.append((item, nbytes + _ITEM))
-            self._bytes += nbytes + _ITEM
-            self._handed += 1
-            if len(self._waiting) == 1:
+            self._waiting.append((item, nbytes))
+            self._bytes += nbytes
+            self._hurry = self._hurry or len(self._waiting) >= _HURRY or self._held() > self._room >> 3
+            if self._idle or self._hurry:
                 self._change.notify_all()
-            elif not self._hurry and (len(self._waiting) >= _HURRY or self._bytes > self._room >> 3):
-                self._hurry = True
-                self._change.notify_all()
+
+    def execute(self, sql: str, parameters: Sequence[Any]) -> None:
+        """Hand over a statement."""
+        self.put(Statement(sql, parameters))
+
+    def _held(self) -> int:
+        """Return how many bytes wait, about."""
+        return self._bytes + len(self._waiting) * _ITEM
 
     def flush(self) -> None:
         """Wait until all that was handed over is committed."""
         with self._lock:
-            wanted = self._handed
+            wanted = self._took + len(self._waiting)
             while self._done < wanted and not self.failure and self._thread.is_alive():
                 self._hurry = True
                 self._change.notify_all()
@@ -145,13 +150,15 @@ class Writer:
 
     def _take(self) -> tuple[list[Any], int]:
         with self._lock:
+            self._idle = True
             while not self._waiting and not self._stopping:
                 self._change.wait()
+            self._idle = False
             end = time.monotonic() + _INTERVAL
             while not (self._hurry or self._stopping) and (left := end - time.monotonic()) > 0:
                 self._change.wait(left)
-            taken = list(self._waiting)
-            self._waiting.clear()
+            taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            self._took += len(taken)
             self._hurry = False
         return [item for item, _ in taken], sum(size for _, size in taken)
 

@@ -1,4 +1,4 @@
-"""Layer normalisation as a module."""
+"""Normalisation of layers, groups of channels and root mean squares as modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["LayerNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
 
 
 class LayerNorm(Module):
@@ -68,3 +68,105 @@ class LayerNorm(Module):
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}"
         )
+
+
+class GroupNorm(Module):
+    """Normalise groups of channels of each example to mean 0 and variance 1; then scale and shift each channel.
+
+    Parameters
+    ----------
+    num_groups : int
+    num_channels : int
+        A multiple of `num_groups`.
+    eps : float
+        Added to the variance.
+    affine : bool
+        Learn a scale and a shift for each channel.
+    bias : bool
+        Learn a shift, if `affine`.
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels must be divisible by num_groups\nThey are {num_channels} and {num_groups}.")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        for name, learned in (("weight", affine), ("bias", affine and bias)):
+            parameter = Parameter(empty(num_channels, device=device, dtype=dtype)) if learned else None
+            self.register_parameter(name, parameter)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Put scale and shift back to 1 and 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalised input."""
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class RMSNorm(Module):
+    """Divide by the root of the mean square of the last dimensions; then scale.
+
+    Parameters
+    ----------
+    normalized_shape : int or sequence of int
+        The shape of the last dimensions.
+    eps : float, optional
+        Added to the mean square; the smallest step of the dtype unless given.
+    elementwise_affine : bool
+        Learn a scale for each element.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = shape
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        weight = Parameter(empty(*shape, device=device, dtype=dtype)) if elementwise_affine else None
+        self.register_parameter("weight", weight)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Put the scale back to 1."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalised input."""
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

@@ -9,7 +9,7 @@ from ...runtime.tensor import Tensor
 from .. import functional as F
 from .module import Module
 
-__all__ = ["AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "MaxPool1d", "MaxPool2d"]
+__all__ = ["AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d"]
 
 
 class _MaxPool(Module):
@@ -67,6 +67,14 @@ class MaxPool2d(_MaxPool):
         return F.max_pool2d(input, *self._settings())
 
 
+class MaxPool3d(_MaxPool):
+    """The largest element of each window of volumes; parameters as of :class:`MaxPool2d`."""
+
+    def forward(self, input: Tensor) -> Any:
+        """Return the pooled input."""
+        return F.max_pool3d(input, *self._settings())
+
+
 class _AvgPool(Module):
     def __init__(
         self,
@@ -108,7 +116,27 @@ class AvgPool1d(_AvgPool):
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
-class AvgPool2d(_AvgPool):
+class _AvgPoolOverridden(_AvgPool):
+    """Average pooling of which the divisor may be given."""
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+        self.divisor_override = divisor_override
+
+    def _settings(self) -> tuple[Any, ...]:
+        windows = self.kernel_size, self.stride, self.padding
+        return (*windows, self.ceil_mode, self.count_include_pad, self.divisor_override)
+
+
+class AvgPool2d(_AvgPoolOverridden):
     """The mean of each window of images.
 
     Parameters
@@ -123,29 +151,17 @@ class AvgPool2d(_AvgPool):
         Divide by this instead.
     """
 
-    def __init__(
-        self,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> None:
-        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
-        self.divisor_override = divisor_override
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the pooled input."""
+        return F.avg_pool2d(input, *self._settings())
+
+
+class AvgPool3d(_AvgPoolOverridden):
+    """The mean of each window of volumes; parameters as of :class:`AvgPool2d`."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the pooled input."""
-        return F.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+        return F.avg_pool3d(input, *self._settings())
 
 
 class AdaptiveAvgPool2d(Module):

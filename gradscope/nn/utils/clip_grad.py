@@ -90,6 +90,8 @@ def clip_grad_value_(parameters: Any, clip_value: float) -> None:
     """Limit every element of the gradients to [-clip_value, clip_value]."""
     limit = float(clip_value)
     for grad in _gradients(parameters):
+        if grad.is_complex():
+            raise NotImplementedError("clamp is not supported for complex types\nUse clip_grad_norm_().")
         xp = devices.array_module(grad._array)
         xp.minimum(xp.maximum(grad._array, -limit), limit, out=grad._array)
         grad._bump("clip_grad_value_")

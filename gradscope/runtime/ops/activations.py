@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import dtype as dtypes
 from . import writes
-from .arrays import one_minus
-from .errors import check_number
+from .arrays import conj, one_minus
+from .errors import check_number, refuse_kinds, scalar_type
 from .registry import OPERATORS, operator, public
 from .samples import unary
 from .shapes import axis_of
@@ -20,11 +19,7 @@ from .shapes import axis_of
 
 def need_floating(name: str, array: Any) -> None:
     """Raise, in PyTorch's words, where a function is given integers or complex numbers."""
-    if array.dtype.kind != "f":
-        kind = dtypes.BY_NUMPY[array.dtype].legacy_name.removesuffix("Tensor")
-        raise NotImplementedError(
-            f"\"{name}\" not implemented for '{kind}'\nConvert the tensor first, e.g. with .float()."
-        )
+    refuse_kinds(name, array, "biuc")
 
 
 def _floating(name: str, forward: Any) -> Any:
@@ -130,12 +125,12 @@ def _negative_part(self: Any, F: Any) -> Any:
 def _elu(xp: Any, self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
     need_floating("elu_cpu", self)
     below = xp.expm1(xp.minimum(self, 0) * input_scale) * (alpha * scale)
-    return xp.where(self > 0, self * scale, below)
+    return xp.where(self < 0, below, self * scale)
 
 
 def _elu_backward(g: Any, self: Any, alpha: Any, scale: Any, input_scale: Any, F: Any) -> Any:
     below = F.exp(_negative_part(self, F) * input_scale) * (input_scale * alpha * scale)
-    return F.where(self > 0, g * scale, g * below)
+    return F.where(self <= 0, g * below, g * scale)
 
 
 operator(
@@ -187,14 +182,13 @@ def _nonzero(alpha: float) -> float:
     return alpha
 
 
-def _between(self: Any, low: Any, high: Any, inside: Any, F: Any) -> Any:
-    """Return `inside` where low < self < high, else 0."""
-    return F.where((self > low) & (self < high), inside, F.zeros_like(inside))
-
-
 def _hardtanh(xp: Any, self: Any, min_val: Any = -1, max_val: Any = 1) -> Any:
     if self.dtype.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh\nConvert the tensor with .float().")
+    if self.dtype.kind == "u" and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits\nConvert it with .float().")
+    if self.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types\nTake real, imag or abs of the tensor.")
     return xp.minimum(xp.maximum(self, min_val), max_val).astype(self.dtype, copy=False)
 
 
@@ -204,7 +198,9 @@ operator(
     inplace=True,
     method=False,
     public_name=False,
-    derivatives={"self": lambda g, self, min_val, max_val, F: _between(self, min_val, max_val, g, F)},
+    derivatives={
+        "self": lambda g, self, min_val, max_val, F: F.where((self <= min_val) | (self >= max_val), F.zeros_like(g), g),
+    },
     doc="Limit to [min_val, max_val]; no gradient at the limits.",
     samples=unary(-0.9, 0.9),
     supports="f",
@@ -215,7 +211,7 @@ operator(
     inplace=True,
     method=False,
     public_name=False,
-    derivatives={"self": lambda g, self, F: _between(self, -3, 3, g / 6, F)},
+    derivatives={"self": lambda g, self, F: F.where((self > -3) & (self < 3), g / 6, F.zeros_like(g))},
     doc="Return ``min(max(self + 3, 0), 6) / 6``.",
     samples=unary(),
     supports="f",
@@ -224,7 +220,7 @@ operator(
 
 def _hardswish_backward(g: Any, self: Any, F: Any) -> Any:
     inner = F.where(self < 3, g * (self / 3 + 0.5), g)
-    return F.where(self > -3, inner, F.zeros_like(g))
+    return F.where(self <= -3, F.zeros_like(g), inner)
 
 
 operator(
@@ -264,10 +260,6 @@ operator(
 )
 
 
-def _prelu_weight(g: Any, self: Any, weight_shape: Any, F: Any) -> Any:
-    return F.where(self > 0, F.zeros_like(g), g * self)
-
-
 operator(
     "prelu.kernel(Tensor self, Tensor weight)",
     lambda xp, self, weight: xp.where(self > 0, self, self * weight),
@@ -275,7 +267,7 @@ operator(
     method=False,
     derivatives={
         "self": lambda g, self, weight, F: F.where(self > 0, g, g * weight),
-        "weight": _prelu_weight,
+        "weight": lambda g, self, F: F.where(self > 0, F.zeros_like(g), g * self),
     },
     doc="Return ``self`` where positive, else ``weight * self``.",
     samples=lambda make: [
@@ -295,6 +287,8 @@ def prelu(self: Any, weight: Any) -> Any:
     RuntimeError
         If the number of weights is neither 1 nor the number of channels.
     """
+    if not hasattr(weight, "_array"):
+        raise TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
     array, count = self._array, weight._array.size
     channels = array.shape[1] if array.ndim > 1 else 1
     if count not in (1, channels):
@@ -303,7 +297,7 @@ def prelu(self: Any, weight: Any) -> Any:
             f"size = {channels}.\nThe channels are dimension 1 of the input, of shape {list(array.shape)}."
         )
     if array.dtype != weight._array.dtype:
-        kinds = [dtypes.BY_NUMPY[t.dtype].legacy_name.removesuffix("Tensor") for t in (array, weight._array)]
+        kinds = [scalar_type(t.dtype) for t in (array, weight._array)]
         raise RuntimeError(
             f"prelu: Type promoting not supported. Got {kinds[0]} and {kinds[1]}\nConvert one of them with .to()."
         )
@@ -322,12 +316,6 @@ def _sigmoid(xp: Any, self: Any) -> Any:
     return xp.where(self < 0, decay, 1) / (decay + 1)
 
 
-def _conj(x: Any) -> Any:
-    from .arrays import conj
-
-    return conj(x)
-
-
 operator(
     "sigmoid(Tensor self)",
     _sigmoid,
@@ -335,7 +323,7 @@ operator(
     inplace=True,
     out=True,
     alias=("expit",),
-    derivatives={"self": lambda g, result: g * _conj(one_minus(result) * result)},
+    derivatives={"self": lambda g, result: g * conj(one_minus(result) * result)},
     doc="Return ``1 / (1 + exp(-self))``.",
     samples=unary(),
 )
@@ -423,6 +411,42 @@ operator(
     supports="f",
 )
 
+
+def _halves(array: Any, dim: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Return the keys of both halves along a dimension."""
+    if array.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors\nGive it a dimension of even size.")
+    axis = axis_of(dim, array.ndim)
+    size = array.shape[axis]
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {size}")
+    before = (slice(None),) * axis
+    return (*before, slice(0, size // 2)), (*before, slice(size // 2, size))
+
+
+def _glu(xp: Any, self: Any, dim: int = -1) -> Any:
+    first, second = _halves(self, dim)
+    need_floating("glu_cpu", self)
+    return self[first] * _sigmoid(xp, self[second])
+
+
+def _glu_backward(g: Any, self: Any, dim: int, F: Any) -> Any:
+    first, second = (F.slice(self, dim, a, b, 1) for a, b in ((0, g.shape[dim]), (g.shape[dim], self.shape[dim])))
+    gate = F.sigmoid(second)
+    return F.cat([g * gate, g * first * gate * (1 - gate)], dim)
+
+
+operator(
+    "glu(Tensor self, int dim=-1)",
+    _glu,
+    method=False,
+    public_name=False,
+    derivatives={"self": _glu_backward},
+    doc="Return the first half along a dimension, times the sigmoid of the second.",
+    samples=lambda make: [((make(2, 4),), {}), ((make(4, 3), 0), {})],
+    supports="f",
+)
+
 # --- gelu -------------------------------------------------------------------------------------------------------------
 
 # Hendrycks, Gimpel, "Gaussian error linear units", 2016.
@@ -467,8 +491,8 @@ operator(
 
 
 def _softmax(xp: Any, self: Any, dim: int) -> Any:
-    need_floating("softmax_lastdim_kernel_impl", self)
     axis = axis_of(dim, self.ndim)
+    need_floating("softmax_lastdim_kernel_impl", self)
     if not self.ndim or not self.size:
         return self * 0 + 1
     result = xp.exp(self - self.max(axis=axis, keepdims=True))
@@ -477,8 +501,8 @@ def _softmax(xp: Any, self: Any, dim: int) -> Any:
 
 
 def _log_softmax(xp: Any, self: Any, dim: int) -> Any:
-    need_floating("log_softmax_lastdim_kernel_impl", self)
     axis = axis_of(dim, self.ndim)
+    need_floating("log_softmax_lastdim_kernel_impl", self)
     if not self.ndim or not self.size:
         return self * 0
     result = self - self.max(axis=axis, keepdims=True)

@@ -6,11 +6,13 @@ import cmath
 import math
 from typing import Any
 
+import numpy
+
 from .. import dtype as dtypes
 from . import general, writes
 from .arrays import conj
 from .registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
-from .samples import binary
+from .samples import binary, by_number
 
 
 def _function(name: str) -> Any:
@@ -40,10 +42,6 @@ def _times(g: Any, alpha: Any) -> Any:
 def _form_for(other: Any) -> str:
     # PyTorch has an operator of its own, and a node of its own name, where the second argument is a number.
     return "tensor" if hasattr(other, "_array") else "scalar"
-
-
-def _by_number(low: float, high: float, number: float = 1.5) -> Any:
-    return lambda make: [((make(*shape, low=low, high=high), number), {}) for shape in ((2, 3), (), (0, 2))]
 
 
 operator(
@@ -78,7 +76,7 @@ for _form, _node in (("tensor", "RsubBackward0"), ("scalar", "RsubBackward1")):
         derivatives={"self": lambda g, alpha: -_times(g, alpha)}
         | ({} if _form == "scalar" else {"other": lambda g: g}),
         doc="Return ``other - alpha * self``, elementwise.",
-        samples=binary(scalar=None) if _form == "tensor" else _by_number(-2.0, 2.0),
+        samples=binary(scalar=None) if _form == "tensor" else by_number(-2.0, 2.0),
     )
 
 
@@ -114,12 +112,36 @@ operator(
 )
 
 
+_ON_HOST = (numpy.ndarray, numpy.generic)
+
+
+def _refuse_zero(self: Any, other: Any) -> None:
+    """Raise for an integer division by zero, as PyTorch does on the CPU; a GPU would have to be waited for."""
+    if not isinstance(other, _ON_HOST) or other.dtype.kind not in "iu":
+        return
+    if numpy.logical_and.reduce(other, axis=None):
+        return
+    if not hasattr(self, "size") or self.size:
+        raise RuntimeError("ZeroDivisionError\nAn integer is divided by 0: convert with .float(), or mask the zeros.")
+
+
+def _dividing(ufunc: str) -> Any:
+    """Return the forward of a ufunc that divides, which refuses integers divided by zero."""
+
+    def forward(xp: Any, self: Any, other: Any) -> Any:
+        _refuse_zero(self, other)
+        return getattr(xp, ufunc)(self, other)
+
+    return forward
+
+
 def _div_mode(xp: Any, self: Any, other: Any, rounding_mode: str) -> Any:
+    _refuse_zero(self, other)
     if rounding_mode == "floor":
         return xp.floor_divide(self, other)
     quotient = xp.trunc(xp.true_divide(self, other))
-    kind = getattr(self, "dtype", None)
-    return quotient.astype(kind) if kind is not None and kind.kind in "iu" else quotient
+    kind = dtypes.result_numpy([self, other])
+    return quotient.astype(kind) if kind.kind in "iu" else quotient
 
 
 operator(
@@ -139,7 +161,7 @@ operator(
 )
 operator(
     "floor_divide(Tensor self, Tensor other)",
-    "floor_divide",
+    _dividing("floor_divide"),
     promote="numeric",
     inplace=True,
     out=True,
@@ -151,10 +173,16 @@ operator(
         for a, b in (((3, 4), (3, 4)), ((2, 1), (1, 3)), ((), ()), ((0, 2), (2,)))
     ],
 )
+
+
+def _rounded_quotient(self: Any, other: Any, mode: str, F: Any) -> Any:
+    return getattr(F, "div.mode")(self, other, rounding_mode=mode)
+
+
 for _form, _nr in (("tensor", 1), ("scalar", 0)):
     operator(
         f"remainder.{_form}(Tensor self, Tensor other)",
-        "remainder",
+        _dividing("remainder"),
         promote="numeric",
         inplace=True,
         out=True,
@@ -164,16 +192,16 @@ for _form, _nr in (("tensor", 1), ("scalar", 0)):
             {}
             if _form == "scalar"
             else {
-                "other": lambda g, self, other, F: -g * F.floor(F.true_divide(self, other)),
+                "other": lambda g, self, other, F: -g * _rounded_quotient(self, other, "floor", F),
             }
         ),
         doc="Return the remainder with the sign of `other` (Python's modulus).",
         supports="f",
-        samples=_by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
+        samples=by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
     )
     operator(
         f"fmod.{_form}(Tensor self, Tensor other)",
-        "fmod",
+        _dividing("fmod"),
         promote="numeric",
         inplace=True,
         out=True,
@@ -183,12 +211,12 @@ for _form, _nr in (("tensor", 1), ("scalar", 0)):
             {}
             if _form == "scalar"
             else {
-                "other": lambda g, self, other, F: -g * F.trunc(F.true_divide(self, other)),
+                "other": lambda g, self, other, F: -g * _rounded_quotient(self, other, "trunc", F),
             }
         ),
         doc="Return the remainder with the sign of `self` (C's fmod).",
         supports="f",
-        samples=_by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
+        samples=by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
     )
 
 
@@ -279,7 +307,7 @@ def _pow_self_tensor(g: Any, self: Any, exponent: Any, F: Any) -> Any:
 
 def _pow_exponent(g: Any, self: Any, exponent: Any, result: Any, F: Any) -> Any:
     # d/dy x^y = x^y log x, and 0 where x is 0 and y >= 0 (PyTorch's convention).
-    zero = self == 0
+    zero = (self == 0) & (F.real(exponent) >= 0)
     safe = F.where(zero, F.ones_like(self), self)
     return F.where(zero, F.zeros_like(result), g * conj(result * F.log(safe)))
 
@@ -293,9 +321,24 @@ operator(
     doc="Raise to a number.",
     samples=lambda make: [((make(2, 3, low=0.5, high=2.0), e), {}) for e in (2, 3.0, 0.5, 1, 0)],
 )
+
+
+def _power(xp: Any, self: Any, exponent: Any) -> Any:
+    try:
+        return xp.power(self, exponent)
+    except ValueError:
+        if exponent.dtype.kind != "i":
+            raise
+    # Integers to negative powers: one over a power, rounded towards zero. Of 1 and -1 only something is left.
+    negative = exponent < 0
+    inverse = xp.where(self == -1, 1 - 2 * (exponent & 1), xp.where(self == 1, 1, 0))
+    result = xp.power(self, xp.where(negative, 0, exponent))
+    return xp.where(negative, inverse, result).astype(result.dtype, copy=False)
+
+
 operator(
     "pow.tensor(Tensor self, Tensor exponent)",
-    "power",
+    _power,
     promote="numeric",
     inplace=True,
     out=True,

@@ -162,7 +162,7 @@ def build_node_class(op: Operator) -> type[Node]:
     if op.multi:
         body["output_specs"] = lambda n: n.outs
     for name in saved:
-        body[f"_saved_{general.shown_name(name)}"] = property(general.saved_getter(name))
+        body[f"_saved_{general.shown_name(op, name)}"] = property(general.saved_getter(name))
         if name in releasable:
             body[f"_raw_saved_{name}"] = property(general.raw_saved_getter(name))
     return type(op.node_name, (Node,), body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import device as devices
-from .. import dtype as dtypes
+from .errors import scalar_type
 from .registry import OPERATORS, operator, public
 from .samples import binary
 
@@ -14,7 +14,7 @@ from .samples import binary
 
 def _isclose(xp: Any, self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     if self.dtype != other.dtype:
-        names = [dtypes.BY_NUMPY[a.dtype].legacy_name.removesuffix("Tensor") for a in (self, other)]
+        names = [scalar_type(a.dtype) for a in (self, other)]
         raise RuntimeError(f"{names[0]} did not match {names[1]}\nConvert one of them with .to().")
     if rtol < 0 or atol < 0:
         raise RuntimeError(f"rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")

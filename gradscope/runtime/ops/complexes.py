@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from .. import dtype as dtypes
 from .arrays import conj as conjugate
+from .errors import scalar_type
 from .registry import METHODS, OPERATORS, operator, public
 
 
@@ -87,6 +90,81 @@ def imag(self: Any) -> Any:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return METHODS["select"](OPERATORS["view_as_real"].function(self), -1, 1)
 
+
+# --- made of parts, and taken apart -----------------------------------------------------------------------------------
+
+
+def _angle(xp: Any, self: Any) -> Any:
+    if self.dtype.kind == "c":
+        return xp.angle(self)
+    wide = self if self.dtype.kind == "f" else self.astype(dtypes.default_dtype.numpy)
+    return xp.where(wide != wide, wide, xp.where(wide < 0, math.pi, 0)).astype(wide.dtype)
+
+
+def _angle_backward(g: Any, self: Any, F: Any) -> Any:
+    if conjugate(self) is self:
+        return F.zeros_like(g)
+    square = F.real(self * conjugate(self))
+    zero = square == 0
+    return F.where(zero, F.zeros_like(g), g / F.where(zero, F.ones_like(square), square)) * (self * 1j)
+
+
+operator(
+    "angle(Tensor self)",
+    _angle,
+    out=True,
+    derivatives={"self": _angle_backward},
+    doc="Return the angle of complex numbers; 0 of positive and π of negative real ones.",
+    samples=lambda make: [((make(*shape),), {}) for shape in ((2, 3), (), (0, 2))],
+)
+
+
+def _need_pair(name: str, a: Any, b: Any, words: tuple[str, str]) -> None:
+    if a.dtype.kind != "f" or b.dtype.kind != "f":
+        kinds = " and ".join(scalar_type(x.dtype) for x in (a, b))
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {kinds}")
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {scalar_type(a.dtype)} but got scalar type {scalar_type(b.dtype)} for "
+            f"second argument\n{name}() takes {words[0]} and {words[1]} of one dtype."
+        )
+
+
+def _complex(xp: Any, real: Any, imag: Any) -> Any:
+    _need_pair("complex", real, imag, ("real", "imaginary parts"))
+    return real + 1j * imag
+
+
+operator(
+    "complex(Tensor real, Tensor imag)",
+    _complex,
+    method=False,
+    out=True,
+    derivatives={"real": lambda g, F: F.real(g), "imag": lambda g, F: F.real(g * -1j)},
+    doc="Return complex numbers with these real and imaginary parts.",
+    samples=lambda make: [((make(2, 3, dtype="float64"), make(3, dtype="float64")), {})],
+    supports="f",
+)
+
+
+def _polar(xp: Any, abs: Any, angle: Any) -> Any:
+    _need_pair("polar", abs, angle, ("magnitudes", "angles"))
+    return abs * xp.exp(1j * angle)
+
+
+operator(
+    "polar(Tensor abs, Tensor angle)",
+    _polar,
+    method=False,
+    out=True,
+    derivatives={
+        "abs": lambda g, angle, F: F.real(g * F.exp(angle * -1j)),
+        "angle": lambda g, result, F: F.real(g * conjugate(result * 1j)),
+    },
+    doc="Return complex numbers with these magnitudes and angles.",
+    samples=lambda make: [((make(2, 3, low=0.3, dtype="float64"), make(3, dtype="float64")), {})],
+    supports="f",
+)
 
 # As in PyTorch, `z.real` and `z.imag` are attributes, `real(z)` and `imag(z)` functions.
 METHODS["real"] = property(real)  # type: ignore[assignment]

@@ -295,6 +295,12 @@ def _constant_pad(xp: Any, self: Any, pad: Ints, value: Any) -> Any:
         )
     # The list starts with the last dimension.
     before, after = tuple(pad[0::2])[::-1], tuple(pad[1::2])[::-1]
+    for b, a, n in zip(before, after, self.shape[-len(before) :], strict=True):
+        if n + min(b, 0) + min(a, 0) < 0:
+            raise RuntimeError(
+                f"The input size {n}, plus negative padding {b} and {a}, resulted in a negative output size, which is "
+                f"invalid.\nThe input has shape {list(self.shape)}, pad is {list(pad)}."
+            )
     cut = tuple(
         slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, self.shape[-len(before) :], strict=True)
     )

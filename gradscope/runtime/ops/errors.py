@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -30,6 +31,22 @@ def refuse_bools(name: str, values: list[Any]) -> None:
     )
 
 
+def real_ufunc(ufunc: str, refusal: str) -> Callable[..., Any]:
+    """Return the forward of a ufunc that asks which number is larger: of complex ones, NumPy compares part by part.
+
+    Complex numbers raise NotImplementedError, with their scalar type put into `refusal`.
+    """
+    known = getattr(numpy, ufunc)
+
+    def forward(xp: Any, self: Any, other: Any) -> Any:
+        if self.dtype.kind == "c":
+            name = f"'{scalar_type(self.dtype)}'"
+            raise NotImplementedError(f"{refusal.format(name)}\nTake real, imag or abs of the tensor.")
+        return known(self, other) if xp is numpy else getattr(xp, ufunc)(self, other)
+
+    return forward
+
+
 class BadValueError(ValueError):
     """A forward's own complaint of a value, which the caller gets as it is: other ValueErrors become RuntimeErrors."""
 
@@ -46,7 +63,8 @@ def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) ->
         if hasattr(value, "_array"):
             described.append(f"{parameter.name}: {dtype.BY_NUMPY[value._array.dtype].name} {list(value._array.shape)}")
     shapes = [a._array.shape for a in arguments if hasattr(a, "_array")]
-    mismatch = broadcast_mismatch(shapes) if op.promote else None
+    unbroadcast = op.promote or str(error).startswith("operands could not be broadcast")
+    mismatch = broadcast_mismatch(shapes) if unbroadcast else None
     name = op.name.partition(".")[0]
     where = f"\nIn {name}({', '.join(described)})."
     if isinstance(error, TypeError):
@@ -54,7 +72,7 @@ def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) ->
         refused = undefined_for(name, kinds)
         if refused is not None:
             return RuntimeError(refused + where)
-        if mismatch is None and str(error).startswith("ufunc"):
+        if mismatch is None and str(error).startswith(("ufunc", "numpy boolean")):
             return not_implemented_for(name, arguments, where)
     return RuntimeError(mismatch + where) if mismatch else type_of_error(error)(f"{name}(): {error}{where}")
 
@@ -63,19 +81,39 @@ def not_implemented_for(name: str, arguments: tuple[Any, ...], where: str) -> No
     """Return PyTorch's complaint of a dtype that an operator does not take: the highest among the arguments'."""
     kinds = [a._array.dtype for a in arguments if hasattr(a, "_array")]
     highest = max(kinds, key=lambda kind: dtype.CATEGORY[kind.kind])
-    legacy = dtype.BY_NUMPY[highest].legacy_name.removesuffix("Tensor")
-    return NotImplementedError(f"\"{name}_cpu\" not implemented for '{legacy}'{where}")
+    return NotImplementedError(f"\"{name}_cpu\" not implemented for '{scalar_type(highest)}'{where}")
+
+
+def scalar_type(kind: Any) -> str:
+    """Return PyTorch's name of a NumPy dtype in its messages: ``'Float'``, ``'Long'``, ``'ComplexDouble'``."""
+    return dtype.BY_NUMPY[kind].legacy_name.removesuffix("Tensor")
+
+
+def refuse_kinds(name: str, array: Any, kinds: str) -> None:
+    """Raise, in PyTorch's words, where an array is of one of the dtype kinds that a function does not take."""
+    if array.dtype.kind in kinds:
+        raise NotImplementedError(
+            f"\"{name}\" not implemented for '{scalar_type(array.dtype)}'\n"
+            "Convert the tensor first, e.g. with .float()."
+        )
 
 
 def check_number(value: Any, target: Any) -> None:
-    """Raise for what is no number, and for a complex one that is to be written into an array of real ones."""
-    if not hasattr(value, "dtype") and not _is_number(value):
+    """Raise for what is no number, and for one that has no place in the array that it is to be written into."""
+    if not _is_number(value) and (not hasattr(value, "dtype") or hasattr(value, "_array")):
         raise TypeError(f"argument 'value' must be Number, not {value.__class__.__name__}\nGive a number or a tensor.")
-    if isinstance(value, (complex, numpy.complexfloating)) and target.dtype.kind != "c":
-        raise RuntimeError(
-            f"value cannot be converted to type {dtype.BY_NUMPY[target.dtype].name} without overflow\n"
-            "It is complex; give a real number."
-        )
+    kind = target.dtype.kind
+    if isinstance(value, (complex, numpy.complexfloating)) and kind != "c":
+        raise _overflow(target, "It is complex; give a real number.")
+    if kind in "iu" and isinstance(value, (int, float)):
+        limit = numpy.iinfo(target.dtype).max
+        if not -limit - 1 <= value <= limit:  # NaN is in no range
+            raise _overflow(target, f"It is {value}; give a number up to {limit}, or convert the tensor.")
+
+
+def _overflow(target: Any, way_out: str) -> RuntimeError:
+    name = dtype.BY_NUMPY[target.dtype].name
+    return RuntimeError(f"value cannot be converted to type {name} without overflow\n{way_out}")
 
 
 def wrong_argument(op: Operator, arguments: tuple[Any, ...]) -> TypeError | None:
@@ -94,10 +132,12 @@ def wrong_argument(op: Operator, arguments: tuple[Any, ...]) -> TypeError | None
 
 
 def _is_integer(value: Any) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    return hasattr(value, "__index__") and not isinstance(value, bool) and not getattr(value, "ndim", 0)
 
 
 def _is_number(value: Any) -> bool:
+    if getattr(value, "ndim", 0):
+        return False
     return hasattr(value, "__complex__") or isinstance(value, (int, float, complex))
 
 
@@ -136,10 +176,12 @@ def type_of_error(error: Exception) -> type[Exception]:
 
 
 def broadcast_mismatch(shapes: list[tuple[int, ...]]) -> str | None:
-    """Return PyTorch's sentence on two shapes that do not broadcast, or None if they do."""
-    if len(shapes) != 2:
-        return None
-    a, b = shapes
+    """Return PyTorch's sentence on the first two shapes that do not broadcast, or None if all do."""
+    found = (_pair_mismatch(a, b) for a, b in combinations(shapes, 2))
+    return next((sentence for sentence in found if sentence is not None), None)
+
+
+def _pair_mismatch(a: tuple[int, ...], b: tuple[int, ...]) -> str | None:
     for i in range(1, min(len(a), len(b)) + 1):
         if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
             dim = max(len(a), len(b)) - i

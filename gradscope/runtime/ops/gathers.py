@@ -31,7 +31,7 @@ def _need_integers(name: str, index: Any) -> None:
         )
 
 
-def _checked(name: str, self: Any, dim: int, index: Any, src: Any = None) -> int:
+def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any = None) -> int:
     """Return the dimension counted from the front, after the checks that gather and scatter share."""
     axis = axis_of(dim, self.ndim)
     _need_integers(name, index)
@@ -66,7 +66,7 @@ def _checked(name: str, self: Any, dim: int, index: Any, src: Any = None) -> int
     return axis
 
 
-def _along(xp: Any, index: Any, axis: int) -> tuple[Any, ...]:
+def along(xp: Any, index: Any, axis: int) -> tuple[Any, ...]:
     """Return the key whose element at every place is `index` in dimension `axis` and the place itself elsewhere."""
     ndim = index.ndim
     return tuple(
@@ -76,10 +76,10 @@ def _along(xp: Any, index: Any, axis: int) -> tuple[Any, ...]:
 
 
 def _gather(xp: Any, self: Any, dim: int, index: Any) -> Any:
-    axis = _checked("gather", self, dim, index)
+    axis = check_scatter("gather", self, dim, index)
     if self.ndim == 0 or index.ndim == 0:
         return self.reshape(-1)[index.reshape(-1)].reshape(index.shape)
-    return self[_along(xp, index, axis)]
+    return self[along(xp, index, axis)]
 
 
 def _add_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None:
@@ -87,7 +87,7 @@ def _add_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None
         # One element; a 1-d view of it always exists.
         xp.add.at(target.reshape(-1), index.reshape(-1), values.reshape(-1))
     elif index.size:
-        add_at(xp, target, _along(xp, index, axis), tuple(range(index.ndim)), values)
+        add_at(xp, target, along(xp, index, axis), tuple(range(index.ndim)), values)
 
 
 def _gather_backward(xp: Any, self: Any, size: Any, dim: int, index: Any) -> Any:
@@ -126,7 +126,8 @@ operator(
 )
 
 
-def _same_dtype(name: str, self: Any, src: Any) -> None:
+def need_same_dtype(name: str, self: Any, src: Any) -> None:
+    """Raise where what is scattered has another dtype than what it is scattered into."""
     if self.dtype != src.dtype:
         raise RuntimeError(
             f"{name}(): Expected self.dtype to be equal to src.dtype\n"
@@ -134,19 +135,19 @@ def _same_dtype(name: str, self: Any, src: Any) -> None:
         )
 
 
-def _part(src: Any, shape: Any) -> Any:
+def leading_part(src: Any, shape: Any) -> Any:
     """Return the leading part of `src` that an index of `shape` covers."""
     return src if src.shape == shape or src.ndim == 0 else src[tuple(slice(size) for size in shape)]
 
 
 def _scatter(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
-    axis = _checked("scatter", self, dim, index, src)
-    _same_dtype("scatter", self, src)
-    _put_along(xp, self, axis, index, _part(src, index.shape))
+    axis = check_scatter("scatter", self, dim, index, src)
+    need_same_dtype("scatter", self, src)
+    _put_along(xp, self, axis, index, leading_part(src, index.shape))
 
 
 def _scatter_value(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
-    _put_along(xp, self, _checked("scatter", self, dim, index), index, value)
+    _put_along(xp, self, check_scatter("scatter", self, dim, index), index, value)
 
 
 def _put_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None:
@@ -155,13 +156,13 @@ def _put_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None
             values = values.reshape(-1)[-1] if hasattr(values, "reshape") else values
             target.reshape(-1)[index.reshape(-1)] = values
     elif index.size:
-        target[_along(xp, index, axis)] = values
+        target[along(xp, index, axis)] = values
 
 
 def _scatter_add(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
-    axis = _checked("scatter_add", self, dim, index, src)
-    _same_dtype("scatter", self, src)
-    _add_along(xp, self, axis, index, _part(src, index.shape))
+    axis = check_scatter("scatter_add", self, dim, index, src)
+    need_same_dtype("scatter", self, src)
+    _add_along(xp, self, axis, index, leading_part(src, index.shape))
 
 
 operator(

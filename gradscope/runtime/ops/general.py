@@ -8,7 +8,7 @@ tensor hooks, inference mode: an operator's call comes through :func:`run`. In-p
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -52,7 +52,12 @@ def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
             )
         return value
     if parameter.is_tensor_list:
-        items = list(value)
+        items = list(value) if isinstance(value, Iterable) else None
+        if items is None:
+            raise TypeError(
+                f"{op.name}(): argument '{parameter.name}' must be tuple of Tensors, not {type(value).__name__}\n"
+                f"Put the tensors in a list: {op.name}([tensor, ...], ...)."
+            )
         for index, item in enumerate(items):
             if not isinstance(item, tensor_type):
                 raise TypeError(
@@ -133,7 +138,12 @@ def promote(op: Operator, bare: list[Any], positions: list[int]) -> None:
             if array.dtype != target:
                 bare[i] = array.astype(target)
         elif isinstance(array, NUMBERS):
-            bare[i] = target.type(array) if target.kind != "O" else array
+            bare[i] = number_in(target, array)
+
+
+def number_in(kind: Any, number: Any) -> Any:
+    """Return a number as a NumPy scalar; an integer wraps around where the dtype is too small for it, as in PyTorch."""
+    return numpy.array(number).astype(kind)[()] if kind.kind in "iu" else kind.type(number)
 
 
 class OperatorForm:
@@ -184,7 +194,13 @@ def watched(op: Operator, arguments: tuple[Any, ...]) -> Any:
     if output is None:
         return run(op, arguments)
     node = output._edge if output._view is None else output._view.edge
-    instrument(op, node, list(arguments), [output])
+    if node is not None:
+        site = events.call_site_if_wanted(3)
+        if site is not None:
+            node._site = site
+        tell_recorded(node)
+    if events.wanted(events.OperatorRecorded):
+        tell_ran(op, node, list(arguments), [output])
     return output
 
 
@@ -411,23 +427,34 @@ def instrument(op: Any, node: Any, operands: list[Any], outputs: list[Tensor], *
         annotate(node)
         if modes.saved_hooks:
             pack_all(node)
-        if events.wanted(events.TensorSaved):
-            announce_saved(node)
+        tell_recorded(node)
     if events.wanted(events.OperatorRecorded):
-        site = node.call_site if node is not None else events.call_site_if_wanted()
-        inputs = tuple(tensors_among(operands))
-        events.emit(events.OperatorRecorded(node, op.name, inputs, tuple(outputs), site))
+        tell_ran(op, node, operands, outputs)
 
 
 def annotate(node: Node) -> None:
     """Note the call site on a node, and in anomaly mode the node whose backward made it."""
     site = events.call_site_if_wanted()
     if site is not None:
-        node.extras().call_site = site
+        node._site = site
     if state.anomaly:
         node.metadata["traceback_"] = site
         if modes.current_node is not None:
             node.metadata["parent_"] = modes.current_node
+
+
+def tell_recorded(node: Node) -> None:
+    """Tell the listeners of a node that has been added to the graph."""
+    if events.wanted(events.TensorSaved):
+        announce_saved(node)
+    if events.wanted(events.NodeRecorded):
+        events.emit(events.NodeRecorded(node))
+
+
+def tell_ran(op: Any, node: Any, operands: list[Any], outputs: list[Tensor]) -> None:
+    """Tell the listeners of an operator's call."""
+    site = node.call_site if node is not None else events.call_site_if_wanted()
+    events.emit(events.OperatorRecorded(node, op.name, tuple(tensors_among(operands)), tuple(outputs), site))
 
 
 def announce_saved(node: Node) -> None:
@@ -476,8 +503,10 @@ def apply_graph(node: Any, g: Any) -> Any:
     return tuple(call(op.derivatives[p.name]) if needs[i] else None for i, p in enumerate(op.edged))
 
 
-def shown_name(name: str) -> str:
-    """Return what follows ``_saved_`` for a saved name: PyTorch's word for sizes and strides."""
+def shown_name(op: Operator, name: str) -> str:
+    """Return what follows ``_saved_`` for a saved name: PyTorch's word for sizes and strides of an argument."""
+    if any(p.name == name for p in op.parameters):
+        return name
     argument, _, fact = name.rpartition("_")
     return {"shape": f"{argument}_sym_sizes", "strides": f"{argument}_sym_strides"}.get(fact, name)
 
@@ -518,4 +547,4 @@ def as_tensor_like(number: Any, like: Tensor) -> Tensor:
     """Return a Python number as a 0-d tensor, of a dtype that leaves that of `like` to decide where it may."""
     kind = dtype.result_numpy([like._array, number])
     module = device.array_module(like._array)
-    return _scope["Tensor"]._wrap(module.asarray(number, dtype=kind))
+    return _scope["Tensor"]._wrap(module.asarray(number_in(kind, number), dtype=kind))

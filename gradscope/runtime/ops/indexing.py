@@ -16,7 +16,7 @@ from .. import device as devices
 from .. import dtype as dtypes
 from .. import state, tangents
 from . import copies, general, parts, writes  # noqa: F401 - copies declares fill
-from .errors import check_number
+from .errors import check_number, scalar_type
 from .registry import METHODS, OPERATORS, operator, public
 
 # --- index arrays -----------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ operator(
 
 def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumulate: bool = False) -> None:
     if self.dtype != values.dtype:
-        names = [dtypes.BY_NUMPY[a.dtype].legacy_name.removesuffix("Tensor") for a in (self, values)]
+        names = [scalar_type(a.dtype) for a in (self, values)]
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {names[0]} for the destination and "
             f"{names[1]} for the source.\nConvert the source with .to()."

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from .arrays import conj
+from .errors import refuse_kinds
 from .registry import OPERATORS, operator, public
 
 
@@ -13,6 +14,7 @@ def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
     if end.dtype != self.dtype:
         kinds = [dtypes.BY_NUMPY[a.dtype].name for a in (self, end)]
         raise RuntimeError(f"expected dtype {kinds[0]} for `end` but got dtype {kinds[1]}\nConvert it with .to().")
+    refuse_kinds("lerp_kernel_tensor" if hasattr(weight, "shape") else "lerp_kernel_scalar", self, "biu")
     difference = end - self
     near = abs(weight) < 0.5
     if isinstance(near, bool):
@@ -88,9 +90,14 @@ def _ternary(low: float = -2.0) -> Any:
     ]
 
 
+def _addcmul(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+    refuse_kinds("addcmul_cpu_out", self, "b")
+    return self + _times(tensor1 * tensor2, value)
+
+
 operator(
     "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
-    lambda xp, self, tensor1, tensor2, value=1: self + _times(tensor1 * tensor2, value),
+    _addcmul,
     promote="numeric",
     inplace=True,
     out=True,

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 from ..creation import broadcast_shapes
-from . import writes
 from .parts import cat, slice_
 from .registry import METHODS, OPERATORS, public
 from .shapes import axis_of
@@ -224,19 +223,3 @@ def cartesian_prod(*tensors: Any) -> Any:
     if len(tensors) == 1:
         return tensors[0]
     return OPERATORS["stack"].function([METHODS["reshape"](grid, -1) for grid in meshgrid(*tensors)], 1)
-
-
-@public
-def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
-    """Return the differences of neighbours along a dimension, `n` times over."""
-    if out is not None:
-        return writes.into(out, "diff", [self], lambda: diff(self, n, dim, prepend, append))
-    if self._array.ndim == 0:
-        raise RuntimeError("diff expects input to be at least one-dimensional")
-    axis = axis_of(dim, self._array.ndim)
-    parts = [part for part in (prepend, self, append) if part is not None]
-    result = _cat(parts, axis) if len(parts) > 1 else self
-    for _ in range(min(n, result._array.shape[axis])):
-        size = result._array.shape[axis]
-        result = _slice(result, axis, 1, size, 1) - _slice(result, axis, 0, max(size - 1, 0), 1)
-    return result

@@ -11,7 +11,7 @@ import numpy
 from .. import device as devices
 from . import writes
 from .arrays import conj
-from .errors import LinAlgError
+from .errors import LinAlgError, scalar_type
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
@@ -27,7 +27,15 @@ def _need_square(name: str, array: Any) -> None:
             f"linalg.{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices"
         )
     if array.dtype.kind not in "fc":
-        raise RuntimeError(f"linalg.{name}: Expected a floating point or complex tensor as input. Got {array.dtype}")
+        raise RuntimeError(
+            f"linalg.{name}: Expected a floating point or complex tensor as input. Got {scalar_type(array.dtype)}\n"
+            "Convert it with .float()."
+        )
+    if array.dtype.itemsize < 4:
+        raise RuntimeError(
+            f"linalg.{name}: Low precision dtypes not supported. Got {scalar_type(array.dtype)}\n"
+            "Convert it with .float()."
+        )
 
 
 def _det(xp: Any, self: Any) -> Any:
@@ -44,10 +52,13 @@ def _cofactors(xp: Any, self: Any) -> Any:
     size = self.shape[-1]
     if not self.size:
         return self.copy()
-    u, s, vh = xp.linalg.svd(self)
+    # The decomposition of a matrix with a NaN or an infinity would not converge, and stop those beside it too.
+    finite = xp.isfinite(self).all(axis=(-2, -1), keepdims=True)
+    u, s, vh = xp.linalg.svd(xp.where(finite, self, 0))
     others = [xp.concatenate((s[..., :i], s[..., i + 1 :]), axis=-1).prod(axis=-1) for i in range(size)]
     sign = xp.asarray(xp.linalg.det(u) * xp.linalg.det(vh))
-    return sign[..., None, None] * xp.matmul(conj(u) * xp.stack(others, axis=-1)[..., None, :], conj(vh))
+    found = sign[..., None, None] * xp.matmul(conj(u) * xp.stack(others, axis=-1)[..., None, :], conj(vh))
+    return xp.where(finite, found, self.dtype.type(math.nan))
 
 
 def _cofactors_self(g: Any, self: Any, F: Any) -> Any:
@@ -105,6 +116,67 @@ operator(
     derivatives={"self": _inverse_self},
     doc="Return the inverse of square matrices.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {}), ((make(0, 0),), {})],
+)
+
+
+def _is_vector(self_shape: Any, other_shape: Any) -> bool:
+    """Whether the right-hand sides of equations are vectors: one, or one for each matrix."""
+    return len(other_shape) == 1 or tuple(other_shape) == tuple(self_shape[:-1])
+
+
+def _solve(xp: Any, self: Any, other: Any) -> Any:
+    _need_square("solve", self)
+    if self.dtype != other.dtype:
+        raise RuntimeError(
+            "linalg.solve: Expected A and B to have the same dtype, but found A of type "
+            f"{scalar_type(self.dtype)} and B of type {scalar_type(other.dtype)} instead\nConvert one with .to()."
+        )
+    vector = _is_vector(self.shape, other.shape)
+    columns = other[..., None] if vector else other
+    if columns.ndim < 2 or columns.shape[-2] != self.shape[-1]:
+        raise RuntimeError(
+            "linalg.solve: Incompatible shapes of A and B for the equation AX = B "
+            f"({_times(self)} and {_times(columns)})"
+        )
+    try:
+        result = xp.linalg.solve(self, columns)
+    except numpy.linalg.LinAlgError:
+        raise LinAlgError(
+            "linalg.solve: The solver failed because the input matrix is singular.\nIts determinant is 0."
+        ) from None
+    return result[..., 0] if vector else result
+
+
+def _times(array: Any) -> str:
+    return "x".join(str(size) for size in array.shape[-2:])
+
+
+def _solve_other(g: Any, self: Any, F: Any) -> Any:
+    return F.linalg_solve(conj(F.transpose(self, -1, -2)), g)
+
+
+def _solve_self(g: Any, self: Any, result: Any, F: Any) -> Any:
+    of_other = _solve_other(g, self, F)
+    if _is_vector(self.shape, result.shape):
+        return -F.unsqueeze(of_other, -1) * conj(F.unsqueeze(result, -2))
+    return -F.matmul(of_other, conj(F.transpose(result, -1, -2)))
+
+
+operator(
+    "linalg_solve(Tensor self, Tensor other)",
+    _solve,
+    out=True,
+    method=False,
+    public_name=False,
+    node="LinalgSolveExBackward0",
+    derivatives={"self": _solve_self, "other": _solve_other},
+    doc="Return the solution x of ``self @ x = other``.",
+    samples=lambda make: [
+        ((make(3, 3), make(3, 2)), {}),
+        ((make(2, 3, 3), make(3)), {}),
+        ((make(2, 2, 2), make(2, 2)), {}),
+        ((make(2, 2), make(3, 2, 1)), {}),
+    ],
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtype as dtypes
+from .errors import real_ufunc, refuse_kinds
 from .registry import METHODS, operator
 from .samples import binary, integers, unary
 
@@ -45,7 +46,7 @@ def _inplace_comparison(name: str, ufunc: str, aliases: tuple[str, ...]) -> None
         inplace=True,
         node=f"{node}1",
         method=False,
-        derivatives={"self": zeros, "other": lambda g, other_shape, F: F.sum_to_size(F.zeros_like(g), other_shape)},
+        derivatives={"self": zeros, "other": zeros},
         samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(2, 3), make(3)), {}), ((make(), make()), {})],
         doc=f"The in-place form of {name}() with a tensor.",
         supports=supports,
@@ -71,7 +72,7 @@ for _name, _ufunc, _alias, _doc in (
 ):
     operator(
         f"{_name}(Tensor self, Tensor other)",
-        _ufunc,
+        _ufunc if _name in ("eq", "ne") else real_ufunc(_ufunc, f'"{_name}_cpu" not implemented for {{}}'),
         promote="numeric",
         out=True,
         alias=_alias,
@@ -122,10 +123,18 @@ def _shift_samples(make: Any) -> Any:
     ]
 
 
+def _shift(side: str) -> Any:
+    def forward(xp: Any, self: Any, other: Any) -> Any:
+        refuse_kinds(f"{side[0]}shift_cpu", self, "b")
+        return getattr(xp, f"{side}_shift")(self, other)
+
+    return forward
+
+
 for _name in ("left", "right"):
     operator(
         f"bitwise_{_name}_shift(Tensor self, Tensor other)",
-        f"{_name}_shift",
+        _shift(_name),
         promote="numeric",
         inplace=True,
         out=True,

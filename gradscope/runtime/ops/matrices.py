@@ -143,8 +143,13 @@ def _plus(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return product if beta == 0 else product + (self if beta == 1 else self * beta)
 
 
-def _addmm(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    return _plus("addmm", self, _mm(xp, mat1, mat2), beta, alpha)
+def _plus_product(name: str, product: Any) -> Any:
+    """Return the forward of ``beta * self + alpha * product(first, second)``."""
+
+    def forward(xp: Any, self: Any, first: Any, second: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+        return _plus(name, self, product(xp, first, second), beta, alpha)
+
+    return forward
 
 
 def _scaled(g: Any, factor: Any) -> Any:
@@ -153,7 +158,7 @@ def _scaled(g: Any, factor: Any) -> Any:
 
 operator(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1)",
-    _addmm,
+    _plus_product("addmm", _mm),
     inplace=True,
     out=True,
     derivatives={
@@ -169,13 +174,9 @@ operator(
 )
 
 
-def _baddbmm(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    return _plus("baddbmm", self, _bmm(xp, batch1, batch2), beta, alpha)
-
-
 operator(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
-    _baddbmm,
+    _plus_product("baddbmm", _bmm),
     inplace=True,
     out=True,
     derivatives={
@@ -191,13 +192,9 @@ operator(
 )
 
 
-def _addmv(xp: Any, self: Any, mat: Any, vec: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    return _plus("addmv", self, _mv(xp, mat, vec), beta, alpha)
-
-
 operator(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)",
-    _addmv,
+    _plus_product("addmv", _mv),
     inplace=True,
     out=True,
     derivatives={
@@ -209,6 +206,62 @@ operator(
     samples=lambda make: [
         ((make(2), make(2, 3), make(3)), {}),
         ((make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2.0}),
+    ],
+)
+
+
+def _outer(xp: Any, vec1: Any, vec2: Any) -> Any:
+    _need(
+        vec1.ndim == 1 and vec2.ndim == 1,
+        f"addr: Expected 1-D arguments vec1 and vec2, got {vec1.ndim}-D and {vec2.ndim}-D",
+    )
+    return vec1[:, None] * vec2
+
+
+operator(
+    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1)",
+    _plus_product("addr", _outer),
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g, beta: _scaled(g, beta),
+        "vec1": lambda g, vec2, alpha, F: _scaled(F.mv(g, conj(vec2)), alpha),
+        "vec2": lambda g, vec1, alpha, F: _scaled(F.mv(F.t(g), conj(vec1)), alpha),
+    },
+    doc="Return ``beta * self + alpha * outer(vec1, vec2)``.",
+    samples=lambda make: [
+        ((make(2, 3), make(2), make(3)), {}),
+        ((make(3), make(2), make(3)), {"beta": 0.5, "alpha": 2.0}),
+    ],
+)
+
+
+def _bmm_sum(xp: Any, batch1: Any, batch2: Any) -> Any:
+    return xp.add.reduce(_bmm(xp, batch1, batch2), axis=0)
+
+
+def _per_batch(g: Any, batch_shape: Any, F: Any) -> Any:
+    return F.broadcast_to(g, (batch_shape[0], *g.shape))
+
+
+operator(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)",
+    _plus_product("addbmm", _bmm_sum),
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g, beta: _scaled(g, beta),
+        "batch1": lambda g, batch2, alpha, F: _scaled(
+            F.bmm(_per_batch(g, batch2.shape, F), _adjoint(batch2, F)), alpha
+        ),
+        "batch2": lambda g, batch1, alpha, F: _scaled(
+            F.bmm(_adjoint(batch1, F), _per_batch(g, batch1.shape, F)), alpha
+        ),
+    },
+    doc="Return ``beta * self + alpha * (batch1 @ batch2).sum(0)``.",
+    samples=lambda make: [
+        ((make(2, 4), make(3, 2, 3), make(3, 3, 4)), {}),
+        ((make(4), make(2, 2, 3), make(2, 3, 4)), {"beta": 0.5, "alpha": 2.0}),
     ],
 )
 

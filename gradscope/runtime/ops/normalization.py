@@ -79,18 +79,18 @@ def _layer_norm(xp: Any, input: Any, weight: Any, bias: Any, normalized_shape: I
 
 
 def _layer_norm_joint(
-    g: Any, input: Any, weight: Any, mean: Any, rstd: Any, normalized_shape: Any, eps: float, needs: Any, F: Any
+    g: Any, input: Any, weight: Any, result1: Any, result2: Any, normalized_shape: Any, eps: float, needs: Any, F: Any
 ) -> Any:
     ndim = len(input.shape)
     axes = tuple(range(ndim - len(normalized_shape), ndim))
-    normalized, rstd = _normalized(input, mean, rstd, axes, eps, False, F)
+    normalized, rstd = _normalized(input, result1, result2, axes, eps, False, F)
     return _gradients(g, normalized, rstd, weight, axes, tuple(range(axes[0])), False, needs, F)
 
 
 operator(
     "native_layer_norm(Tensor input, Tensor? weight, Tensor? bias, int[] normalized_shape, float eps)",
     _layer_norm,
-    aux=("mean", "rstd"),
+    aux=("result1", "result2"),  # mean and 1 / standard deviation
     method=False,
     public_name=False,
     joint=_layer_norm_joint,
@@ -164,11 +164,22 @@ def _update_running(running_mean: Any, running_var: Any, mean: Any, variance: An
 
 
 def _batch_norm_joint(
-    g: Any, input: Any, weight: Any, mean: Any, rstd: Any, training: bool, eps: float, needs: Any, F: Any
+    g: Any,
+    input: Any,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    result1: Any,
+    result2: Any,
+    training: bool,
+    eps: float,
+    needs: Any,
+    F: Any,
 ) -> Any:
+    # The running statistics are saved, as in PyTorch, so that a write to them in between is noticed.
     ndim = len(input.shape)
     axes = _others(ndim)
-    normalized, rstd = _normalized(input, mean, rstd, axes, eps, not training, F)
+    normalized, rstd = _normalized(input, result1, result2, axes, eps, not training, F)
     scale = None if weight is None else F.reshape(weight, (1, -1) + (1,) * (ndim - 2))
     return (*_gradients(g, normalized, rstd, scale, axes, axes, not training, needs, F), None, None)
 
@@ -177,7 +188,7 @@ operator(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     "bool training, float momentum, float eps)",
     _batch_norm,
-    aux=("mean", "rstd"),
+    aux=("result1", "result2"),  # mean and 1 / standard deviation
     method=False,
     public_name=False,
     joint=_batch_norm_joint,
@@ -207,7 +218,8 @@ def batch_norm(
     ----------
     input : Tensor
     running_mean, running_var : Tensor or None
-        Statistics of the channels; written in training, used otherwise.
+        Statistics of the channels; written in training, used otherwise. As in PyTorch their versions stay as they
+        are: the update of one step is no error in the backward of the step before.
     weight, bias : Tensor, optional
         Scale and shift of each channel.
     training : bool
@@ -229,12 +241,118 @@ def batch_norm(
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     function = OPERATORS["native_batch_norm"].function
-    result = function(input, weight, bias, running_mean, running_var, training, momentum, eps)
-    if training:
-        for running in (running_mean, running_var):
-            if running is not None:
-                running._bump("batch_norm")
-    return result
+    return function(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+# --- groups of channels -----------------------------------------------------------------------------------------------
+
+
+def _group_norm(xp: Any, input: Any, weight: Any, bias: Any, group: int, eps: float) -> Any:
+    need_floating("GroupNormKernelImpl", input)
+    channels = input.shape[1]
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(value.shape)} and input of shape {list(input.shape)}"
+            )
+    centred, mean, _, rstd = _moments(xp, input.reshape(input.shape[0], group, -1), (2,), eps)
+    centred *= rstd
+    result = centred.reshape(input.shape)
+    if weight is not None:
+        result *= _along_channels(weight, input.ndim)
+    if bias is not None:
+        result += _along_channels(bias, input.ndim)
+    return result, mean, rstd
+
+
+def _group_norm_joint(
+    g: Any, input: Any, weight: Any, result1: Any, result2: Any, group: int, eps: float, needs: Any, F: Any
+) -> Any:
+    shape, ndim = tuple(input.shape), len(input.shape)
+    grouped, others = (shape[0], group, -1), _others(ndim)
+    normalized, rstd = _normalized(F.reshape(input, grouped), result1, result2, (2,), eps, False, F)
+    scaled = g if weight is None else g * F.reshape(weight, (1, -1) + (1,) * (ndim - 2))
+    of_input, _, _ = _gradients(
+        F.reshape(scaled, grouped), normalized, rstd, None, (2,), (), False, (needs[0], False, False), F
+    )
+    return (
+        None if of_input is None else F.reshape(of_input, shape),
+        F.sum(g * F.reshape(normalized, shape), others) if needs[1] else None,
+        F.sum(g, others) if needs[2] else None,
+    )
+
+
+operator(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int group, float eps)",
+    _group_norm,
+    aux=("result1", "result2"),  # mean and 1 / standard deviation
+    method=False,
+    public_name=False,
+    joint=_group_norm_joint,
+    doc="Subtract the mean of each group of channels and divide by its standard deviation.",
+    samples=lambda make: [
+        ((make(2, 4, 3), make(4), make(4), 2, 1e-5), {}),
+        ((make(2, 3, 2, 2), None, None, 1, 1e-2), {}),
+        ((make(3, 4), make(4), None, 2, 1e-5), {}),
+    ],
+    supports="f",
+)
+
+
+@public(method=False)
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Normalise groups of channels (dimension 1) of each example to mean 0 and variance 1; then scale and shift.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, ...).
+    num_groups : int
+        Into how many equal groups the channels go.
+    weight, bias : Tensor, optional
+        Scale and shift of each channel.
+    eps : float
+        Added to the variance.
+
+    References
+    ----------
+    Y. Wu, K. He, "Group normalization", ECCV 2018.
+    """
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    if num_groups <= 0 or shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(shape)} and num_groups={num_groups}"
+        )
+    if math.prod(shape[2:]) * (shape[1] // num_groups) * shape[0] == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
+    return OPERATORS["native_group_norm"].function(input, weight, bias, num_groups, eps)
+
+
+@public(method=False)
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    """Divide by the root of the mean square of the last dimensions, of shape `normalized_shape`; then scale.
+
+    `eps`, added to the mean square, is the smallest step of the dtype unless given.
+
+    References
+    ----------
+    B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS 2019.
+    """
+    shape, array = tuple(normalized_shape), input._array
+    if not shape or array.shape[-len(shape) :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{''.join(f', {s}' for s in shape)}], "
+            f"but got input of size{list(array.shape)}"
+        )
+    axes = tuple(range(-len(shape), 0))
+    squares = METHODS["mean"](input * input, axes, True)
+    step = float(device.array_module(array).finfo(array.dtype).eps) if eps is None else eps
+    normalized = input * METHODS["rsqrt"](squares + step)
+    return normalized if weight is None else normalized * weight
 
 
 # --- dropout ----------------------------------------------------------------------------------------------------------
@@ -310,7 +428,7 @@ def _embedding_backward(
 ) -> Any:
     width = grad_output.shape[-1]
     result = xp.zeros((count, width), dtype=grad_output.dtype)
-    rows, at = grad_output.reshape(-1, width), indices.reshape(-1)
+    rows, at = grad_output.reshape(indices.size, width), indices.reshape(-1)
     if scale_grad_by_freq:
         times = xp.zeros(count, dtype=grad_output.dtype)
         xp.add.at(times, at, xp.ones(at.shape, dtype=grad_output.dtype))

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import writes
 from .arrays import conj
+from .errors import refuse_kinds
 from .reductions import evenly, reduce_dtype
 from .registry import OPERATORS, operator, public
 from .shapes import axis_of
@@ -32,7 +33,7 @@ def _from_the_end(g: Any, dim: int, F: Any) -> Any:
 def _cumprod_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
     # d result_i / d self_k is result_i / self_k for i >= k. Where self_k is the first zero, the products are taken
     # with 1 in its place; after it they vanish.
-    if not len(g.shape):
+    if not len(g.shape) or g.shape[dim] == 1:
         return g
     zero = self == 0
     seen = F.cumsum(zero, dim)
@@ -66,7 +67,7 @@ operator(
     samples=_along_samples,
 )
 
-# --- running extremes -------------------------------------------------------------------------------------------------
+# --- running extremes, and running logarithms of sums -----------------------------------------------------------------
 
 
 def _running(xp: Any, choose: Any, array: Any, axis: int) -> Any:
@@ -113,10 +114,59 @@ for _name, _function, _word in (("cummax", "maximum", "largest"), ("cummin", "mi
     )
 del _name, _function, _word
 
+
+def _logcumsumexp(xp: Any, self: Any, dim: int) -> Any:
+    axis = axis_of(dim, self.ndim)
+    refuse_kinds("logcumsumexp_out_cpu", self, "biuc")
+    return _running(xp, xp.logaddexp, self, axis) if self.ndim else self.copy()
+
+
+def _logcumsumexp_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
+    # The gradient at k is the sum of g_i exp(self_k - result_i) over i >= k. With ratios of neighbours, which do not
+    # overflow, it is exp(self_k - result_k) s_k, where s_k = g_k + exp(result_k - result_k+1) s_k+1.
+    if not len(g.shape):
+        return g
+    size = g.shape[dim]
+
+    def from_later(x: Any, step: int) -> Any:
+        return F.cat([F.slice(x, dim, step, size, 1), F.zeros_like(F.slice(x, dim, 0, step, 1))], dim)
+
+    def ratio(low: Any, high: Any) -> Any:
+        return F.exp(F.where(low == high, F.zeros_like(low), low - high))
+
+    later = F.cat([F.slice(result, dim, 1, size, 1), F.slice(result, dim, max(size - 1, 0), size, 1)], dim)
+    total, factor, step = g, ratio(result, later), 1
+    while step < size:
+        total = total + factor * from_later(total, step)
+        factor = factor * from_later(factor, step)
+        step *= 2
+    return total * ratio(self, result)
+
+
+operator(
+    "logcumsumexp(Tensor self, int dim)",
+    _logcumsumexp,
+    out=True,
+    derivatives={"self": _logcumsumexp_self},
+    doc="Return the logarithm of the running sum of exponentials along a dimension, without overflow.",
+    samples=_along_samples,
+    supports="f",
+)
+
 # --- sorting ----------------------------------------------------------------------------------------------------------
 
 
-def _order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
+def need_length(name: str, array: Any, dim: int) -> int:
+    """Return `dim` counted from the front, after the check that there is an element along it."""
+    axis = axis_of(dim, array.ndim)
+    if array.ndim and not array.shape[axis]:
+        raise IndexError(
+            f"{name}(): Expected reduction dim {axis} to have non-zero size.\nIts shape is {list(array.shape)}."
+        )
+    return axis
+
+
+def sorted_order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
     """Return the indices that sort `array` along `axis`, equal elements in their order, NaN as the largest."""
     if not descending:
         return array.argsort(axis=axis, kind="stable")
@@ -126,13 +176,15 @@ def _order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
 
 def _sort(xp: Any, self: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     axis = axis_of(dim, self.ndim)
+    if self.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes\nSort by abs(), real or imag.")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
-    indices = _order(xp, self, axis, descending)
+    indices = sorted_order(xp, self, axis, descending)
     return xp.take_along_axis(self, indices, axis=axis), indices
 
 
-def _back_along(g: Any, self_shape: Any, dim: int, indices: Any, keepdim: bool, F: Any) -> Any:
+def back_along(g: Any, self_shape: Any, dim: int, indices: Any, keepdim: bool, F: Any) -> Any:
     """Return zeros with the gradient of each chosen element in its place."""
     chosen = g[0]
     if not keepdim and len(self_shape):
@@ -145,7 +197,7 @@ operator(
     _sort,
     outputs=("values", "indices"),
     derivatives={
-        "self": lambda g, self_shape, dim, indices, F: _back_along(g, self_shape, dim, indices, True, F),
+        "self": lambda g, self_shape, dim, indices, F: back_along(g, self_shape, dim, indices, True, F),
     },
     out=True,
     doc="Sort along a dimension; return the values and where each was.",
@@ -170,11 +222,12 @@ def msort(self: Any, *, out: Any = None) -> Any:
 
 def _topk(xp: Any, self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     axis = axis_of(dim, self.ndim)
+    refuse_kinds("topk_cpu", self, "c")
     if not 0 <= k <= (self.shape[axis] if self.ndim else 1):
         raise RuntimeError(f"selected index k out of range\nk is {k}, the shape {list(self.shape)}, dim {dim}.")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
-    indices = _order(xp, self, axis, largest)[(*(slice(None),) * axis, slice(k))]
+    indices = sorted_order(xp, self, axis, largest)[(*(slice(None),) * axis, slice(k))]
     return xp.take_along_axis(self, indices, axis=axis), indices.copy()
 
 
@@ -183,7 +236,7 @@ operator(
     _topk,
     outputs=("values", "indices"),
     derivatives={
-        "self": lambda g, self_shape, dim, indices, F: _back_along(g, self_shape, dim, indices, True, F),
+        "self": lambda g, self_shape, dim, indices, F: back_along(g, self_shape, dim, indices, True, F),
     },
     out=True,
     doc="Return the `k` largest (or smallest) elements along a dimension, sorted, and where they were.",
@@ -192,7 +245,7 @@ operator(
 )
 
 
-def _pick(xp: Any, self: Any, axis: int, place: Any, order: Any, keepdim: bool) -> Any:
+def pick(xp: Any, self: Any, axis: int, place: Any, order: Any, keepdim: bool) -> Any:
     """Return values and indices of the elements at `place` in the order along `axis`."""
     indices = xp.take_along_axis(order, place, axis=axis)
     values = xp.take_along_axis(self, indices, axis=axis)
@@ -203,14 +256,15 @@ def _pick(xp: Any, self: Any, axis: int, place: Any, order: Any, keepdim: bool) 
 
 
 def _kthvalue(xp: Any, self: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    axis = axis_of(dim, self.ndim)
+    axis = need_length("kthvalue", self, dim)
+    refuse_kinds("kthvalue_cpu", self, "bc")
     if not 1 <= k <= (self.shape[axis] if self.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}\nk is {k}, counted from 1.")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
-    order = _order(xp, self, axis, False)
+    order = sorted_order(xp, self, axis, False)
     place = xp.full((*self.shape[:axis], 1, *self.shape[axis + 1 :]), k - 1, dtype=xp.int64)
-    return _pick(xp, self, axis, place, order, keepdim)
+    return pick(xp, self, axis, place, order, keepdim)
 
 
 operator(
@@ -218,7 +272,7 @@ operator(
     _kthvalue,
     outputs=("values", "indices"),
     derivatives={
-        "self": lambda g, self_shape, dim, indices, keepdim, F: _back_along(g, self_shape, dim, indices, keepdim, F),
+        "self": lambda g, self_shape, dim, indices, keepdim, F: back_along(g, self_shape, dim, indices, keepdim, F),
     },
     out=True,
     doc="Return the `k`-th smallest element along a dimension, counted from 1, and where it was.",
@@ -228,23 +282,21 @@ operator(
 
 
 def _median(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
-    axis = axis_of(dim, self.ndim)
+    axis = need_length("median", self, dim)
+    refuse_kinds("median_cpu", self, "bc")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
     size = self.shape[axis]
-    if not size:
-        raise IndexError(
-            f"median(): Expected reduction dim {axis} to have non-zero size.\nIts shape is {list(self.shape)}."
-        )
-    order = _order(xp, self, axis, False)
+    order = sorted_order(xp, self, axis, False)
     # NaN sorts last; where there is one, the first of them is the median.
     absent = (self != self).sum(axis=axis, keepdims=True)
     place = xp.where(absent > 0, size - absent, (size - 1) // 2).astype("int64")
-    return _pick(xp, self, axis, place, order, keepdim)
+    return pick(xp, self, axis, place, order, keepdim)
 
 
 def _median_all(xp: Any, self: Any) -> Any:
     if not self.size:
+        refuse_kinds("median_cpu", self, "bc")
         return xp.full((), float("nan"), dtype=self.dtype)
     return _median(xp, self.reshape(-1), 0)[0]
 
@@ -265,7 +317,7 @@ operator(
     outputs=("values", "indices"),
     node="MedianBackward1",
     derivatives={
-        "self": lambda g, self_shape, dim, indices, keepdim, F: _back_along(g, self_shape, dim, indices, keepdim, F),
+        "self": lambda g, self_shape, dim, indices, keepdim, F: back_along(g, self_shape, dim, indices, keepdim, F),
     },
     out=True,
     doc="Return the medians along a dimension, and where they were.",
@@ -283,15 +335,12 @@ def median(self: Any, dim: int | None = None, keepdim: bool = False, *, out: Any
 
 
 def _mode(xp: Any, self: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    axis = axis_of(dim, self.ndim)
+    axis = need_length("mode", self, dim)
+    refuse_kinds("mode_cpu", self, "c")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), dtype=xp.int64)
     size = self.shape[axis]
-    if not size:
-        raise IndexError(
-            f"mode(): Expected reduction dim {axis} to have non-zero size.\nIts shape is {list(self.shape)}."
-        )
-    order = _order(xp, self, axis, False)
+    order = sorted_order(xp, self, axis, False)
     ranked = xp.take_along_axis(self, order, axis=axis)
     before = (slice(None),) * axis
     shape = [1] * self.ndim
@@ -303,7 +352,7 @@ def _mode(xp: Any, self: Any, dim: int = -1, keepdim: bool = False) -> Any:
     lengths = places - _running(xp, xp.maximum, starts, axis)
     # The first of the longest runs has the smallest value; its end is where that was met last.
     end = xp.expand_dims(lengths.argmax(axis=axis), axis)
-    return _pick(xp, self, axis, end, order, keepdim)
+    return pick(xp, self, axis, end, order, keepdim)
 
 
 operator(
@@ -312,7 +361,7 @@ operator(
     outputs=("values", "indices"),
     out=True,
     derivatives={
-        "self": lambda g, self_shape, dim, indices, keepdim, F: _back_along(g, self_shape, dim, indices, keepdim, F),
+        "self": lambda g, self_shape, dim, indices, keepdim, F: back_along(g, self_shape, dim, indices, keepdim, F),
     },
     doc="Return the most frequent element along a dimension (the smallest of them), and where it was last.",
     samples=lambda make: [((make(3, 4),), {}), ((make(4, 2), 0, True), {}), ((make(),), {})],

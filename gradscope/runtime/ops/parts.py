@@ -25,7 +25,12 @@ def _select(xp: Any, self: Any, dim: int, index: int) -> Any:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {dim}"
         )
-    return self[(*_at(axis, index), Ellipsis)]
+    try:
+        return self[(*_at(axis, index), Ellipsis)]
+    except IndexError:
+        raise TypeError(
+            f"select(): argument 'index' must be int, not {index.__class__.__name__}\nRound it first: int(...)."
+        ) from None
 
 
 def _select_backward(xp: Any, self: Any, size: Any, dim: int, index: int) -> Any:
@@ -54,7 +59,12 @@ operator(
 
 
 def _slice(xp: Any, self: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
-    return self[_at(axis_of(dim, self.ndim), slice(start, end, step))]
+    try:
+        return self[_at(axis_of(dim, self.ndim), slice(start, end, step))]
+    except IndexError:
+        if self.ndim:
+            raise
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.\nGive it one: tensor.reshape(1).") from None
 
 
 def _slice_backward(xp: Any, self: Any, size: Any, dim: int, start: Any, end: Any, step: int) -> Any:
@@ -100,6 +110,59 @@ def narrow(self: Any, dim: int, start: int, length: int) -> Any:
         raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({size}).")
     return OPERATORS["slice"].function(self, axis, begin, begin + length, 1)
 
+
+# --- parts written into a copy ----------------------------------------------------------------------------------------
+
+
+def _need_shape(name: str, src: Any, shape: Any) -> None:
+    if src.shape != shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(shape)}\nIn {name}()."
+        )
+
+
+def _scattering(name: str, view: Any) -> Any:
+    """Return the forward that writes `src` into the part of a copy of `self` that `view` shows."""
+
+    def forward(xp: Any, self: Any, src: Any, *where: Any) -> Any:
+        result = self.copy()
+        part = view(xp, result, *where)
+        _need_shape(name, src, part.shape)
+        part[...] = src
+        return result
+
+    return forward
+
+
+operator(
+    "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1)",
+    _scattering(
+        "slice_scatter", lambda xp, self, dim=0, start=None, end=None, step=1: _slice(xp, self, dim, start, end, step)
+    ),
+    derivatives={
+        "self": lambda g, dim, start, end, step, F: F.slice_scatter(
+            g, F.zeros_like(F.slice(g, dim, start, end, step)), dim, start, end, step
+        ),
+        "src": lambda g, dim, start, end, step, F: F.slice(g, dim, start, end, step),
+    },
+    out=True,
+    doc="Return a copy of `self` with `src` in a range of one dimension.",
+    samples=lambda make: [((make(5, 2), make(2, 2), 0, 1, 4, 2), {}), ((make(3), make(3)), {})],
+    supports="f",
+)
+operator(
+    "select_scatter(Tensor self, Tensor src, int dim, int index)",
+    _scattering("select_scatter", _select),
+    derivatives={
+        "self": lambda g, dim, index, F: F.select_scatter(g, F.zeros_like(F.select(g, dim, index)), dim, index),
+        "src": lambda g, dim, index, F: F.select(g, dim, index),
+    },
+    out=True,
+    doc="Return a copy of `self` with `src` at one index of one dimension.",
+    samples=lambda make: [((make(3, 2), make(2), 0, 1), {}), ((make(2, 3), make(2), -1, -1), {})],
+    supports="f",
+)
 
 # --- joining and splitting --------------------------------------------------------------------------------------------
 

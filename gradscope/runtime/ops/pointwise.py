@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import dtype as dtypes
 from .arrays import conj, one_minus
+from .errors import refuse_kinds
 from .registry import operator
-from .samples import binary, unary
+from .samples import unary
 
 # --- exponentials and logarithms --------------------------------------------------------------------------------------
 
@@ -141,9 +141,24 @@ operator(
     doc="Return ``-self``.",
     samples=unary(),
 )
+
+
+def _signs(xp: Any, self: Any) -> Any:
+    """Return -1, 0 or 1, as the array's dtype; 0 for NaN, where NumPy says NaN."""
+    if self.dtype.kind == "f":
+        return xp.subtract(self > 0, self < 0, dtype=self.dtype)
+    return self.copy() if self.dtype.kind == "b" else xp.sign(self)
+
+
+def _sign(xp: Any, self: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise NotImplementedError("sign is not intended to support complex numbers. Please use sgn instead.")
+    return _signs(xp, self)
+
+
 operator(
     "sign(Tensor self)",
-    lambda xp, self: xp.sign(self) if self.dtype.kind != "b" else self.copy(),
+    _sign,
     inplace=True,
     out=True,
     derivatives={"self": lambda g, F: F.zeros_like(g)},
@@ -184,17 +199,14 @@ operator(
 )
 
 
-def _whole(array: Any) -> Any:
-    """Return a copy of integers, which rounding leaves as they are."""
-    if array.dtype.kind not in "iu":
-        kind = dtypes.BY_NUMPY[array.dtype].legacy_name.removesuffix("Tensor")
-        raise NotImplementedError(f"\"round_vml_cpu\" not implemented for '{kind}'\nConvert it with .float().")
-    return array.copy()
+def _round(xp: Any, self: Any) -> Any:
+    refuse_kinds("round_vml_cpu", self, "bc")
+    return xp.rint(self) if self.dtype.kind == "f" else self.copy()
 
 
 operator(
     "round(Tensor self)",
-    lambda xp, self: xp.rint(self) if self.dtype.kind == "f" else _whole(self),
+    _round,
     inplace=True,
     out=True,
     derivatives={"self": lambda g, F: F.zeros_like(g)},
@@ -218,7 +230,7 @@ operator(
 
 def _sgn(xp: Any, self: Any) -> Any:
     if self.dtype.kind != "c":
-        return self.copy() if self.dtype.kind == "b" else xp.sign(self)
+        return _signs(xp, self)
     size = xp.absolute(self)
     return self / xp.where(size == 0, xp.ones_like(size), size)
 
@@ -255,6 +267,39 @@ operator(
     derivatives={"self": _abs_backward},
     doc="Return the absolute value.",
     samples=unary(0.2, 2.0),
+)
+
+
+def _signbit(xp: Any, self: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise NotImplementedError("signbit is not implemented for complex tensors.\nTake real or imag of the tensor.")
+    return xp.signbit(self) if self.dtype.kind == "f" else self < 0
+
+
+operator(
+    "signbit(Tensor self)",
+    _signbit,
+    out=True,
+    doc="Say elementwise whether the sign is negative, that of -0.0 too.",
+    samples=unary(),
+)
+
+
+def _frexp(xp: Any, self: Any) -> Any:
+    if self.dtype.kind != "f":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes\nConvert the tensor with .float().")
+    return xp.frexp(self)
+
+
+operator(
+    "frexp(Tensor self)",
+    _frexp,
+    outputs=("mantissa", "exponent"),
+    out=True,
+    derivatives={"self": lambda g, exponent, F: g[0] / F.exp2(exponent * F.ones_like(g[0]))},
+    doc="Return mantissas in [0.5, 1) and exponents: ``self = mantissa * 2 ** exponent``.",
+    samples=unary(0.6, 0.9),
+    supports="f",
 )
 
 # --- trigonometric and hyperbolic -------------------------------------------------------------------------------------
@@ -322,21 +367,8 @@ operator(
     doc="Return the arc tangent.",
     samples=unary(-0.8, 0.8),
 )
-operator(
-    "atan2(Tensor self, Tensor other)",
-    "arctan2",
-    promote="float",
-    inplace=True,
-    out=True,
-    alias=("arctan2",),
-    derivatives={
-        "self": lambda g, self, other: g * other / (self * self + other * other),
-        "other": lambda g, self, other: -g * self / (self * self + other * other),
-    },
-    doc="Return the angle of the point (other, self).",
-    samples=binary(0.3, 2.0, scalar=None),
-    supports="f",
-)
+
+
 operator(
     "sinh(Tensor self)",
     "sinh",
@@ -379,6 +411,14 @@ operator(
     doc="Return the inverse hyperbolic sine.",
     samples=unary(-0.8, 0.8),
 )
+
+
+def _acosh_backward(g: Any, self: Any, F: Any) -> Any:
+    if conj(self) is self:
+        return g * F.rsqrt(self * self - 1)
+    return g * conj(F.rsqrt(self - 1) * F.rsqrt(self + 1))  # the root of the product has another branch
+
+
 operator(
     "acosh(Tensor self)",
     "arccosh",
@@ -387,7 +427,7 @@ operator(
     inplace_node="AcoshBackward1",
     out=True,
     alias=("arccosh",),
-    derivatives={"self": lambda g, self, F: g * conj(F.rsqrt(self - 1) * F.rsqrt(self + 1))},
+    derivatives={"self": _acosh_backward},
     doc="Return the inverse hyperbolic cosine.",
     samples=unary(1.5, 3.0),
 )
@@ -409,13 +449,22 @@ def _multiplied(factor: float) -> Any:
     return lambda g: g * factor
 
 
+def _converter(name: str, factor: float) -> Any:
+    def forward(xp: Any, self: Any) -> Any:
+        if self.dtype.kind == "c":
+            raise RuntimeError(f"{name} is not supported for complex tensors.\nTake real or imag of the tensor.")
+        return self * factor
+
+    return forward
+
+
 for _name, _node, _factor, _doc in (
     ("deg2rad", "Deg2RadBackward0", math.pi / 180, "degrees to radians"),
     ("rad2deg", "Rad2DegBackward0", 180 / math.pi, "radians to degrees"),
 ):
     operator(
         f"{_name}(Tensor self)",
-        lambda xp, self, factor=_factor: self * factor,
+        _converter(_name, _factor),
         promote="float",
         inplace=True,
         out=True,
@@ -427,116 +476,39 @@ for _name, _node, _factor, _doc in (
     )
 
 
-# --- two-argument choices ---------------------------------------------------------------------------------------------
+def _sinc(g: Any, self: Any, F: Any) -> Any:
+    zero = self * self == 0
+    x = F.where(zero, F.ones_like(self), self * math.pi)
+    return F.where(zero, F.zeros_like(g), g * conj((x * F.cos(x) - F.sin(x)) / (x * x) * math.pi))
 
 
-def _share(g: Any, chosen: Any, tied: Any, F: Any) -> Any:
-    # Where both arguments are equal the gradient is halved, as PyTorch does.
-    return F.where(tied, g / 2, F.where(chosen, g, F.zeros_like(g)))
-
-
 operator(
-    "maximum(Tensor self, Tensor other)",
-    "maximum",
-    promote="numeric",
-    out=True,
-    derivatives={
-        "self": lambda g, self, other, F: _share(g, self > other, self == other, F),
-        "other": lambda g, self, other, F: _share(g, self < other, self == other, F),
-    },
-    doc="Return the larger of two elements; NaN wins.",
-    samples=binary(scalar=None),
-    supports="f",
-)
-operator(
-    "minimum(Tensor self, Tensor other)",
-    "minimum",
-    promote="numeric",
-    out=True,
-    derivatives={
-        "self": lambda g, self, other, F: _share(g, self < other, self == other, F),
-        "other": lambda g, self, other, F: _share(g, self > other, self == other, F),
-    },
-    doc="Return the smaller of two elements; NaN wins.",
-    samples=binary(scalar=None),
-    supports="f",
-)
-operator(
-    "fmax(Tensor self, Tensor other)",
-    "fmax",
-    promote="numeric",
-    out=True,
-    derivatives={
-        "self": lambda g, self, other, F: F.where((self >= other) | (other != other), g, F.zeros_like(g)),
-        "other": lambda g, self, other, F: F.where((self >= other) | (other != other), F.zeros_like(g), g),
-    },
-    doc="Return the larger of two elements; a number wins over NaN.",
-    samples=binary(scalar=None),
-    supports="f",
-)
-operator(
-    "fmin(Tensor self, Tensor other)",
-    "fmin",
-    promote="numeric",
-    out=True,
-    derivatives={
-        "self": lambda g, self, other, F: F.where((self <= other) | (other != other), g, F.zeros_like(g)),
-        "other": lambda g, self, other, F: F.where((self <= other) | (other != other), F.zeros_like(g), g),
-    },
-    doc="Return the smaller of two elements; a number wins over NaN.",
-    samples=binary(scalar=None),
-    supports="f",
-)
-operator(
-    "hypot(Tensor self, Tensor other)",
-    "hypot",
+    "sinc(Tensor self)",
+    "sinc",
     promote="float",
     inplace=True,
     out=True,
-    derivatives={
-        "self": lambda g, self, result: g * (self / result),
-        "other": lambda g, other, result: g * (other / result),
-    },
-    doc="Return ``sqrt(self**2 + other**2)`` without overflow.",
-    samples=binary(0.3, 2.0, scalar=None),
-    supports="f",
-)
-operator(
-    "logaddexp(Tensor self, Tensor other)",
-    "logaddexp",
-    promote="float",
-    out=True,
-    derivatives={
-        "self": lambda g, self, other, F: g / (F.exp(other - self) + 1),
-        "other": lambda g, self, other, F: g / (F.exp(self - other) + 1),
-    },
-    doc="Return ``log(exp(self) + exp(other))`` without overflow.",
-    samples=binary(scalar=None),
-    supports="f",
-)
-operator(
-    "logaddexp2(Tensor self, Tensor other)",
-    "logaddexp2",
-    promote="float",
-    out=True,
-    derivatives={
-        "self": lambda g, self, other, F: g / (F.exp2(other - self) + 1),
-        "other": lambda g, self, other, F: g / (F.exp2(self - other) + 1),
-    },
-    doc="Return ``log2(2**self + 2**other)`` without overflow.",
-    samples=binary(scalar=None),
-    supports="f",
+    derivatives={"self": _sinc},
+    doc="Return ``sin(πx) / (πx)``, and 1 at 0.",
+    samples=unary(0.2, 2.0),
 )
 
 
 def _logit_self(g: Any, self: Any, eps: Any, F: Any) -> Any:
-    inside = g / (self * (1 - self))
-    return inside if eps is None else F.where((self >= eps) & (self <= 1 - eps), inside, F.zeros_like(g))
+    low = 0 if eps is None else eps
+    outside = F.zeros_like(g) + (math.nan if eps is None else 0)
+    return F.where((self >= low) & (self <= 1 - low), g / (self * (1 - self)), outside)
+
+
+def _logit(xp: Any, self: Any, eps: float | None = None) -> Any:
+    refuse_kinds("logit_cpu", self, "c")
+    p = self if eps is None else xp.minimum(xp.maximum(self, eps), 1 - eps)
+    return xp.log(p / (1 - p))
 
 
 operator(
     "logit(Tensor self, float? eps=None)",
-    lambda xp, self, eps=None: _log_odds(xp, self if eps is None else xp.minimum(xp.maximum(self, eps), 1 - eps)),
+    _logit,
     promote="float",
     inplace=True,
     out=True,
@@ -548,24 +520,5 @@ operator(
     ),
     supports="f",
 )
-
-
-def _log_odds(xp: Any, p: Any) -> Any:
-    return xp.log(p / (1 - p))
-
-
-for _name, _doc in (("gcd", "greatest common divisor"), ("lcm", "least common multiple")):
-    operator(
-        f"{_name}(Tensor self, Tensor other)",
-        _name,
-        promote="numeric",
-        inplace=True,
-        out=True,
-        doc=f"Return the {_doc} of integers.",
-        samples=lambda make: [
-            ((make(*a, low=-9, high=9, dtype="int64"), make(*b, low=1, high=9, dtype="int64")), {})
-            for a, b in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()), ((0, 2), (2,)))
-        ],
-    )
 
 del _name, _node, _factor, _doc

@@ -157,18 +157,18 @@ for _spatial, _node in (
     (3, "MaxPool3DWithIndicesBackward0"),
 ):
     operator(
-        f"max_pool{_spatial}d.values(Tensor self, int[] kernel, int[] stride, int[] padding, int[] dilation, "
-        "bool ceil_mode)",
+        f"max_pool{_spatial}d.with_indices(Tensor self, int[] kernel_size, int[] stride, int[] padding, "
+        "int[] dilation, bool ceil_mode)",
         _max_pool,
-        aux=("indices",),
+        outputs=("result0", "result1"),
         node=_node,
         method=False,
         derivatives={
-            "self": lambda g, self, indices, kernel, stride, dilation, F: F.max_unpool(
-                g, indices, self.shape[len(self.shape) - len(kernel) :], _overlap(kernel, stride, dilation)
+            "self": lambda g, self, result1, kernel_size, stride, dilation, F: F.max_unpool(
+                g[0], result1, self.shape[len(self.shape) - len(kernel_size) :], _overlap(kernel_size, stride, dilation)
             ),
         },
-        doc="Return the largest element of each window.",
+        doc="Return the largest element of each window, and where in the flat input it is.",
         samples=_max_pool_samples(_spatial),
         supports="f",
     )
@@ -268,31 +268,15 @@ def _avg_unpool(
     return xp.ascontiguousarray(whole[(Ellipsis, *inside)])
 
 
-_POOLING = "int[] kernel, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override"
-
-for _spatial in (1, 2, 3):
-    operator(
-        f"avg_pool{_spatial}d.windows(Tensor self, {_POOLING})",
-        _avg_pool,
-        node=f"AvgPool{_spatial}DBackward0",
-        method=False,
-        derivatives={
-            "self": lambda g, self_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override, F: (
-                F.avg_unpool(
-                    g, self_shape[len(self_shape) - len(kernel) :], kernel, stride, padding, ceil_mode,
-                    count_include_pad, divisor_override,
-                )
-            ),
-        },
-        doc="Return the mean of each window.",
-        samples=_avg_pool_samples(_spatial),
-        supports="f",
-    )  # fmt: skip
+_POOLING = (
+    "int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override"
+)
 
 
-def _avg_pool_of_grad(
+def _avg_pool_self(
     g: Any,
-    kernel: Any,
+    self_shape: Any,
+    kernel_size: Any,
     stride: Any,
     padding: Any,
     ceil_mode: Any,
@@ -300,8 +284,35 @@ def _avg_pool_of_grad(
     divisor_override: Any,
     F: Any,
 ) -> Any:
-    function = getattr(F, f"avg_pool{len(kernel)}d.windows")
-    return function(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    spatial = self_shape[len(self_shape) - len(kernel_size) :]
+    return F.avg_unpool(g, spatial, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+for _spatial in (1, 2, 3):
+    operator(
+        f"avg_pool{_spatial}d.windows(Tensor self, {_POOLING})",
+        _avg_pool,
+        node=f"AvgPool{_spatial}DBackward0",
+        method=False,
+        derivatives={"self": _avg_pool_self},
+        doc="Return the mean of each window.",
+        samples=_avg_pool_samples(_spatial),
+        supports="f",
+    )
+
+
+def _avg_pool_of_grad(
+    g: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: Any,
+    count_include_pad: Any,
+    divisor_override: Any,
+    F: Any,
+) -> Any:
+    function = getattr(F, f"avg_pool{len(kernel_size)}d.windows")
+    return function(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 operator(
@@ -317,6 +328,21 @@ operator(
 )
 
 
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+def _windows(spatial: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Ints, Ints, Ints]:
+    """Return size, stride and padding of windows; the stride is the size unless given."""
+    kernel = several(kernel_size, spatial, "kernel_size")
+    steps = kernel if stride is None or stride == [] else several(stride, spatial, "stride")
+    if min(*kernel, *steps) <= 0:
+        raise RuntimeError(
+            f"kernel size and stride must be greater than zero, but got kernel_size={kernel_size}, stride={stride}\n"
+            "The stride of a window is at least 1."
+        )
+    return kernel, steps, several(padding, spatial, "padding")
+
+
 def max_pool(
     spatial: int,
     input: Any,
@@ -325,33 +351,13 @@ def max_pool(
     padding: Any = 0,
     dilation: Any = 1,
     ceil_mode: bool = False,
-) -> Any:
-    """Return the largest element of each window, over `spatial` dimensions."""
+) -> tuple[Any, Any]:
+    """Return the largest element of each window, over `spatial` dimensions, and where in the flat input it is."""
     x, batched = as_batch(input, spatial, f"max_pool{spatial}d")
-    kernel = several(kernel_size, spatial, "kernel_size")
-    steps = kernel if stride is None or stride == [] else several(stride, spatial, "stride")
-    geometry = (kernel, steps, several(padding, spatial, "padding"), several(dilation, spatial, "dilation"))
-    result = OPERATORS[f"max_pool{spatial}d.values"].function(x, *geometry, ceil_mode)
-    return result if batched else result.squeeze(0)
-
-
-def max_pool_indices(
-    spatial: int,
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-) -> Any:
-    """Return where in the flat input the largest element of each window is."""
-    from .. import device
-
-    array = input._array
-    kernel = several(kernel_size, spatial, "kernel_size")
-    steps = kernel if stride is None else several(stride, spatial, "stride")
-    geometry = (kernel, steps, several(padding, spatial, "padding"), several(dilation, spatial, "dilation"))
-    return type(input.detach())._wrap(_max_pool(device.array_module(array), array, *geometry, ceil_mode)[1])
+    windows = _windows(spatial, kernel_size, stride, padding)
+    function = OPERATORS[f"max_pool{spatial}d.with_indices"].function
+    values, indices = function(x, *windows, several(dilation, spatial, "dilation"), ceil_mode)
+    return (values, indices) if batched else (values.squeeze(0), indices.squeeze(0))
 
 
 def avg_pool(
@@ -366,13 +372,11 @@ def avg_pool(
 ) -> Any:
     """Return the mean of each window, over `spatial` dimensions."""
     x, batched = as_batch(input, spatial, f"avg_pool{spatial}d")
-    kernel = several(kernel_size, spatial, "kernel_size")
-    steps = kernel if stride is None or stride == [] else several(stride, spatial, "stride")
     if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
+        raise RuntimeError("divisor must be not zero\nIt divides the sum of each window; None counts its elements.")
+    windows = _windows(spatial, kernel_size, stride, padding)
     function = OPERATORS[f"avg_pool{spatial}d.windows"].function
-    pads = several(padding, spatial, "padding")
-    result = function(x, kernel, steps, pads, ceil_mode, count_include_pad, divisor_override)
+    result = function(x, *windows, ceil_mode, count_include_pad, divisor_override)
     return result if batched else result.squeeze(0)
 
 

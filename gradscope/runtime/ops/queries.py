@@ -122,15 +122,22 @@ def isreal(self: Any) -> Any:
     return self.__class__._wrap(devices.array_module(self._array).ones(self._array.shape, dtype=bool))
 
 
+def _refuse_complex(name: str, tensor: Any) -> None:
+    if tensor._array.dtype.kind == "c":
+        raise RuntimeError(f"{name} does not support complex inputs.\nAsk isinf(), or the real and imaginary parts.")
+
+
 @public
 def isposinf(self: Any, *, out: Any = None) -> Any:
     """Say elementwise whether it is positive infinity."""
+    _refuse_complex("isposinf", self)
     return OPERATORS["eq"].function(self, float("inf"), out=out)
 
 
 @public
 def isneginf(self: Any, *, out: Any = None) -> Any:
     """Say elementwise whether it is negative infinity."""
+    _refuse_complex("isneginf", self)
     return OPERATORS["eq"].function(self, float("-inf"), out=out)
 
 
@@ -151,16 +158,26 @@ def positive(self: Any) -> Any:
 @public
 def float_power(self: Any, exponent: Any, *, out: Any = None) -> Any:
     """Raise in double precision."""
-    wide = dtypes.complex128 if _has_complex(self, exponent) else dtypes.float64
+    wide = dtypes.complex128 if _is_complex(self) or _is_complex(exponent) else dtypes.float64
     base = self.to(wide) if hasattr(self, "_array") else self
     power = exponent.to(wide) if hasattr(exponent, "_array") else exponent
     return METHODS["pow"](base, power, out=out)
 
 
-def _has_complex(*values: Any) -> bool:
-    return any(getattr(getattr(v, "_array", v), "dtype", None) is not None and v.is_complex() for v in values) or any(
-        isinstance(v, complex) for v in values
-    )
+def _is_complex(value: Any) -> bool:
+    return value.is_complex() if hasattr(value, "_array") else isinstance(value, complex)
+
+
+@public
+def float_power_(self: Any, exponent: Any) -> Any:
+    """In-place form of :func:`float_power`, of a tensor that is double already."""
+    wide = dtypes.complex128 if _is_complex(self) or _is_complex(exponent) else dtypes.float64
+    if self.dtype is not wide:
+        raise RuntimeError(
+            f"the output given to float_power has dtype {self.dtype} but the operation's result requires dtype {wide}\n"
+            "Use float_power()."
+        )
+    return METHODS["pow_"](self, exponent.to(wide) if hasattr(exponent, "_array") else exponent)
 
 
 @public

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import device as devices
+from .. import dtype as dtypes
 from . import writes
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axes_of, axis_of, sizes_of
@@ -36,12 +38,16 @@ def flip(self: Any, *dims: Any) -> Any:
 @public
 def fliplr(self: Any) -> Any:
     """Reverse the second dimension."""
+    if self._array.ndim < 2:
+        raise RuntimeError(f"Input must be >= 2-d.\nIts shape is {list(self.shape)}: use flip(0).")
     return OPERATORS["flip.dims"].function(self, (1,))
 
 
 @public
 def flipud(self: Any) -> Any:
     """Reverse the first dimension."""
+    if not self._array.ndim:
+        raise RuntimeError("Input must be >= 1-d.\nA 0-d tensor has one element: there is nothing to reverse.")
     return OPERATORS["flip.dims"].function(self, (0,))
 
 
@@ -253,6 +259,58 @@ operator(
 )
 
 
+def _diagonal_scatter(xp: Any, self: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    result = self.copy()
+    part = _diagonal(xp, result, offset, dim1, dim2)
+    if src.shape != part.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(part.shape)}\nIn diagonal_scatter()."
+        )
+    part[...] = src
+    return result
+
+
+operator(
+    "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1)",
+    _diagonal_scatter,
+    derivatives={
+        "self": lambda g, offset, dim1, dim2, F: F.diagonal_scatter(
+            g, F.zeros_like(F.diagonal(g, offset, dim1, dim2)), offset, dim1, dim2
+        ),
+        "src": lambda g, offset, dim1, dim2, F: F.diagonal(g, offset, dim1, dim2),
+    },
+    out=True,
+    doc="Return a copy of `self` with `src` on a diagonal.",
+    samples=lambda make: [((make(3, 3), make(3)), {}), ((make(2, 3), make(2), 1), {})],
+    supports="f",
+)
+
+
+@public(function_too=False)
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """Fill the main diagonal with a number: of a matrix, or of a tensor whose dimensions have one size.
+
+    Parameters
+    ----------
+    fill_value : number
+    wrap : bool
+        Begin anew after the last column of a tall matrix, one row below.
+    """
+    shape = self._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1\nThe tensor needs two dimensions at least.")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError(f"all dimensions of input must be of equal length\nThe shape is {list(shape)}.")
+    count, strides = min(shape), self.stride()
+    METHODS["fill_"](self.as_strided((count,), (sum(strides),), self.storage_offset()), fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        offset = self.storage_offset() + strides[0] * (shape[1] + 1)
+        rest = self.as_strided((shape[0] - shape[1] - 1, shape[1]), strides, offset)
+        fill_diagonal_(rest, fill_value, wrap)
+    return self
+
+
 @public
 def diag(self: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     """Return the diagonal of a matrix, or the matrix with a vector on its diagonal."""
@@ -386,3 +444,38 @@ def outer(self: Any, vec2: Any, *, out: Any = None) -> Any:
                 f"outer: Expected 1-D argument {'self' if position == 1 else 'vec2'}, but got {vector._array.ndim}-D"
             )
     return METHODS["mul"](self.reshape(self.numel(), 1), vec2, out=out)
+
+
+def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: Any, device: Any) -> Any:
+    if row < 0 or col < 0:
+        raise RuntimeError(f"{name}(): row and col must be non-negative, got {row} and {col}")
+    xp = devices.module_for(device)
+    found = getattr(xp, name)(row, offset, col)
+    kind = dtypes.int64 if dtype is None else dtypes.to_dtype(dtype)
+    return _wrapped(xp.stack(found).astype(kind.numpy))
+
+
+def _wrapped(array: Any) -> Any:
+    from ..tensor import Tensor
+
+    return Tensor._wrap(array)
+
+
+@public(method=False)
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
+    """Return the indices of the lower triangle of a matrix, rows above columns.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    return _triangle_indices("tril_indices", row, col, offset, dtype, device)
+
+
+@public(method=False)
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
+    """Return the indices of the upper triangle of a matrix, rows above columns."""
+    return _triangle_indices("triu_indices", row, col, offset, dtype, device)

@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtype as dtypes
 from . import writes
 from .arrays import conj
+from .errors import refuse_kinds, scalar_type
 from .registry import OPERATORS, operator, public
 from .shapes import axes_of, axis_of
 
@@ -14,9 +15,14 @@ from .shapes import axes_of, axis_of
 def spread(g: Any, shape: Any, dim: Any, keepdim: bool, F: Any) -> Any:
     """Return `g`, the gradient of a reduction over `dim`, expanded to the shape that was reduced."""
     if not keepdim and shape:
-        axes = axes_of(dim, len(shape))
+        axes = axes_of(dims_or_all(dim), len(shape))
         g = F.reshape(g, tuple(1 if i in axes else size for i, size in enumerate(shape)))
     return F.broadcast_to(g, tuple(shape))
+
+
+def dims_or_all(dim: Any) -> Any:
+    """Return the dimensions of a reduction, to most of which an empty list of them stands for all."""
+    return None if dim is not None and not isinstance(dim, int) and not len(dim) else dim
 
 
 def reduce_dtype(array: Any, dtype: Any) -> Any:
@@ -31,7 +37,8 @@ def _sum_all(xp: Any, self: Any, dtype: Any = None) -> Any:
 
 
 def _sum_dim(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    total = xp.add.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
+    axes = axes_of(dims_or_all(dim), self.ndim)
+    total = xp.add.reduce(self, axis=axes, dtype=reduce_dtype(self, dtype), keepdims=keepdim)
     # In row-major order whatever that of self, as in PyTorch: what follows may view() it.
     return total if total.flags.c_contiguous else xp.ascontiguousarray(total)
 
@@ -61,7 +68,7 @@ def sum(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
     """Add all elements, or those along dimension(s) `dim`; integers give ``int64``."""
     if out is not None:
         return writes.into(out, "sum", [self], lambda: sum(self, dim, keepdim, dtype=dtype))
-    if dim is None:
+    if dim is None and not keepdim:
         return OPERATORS["sum.all"].function(self, dtype=dtype)
     return OPERATORS["sum.dim"].function(self, dim, keepdim, dtype=dtype)
 
@@ -69,17 +76,16 @@ def sum(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
 def count_of(shape: Any, dim: Any) -> int:
     """Return how many elements of an array of `shape` a reduction over `dim` brings together."""
     count = 1
-    for axis in axes_of(dim, len(shape)):
+    for axis in axes_of(dims_or_all(dim), len(shape)):
         count *= shape[axis]
     return count
 
 
 def _mean(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     if self.dtype.kind not in "fc" and dtype is None:
-        name = dtypes.BY_NUMPY[self.dtype].legacy_name.removesuffix("Tensor")
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: {name}"
+            f"Got: {scalar_type(self.dtype)}\nConvert it with .float(), or give dtype=."
         )
     total = _sum_dim(xp, self, dim, keepdim, dtype)
     return total / total.dtype.type(count_of(self.shape, dim))
@@ -114,7 +120,7 @@ def mean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     """Average all elements, or those along dimension(s) `dim`."""
     if out is not None:
         return writes.into(out, "mean", [self], lambda: mean(self, dim, keepdim, dtype=dtype))
-    if dim is None:
+    if dim is None and not keepdim:
         return OPERATORS["mean.all"].function(self, dtype=dtype)
     return OPERATORS["mean.dim"].function(self, dim, keepdim, dtype=dtype)
 
@@ -147,6 +153,8 @@ def _prod(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any
 
 
 def _prod_self(g: Any, self: Any, result: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+    if not len(self.shape):
+        return g
     # An element's gradient is the product of the others: result / self, unless it is 0 itself. For the only zero it
     # is the product of the rest; for one of two, the other zero times that (0, but with a derivative).
     zero = self == 0
@@ -200,14 +208,15 @@ def evenly(g: Any, self: Any, result: Any, F: Any) -> Any:
 
 
 def _evenly_along(g: Any, self: Any, result: Any, dim: Any, keepdim: bool, F: Any) -> Any:
-    mask = (self == spread(result, self.shape, dim, keepdim, F)) | (self != self)
+    # Nothing is equal to NaN: it makes all shares NaN, as in PyTorch.
+    mask = self == spread(result, self.shape, dim, keepdim, F)
     return mask * (spread(g, self.shape, dim, keepdim, F) / F.sum(mask, dim, True))
 
 
 def _need_elements(name: str, array: Any, dim: Any) -> None:
     if array.size:
         return
-    if dim is None or dim == ():
+    if dims_or_all(dim) is None:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             f"the 'dim' argument.\nThe shape is {list(array.shape)}."
@@ -219,24 +228,22 @@ def _need_elements(name: str, array: Any, dim: Any) -> None:
             )
 
 
-def _dims_or_all(dim: Any) -> Any:
-    """Return the dimensions of amax and amin, where () stands for all."""
-    return None if not isinstance(dim, int) and not len(dim) else dim
-
-
 def _best(name: str) -> Any:
     """Return forwards of a maximum or minimum: of all, along dimensions, and along one with the indices."""
 
     def of_all(xp: Any, self: Any) -> Any:
         _need_elements(name, self, None)
+        refuse_kinds(f"{name}_all", self, "c")
         return getattr(self, name)()
 
     def along(xp: Any, self: Any, dim: Any = (), keepdim: bool = False) -> Any:
         _need_elements("a" + name, self, dim)
-        return getattr(self, name)(axis=axes_of(_dims_or_all(dim), self.ndim), keepdims=keepdim)
+        refuse_kinds(f"{name}_values_cpu", self, "c")
+        return getattr(self, name)(axis=axes_of(dims_or_all(dim), self.ndim), keepdims=keepdim)
 
     def with_indices(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
         axis = axis_of(dim, self.ndim)
+        refuse_kinds(f"{name}_cpu", self, "c")
         if self.ndim == 0:
             return self.copy(), xp.zeros((), dtype=xp.int64)
         _need_elements(name, self, dim)
@@ -283,12 +290,12 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
         supports="f",
     )
     operator(
-        f"a{_name}(Tensor self, int[] dim=(), bool keepdim=False)",
+        f"a{_name}(Tensor self, int[]? dim=(), bool keepdim=False)",
         _along,
         out=True,
         derivatives={
             "self": lambda g, self, result, dim, keepdim, F: _evenly_along(
-                g, self, result, _dims_or_all(dim), keepdim, F
+                g, self, result, dims_or_all(dim), keepdim, F
             )
         },
         doc=f"Return the {_word} elements along dimensions; equal ones share the gradient.",
@@ -319,6 +326,9 @@ def min(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None,
 
 def _arg_best(name: str) -> Any:
     def forward(xp: Any, self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+        if self.dtype.kind == "b":
+            raise RuntimeError(f"{name}(): does not support bool input\nConvert it with .long().")
+        refuse_kinds(f"{name}_cpu", self, "c")
         if dim is None and not self.size:
             raise IndexError(
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0.\n"
@@ -367,7 +377,7 @@ for _name, _word in (("any", "any element is"), ("all", "all elements are")):
     )
 operator(
     "count_nonzero(Tensor self, int[]? dim=None)",
-    lambda xp, self, dim=None: (self != 0).sum(axis=axes_of(dim, self.ndim), dtype="int64"),
+    lambda xp, self, dim=None: (self != 0).sum(axis=axes_of(dims_or_all(dim), self.ndim), dtype="int64"),
     doc="Count the elements that are not 0.",
     samples=lambda make: [((make(2, 3),), {}), ((make(2, 3) > 0, (1,)), {})],
 )
@@ -376,6 +386,8 @@ operator(
 
 
 def _nansum(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    if self.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs\nSum the real and the imaginary part.")
     return _sum_dim(xp, xp.where(self != self, xp.zeros_like(self), self), dim, keepdim, dtype)
 
 
@@ -397,6 +409,11 @@ def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     """Average the elements that are not NaN."""
     if out is not None:
         return writes.into(out, "nanmean", [self], lambda: nanmean(self, dim, keepdim, dtype=dtype))
+    if self._array.dtype.kind not in "fc":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{scalar_type(self._array.dtype)}\nConvert it with .float()."
+        )
     count = (~OPERATORS["isnan"].function(self.detach())).sum(dim, keepdim)
     return OPERATORS["nansum"].function(self, dim, keepdim, dtype=dtype) / count
 
@@ -404,10 +421,10 @@ def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 def _logsumexp(xp: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
     if self.dtype.kind not in "fc":
         self = self.astype(dtypes.default_dtype.numpy)
-    axes = axes_of(dim, self.ndim)
-    if not count_of(self.shape, axes):
+    axes = axes_of(dims_or_all(dim), self.ndim)
+    if not count_of(self.shape, dim):
         return xp.full(xp.add.reduce(self, axis=axes, keepdims=keepdim).shape, float("-inf"), dtype=self.dtype)
-    top = self.max(axis=axes, keepdims=True)
+    top = self.real.max(axis=axes, keepdims=True)
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
     result = xp.log(xp.add.reduce(xp.exp(self - top), axis=axes, keepdims=True)) + top
     return result if keepdim else result.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
@@ -419,12 +436,11 @@ operator(
     out=True,
     derivatives={
         "self": lambda g, self, result, dim, keepdim, F: (
-            spread(g, self.shape, dim, keepdim, F) * F.exp(self - spread(result, self.shape, dim, keepdim, F))
+            spread(g, self.shape, dim, keepdim, F) * conj(F.exp(self - spread(result, self.shape, dim, keepdim, F)))
         ),
     },
     doc="Return the logarithm of the sum of exponentials along dimensions, without overflow.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), (0, -1), True), {}), ((make(), 0), {})],
-    supports="f",
 )
 
 del _name, _word, _of_all, _along, _with_indices

@@ -10,9 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Samples", "binary", "integers", "unary"]
+__all__ = ["Samples", "binary", "by_number", "integers", "mask", "unary"]
 
 Samples = Callable[[Callable[..., Any]], list[tuple[tuple[Any, ...], dict[str, Any]]]]
+
+
+def mask(make: Callable[..., Any], *shape: int) -> Any:
+    """Return a tensor of truth values."""
+    return make(*shape, dtype="float64").detach() > 0
 
 
 def unary(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> Samples:
@@ -43,6 +48,15 @@ def binary(
         if scalar is not None:
             found.append(((make(2, 3, low=low, high=high), scalar), {}))
         return found
+
+    return samples
+
+
+def by_number(low: float, high: float, number: float = 1.5) -> Samples:
+    """One tensor of several shapes, elements in (low, high), and a number."""
+
+    def samples(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        return [((make(*shape, low=low, high=high), number), {}) for shape in ((2, 3), (), (0, 2))]
 
     return samples
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from .. import device as devices
 from .. import dtype as dtypes
-from ..creation import broadcast_shapes
+from ..creation import broadcast_shapes, tensor
 from . import general
 from .errors import check_number
 from .registry import OPERATORS, not_implemented, operator, public
+from .samples import mask
 
 # --- where and masks --------------------------------------------------------------------------------------------------
 
@@ -36,9 +37,9 @@ operator(
     out=True,
     doc="Choose elements of `self` where `condition` holds, of `other` elsewhere.",
     samples=lambda make: [
-        ((make(3, 4) > 0, make(3, 4), make(3, 4)), {}),
-        ((make(2, 1) > 0, make(3), make()), {}),
-        ((make() > 0, make(0, 2), make(2)), {}),
+        ((mask(make, 3, 4), make(3, 4), make(3, 4)), {}),
+        ((mask(make, 2, 1), make(3), make()), {}),
+        ((mask(make), make(0, 2), make(2)), {}),
     ],
 )
 
@@ -134,7 +135,7 @@ operator(
     node="MaskedFillBackward0",
     derivatives={"self": lambda g, mask, F: F.where(mask, F.zeros_like(g), g)},
     doc="Return `self` with a number where `mask` holds.",
-    samples=lambda make: [((make(3, 4), make(3, 4) > 0, 1.5), {}), ((make(2, 3), make(3) > 0, 0), {})],
+    samples=lambda make: [((make(3, 4), mask(make, 3, 4), 1.5), {}), ((make(2, 3), mask(make, 3), 0), {})],
 )
 operator(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
@@ -149,7 +150,7 @@ operator(
         "value": lambda g, mask, F: F.where(mask, g, F.zeros_like(g)),
     },
     doc="Return `self` with the element of a 0-d tensor where `mask` holds.",
-    samples=lambda make: [((make(3, 4), make(4) > 0, make()), {})],
+    samples=lambda make: [((make(3, 4), mask(make, 4), make()), {})],
 )
 
 
@@ -184,19 +185,13 @@ def _masked_select_backward(xp: Any, self: Any, size: Any, mask: Any) -> Any:
     return whole
 
 
-def _mask(like: Any) -> Any:
-    """Return a mask that two of the elements of a vector of three pass."""
-    mask = like.detach() == like.detach()
-    return mask.index_fill(0, (mask[:1] * 1).long(), False)
-
-
 operator(
     "masked_select(Tensor self, Tensor mask)",
     _masked_select,
     out=True,
     derivatives={"self": lambda g, self_shape, mask, F: F.masked_select_backward(g, self_shape, mask)},
     doc="Return the elements where `mask` holds, in one dimension.",
-    samples=lambda make: [((make(3, 4), make(3, 4) > 0), {}), ((make(2, 1), make(3) > 0), {})],
+    samples=lambda make: [((make(3, 4), mask(make, 3, 4)), {}), ((make(2, 1), mask(make, 3)), {})],
 )
 operator(
     "masked_select_backward(Tensor self, int[] size, Tensor mask)",
@@ -205,7 +200,7 @@ operator(
     public_name=False,
     derivatives={"self": lambda g, mask, F: F.masked_select(g, mask)},
     doc="The adjoint of masked_select: zeros, with the elements back in their places.",
-    samples=lambda make: [((make(2), (3,), _mask(make(3))), {})],
+    samples=lambda make: [((make(2), (3,), tensor([True, False, True])), {})],
 )
 
 
@@ -241,7 +236,10 @@ operator(
     inplace=True,
     derivatives={"self": lambda g, mask, F: F.where(mask, F.zeros_like(g), g), "source": _source_gradient},
     doc="Return `self` with the elements of `source`, in order, where `mask` holds.",
-    samples=lambda make: [((make(3, 4), make(3, 4) > 0, make(2, 6)), {}), ((make(2, 3), make(3) > 0, make(7)), {})],
+    samples=lambda make: [
+        ((make(3, 4), mask(make, 3, 4), make(2, 6)), {}),
+        ((make(2, 3), mask(make, 3), make(7)), {}),
+    ],
 )
 
 
@@ -281,7 +279,12 @@ def nonzero(self: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
 
 def _bounded(xp: Any, self: Any, min: Any, max: Any) -> Any:
     target = dtypes.result_numpy([value for value in (self, min, max) if value is not None])
+    if target.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types\nTake real, imag or abs of the tensor.")
     result = self if self.dtype == target else self.astype(target)
+    for bound in (min, max):
+        if target.kind in "iu" and bound is not None and not hasattr(bound, "dtype"):
+            check_number(bound, result)
     if min is not None:
         result = xp.maximum(result, min)
     return result if max is None else xp.minimum(result, max)

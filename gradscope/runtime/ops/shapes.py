@@ -457,6 +457,8 @@ operator(
 def _squeeze_form(dim: Any) -> Any:
     if dim is None:
         return OPERATORS["squeeze.all"], ()
+    if not isinstance(dim, (int, tuple, list)):
+        raise TypeError(f"squeeze(): argument 'dim' (position 1) must be tuple of ints, not {dim.__class__.__name__}")
     return OPERATORS["squeeze.dim" if isinstance(dim, int) else "squeeze.dims"], (dim,)
 
 

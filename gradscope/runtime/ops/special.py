@@ -1,4 +1,4 @@
-"""Special functions: the error function and its relatives.
+"""Special functions: the error function and its relatives, and Bessel functions.
 
 References
 ----------
@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from .. import device
+from .errors import refuse_kinds
 from .registry import operator
 from .samples import unary
 
@@ -63,7 +64,8 @@ _Q = (
 _ROOT_PI = math.sqrt(math.pi)
 
 
-def _horner(coefficients: tuple[float, ...], x: Any) -> Any:
+def horner(coefficients: tuple[float, ...], x: Any) -> Any:
+    """Return the value of a polynomial, its coefficients given from the highest power down."""
     result = x * coefficients[0] + coefficients[1]
     for c in coefficients[2:]:
         result *= x
@@ -74,15 +76,15 @@ def _horner(coefficients: tuple[float, ...], x: Any) -> Any:
 def _near(x: Any) -> Any:
     """Return erf(x) for |x| <= 0.46875."""
     square = x * x
-    return x * _horner(_A, square) / _horner(_B, square)
+    return x * horner(_A, square) / horner(_B, square)
 
 
 def _tail(xp: Any, y: Any) -> Any:
     """Return erfc(y) for y >= 0.46875; beyond 28 it is 0."""
     y = xp.minimum(y, 28)
-    middle = _horner(_C, y) / _horner(_D, y)
+    middle = horner(_C, y) / horner(_D, y)
     inverse = 1 / (y * y)
-    far = (1 / _ROOT_PI - inverse * _horner(_P, inverse) / _horner(_Q, inverse)) / y
+    far = (1 / _ROOT_PI - inverse * horner(_P, inverse) / horner(_Q, inverse)) / y
     # exp(-y^2) with y split into a short part, whose square is exact, and the rest.
     short = xp.trunc(y * 16) / 16
     return xp.where(y <= 4, middle, far) * xp.exp(-short * short) * xp.exp(-(y - short) * (y + short))
@@ -92,10 +94,10 @@ BLOCK = 1 << 15
 """Elements treated at once, so that the temporaries stay in the cache."""
 
 
-def _blockwise(xp: Any, function: Any, x: Any) -> Any:
+def blockwise(xp: Any, function: Any, x: Any, name: str) -> Any:
+    """Return ``function(xp, x)``, computed in single precision at least and a part at a time."""
     kind = x.dtype
-    if kind.kind != "f":
-        raise RuntimeError(f"{function.__name__.strip('_')}: not implemented for {kind}\nConvert the tensor first.")
+    refuse_kinds(f"{name}_vml_cpu", x, "biuc")
     wide = x.astype(xp.float32) if kind.itemsize < 4 else x
     if wide.size <= BLOCK:
         return function(xp, wide).astype(kind, copy=False)
@@ -124,7 +126,7 @@ def _erfinv(xp: Any, y: Any) -> Any:
     rest = xp.where(size < 1, 1 - size, 1)
     w = -xp.log(rest * (1 + xp.minimum(size, 1)))
     small, large = w - 2.5, xp.sqrt(xp.maximum(w, 5)) - 3
-    x = xp.where(w < 5, _horner(_GILES_SMALL, small), _horner(_GILES_LARGE, large)) * xp.minimum(size, 1)
+    x = xp.where(w < 5, horner(_GILES_SMALL, small), horner(_GILES_LARGE, large)) * xp.minimum(size, 1)
     # Giles' second polynomial ends at w = 16; beyond, the leading terms of erfc's asymptotic expansion.
     t = xp.maximum(w, 16) + math.log(2)
     x = xp.where(w < 16, x, xp.sqrt(t - 0.5 * xp.log(math.pi * t)))
@@ -160,17 +162,53 @@ _GILES_LARGE = (
 )
 
 
-def _special(name: str, own: Any) -> Any:
+# --- modified Bessel functions ----------------------------------------------------------------------------------------
+
+
+def _cosines(count: int) -> tuple[float, ...]:
+    """Return the cosines in the middles of `count` equal parts of a quarter of the circle."""
+    return tuple(math.cos(math.pi * (k + 0.5) / (2 * count)) for k in range(count))
+
+
+_FEW, _MANY = _cosines(8), _cosines(64)
+
+
+def _i0(xp: Any, x: Any) -> Any:
+    return _bessel(xp, xp.absolute(x), xp.cosh, 0)
+
+
+def _i1(xp: Any, x: Any) -> Any:
+    return xp.copysign(_bessel(xp, xp.absolute(x), xp.sinh, 1), x)
+
+
+def _bessel(xp: Any, x: Any, function: Any, order: int) -> Any:
+    """Return the mean of ``function(x cos t) * cos(t) ** order`` for x >= 0: Abramowitz and Stegun 9.6.16 and 9.6.19.
+
+    Of a periodic function the midpoint rule is exact to the last digits; 64 points are enough up to where the result
+    overflows. There, functions are exponentials from which half of the exponent is kept apart.
+    """
+    low, high = xp.minimum(x, 1), xp.maximum(x, 1)
+    near = sum(function(low * c) * (c**order / len(_FEW)) for c in _FEW)
+    half = high / 2
+    parts = ((xp.exp(high * c - half), xp.exp(-high * c - half), c**order / (2 * len(_MANY))) for c in _MANY)
+    far = sum((rising + falling if order == 0 else rising - falling) * weight for rising, falling, weight in parts)
+    return xp.where(x == math.inf, x, xp.where(x <= 1, near, far * xp.exp(half)))
+
+
+# --- operators --------------------------------------------------------------------------------------------------------
+
+
+def special(name: str, own: Any, native_name: str | None = None) -> Any:
+    """Return the forward of a special function: the array module's, where it has it, or else `own`."""
+
     def forward(xp: Any, self: Any) -> Any:
-        native = device.special_function(self, name)
-        return _blockwise(xp, own, self) if native is None else native(self)
+        native = device.special_function(self, native_name or name)
+        return blockwise(xp, own, self, name) if native is None else native(self)
 
     return forward
 
 
-erf_forward = _special("erf", _erf)
-
-# --- operators --------------------------------------------------------------------------------------------------------
+erf_forward = special("erf", _erf)
 
 operator(
     "erf(Tensor self)",
@@ -185,7 +223,7 @@ operator(
 )
 operator(
     "erfc(Tensor self)",
-    _special("erfc", _erfc),
+    special("erfc", _erfc),
     promote="float",
     inplace=True,
     out=True,
@@ -196,12 +234,42 @@ operator(
 )
 operator(
     "erfinv(Tensor self)",
-    _special("erfinv", _erfinv),
+    special("erfinv", _erfinv),
     promote="float",
     inplace=True,
     out=True,
     derivatives={"self": lambda g, result, F: g * F.exp(result * result) * (_ROOT_PI / 2)},
     doc="Return the inverse of the error function.",
     samples=unary(-0.9, 0.9),
+    supports="f",
+)
+operator(
+    "i0(Tensor self)",
+    special("i0", _i0),
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, self, F: g * F.special_i1(self)},
+    doc="Return the modified Bessel function of the first kind of order 0.",
+    samples=unary(0.2, 4.0),
+    supports="f",
+)
+
+
+def _i1_self(g: Any, self: Any, result: Any, F: Any) -> Any:
+    zero = self == 0
+    ratio = F.where(zero, F.zeros_like(self) + 0.5, result / F.where(zero, F.ones_like(self), self))
+    return g * (F.i0(self) - ratio)
+
+
+operator(
+    "special_i1(Tensor self)",
+    special("i1", _i1),
+    promote="float",
+    method=False,
+    public_name=False,
+    derivatives={"self": _i1_self},
+    doc="Return the modified Bessel function of the first kind of order 1: the derivative of i0.",
+    samples=unary(0.2, 4.0),
     supports="f",
 )

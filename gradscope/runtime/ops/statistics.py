@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from . import writes
-from .reductions import count_of, spread
-from .registry import OPERATORS, operator, public
-from .shapes import axes_of
+from .arrays import conj
+from .reductions import count_of, dims_or_all, spread
+from .registry import METHODS, OPERATORS, operator, public
+from .shapes import axes_of, axis_of
 
 # --- variance ---------------------------------------------------------------------------------------------------------
 
@@ -22,7 +23,7 @@ def _need_floats(name: str, array: Any) -> None:
 
 def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """Return variance and mean along dimensions."""
-    axes, count = axes_of(dim, self.ndim), count_of(self.shape, dim)
+    axes, count = axes_of(dims_or_all(dim), self.ndim), count_of(self.shape, dim)
     if count:
         mean = xp.add.reduce(self, axis=axes, keepdims=True) / self.dtype.type(count)
     else:
@@ -34,7 +35,7 @@ def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> tu
     if freedom > 0:
         variance = total / total.dtype.type(freedom)
     else:
-        variance = xp.where(total == 0, math.nan, math.inf).astype(total.dtype)
+        variance = xp.where(total > 0, math.inf, math.nan).astype(total.dtype)
     if keepdim:
         return variance, mean
     shape = tuple(s for i, s in enumerate(self.shape) if i not in axes)
@@ -43,7 +44,7 @@ def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> tu
 
 def _variance_self(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, F: Any) -> Any:
     freedom = count_of(self.shape, dim) - (1 if correction is None else correction)
-    scale = 2 / freedom if freedom > 0 else math.nan
+    scale = 2 / freedom if freedom > 0 else math.inf
     return spread(g, self.shape, dim, keepdim, F) * (self - F.mean(self, dim, True)) * scale
 
 
@@ -195,7 +196,7 @@ def std_mean(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = F
 
 def _vector_norm(xp: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
     _need_floats("linalg.vector_norm", self)
-    axes = axes_of(dim, self.ndim)
+    axes = axes_of(dims_or_all(dim), self.ndim)
     if ord == 2:
         squares = self * self if self.dtype.kind == "f" else self.real**2 + self.imag**2
         return xp.sqrt(xp.add.reduce(squares, axis=axes, keepdims=keepdim))
@@ -259,6 +260,50 @@ operator(
 )
 
 
+_RENORM_EPSILON = 1e-7
+
+
+def _other_dims(dim: int, ndim: int) -> tuple[int, ...]:
+    axis = axis_of(dim, ndim)
+    return tuple(d for d in range(ndim) if d != axis)
+
+
+def _renorm(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    if self.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+    if p <= 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported\np is {p}.")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    norms = _vector_norm(xp, self, p, _other_dims(dim, self.ndim), True)
+    return self * xp.where(norms > maxnorm, maxnorm / (norms + _RENORM_EPSILON), 1).astype(norms.dtype, copy=False)
+
+
+def _renorm_self(g: Any, self: Any, p: Any, dim: int, maxnorm: Any, F: Any) -> Any:
+    # Where the norm n is too large the result is self * maxnorm / n, and n a function of self too.
+    dims = _other_dims(dim, len(self.shape))
+    norms = F.linalg_vector_norm(self, p, dims, True)
+    scale = maxnorm / (norms + _RENORM_EPSILON)
+    along = F.sum(F.real(g * conj(self)), dims, True) * (-scale / (norms + _RENORM_EPSILON))
+    return F.where(norms > maxnorm, g * scale + _vector_norm_self(along, self, norms, p, dims, True, F), g)
+
+
+operator(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)",
+    _renorm,
+    inplace=True,
+    out=True,
+    derivatives={"self": _renorm_self},
+    doc="Return a copy in which each slice along `dim` whose `p`-norm exceeds `maxnorm` is scaled down to it.",
+    samples=lambda make: [
+        ((make(3, 4), 2, 0, 1.0), {}),
+        ((make(2, 3, 2), 1, -1, 1.5), {}),
+        ((make(3, 4), 3, 1, 9), {}),
+    ],
+    supports="f",
+)
+
+
 @public
 def norm(
     self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
@@ -288,3 +333,73 @@ def norm(
     if dtype is not None:
         self = self.to(dtype)
     return OPERATORS["linalg_vector_norm"].function(self, 2 if p is None else p, dim, keepdim)
+
+
+# --- covariances ------------------------------------------------------------------------------------------------------
+
+
+@public
+def cov(self: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """Return the covariances of variables, the rows of a matrix of observations.
+
+    Parameters
+    ----------
+    correction : int
+        What is subtracted from the number of observations.
+    fweights : Tensor, optional
+        How often each observation occurred: integers.
+    aweights : Tensor, optional
+        How much each observation counts.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor has more than two dimensions, or weights do not fit the observations.
+    """
+    _need_matrix("cov", self)
+    rows = METHODS["reshape"](self, 1, -1) if self._array.ndim < 2 else self
+    count = rows._array.shape[1]
+    weights = _observation_weights(count, fweights, aweights)
+    if weights is None:
+        centred = scaled = rows - rows.mean(1, keepdim=True)
+        freedom: Any = max(count - correction, 0)
+    else:
+        total = weights.sum()
+        centred = rows - (rows * weights).sum(1, keepdim=True) / total
+        scaled = centred * weights
+        spent = correction if aweights is None else correction * (weights * aweights).sum() / total
+        freedom = METHODS["clamp"](total - spent, min=0)
+    found = METHODS["matmul"](scaled, METHODS["t"](centred).conj())
+    return METHODS["squeeze"](found / freedom)
+
+
+def _need_matrix(name: str, tensor: Any) -> None:
+    if tensor._array.ndim > 2:
+        raise RuntimeError(
+            f"{name}(): expected input to have two or fewer dimensions but got an input with {tensor._array.ndim} "
+            "dimensions\nRows are variables, columns observations."
+        )
+
+
+def _observation_weights(count: int, fweights: Any, aweights: Any) -> Any:
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is not None and weights._array.shape != (count,):
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel() as there are observations in the input\n"
+                f"Its shape is {list(weights.shape)}, there are {count}."
+            )
+    if fweights is None or aweights is None:
+        return aweights if fweights is None else fweights
+    return fweights * aweights
+
+
+@public
+def corrcoef(self: Any) -> Any:
+    """Return the correlations of variables, the rows of a matrix of observations."""
+    _need_matrix("corrcoef", self)
+    found = cov(self)
+    if not found._array.ndim:
+        return found / found
+    deviations = METHODS["sqrt"](METHODS["diagonal"](found))
+    ratio = found / METHODS["unsqueeze"](deviations, -1) / METHODS["unsqueeze"](deviations, 0)
+    return ratio if ratio.is_complex() else METHODS["clamp"](ratio, -1, 1)

@@ -15,7 +15,7 @@ from ..graph import SavedResult, edge_to
 from ..storage import overlap_error, overlaps_itself, shared_part
 from ..views import check_inplace
 from . import general
-from .errors import forward_error
+from .errors import forward_error, scalar_type, wrong_argument
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -122,7 +122,10 @@ def hang_relaid(target: Tensor, node: Any) -> None:
 
 def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recording: bool) -> Tensor:
     """Finish the in-place call of an operator that writes into the first array itself."""
-    node = inplace_node(op, operands, {}) if recording else None
+    try:
+        node = inplace_node(op, operands, {}) if recording else None
+    except AttributeError as error:  # a tensor where none is taken has no place among what a node saves
+        raise wrong_argument(op, tuple(operands)) or error from None
     try:
         op.write(xp, *bare)  # type: ignore[misc]
     except (ValueError, TypeError) as error:
@@ -174,7 +177,7 @@ def check_result(op: Operator, target: Any, result: Any) -> None:
 def check_castable(name: str, target: Any, result: Any) -> None:
     """Raise where the dtype of a result is of a higher category than that of the tensor it is to be written into."""
     if dtype.CATEGORY[result.dtype.kind] > dtype.CATEGORY[target.dtype.kind]:
-        kinds = [dtype.BY_NUMPY[d].legacy_name.removesuffix("Tensor") for d in (result.dtype, target.dtype)]
+        kinds = [scalar_type(d) for d in (result.dtype, target.dtype)]
         raise RuntimeError(
             f"result type {kinds[0]} can't be cast to the desired output type {kinds[1]} in {name}()\n"
             f"Use {name.removesuffix('_')}() without a target, or convert the tensor first."

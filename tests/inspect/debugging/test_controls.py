@@ -290,6 +290,35 @@ def test_restart_runs_the_program_again_with_its_breakpoints():
         assert (len(runs), session.exit_status) == (3, None)
 
 
+def test_recording_all_survives_a_restart():
+    with debugging(lambda: train(mlp(), steps=1)) as session:
+        started(session)
+        session.record_always = True
+        assert go(session, "cont") == "finished"
+        assert session.recorded
+        session.restart()
+        wait(session)
+        assert session.record_always
+        assert go(session, "cont") == "finished"
+        session.back(10_000)
+        assert (session.task_index, session.current) == (1, 0)
+
+
+@pytest.mark.parametrize("retain", [False, True])
+def test_the_backward_of_a_loss_is_restarted_only_if_its_graph_is_kept(retain):
+    loss = gs.ones(2, requires_grad=True).exp().sum()
+    session = gi.debug(loss, retain_graph=retain)
+    session.cont()
+    if retain:
+        session.restart()
+        assert session.state.value == "paused before"
+        session.abort()
+        return
+    with pytest.raises(SessionError, match="frees its graph, so it cannot be started again"):
+        session.restart()
+    assert session.state.value == "finished"
+
+
 # --- threads and nested backwards -------------------------------------------------------------------------------------
 
 

@@ -1,10 +1,12 @@
 """The debugger on PyTorch: what can be asked of it is the same, and so are the answers."""
 
 import functools
+import io
 
 import pytest
 
-from gradscope.inspect import SessionError
+import gradscope.inspect as gi
+from gradscope.inspect.debugging.debugger import ProgramEndedError
 
 from ..sessions import debugging, wait
 from .test_time_travel import go, started
@@ -126,8 +128,11 @@ def test_abort_puts_the_gradients_back():
         session.abort()
         wait(session)
     assert (early.grad.tolist(), late.grad) == ([1.0, 1.0], None)
-    with pytest.raises(SessionError):
-        session.back()
+    with pytest.raises(ProgramEndedError):
+        session.step()
+    session.back()
+    assert session.nodes[session.current].state == "pending", "it was about to run"
+    assert (session.state.value, session.nodes[session.current].name) == ("replaying", "ExpBackward0")
 
 
 def test_skip():
@@ -138,3 +143,21 @@ def test_skip():
         session.skip()
         assert go(session, "cont") == "finished", session.traceback
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_post_mortem_finds_the_node_that_failed():
+    hidden = torch.ones(2, requires_grad=True).exp()
+    loss = (hidden * 3).sum() + hidden.tanh().sum()
+    with torch.no_grad():
+        hidden.add_(1)
+    said = io.StringIO()
+    try:
+        loss.backward()
+    except RuntimeError as error:
+        gi.post_mortem(error, commands=["print saved.result", "eval norm", "what-if 2.0", "step"], stdout=said)
+    text = said.getvalue()
+    assert "ExpBackward0 needs `result`, saved at version 0, but it has been written since and is at version 1" in text
+    assert "\n  the gradients that arrived here are not known: PyTorch has let go of them\n" in text
+    assert "tensor([3.7183, 3.7183]" in text
+    assert text.count("*** the gradients that arrived here are not known") == 2, "norm and what-if need them"
+    assert "*** this backward has failed and cannot go on; `quit` leaves" in text

@@ -54,6 +54,58 @@ def test_it_tells_what_a_run_with_that_gradient_gives(index):
         assert later == found
 
 
+def clip(grad):
+    return grad.clamp(-1, 1)
+
+
+def see(*_):
+    return None
+
+
+def hooked(framework):
+    """Return the backward of a loss with hooks of every kind, and what it has called."""
+    weight = framework.ones(3, requires_grad=True)
+    weight.register_hook(clip)
+    weight.register_post_accumulate_grad_hook(see)
+    hidden = weight.exp()
+    hidden.register_hook(clip)
+    hidden.register_hook(see).remove()
+    hidden.tanh().sum().backward()
+
+
+@pytest.mark.parametrize("framework", ["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
+def test_the_hooks_that_were_left_out_are_named(framework):
+    framework = pytest.importorskip(framework)
+    here, clips, sees = "test_what_if.py", clip.__code__.co_firstlineno, see.__code__.co_firstlineno
+    at_leaf = [
+        f"clip ({here}:{clips}) of node 3 AccumulateGrad weight",
+        f"see ({here}:{sees}) of node 3 AccumulateGrad weight",
+    ]
+    with debugging(lambda: hooked(framework)) as session:
+        session.start()
+        wait(session)
+        found = session.what_if(0, "grad * 100")
+        assert list(found.hooks_left_out) == [f"clip ({here}:{clips}) of node 2 ExpBackward0", *at_leaf]
+        assert f"\n  without the hook clip ({here}:{clips}) of node 2 ExpBackward0\n" in what_if_text(found)
+        session.run_to(2)
+        wait(session)
+        assert list(session.what_if(0, 0.0).hooks_left_out) == at_leaf, "the hook before a node has run where it stands"
+
+
+def test_hooks_of_a_node():
+    weight = gs.ones(3, requires_grad=True)
+    hidden = weight.exp()
+    hidden.grad_fn.register_prehook(clip)
+    hidden.grad_fn.register_hook(see)
+    with debugging(hidden.sum().backward) as session:
+        session.start()
+        wait(session)
+        assert [text.split()[0] for text in session.what_if(0, 2.0).hooks_left_out] == ["clip", "see"]
+        session.run_to(1)
+        wait(session)
+        assert [text.split()[0] for text in session.what_if(0, 2.0).hooks_left_out] == ["see"]
+
+
 def test_from_a_node_of_the_past():
     model = mlp()
     with debugging(lambda: loss_of(model).backward()) as session:

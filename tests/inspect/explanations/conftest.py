@@ -1,26 +1,26 @@
-"""Explanations are tested on both frameworks; each test starts without a ledger of an earlier one."""
+"""Each test starts without a ledger or tracker of an earlier one, and sees its own objects only."""
 
 from __future__ import annotations
 
-import importlib
+import gc
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from gradscope.inspect.explanations import dataflow
-
-
-@pytest.fixture(params=["gradscope", pytest.param("torch", marks=pytest.mark.torch)])
-def fw(request: pytest.FixtureRequest) -> Any:
-    """A framework: gradscope, or PyTorch where it is installed."""
-    if request.param == "torch":
-        return pytest.importorskip("torch", reason="the same instruments on PyTorch")
-    return importlib.import_module(request.param)
+from gradscope.inspect import tracking
+from gradscope.inspect.explanations import ledger
 
 
 @pytest.fixture(autouse=True)
 def _no_ledger() -> Iterator[None]:
-    dataflow._latest = None
+    ledger._latest = tracking._latest = None
     yield
-    dataflow._latest = None
+    ledger._latest = tracking._latest = None
+
+
+@pytest.fixture(autouse=True)
+def _own_objects() -> Iterator[None]:
+    """Set aside what lives already: to look through all objects of a long test run again and again takes its time."""
+    gc.freeze()
+    yield
+    gc.unfreeze()

@@ -56,6 +56,23 @@ def test_the_parameter_itself(fw):
     assert (entry.kind, entry.second) == ("parameter", "a")
 
 
+def test_columns_of_one_matrix_have_no_byte_in_common(fw):
+    a, b = two(fw)
+    matrix = fw.zeros(3, 3)
+    a.grad, b.grad = matrix[:, 0], matrix[:, 1]
+    assert gi.aliasing([a, b]).dangerous == ()
+    b.grad = matrix[1]
+    assert [e.kind for e in gi.aliasing([a, b]).dangerous] == ["gradients"]
+
+
+def test_others_may_be_read_once(fw):
+    a, b = two(fw)
+    given = fw.zeros(6)
+    a.grad, b.grad = given[:3], given[3:]
+    found = gi.aliasing([a, b], others=iter([("given", given)]))
+    assert [(e.first, e.second) for e in found.dangerous] == [("[0]", "given"), ("[1]", "given")]
+
+
 def test_forms(fw):
     model = fw.nn.Linear(2, 2)
     assert gi.aliasing(model).gradients == 0

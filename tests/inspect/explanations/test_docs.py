@@ -24,6 +24,7 @@ def test_output(command, shown):
 def test_there_is_something_to_compare():
     assert [command for command, _ in BLOCKS] == [
         "python examples/why_no_grad.py",
+        "python examples/suspects.py",
         "python examples/nan_origin.py",
         "gradscope doctor examples/why_no_grad.py",
     ]

@@ -5,11 +5,12 @@ import json
 
 import pytest
 
+import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.explanations.holders import cycle_of, link
 from tests.inspect.explanations.lines import line
 
-STORE = []
+STORE = None
 
 
 def test_nothing(fw):
@@ -24,10 +25,12 @@ def test_nothing(fw):
 
 
 def test_a_global(fw):
+    global STORE
+    STORE = []
     with gi.leaks() as watch:
         STORE.append(fw.ones(5) * 2)  # HERE: stored
     (leak,) = watch.result.kept
-    STORE.clear()
+    STORE = None
     assert (leak.kind, leak.shape, leak.nbytes) == ("variable", (5,), 20)
     assert leak.path == f"`STORE[0]` (module {__name__})"
     assert leak.made.lineno == line(__file__, "stored")
@@ -73,6 +76,15 @@ def test_many_of_a_kind_are_one_line(fw):
     assert str(leak).startswith("6 x float32 (5)")
     assert json.loads(watch.result.to_json())["kept"][0]["count"] == 6
     assert watch.result.table().row_count == 1
+
+
+def test_the_largest_are_looked_into():
+    kept = []
+    with gi.leaks() as watch:
+        for size in range(1, 61):
+            kept.append(gs.ones(size))
+    assert (watch.result.unexplained, max(leak.nbytes for leak in watch.result.kept)) == (10, 240)
+    assert "and 10 smaller tensors, not looked into" in str(watch.result)
 
 
 @pytest.mark.parametrize("enabled", [True, False])

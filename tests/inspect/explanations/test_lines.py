@@ -1,10 +1,21 @@
 """Finding lines and variables of the user's program."""
 
+import linecache
 import sys
 import weakref
 
 from gradscope.inspect import Location
-from gradscope.inspect.explanations.lines import caller, name_of, place, user_frame, uses_of, variables_of
+from gradscope.inspect.explanations.lines import (
+    caller,
+    fields_of,
+    name_of,
+    place,
+    syntax_tree,
+    user_frame,
+    user_frames,
+    uses_of,
+    variables_of,
+)
 
 
 class Thing:
@@ -24,6 +35,9 @@ def test_names():
     unnamed = name_of(object(), sys._getframe())
     assert unnamed == ""
     assert name_of(thing, None) == ""
+    self = Thing()
+    self.part = Thing()
+    assert name_of(self.part, sys._getframe()) == "self.part"
 
 
 def test_looking_at_variables_keeps_none_alive():
@@ -56,3 +70,37 @@ def test_places(tmp_path, monkeypatch):
     assert place(Location(str(tmp_path / "train.py"), 3, "", "")) == "train.py:3"
     assert place(Location("/elsewhere/train.py", 3, "", "")) == "/elsewhere/train.py:3"
     assert place(Location("<stdin>", 3, "", "")) == "<stdin>:3"
+
+
+def test_frames_from_here_outwards():
+    def inner():
+        return [frame.f_code.co_name for frame in user_frames(sys._getframe())]
+
+    assert inner()[:2] == ["inner", "test_frames_from_here_outwards"]
+
+
+def test_fields_without_waking_anything():
+    class Lazy:
+        __dict__ = property(lambda self: 1 / 0)
+
+        def __getattribute__(self, name):
+            raise AssertionError(name)
+
+    class Slotted:
+        __slots__ = ("x",)
+
+    thing = Thing()
+    thing.x = 1
+    assert fields_of(thing) == {"x": 1}
+    assert (fields_of(Lazy()), fields_of(Slotted()), fields_of(3)) == ({}, {}, {})
+
+
+def test_syntax_is_that_of_the_text_as_it_is_now(tmp_path):
+    file = tmp_path / "model.py"
+    file.write_text("a = 1\n")
+    first = syntax_tree(str(file))
+    assert syntax_tree(str(file)) is first
+    file.write_text("a = 1\nb = 22\n")
+    linecache.checkcache(str(file))
+    assert len(syntax_tree(str(file)).body) == 2
+    assert syntax_tree(str(tmp_path / "none.py")) is None

@@ -31,6 +31,14 @@ def test_parameters_inputs_and_activations(fw):
     assert "156 B: 80 B of activations, 16 B of parameters, 60 B of inputs" in str(report)
 
 
+def test_what_was_not_seen_is_not_called_outside(fw):
+    loss = fw.ones(3, requires_grad=True).exp().sum()
+    assert [g.label for g in gi.memory(loss).by_module()] == ["(module not known)"]
+    with gi.track():
+        loss = fw.ones(3, requires_grad=True).exp().sum()
+    assert [g.label for g in gi.memory(loss).by_module()] == ["(outside of modules)"]
+
+
 def test_a_view_keeps_the_whole(fw):
     x = fw.ones(1000).requires_grad_()
     y = x * 1

@@ -69,3 +69,10 @@ def test_a_whole_graph(fw):
     assert (found.table().row_count, json.loads(found.to_json())["shared"]) == (0, [])
     with pytest.raises(RuntimeError, match="no graph"):
         gi.second_backward(fw.ones(3).sum())
+
+
+def test_modules_are_known_by_their_parameters(fw):
+    model = fw.nn.Sequential(fw.nn.Linear(3, 2), fw.nn.Linear(2, 1))
+    loss = (model(fw.ones(2, 3)) ** 2).sum()
+    loss.backward()
+    assert {"0", "1"} <= {node.module for node in gi.second_backward(loss).shared}

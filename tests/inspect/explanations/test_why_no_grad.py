@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 import gradscope.inspect as gi
-from gradscope.inspect.explanations.why_no_grad import Reason
+from gradscope.inspect.explanations.no_grad_records import Reason
 from tests.inspect.explanations.lines import line
 
 

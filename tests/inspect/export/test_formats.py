@@ -44,7 +44,8 @@ def test_svg_is_well_formed_and_shows_every_node(graph):
 def test_dot_has_a_statement_for_every_node_and_edge(graph):
     text = render_graph(graph, "dot")
     quoted = r'"(?:[^"\\]|\\.)*"'
-    attribute = rf"\w+=(?:{quoted}|[\w.]+)"
+    html = r"<[^<>\n]*(?:<[^<>\n]*>[^<>\n]*)*>"
+    attribute = rf"\w+=(?:{quoted}|{html}|[\w.]+)"
     statement = re.compile(rf"  (?:n\d+(?: -> n\d+)?|graph|node|edge) \[{attribute}(?:, {attribute})*\];")
     first, *body, last = text.splitlines()
     assert (first, last) == ("digraph backward {", "}")
@@ -275,12 +276,35 @@ def with_dot(tmp_path, monkeypatch, script):
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
 
 
+PLAIN = """\
+graph 1 2 3
+node 0 1 2.75 1 0.5 0 solid box black lightgrey
+node 1 1 0.25 1 0.5 1 solid box black lightgrey
+edge 0 1 4 1 2.5 1.5 2 1.5 1 1 0.5 solid black
+stop
+"""
+
+
 def test_graphviz_lays_out_where_it_is_installed(tmp_path, monkeypatch):
-    with_dot(tmp_path, monkeypatch, "import sys; s = sys.stdin.read(); print('<svg>', sys.argv[1], s[:7], '</svg>')")
-    assert render_graph(loss_graph(), "svg") == "<svg> -Tsvg digraph </svg>\n"
+    script = f"import sys; sys.stdin.read(); assert sys.argv[1:] == ['-Tplain']; sys.stdout.write({PLAIN!r})"
+    with_dot(tmp_path, monkeypatch, script)
+    text = to_svg(gi.graph(gs.ones(2, requires_grad=True).exp()))
+    assert 'width="168" height="240"' in text
+    assert 'd="M84 48 C120 84 120 156 84 192"' in text
+    assert text.count('<text class="gs-title" x="84"') == 2
 
 
-@pytest.mark.parametrize("script", ["import sys; sys.exit(1)", "import os; os.abort()"])
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+@settings(deadline=None, max_examples=10)
+@given(backward_graphs())
+def test_the_real_graphviz_reads_what_is_written(graph):
+    text = render_graph(graph, "dot")
+    done = subprocess.run(["dot", "-Tplain"], input=text.encode(), capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b"\nnode ") == len(graph)
+
+
+@pytest.mark.parametrize("script", ["import sys; sys.exit(1)", "import os; os.abort()", "print('graph 1 2')"])
 def test_our_own_layout_stands_in_where_graphviz_fails(tmp_path, monkeypatch, script):
     with_dot(tmp_path, monkeypatch, script)
     assert "gs-box" in render_graph(loss_graph(), "svg")

@@ -1,11 +1,13 @@
 """The layered drawing."""
 
+import shutil
 from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradscope.inspect.export.dot import graphviz_layout
 from gradscope.inspect.export.layout import lay_out
 
 boxes = st.lists(st.tuples(st.floats(10, 200), st.floats(10, 80)), min_size=1, max_size=14)
@@ -25,11 +27,7 @@ def apart(first, second):
     return abs(x - x2) >= (width + width2) / 2 - 0.2 or abs(y - y2) >= (height + height2) / 2 - 0.2
 
 
-@settings(deadline=None)
-@given(drawings(cyclic=True))
-def test_no_box_covers_another_and_all_lie_inside(drawing):
-    sizes, arrows = drawing
-    layout = lay_out(sizes, arrows)
+def check_boxes(layout, sizes):
     placed = [(*centre, *size) for centre, size in zip(layout.boxes, sizes)]
     assert all(apart(a, b) for a, b in combinations(placed, 2))
     for x, y, width, height in placed:
@@ -37,6 +35,27 @@ def test_no_box_covers_another_and_all_lie_inside(drawing):
         assert y - height / 2 >= 0
         assert x + width / 2 <= layout.width
         assert y + height / 2 <= layout.height
+
+
+@settings(deadline=None)
+@given(drawings(cyclic=True))
+def test_no_box_covers_another_and_all_lie_inside(drawing):
+    sizes, arrows = drawing
+    check_boxes(lay_out(sizes, arrows), sizes)
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+@settings(deadline=None, max_examples=15)
+@given(drawings(cyclic=True))
+def test_graphviz_gives_every_box_its_place_and_every_arrow_its_ends(drawing):
+    sizes, arrows = drawing
+    layout = graphviz_layout(sizes, arrows)
+    check_boxes(layout, sizes)
+    for arrow, route in zip(arrows, layout.routes):
+        assert len(route) % 3 == 1
+        ends = (route[0], route[-1])
+        for box, end in zip(arrow, ends if layout.curved else ()):
+            assert not apart((*end, 0, 0), (*layout.boxes[box], sizes[box][0] + 2, sizes[box][1] + 2))
 
 
 @settings(deadline=None)

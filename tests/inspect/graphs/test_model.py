@@ -60,8 +60,11 @@ def test_params_in_every_form():
     for params in ({"w": w}, [("w", w)], iter([("w", w)])):
         names = [d["parameter"] for _, d in gi.graph((w * 2).sum(), params=params).nodes(data=True)]
         assert names == ["", "", "w"]
-    with pytest.raises(TypeError, match="pairs of"):
-        gi.graph((w * 2).sum(), params=[w])
+    graph = gi.graph((w * 2).sum(), params=[w])
+    assert [d["parameter"] for _, d in graph.nodes(data=True)] == ["", "", "[0]"]
+    for wrong in ([1.5], 1.5, [("w", w, w)], [(w, "w")]):
+        with pytest.raises(TypeError, match="pairs of"):
+            gi.graph((w * 2).sum(), params=wrong)
 
 
 def test_track_notes_modules_and_lines():

@@ -21,6 +21,8 @@ from ..sessions import debugging, mlp, train, wait
         ("catch v", ["violation"]),
         ("delete ", ["1"]),
         ("help what", ["what-if", "whatif"]),
+        ("mem", ["memory"]),
+        ("why 2.", ["2.bias", "2.weight"]),
         ("nonsense-", []),
     ],
 )

@@ -1,6 +1,7 @@
 """Line mode: what is typed, and what comes back."""
 
 import io
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,7 +28,7 @@ def talk(function, text):
     session = Debugger.for_call(function)
     mode = LineMode(session, stdin=io.StringIO(text), stdout=out, stderr=out)
     mode.run()
-    assert session.state.ended
+    assert session.ended
     return out.getvalue(), session, mode
 
 
@@ -77,7 +78,7 @@ def test_editing_changes_what_the_program_gets():
     assert "incoming gradient 0 is now [3, 3]" in text
     assert "incoming gradient 0 is now [6, 6]" in text
     assert "incoming gradient 0 is now [0.5, 1]" in text
-    assert text.endswith("(gradscope) continue\n")
+    assert "(gradscope) continue\nthe program has ended (exit status 0)\n" in text
     assert GRADS[-1] == [1.0, 4.0]
     text, _, _ = talk(product, "step\ninto\nzero 1\nzero\ncontinue\n")
     assert "produced gradient 0 is now [0, 0]" in text
@@ -139,6 +140,51 @@ def test_help():
     assert one.startswith("break, b [SPEC] [if CONDITION]")
 
 
+def asked():
+    """Train a step with a module that is left out."""
+    model, head = mlp(), gs.nn.Linear(2, 2)
+    loss = model(gs.ones(4, 3)).square().mean()
+    loss.backward()
+    return head
+
+
+def test_memory_of_this_backward_and_of_another_loss():
+    default, named, missing = answers(asked, "memory", "memory loss", "memory lost")
+    assert default == named
+    assert "nodes hold" in default
+    assert "parameter  `2.weight`" in default
+    assert missing == (
+        "*** name 'lost' is not defined\nSay which one, by an expression that has a value where it stopped."
+    )
+
+
+def test_flow_counts_the_gradients_that_have_come_so_far():
+    before, _, after, named = answers(asked, "flow", "until param:0.weight", "flow", "flow model")
+    assert before.startswith("0 of 4 parameters have a gradient")
+    assert after == named
+    assert after.startswith("2 of 4 parameters have a gradient")
+
+
+def test_why_takes_paths_modules_and_losses():
+    lines = ["why 0.weight", "why model", "why head", "why head.weight, loss", "why"]
+    path, model, whole, given, nothing = answers(asked, *lines)
+    assert "reached, and this backward has not come to it yet" in model
+    assert path == (
+        "`0.weight`: reached: its gradient arrives at node 7 of this backward, which has not run yet\n"
+        "  `run-to 7` goes there."
+    )
+    assert whole.startswith("2 of 2 parameters without a gradient")
+    assert given.startswith(("`head.weight`: not reached", "`weight`: not reached"))
+    assert nothing == "*** usage: why TENSOR [, LOSS]"
+
+
+def test_a_recording_has_no_program_to_ask():
+    said = io.StringIO()
+    mode = LineMode(SimpleNamespace(), stdout=said)
+    mode.obey("memory")
+    assert said.getvalue() == "*** this is a recording: there is no program to ask\n"
+
+
 def test_abort():
     before = len(GRADS)
     _, session, _ = talk(product, "abort\n")
@@ -165,7 +211,7 @@ def test_a_failure_is_shown_where_it_happens():
 
 def test_commands_are_echoed_and_checked_first(capsys):
     session = Debugger.for_call(product)
-    LineMode(session).run_commands(["step", "print grad", "continue", "print"])
+    LineMode(session).run_commands(["step", "print grad", "continue", "quit"])
     out = capsys.readouterr().out.splitlines()
     assert [line for line in out if line.startswith("(gradscope)")] == [
         "(gradscope) step", "(gradscope) print grad", "(gradscope) continue",
@@ -175,6 +221,52 @@ def test_commands_are_echoed_and_checked_first(capsys):
     with pytest.raises(UsageError, match="no command 'stepp'"):
         LineMode(untouched).run_commands(["step", "stepp"])
     assert untouched.state.value == "not started"
+
+
+def test_the_past_can_be_walked_after_the_end():
+    text, session, mode = talk(product, "step\ncontinue\nprint\np grad\nback\np grad\nwhere\nset 0\nlive\nquit\n")
+    said = [part.partition("\n")[2].rstrip("\n") for part in text.split("(gradscope) ")[1:]]
+    ended, printed, nothing, back, grad, where, set_, live, _ = said[1:]
+    told = "the program has ended (exit status 0)"
+    assert ended.startswith(f"{told}\n`back`, `goto` and `list` look at what was recorded")
+    assert printed.startswith("node 1 of 3: MulBackward0  (done)"), "where it stopped last"
+    assert nothing.startswith("*** the program is finished: nothing can be evaluated in it\n`back` goes to")
+    assert back.startswith("looking at node 1 of 3: MulBackward0 - one node back (recorded)")
+    assert grad == "tensor([1., 1.])"
+    assert where.endswith("in product\n    (x * x).sum().backward()")
+    assert set_ == "*** this node has run, and backward 1 has ended: its gradients cannot be changed"
+    assert live == told
+    assert (session.state.value, mode.failures) == ("finished", 2)
+
+
+def test_saved_tensors_of_the_past_are_known_by_shape_and_version():
+    text, _, _ = talk(product, "step\ncontinue\nback\nprint\np saved.self\n")
+    assert "self  float32 (2)  version 0 ok" in text
+    assert "*** RuntimeError: backward 1 has ended, and its saved tensors have been released" in text
+
+
+@pytest.mark.parametrize("verb", ["step", "into", "out", "continue", "next-backward", "until op:Mul"])
+def test_what_would_run_says_so_after_the_end_and_is_no_failure(verb):
+    session, out = Debugger.for_call(product), io.StringIO()
+    mode = LineMode(session, stdout=out)
+    mode.run_commands(["continue", verb, "back", "print norm", "step"])
+    said = out.getvalue()
+    assert f"(gradscope) {verb}\nthe program is finished: it cannot go on\n`back` goes to" in said
+    assert said.endswith("(gradscope) print norm\n1.0\n(gradscope) step\nthe program has ended (exit status 0)\n")
+    assert mode.failures == 0
+
+
+def test_restart_after_the_end():
+    text, session, _ = talk(product, "continue\nrestart\ncontinue\nquit\n")
+    assert text.count("stopped before node 0 of 3: SumBackward0 - first node of backward 1") == 2
+    assert text.count("the program has ended (exit status 0)") == 2
+    assert session.state.ended
+
+
+def test_a_program_without_a_backward_leaves_nothing_to_ask():
+    text, session, _ = talk(lambda: None, "print\n")
+    assert text == ""
+    assert "finished without calling backward()" in session.conclusion()[1]
 
 
 def test_commands_that_end_early_end_the_program():

@@ -3,7 +3,7 @@
 import pytest
 
 from gradscope.inspect.lines.line_mode import LineMode
-from gradscope.inspect.lines.verbs import VERBS, UsageError, find_verb, split_commands
+from gradscope.inspect.lines.verbs import VERBS, UsageError, find_verb, help_text, split_commands
 
 
 def test_every_name_belongs_to_one_verb():
@@ -30,6 +30,22 @@ def test_every_verb_can_be_done():
 def test_wrong_lines(line, said):
     with pytest.raises(UsageError, match=said):
         find_verb(line)
+
+
+def test_help_fits_a_terminal_and_names_every_verb():
+    text = help_text()
+    assert max(map(len, text.splitlines())) <= 80
+    heads = [line.strip() for line in text.splitlines() if line.startswith("  ") and line[2] != " "]
+    for verb in VERBS:
+        assert any(head.startswith(f"{', '.join(verb.names)} {verb.usage}".rstrip()) for head in heads), verb.name
+    assert len(heads) == len(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+def test_help_of_a_verb_has_all_its_words(verb):
+    assert " ".join(help_text(verb).split()) == " ".join([", ".join(verb.names), verb.usage, verb.help]).replace(
+        "  ", " "
+    )
 
 
 def test_split_commands():

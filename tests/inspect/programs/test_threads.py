@@ -1,5 +1,6 @@
 """The program's thread: a main thread to the program, interrupted from others, survived by its children."""
 
+import concurrent.futures
 import threading
 import time
 
@@ -150,3 +151,27 @@ def test_what_somebody_else_replaced_stays():
     with replaced(Owner, "value", 2):
         Owner.value = 3
     assert Owner.value == 3
+
+
+@pytest.mark.parametrize("kind", ["ThreadPoolExecutor", "ProcessPoolExecutor"])
+def test_an_executor_that_nobody_has_shut_down_does_not_keep_the_program_from_ending(kind):
+    family, kept = ThreadFamily(), []
+    with family.gathering():
+        kept.append(getattr(concurrent.futures, kind)(max_workers=1))
+        assert kept[0].submit(abs, -1).result() == 1
+        assert family.alive()
+        family.join()
+    assert family.alive() == []
+    with pytest.raises(RuntimeError, match="shutdown"):
+        kept[0].submit(abs, -1)
+
+
+def test_an_executor_that_the_program_did_not_start_is_left_alone():
+    family = ThreadFamily()
+    with concurrent.futures.ThreadPoolExecutor(max_workers=1) as executor:
+        assert executor.submit(abs, -1).result() == 1
+        with family.gathering():
+            thread = threading.Thread(target=time.sleep, args=(0.01,))
+            thread.start()
+            family.join()
+        assert executor.submit(abs, -2).result() == 2

@@ -39,10 +39,12 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "kl_div": lambda t, x, target, reduction, log_target: t.ops.aten.kl_div(
         x, target, reduction, log_target=log_target
     ),
+    "linalg_solve": lambda t, a, b: t.linalg.solve(a, b),
     "nll_loss.plain": lambda t, x, target, reduction, ignore: t.ops.aten.nll_loss(x, target, None, reduction, ignore),
     "nll_loss.weighted": lambda t, x, target, weight, *rest: t.ops.aten.nll_loss(x, target, weight, *rest),
     "nll_loss2d.plain": lambda t, x, target, *rest: t.ops.aten.nll_loss2d(x, target, None, *rest),
     "permute.dims": lambda t, x, dims: x.permute(dims),
+    "polygamma.order": lambda t, x, n: t.polygamma(n, x),
     "reshape_alias": lambda t, x, size: t.ops.aten._reshape_alias(x, size, t.empty(size).stride()),
     "scatter_strided": lambda t, x, length, stride, offset: t.ops.aten.as_strided_scatter(
         t.zeros(length, dtype=x.dtype), x, list(x.shape), stride, offset

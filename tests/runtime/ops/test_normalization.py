@@ -39,10 +39,19 @@ def test_batch_norm(torch: Any, training: bool, shape: tuple[int, ...], affine: 
         numpy.testing.assert_allclose(mine.numpy(), theirs.numpy())
 
 
-def test_running_statistics_count_their_writes() -> None:
-    mean, var = gs.zeros(2), gs.ones(2)
-    gs.nn.functional.batch_norm(gs.tensor(normal(4, 2), dtype=gs.float32), mean, var, training=True)
-    assert (mean._version, var._version) == (1, 1)
+@pytest.mark.torch
+@pytest.mark.parametrize("training", [True, False])
+def test_the_layer_counts_no_version_of_its_statistics_but_notices_other_writes(torch: Any, training: bool) -> None:
+    for lib in (gs, torch):
+        mean, var = lib.zeros(2), lib.ones(2)
+        x = lib.tensor(normal(4, 2).tolist(), requires_grad=True)
+        for _ in range(2):
+            y = lib.nn.functional.batch_norm(x, mean, var, training=training)
+        assert (mean._version, var._version) == (0, 0)
+        assert mean.any().item() == training
+        mean.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
 
 
 @pytest.mark.torch
@@ -114,3 +123,33 @@ def test_feature_dropout_drops_whole_channels() -> None:
     y = gs.nn.functional.dropout2d(gs.ones(20, 10, 4, 4), 0.5).numpy().reshape(200, 16)
     assert (y == y[:, :1]).all()
     assert 0 < (y[:, 0] == 0).sum() < 200
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(2, 4, 3), (3, 4), (2, 6, 2, 2)])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("affine", [True, False])
+def test_group_norm(torch: Any, shape: tuple[int, ...], groups: int, affine: bool) -> None:
+    channels = shape[1]
+    more = (normal(channels), normal(channels)) if affine else (None, None)
+    compare(torch, lambda lib, x, w, b: lib.nn.functional.group_norm(x, groups, w, b, 1e-3), normal(*shape), *more)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("eps", [None, 1e-2])
+def test_rms_norm(torch: Any, eps: float | None) -> None:
+    x, w = normal(2, 3, 4), normal(3, 4)
+    compare(torch, lambda lib, x, w: lib.nn.functional.rms_norm(x, (3, 4), w, eps), x, w, names=False)
+    compare(torch, lambda lib, x: lib.nn.functional.rms_norm(x, (4,), eps=eps), x, names=False)
+
+
+@pytest.mark.torch
+def test_refusals_of_normalisations(torch: Any) -> None:
+    same_complaint(torch, lambda lib: lib.nn.functional.group_norm(lib.ones(2, 6), 4))
+    same_complaint(torch, lambda lib: lib.nn.functional.group_norm(lib.ones(2), 1))
+    same_complaint(torch, lambda lib: lib.nn.functional.group_norm(lib.ones(2, 6), 2, lib.ones(3)))
+
+
+def test_rms_norm_of_another_shape() -> None:
+    with pytest.raises(RuntimeError, match=r"expected input with shape \[\*, 3\], but got input of size\[2, 6\]"):
+        gs.nn.functional.rms_norm(gs.ones(2, 6), (3,))

@@ -387,7 +387,8 @@ def test_every_operator_with_inplace_or_out_form_has_samples() -> None:
 def test_elementwise_operators_are_sampled_0d_and_empty() -> None:
     lacking = []
     for op in OPERATORS.values():
-        if op.samples is None or not op.family.endswith(("arithmetic", "logic", "pointwise")) or not op.promote:
+        elementwise = op.family.endswith(("arithmetic", "binary", "logic", "pointwise"))
+        if op.samples is None or not elementwise or not op.promote:
             continue
         shapes = {tuple(t.shape) for sample in cases.samples(op) for t in cases.leaves(list(sample))}
         if () not in shapes or not any(0 in shape for shape in shapes):
@@ -408,5 +409,5 @@ def test_node_classes_name_their_saved_tensors() -> None:
     for op in OPERATORS.values():
         if op.node_class is not None:
             for name in codegen.saved_by(op):
-                assert hasattr(op.node_class, f"_saved_{general.shown_name(name)}")
+                assert hasattr(op.node_class, f"_saved_{general.shown_name(op, name)}")
             assert issubclass(op.node_class, gs.runtime.graph.Node)

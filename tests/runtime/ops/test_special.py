@@ -55,8 +55,22 @@ def test_infinities() -> None:
     assert gs.erfc(x).tolist() == [0.0, 2.0]
 
 
+def test_i0_is_that_of_numpy() -> None:
+    x = numpy.concatenate([numpy.linspace(-700, 700, 2001), numpy.linspace(-2, 2, 201)])
+    numpy.testing.assert_allclose(gs.i0(gs.tensor(x)).numpy(), numpy.i0(x), rtol=1e-13)
+    assert gs.i0(gs.tensor([math.inf, -math.inf])).tolist() == [math.inf, math.inf]
+
+
+def test_the_derivative_of_i0_is_odd_and_keeps_small_numbers_exact() -> None:
+    x = gs.tensor([0.0, 1e-8, -1e-8, 3.0, -3.0], dtype=gs.float64, requires_grad=True)
+    gs.i0(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == pytest.approx([0.0, 5e-9, -5e-9, 3.9533702174026093, -3.9533702174026093], rel=1e-14)
+
+
 @pytest.mark.torch
 def test_derivatives_are_those_of_pytorch(torch: Any) -> None:
     compare(torch, lambda lib, x: lib.erf(x), X)
     compare(torch, lambda lib, x: lib.erfc(x), X)
     compare(torch, lambda lib, x: lib.erfinv(x), X / 8)
+    compare(torch, lambda lib, x: lib.i0(x), X[::20])

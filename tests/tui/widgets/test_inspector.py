@@ -17,7 +17,7 @@ def test_a_node_that_has_not_run_says_what_is_not_known_yet():
     shown = lines(chain()[1], names={1002: "#2 AccumulateGrad layers.0.weight"})
     assert shown[0] == "AddmmBackward0 #1  · wait"
     assert "made at train.py:2 in forward" in shown
-    assert "  known once the node is about to run" in shown
+    assert "  known when it is about to run" in shown
     assert "[0] → #2 AccumulateGrad layers.0.weight" in shown
     assert "[1] → a node outside this backward" in shown
     assert "mat1 float32 (3,4) v0=v0 ok" in shown

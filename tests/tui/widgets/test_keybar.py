@@ -10,9 +10,9 @@ def test_the_bar_at_80_columns_has_the_daily_keys():
     ]  # fmt: skip
 
 
-def test_help_and_quit_are_never_left_out():
+def test_help_and_quit_are_never_left_out_and_stand_last():
     for width in range(1, 200):
-        assert {"help", "quit"} <= {action.id for action in chosen_keys(width)}
+        assert [action.id for action in chosen_keys(width)][-2:] == ["help", "quit"]
 
 
 def test_keys_can_be_clicked():

@@ -129,12 +129,12 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str], tall
     for saved in node.saved:
         if saved.state == "modified":
             lines.append(Text(f"‼ {saved.name} was written after it had been saved for this node", ink("bad")))
-    lines += _gradients("Gradients in", node.grad_outputs, width, ink, tall, {}, "known once the node is about to run")
+    lines += _gradients("Gradients in", node.grad_outputs, width, ink, tall, {}, "known when it is about to run")
     targets = {
         slot: "nothing" if edge.target_key is None else names.get(edge.target_key, "a node outside this backward")
         for slot, edge in enumerate(node.edges)
     }
-    lines += _gradients(PRODUCED, node.grad_inputs, width, ink, tall, targets, "known once the node has run")
+    lines += _gradients(PRODUCED, node.grad_inputs, width, ink, tall, targets, "known when it has run")
     if not node.edges:
         lines.append(Text(f"  added to {node.parameter}.grad" if node.parameter else "  none", ink("dim")))
     lines += _head("Saved tensors", width, ink)

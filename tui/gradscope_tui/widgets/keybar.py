@@ -56,7 +56,7 @@ def chosen_keys(width: int) -> list[Action]:
     Returns
     -------
     list of Action
-        In their order, the least important left out until they fit.
+        By importance, the least important left out until they fit; help and quit at the end.
     """
     ranked = sorted((action for action in ACTIONS if action.bar), key=lambda action: action.bar)
     while sum(_width(action) for action in ranked) > width - 1:
@@ -64,7 +64,7 @@ def chosen_keys(width: int) -> list[Action]:
         if not spare:
             break
         ranked.remove(spare[-1])
-    return ranked
+    return sorted(ranked, key=lambda action: action.id in KeyBar.ALWAYS)
 
 
 def _key(action: Action) -> str:

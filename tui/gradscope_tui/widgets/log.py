@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -10,7 +11,13 @@ from rich.text import Text
 
 from gradscope_tui.widgets.pane import LinePane
 
-__all__ = ["LogPane"]
+__all__ = ["LogPane", "printable"]
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+"""ANSI control sequences, as programs write them that colour their output."""
+
+SCRIPT = ("", "warn")
+"""Inks of what the script itself has printed: to stdout, and to stderr."""
 
 
 class LogPane(LinePane, inherit_bindings=False):
@@ -26,6 +33,7 @@ class LogPane(LinePane, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._lines: list[tuple[str, str]] = []
         self._rows: list[tuple[str, str]] = []
+        self._heights: list[int] = []
         self._wrapped_for = 0
         self._follow = False
 
@@ -42,17 +50,23 @@ class LogPane(LinePane, inherit_bindings=False):
         """
         first = len(self._rows)
         for line, ink in lines:
-            shown = "".join(c if c.isprintable() else "�" for c in line.rstrip("\r").expandtabs(self.TAB))
+            shown = printable(line, self.TAB)
             self._lines.append((shown, ink))
-            self._rows += self._wrap(shown, ink)
+            self._add(shown, ink)
         if len(self._lines) > self.KEPT:
-            del self._lines[: len(self._lines) - self.KEPT * 9 // 10]
-            self._wrapped_for = 0
+            gone = len(self._lines) - self.KEPT * 9 // 10
+            del self._rows[: sum(self._heights[:gone])]
+            del self._lines[:gone], self._heights[:gone]
         self.set_heading(count=len(self._lines))
         self.content_changed()
         if from_start and len(self._rows) - first > self.scrollable_content_region.height > 0:
             self.scroll_to(y=first, animate=False, force=True, immediate=True)
             self._follow = True
+
+    def _add(self, line: str, ink: str) -> None:
+        rows = self._wrap(line, ink)
+        self._rows += rows
+        self._heights.append(len(rows))
 
     @property
     def text(self) -> str:
@@ -60,11 +74,16 @@ class LogPane(LinePane, inherit_bindings=False):
         return "\n".join(line for line, _ in self._lines)
 
     def _wrap(self, line: str, ink: str) -> list[tuple[str, str]]:
-        """Cut a line into rows that can be seen whole."""
+        """Cut a line into rows that can be seen whole: what the debugger says between words, and indented."""
         width = self._wrapped_for
-        if width < 1 or cell_len(line) <= width:
+        if width < 1 or (len(line) if line.isascii() else cell_len(line)) <= width:
             return [(line, ink)]
-        return [(row, ink) for row in chop_cells(line, width)]
+        if ink in SCRIPT:
+            return [(row, ink) for row in chop_cells(line, width)]
+        indent = min(len(line) - len(line.lstrip()) + 2, width // 2)
+        rows = Text(line.lstrip()).wrap(self.app.console, width - indent, tab_size=self.TAB)
+        first = " " * (indent - 2)
+        return [(f"{' ' * indent if nr else first}{row.plain.rstrip()}", ink) for nr, row in enumerate(rows)]
 
     def content_changed(self) -> None:
         """Measure again, and cut again if the width is another one; whoever looked at the end still does."""
@@ -73,7 +92,9 @@ class LogPane(LinePane, inherit_bindings=False):
         width = self.scrollable_content_region.width
         if width != self._wrapped_for:
             self._wrapped_for = width
-            self._rows = [row for line, ink in self._lines for row in self._wrap(line, ink)]
+            self._rows, self._heights = [], []
+            for line, ink in self._lines:
+                self._add(line, ink)
         super().content_changed()
         if at_end:
             self.scroll_end(animate=False, force=True, immediate=True, x_axis=False)
@@ -86,3 +107,28 @@ class LogPane(LinePane, inherit_bindings=False):
         """Return one row."""
         text, ink = self._rows[row]
         return Text(text, self.ink(ink))
+
+
+def printable(line: str, tab: int = 8) -> str:
+    r"""Return a line of output as a terminal would leave it, without what a terminal would not show.
+
+    Parameters
+    ----------
+    line : str
+    tab : int
+        Cells from one tab stop to the next.
+
+    Returns
+    -------
+    str
+        Without colours and cursor movements; of a progress bar, which returns to the start of its line, the last state.
+
+    Examples
+    --------
+    >>> printable("\x1b[31mloss\x1b[0m\t0.25"), printable(" 50%|##  |\r100%|####|\r"), printable("bell\a")
+    ('loss    0.25', '100%|####|', 'bell�')
+    """
+    if line.isprintable():
+        return line
+    text = _ESCAPES.sub("", line).rstrip("\r").rpartition("\r")[2].expandtabs(tab)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "�" for c in text)

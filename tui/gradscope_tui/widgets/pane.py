@@ -56,6 +56,9 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     heading: str = ""
     """Number, name and count, as the border shows them."""
 
+    _title: str = ""
+    _footing: str = ""
+
     def line_count(self) -> int:
         """Return how many lines there are."""
         raise NotImplementedError
@@ -96,11 +99,20 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         about : str
             What the pane is about at the moment.
         """
-        before = self.heading
-        self.heading = f"{self.NUMBER} {self.TITLE}" + (f" {count}" if count else "")
-        if self.heading != before:
+        heading = f"{self.NUMBER} {self.TITLE}" + (f" {count}" if count else "")
+        title = f"{heading} {about}".rstrip()
+        if heading != self.heading:
+            self.heading = heading
             self.post_message(self.Renamed())
-        self.border_title = Text(f"{self.heading} {about}".rstrip())
+        if title != self._title:  # writing into the border repaints the whole pane
+            self._title = title
+            self.border_title = Text(title)
+
+    def set_footing(self, text: str) -> None:
+        """Write into the border below."""
+        if text != self._footing:
+            self._footing = text
+            self.border_subtitle = Text(text)
 
     def on_resize(self, event: events.Resize) -> None:
         """Measure again: what fits has changed."""
@@ -110,7 +122,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         """Render one line of the screen."""
         left, top = self.scroll_offset
         row, width = y + top, self.size.width
-        base = self.rich_style
+        base = self.visual_style.rich_style  # unlike self.rich_style, remembered
         count = self.line_count()
         if row >= max(count, 1):
             return Strip.blank(width, base)
@@ -154,7 +166,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 class CursorPane(LinePane, inherit_bindings=False):
     """A pane with a cursor line."""
 
-    cursor: reactive[int] = reactive(0, always_update=False)
+    cursor: reactive[int] = reactive(0, repaint=False)
 
     def validate_cursor(self, cursor: int) -> int:
         """Keep the cursor on a line."""
@@ -163,7 +175,8 @@ class CursorPane(LinePane, inherit_bindings=False):
     def watch_cursor(self, before: int, now: int) -> None:
         """Bring the cursor into view."""
         self.reveal(now)
-        self.refresh()
+        self.refresh_line(before)
+        self.refresh_line(now)
 
     def reveal(self, row: int) -> None:
         """Scroll, if need be, so that `row` and a little around it is seen."""

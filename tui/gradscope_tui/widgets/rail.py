@@ -12,11 +12,11 @@ from textual.message import Message
 from textual.worker import Worker
 
 from gradscope_tui.lanes import MAX_LANES, LaneRow, draw_row, lay_out
-from gradscope_tui.rows import NOTHING, Outline, Rows, ancestors, fold
-from gradscope_tui.session import keys_of
+from gradscope_tui.rows import NOTHING, NodeFilter, Outline, Rows, ancestors, fold
+from gradscope_tui.session import order_of, without_gradients
 from gradscope_tui.threads import on_thread
 from gradscope_tui.widgets.pane import CursorPane
-from gradscope_tui.widgets.states import NODE_STATES, basename
+from gradscope_tui.widgets.states import NODE_STATES, basename, shorten
 
 if TYPE_CHECKING:
     from gradscope.inspect.records import NodeRecord
@@ -61,7 +61,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
         self._lanes = 1
         self._current = self._live = -1
         self._marked: Match = lambda node: False
-        self._match: Match | None = None
+        self._match: NodeFilter | None = None
         self._found: list[int] = []
         self._only_found = False
 
@@ -91,7 +91,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
             Index of the node where the program waits while the session stands at an earlier one; -1 otherwise.
         """
         self._records, self._current, self._marked, self._live = nodes, current, marked, live
-        shape = (task, hash(tuple(keys_of(nodes))))
+        shape = (task, order_of(nodes))
         if shape != self._shape:
             self._shape = shape
             self._outline, self._found, self._only_found = NOTHING, [], False
@@ -105,11 +105,11 @@ class NodeRail(CursorPane, inherit_bindings=False):
         """Read the outline of the graph: at once, or on another thread where that takes long."""
         nodes, shape = self._records, self._shape
         if len(nodes) <= _AT_ONCE:
-            self._take_outline(Outline.read(nodes))
+            self._take_outline(Outline.read(without_gradients(nodes)))
             return
 
         async def later() -> None:
-            outline = await on_thread(lambda: Outline.read(nodes))
+            outline = await on_thread(lambda: Outline.read(without_gradients(nodes)), collect=False)
             if shape == self._shape:
                 self._take_outline(outline)
 
@@ -141,7 +141,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
         self._take_lanes([])
 
         async def later() -> None:
-            layout = await on_thread(lambda: lay_out(rows.graph(outline)))
+            layout = await on_thread(lambda: lay_out(rows.graph(outline)), collect=False)
             if rows is self._rows:
                 self._take_lanes(layout)
 
@@ -194,12 +194,12 @@ class NodeRail(CursorPane, inherit_bindings=False):
 
     # Filter and folds ------------------------------------------------------------------------------------------------
 
-    def search(self, match: Match | None, *, only: bool = False) -> Worker[None]:
+    def search(self, match: NodeFilter | None, *, only: bool = False) -> Worker[None]:
         """Look for the nodes that match, on another thread.
 
         Parameters
         ----------
-        match : callable or None
+        match : NodeFilter or None
             None forgets what has been found.
         only : bool
             Whether to hide the others from then on.
@@ -212,8 +212,13 @@ class NodeRail(CursorPane, inherit_bindings=False):
         self._match = match
         nodes, shape = self._records, self._shape
 
+        def look() -> list[int]:
+            if match is None:
+                return []
+            return [node.index for node in (nodes if match.gradients else without_gradients(nodes)) if match(node)]
+
         async def find() -> None:
-            found = [] if match is None else await on_thread(lambda: [n.index for n in nodes if match(n)])
+            found = await on_thread(look, collect=False)
             if shape == self._shape and match is self._match:
                 self._found, self._only_found = found, only and match is not None
                 self._arrange()
@@ -352,7 +357,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
         room = max(4, width - text.cell_len)
         if label:
             text.append(f"{name:<{min(20 if wide else 10, room)}}", strong)
-            text.append(f" {label}", dim)
+            text.append(f" {shorten(label, width - text.cell_len - 1)}", dim)
         else:
             text.append(name, strong)
 

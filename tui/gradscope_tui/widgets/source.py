@@ -23,17 +23,29 @@ __all__ = ["SourcePane"]
 CONTEXT = 20
 """Lines that are shown on each side of the line that made the node."""
 
+_CHUNK = 16
+"""Lines that are highlighted at once: neighbouring nodes are made by neighbouring lines."""
 
-@lru_cache(maxsize=256)
+
 def _window(filename: str, first: int, last: int, theme: str) -> tuple[Text, ...]:
     """Return the highlighted lines `first` to `last` (from 1, inclusive) of a file; none where it cannot be read."""
-    code = "".join(linecache.getlines(filename)[first - 1 : last])
+    chunks = range((first - 1) // _CHUNK, (last - 1) // _CHUNK + 1)
+    lines = [line for chunk in chunks for line in _highlighted(filename, chunk, theme)]
+    start = first - 1 - chunks[0] * _CHUNK
+    return tuple(lines[start : start + last - first + 1])
+
+
+@lru_cache(maxsize=256)
+def _highlighted(filename: str, chunk: int, theme: str) -> tuple[Text, ...]:
+    """Return the highlighted lines of a part of a file; none behind its end."""
+    lines = linecache.getlines(filename)[chunk * _CHUNK : (chunk + 1) * _CHUNK]
+    code = "".join(lines)
     if not code:
         return ()
     text = Syntax(code, "python", theme=theme).highlight(code)
     text.style = ""
     text.spans = [s._replace(style=plain(s.style)) for s in text.spans if isinstance(s.style, Style)]
-    return tuple(text.split("\n", allow_blank=True))[: last - first + 1]
+    return tuple(text.split("\n", allow_blank=True))[: len(lines)]
 
 
 class SourcePane(LinePane, inherit_bindings=False):

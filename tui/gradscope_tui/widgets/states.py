@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["NODE_STATES", "SESSION_STATES", "basename", "short_value"]
+__all__ = ["NODE_STATES", "SESSION_STATES", "basename", "short_value", "shorten"]
 
 NODE_STATES: dict[str, tuple[str, str, str]] = {
     "pending": ("·", "wait", "dim"),
@@ -34,6 +34,23 @@ def short_value(value: float | None) -> str:
     ('0.031', 'nan', '-')
     """
     return "-" if value is None else f"{value:.3g}"
+
+
+def shorten(path: str, width: int) -> str:
+    """Leave out what a dotted path begins with where it has no room: its end tells more.
+
+    Examples
+    --------
+    >>> shorten("encoder.layers.0.norm1.weight", 20)
+    '….0.norm1.weight'
+    >>> shorten("encoder", 4), shorten("encoder", 7)
+    ('…der', 'encoder')
+    """
+    if len(path) <= width:
+        return path
+    tail = path[len(path) - max(1, width - 1) :]
+    dot = tail.find(".")
+    return f"…{tail[dot:] if 0 <= dot <= len(tail) // 2 else tail}"
 
 
 def basename(path: str) -> str:

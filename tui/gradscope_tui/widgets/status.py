@@ -44,6 +44,10 @@ class Status:
         Backwards in which this one is nested, the innermost first.
     live : int
         Index of the node where the program waits, while an earlier one is looked at; -1 otherwise.
+    reached : int
+        How many nodes of the backward have run, while an earlier one is looked at.
+    ended : bool
+        Whether what is looked at is the past of a program that has ended.
     breakpoints : int
         How many breakpoints are set.
     alarm : bool
@@ -59,6 +63,8 @@ class Status:
     task: int = 0
     inside: tuple[int, ...] = ()
     live: int = -1
+    reached: int = 0
+    ended: bool = False
     breakpoints: int = 0
     alarm: bool = False
 
@@ -125,6 +131,8 @@ class StatusBar(Widget):
         """Return state, node and breakpoints."""
         status = self._status
         glyph, words, ink = SESSION_STATES[status.state]
+        if status.ended:
+            words += " an ended script"
         paused = is_paused(status.state)
         text = Text.assemble((f" {glyph} {words if width >= 40 else words.split()[0]} ", self._ink(ink)))
         if paused:
@@ -158,18 +166,16 @@ class StatusBar(Widget):
         status = self._status
         if not status.total or cells < 4 or status.state == "running":
             return Text.assemble(("┄" * cells, self._ink("dim")))
-        over = status.state == "finished"
-        live = status.live if status.live >= 0 else status.node
-        here = cells if over else self._cell(live, cells)
-        text = Text("─" * here, self._ink("good"))
-        text.append("┄" * (cells - here), self._ink("dim"))
+        over, past = status.state == "finished", status.state == "replaying"
+        run = status.total if over else status.reached if past else status.node
+        done = cells if run >= status.total else self._cell(run, cells)
+        text = Text("─" * done, self._ink("good"))
+        text.append("┄" * (cells - done), self._ink("dim"))
         spots = dict.fromkeys(self._marked_cells(cells), ("●", "bad"))
-        if not over and status.state != "replaying":
-            spots[here] = ("▶", "now")
-        elif not over:
-            if status.live >= 0:
-                spots[here] = ("▶", "now")
-            spots[self._cell(status.node, cells)] = ("◁", "past")
+        if status.live >= 0:
+            spots[self._cell(status.live, cells)] = ("▶", "now")
+        if not over:
+            spots[self._cell(status.node, cells)] = ("◁", "past") if past else ("▶", "now")
         spots |= {self._cell(index, cells): ("‼", "bad") for index in self._alarms}
         for cell, (glyph, style) in sorted(spots.items()):
             text = Text.assemble(text[:cell], (glyph, self._ink(style)), text[cell + 1 :])

@@ -57,5 +57,8 @@ class WatchPane(CursorPane, inherit_bindings=False):
 
 
 def _flat(value: str) -> str:
-    """Write a value in one line."""
-    return " ".join(value.split())
+    """Write a value in one line, a float with the digits that are worth reading; `y` copies all of them."""
+    try:
+        return value if len(value) < 12 else f"{float(value):.7g}"
+    except ValueError:
+        return " ".join(value.split())

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TorchAdapter", "TorchSpec", "check_version"]
 
-_OLDEST = (2, 4)
+# Before it nothing tells whether saved-tensor hooks are in force, and to read what they have packed would run them.
+_OLDEST = (2, 8)
 
 
 class TorchSpec(TensorSpec):
@@ -39,13 +40,13 @@ def check_version(version: str) -> None:
     >>> check_version("2.13.0+cpu")
     >>> check_version("1.13.1")
     Traceback (most recent call last):
-    ImportError: gradscope opens programs of PyTorch 2.4 and newer, this is PyTorch 1.13.1
+    ImportError: gradscope opens programs of PyTorch 2.8 and newer, this is PyTorch 1.13.1
     Install a newer one: pip install 'gradscope-debugger[torch]'
     """
     major, minor = (int(part) for part in version.split(".")[:2])
     if (major, minor) < _OLDEST:
         raise ImportError(
-            f"gradscope opens programs of PyTorch 2.4 and newer, this is PyTorch {version}\n"
+            f"gradscope opens programs of PyTorch 2.7 and newer, this is PyTorch {version}\n"
             "Install a newer one: pip install 'gradscope-debugger[torch]'"
         )
 

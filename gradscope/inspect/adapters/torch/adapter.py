@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy
@@ -16,12 +16,17 @@ from torch.autograd.graph import GradientEdge
 
 from ....runtime import events
 from ...records import Location, TensorSpec
+from ..bits import Region
+from ..hooks import NodeHook
 from ..native import dtype_name, location_of
-from ..protocol import Observer, SavedView, key_in
+from ..protocol import FailedCall, Observer, SavedView, Traits, key_in
 from . import TorchSpec
 from .backward import backward_tap
+from .failures import failed_call
 from .forward import SITE, forward_tap
-from .host import from_host, spec_of, to_host
+from .freeing import cut_rows
+from .hooks import hooks_of
+from .host import bits_of, from_host, region_of, spec_of, to_host, to_hosts
 from .saved import saved_of
 from .tasks import TorchTask, edge_of
 
@@ -32,6 +37,8 @@ _BLIND = {
     "CompiledFunctionBackward": "compiled by torch.compile: a whole backward in one node",
     "CheckpointFunctionBackward": "checkpoint: its inside is recomputed, and differentiated in a backward of its own",
 }
+
+_tuple: Any = tuple.__new__  # a NamedTuple in half the time
 
 
 class TorchAdapter:
@@ -80,6 +87,7 @@ class TorchAdapter:
 
     def edges(self, node: Any) -> Sequence[tuple[Any, int]]:
         """Return (node or None, input number) for each produced gradient."""
+        cut_rows(node)
         return node.next_functions
 
     def outputs(self, node: Any) -> tuple[TensorSpec, ...]:
@@ -116,9 +124,19 @@ class TorchAdapter:
         except (RuntimeError, NotImplementedError):
             return id(tensor)
 
+    def region(self, tensor: torch.Tensor) -> Region | None:
+        """Return which bytes a tensor looks at; None if it has no memory of its own."""
+        with torch._C.DisableTorchFunction():
+            return region_of(tensor)
+
     def version(self, tensor: torch.Tensor) -> int | None:
         """Return the version of a tensor's memory."""
         return None if tensor.is_inference() else tensor._version
+
+    def bits(self, tensor: torch.Tensor) -> Any:
+        """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one; None if it has none."""
+        with torch._C.DisableTorchFunction():
+            return bits_of(tensor)
 
     def copy(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a copy of a tensor, without history."""
@@ -134,6 +152,10 @@ class TorchAdapter:
 
     # --- running ---
 
+    def hooks(self, node: Any) -> Sequence[NodeHook]:
+        """Return the hooks that a backward runs at a node: of leaves, and of results since somebody observes."""
+        return hooks_of(node)
+
     def run_node(self, node: Any, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
         """Run one node alone, without hooks."""
         run = node.apply if isinstance(node, BackwardCFunction) else node
@@ -148,6 +170,10 @@ class TorchAdapter:
         leaves = [target for target in wanted if isinstance(target, torch.Tensor)]
         with backward_tap.unheard(), _without_hooks(leaves):
             return list(torch.autograd.grad(outputs, wanted, list(grads), retain_graph=True, allow_unused=True))
+
+    def failed_call(self, error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:
+        """Return the node at which a backward has failed, as far as the traceback, the message and the graph tell."""
+        return failed_call(error, frames)
 
     def keep_saved(self, task: TorchTask) -> Callable[[], None] | None:
         """Make a backward keep its saved tensors, if it has not begun; return what releases them."""
@@ -171,6 +197,18 @@ class TorchAdapter:
         """Return the values as a NumPy array."""
         return to_host(tensor)
 
+    def traits(self, node: Any) -> Traits:
+        """Return at once what tells a node from others."""
+        cut_rows(node)
+        notes = node.metadata
+        leaf = node.variable if type(node) is _ACCUMULATE_GRAD else None
+        return _tuple(Traits, (node.name(), node._sequence_nr(), notes.get(SITE), leaf, notes, node.next_functions))
+
+    def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the values of the gradients that a node was given and has made, as NumPy arrays, None for None."""
+        with torch._C.DisableTorchFunction():
+            return to_hosts(call.grad_outputs), to_hosts(call.grad_inputs)
+
     def spec(self, tensor: torch.Tensor) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""
         return spec_of(tensor)
@@ -184,6 +222,18 @@ class TorchAdapter:
         return _Quiet()
 
     # --- modules ---
+
+    def is_parameter(self, tensor: Any) -> bool:
+        """Whether a tensor is a Parameter."""
+        return isinstance(tensor, torch.nn.Parameter)
+
+    def tensor_classes(self) -> tuple[type, ...]:
+        """Return the class of all tensors."""
+        return (torch.Tensor,)
+
+    def module_classes(self) -> tuple[type, ...]:
+        """Return the class of all modules."""
+        return (torch.nn.Module,)
 
     def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
         """Return the parameters of a module with their paths."""

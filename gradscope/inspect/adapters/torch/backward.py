@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch._guards import TracingContext
 from torch.autograd import graph as autograd_graph
 
 from ....runtime.events import user_site
@@ -111,7 +112,7 @@ def _blind() -> str:
     """Return why a backward that is called now cannot be looked into, or an empty string."""
     if torch._C._are_functorch_transforms_active():
         return "a functorch transform (torch.func.grad, vmap, ...) runs its own backward on wrapped tensors"
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or TracingContext.try_get() is not None:
         return "torch.compile traces this backward"
     if _compiled_autograd():
         return "compiled autograd replaces the engine"

@@ -12,6 +12,8 @@ PyTorch from its fused inference paths.
 
 from __future__ import annotations
 
+import inspect
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -23,9 +25,13 @@ from torch.overrides import TorchFunctionMode
 
 from ....runtime.events import user_site
 from ..protocol import Observer
+from .freeing import cut_rows
+from .hooks import note_hooks
 from .operators import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .refusals import explain_refusal
-from .writes import WriteMode
+from .unpacking import note_packing
+from .warned import relocate_warnings
+from .writes import SHARING, TorchShare, WriteMode
 
 __all__ = ["SITE", "ForwardTap", "forward_tap"]
 
@@ -55,6 +61,8 @@ class CallMode(TorchFunctionMode):
             raise
         if _sequence_nr() != before and tap.nodes:
             tap.note(before, result, args)
+        if tap.writes and func in SHARING:
+            tap.shared(args[0], SHARING[func])
         if tap.operators and is_operator(func, result):
             tap.ran(func, args, kwargs, result, before)
         return result
@@ -117,10 +125,11 @@ class ForwardTap:
 
         before = module.register_module_forward_pre_hook(self._module_entered)
         after = module.register_module_forward_hook(self._module_left, always_call=True)
-        self._undo += [before.remove, after.remove, _patch_function(self), _patch_threads(self)]
+        self._undo += [before.remove, after.remove, _patch_function(self), _patch_threads(self), note_hooks()]
         step = register_optimizer_step_pre_hook(self._step_entered)
         stepped = register_optimizer_step_post_hook(self._step_left)
         self._undo += [step.remove, stepped.remove]
+        self._undo.append(relocate_warnings(_MODE_CODES, rf"{re.escape(__package__)}\.\w+"))
 
     # --- threads ---
 
@@ -225,8 +234,15 @@ class ForwardTap:
         if getattr(self.muted, "depth", 0):
             return
         site = user_site(3)
-        for node in reversed(_made_since(before, result, args)):
+        made = grad_fn_of(result) if type(result) is torch.Tensor and _sequence_nr() == before + 1 else None
+        if made is not None and made._sequence_nr() == before:  # one call, one node, as a rule
+            nodes = [] if SITE in made.metadata else [made]
+        else:
+            nodes = _made_since(before, result, args)[::-1]
+        for node in nodes:
             node.metadata[SITE] = site
+            note_packing(node)
+            cut_rows(node)
             for observer in self.nodes:
                 observer.operator_recorded(node)
 
@@ -246,6 +262,17 @@ class ForwardTap:
         for observer in self.writes:
             observer.tensor_written(write)
 
+    def shared(self, tensor: torch.Tensor, how: str) -> None:
+        """Tell of memory that can now be written without a version being counted."""
+        if getattr(self.muted, "depth", 0):
+            return
+        try:
+            share = TorchShare(tensor, how, user_site(3))
+        except (RuntimeError, NotImplementedError):  # sparse, or inside a functorch transform: no storage of its own
+            return
+        for observer in self.writes:
+            observer.memory_shared(share)
+
     def refused(self, error: RuntimeError, args: Any, kwargs: Any) -> None:
         """Tell of a write that PyTorch refuses, if that is what a call has raised."""
         if not self.writes or hasattr(error, "reason"):
@@ -259,6 +286,9 @@ class ForwardTap:
 
 
 _LEAF = 2**64 - 1
+_MODE_CODES = {
+    inspect.unwrap(method).__code__ for method in (CallMode.__torch_function__, WriteMode.__torch_dispatch__)
+}
 
 
 def _nodes_of(value: Any) -> list[Any]:

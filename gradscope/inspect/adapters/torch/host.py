@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 import torch
 
 from ...records import TensorSpec
+from .. import bits
 from ..native import dtype_name
 from . import TorchSpec
 
-__all__ = ["from_host", "shape_of", "spec_of", "to_host"]
+__all__ = ["bits_of", "from_host", "region_of", "shape_of", "spec_of", "to_host", "to_hosts"]
 
 _MOST_ELEMENTS = 2**26  # of a sparse tensor that is written out
 
@@ -50,6 +53,20 @@ def to_host(tensor: torch.Tensor) -> numpy.ndarray:
                 return numpy.empty(0, dtype=numpy.float32)
 
 
+def to_hosts(tensors: Sequence[Any]) -> list[Any]:
+    """Return the values of each tensor as :func:`to_host` does, None for None; the caller has put modes aside."""
+    arrays: list[Any] = []
+    for tensor in tensors:
+        if type(tensor) is torch.Tensor and not tensor.requires_grad:
+            try:
+                arrays.append(tensor.numpy())  # a gradient on the CPU is, nearly always
+                continue
+            except (RuntimeError, TypeError, NotImplementedError):
+                pass
+        arrays.append(None if tensor is None else to_host(tensor))
+    return arrays
+
+
 def _plain(tensor: torch.Tensor) -> torch.Tensor:
     """Return the values as a dense tensor on the CPU, of a dtype that NumPy has."""
     if tensor.is_nested:
@@ -74,6 +91,69 @@ def _written_out(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.numel() <= _MOST_ELEMENTS:
         return tensor.to_dense()
     return tensor.coalesce().values() if tensor.layout is torch.sparse_coo else tensor.values()
+
+
+_NO_DISPATCH = torch.Tensor.__torch_dispatch__
+
+
+def _address_of(tensor: torch.Tensor) -> int:
+    """Return the address of the first element; 0 for a tensor without memory of its own.
+
+    That is one that is sparse, nested, empty, on the meta device, inside a functorch transform, or of a class that
+    wraps others or stands for what is not there.
+    """
+    if tensor.layout is not torch.strided or type(tensor).__torch_dispatch__ is not _NO_DISPATCH:
+        return 0
+    try:
+        return tensor.data_ptr()
+    except (RuntimeError, NotImplementedError):
+        return 0
+
+
+def region_of(tensor: torch.Tensor) -> bits.Region | None:
+    """Return which bytes a tensor looks at; None if it has no memory of its own."""
+    address = _address_of(tensor)
+    return _region_at(address, tensor) if address else None
+
+
+def _region_at(address: int, tensor: torch.Tensor) -> bits.Region:
+    size = tensor.element_size()
+    return bits.Region(address, tuple(tensor.shape), tuple([step * size for step in tensor.stride()]), size)
+
+
+def bits_of(tensor: torch.Tensor) -> Any:
+    """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one.
+
+    Of a tensor on another device few are copied, and none while a CUDA graph is captured, which would forbid it.
+
+    Returns
+    -------
+    buffer or None
+        Valid while the tensor lives; None if it has no memory of its own.
+    """
+    address = _address_of(tensor)
+    if not address:
+        return None
+    if tensor.is_cpu:
+        if tensor.is_contiguous() and tensor.nbytes <= bits.WHOLE_BYTES:  # without what NumPy does to make an array
+            return (ctypes.c_char * tensor.nbytes).from_address(address)
+        return bits.bits_of(_region_at(address, tensor).array())
+    if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
+        return None
+    few = _few(tensor.detach()).clone(memory_format=torch.contiguous_format)
+    return few.cpu().view(torch.uint8).numpy()
+
+
+def _few(tensor: torch.Tensor) -> torch.Tensor:
+    """Return evenly spaced elements of a tensor, on its own device."""
+    tensor = tensor[tuple([slice(1) if step == 0 else slice(None) for step in tensor.stride()])]
+    count = tensor.numel()
+    if count <= bits.DEVICE_ELEMENTS:
+        return tensor.reshape(-1)
+    step = bits.spacing(count, bits.DEVICE_ELEMENTS)
+    if tensor.is_contiguous():
+        return tensor.view(-1)[::step]
+    return tensor[torch.unravel_index(torch.arange(0, count, step, device=tensor.device), tensor.shape)]
 
 
 def from_host(values: Any, spec: TensorSpec) -> torch.Tensor:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction
 
 from .host import shape_of
+from .unpacking import SHOWN, UnpackedSlot, versions_in
 
-__all__ = ["RELEASED", "TorchSaved", "saved_of", "versions_in"]
+__all__ = ["RELEASED", "TorchSaved", "saved_of", "tell_violation", "versions_in"]
 
 RELEASED = "gradscope.inspect.released"
 """In a node's metadata: it counts as released (see :meth:`.tasks.TorchTask.keep`)."""
 
 _RAW = "_raw_saved_"
 _raw_names: dict[type, tuple[str, ...]] = {}
-_VERSIONS = re.compile(r"is at version (\d+); expected version (\d+) instead")
 
 
 class TorchSaved:
@@ -78,7 +77,8 @@ class TorchSaved:
     def current_version(self) -> int | None:
         """The version its memory is at now; None where none is kept."""
         tensor = None if self.packed else self._tensor
-        return None if tensor is None or tensor.is_inference() else tensor._version
+        with torch._C.DisableTorchFunction():
+            return None if tensor is None or tensor.is_inference() else tensor._version
 
     @property
     def saved_version(self) -> int | None:
@@ -114,9 +114,11 @@ def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:
     custom = attribute == "_raw_saved_tensors"
     name = "saved_tensors" if custom else attribute.removeprefix(_RAW)
     plain = name if custom else f"_saved_{name}"
-    for item in raw if isinstance(raw, tuple) else (raw,):
-        if item.data is not None or _was_something(node, item, plain):
-            yield TorchSaved(node, name, item, plain)
+    several = isinstance(raw, tuple)
+    for place, item in enumerate(raw if several else (raw,)):
+        slot = item if SHOWN else UnpackedSlot(node, item, plain, place if several else None)
+        if slot.data is not None or _was_something(node, slot, plain):
+            yield TorchSaved(node, name, slot, plain)
 
 
 def _was_something(node: Any, raw: Any, attribute: str) -> bool:
@@ -125,8 +127,8 @@ def _was_something(node: Any, raw: Any, attribute: str) -> bool:
         return True
     try:
         getattr(node, attribute)
-    except RuntimeError:
-        return True
+    except RuntimeError as error:
+        return versions_in(error) is None  # else one beside it is refused
     return False
 
 
@@ -154,7 +156,34 @@ def raw_names(kind: type) -> tuple[str, ...]:
     return names
 
 
-def versions_in(error: BaseException) -> tuple[int, int] | None:
-    """Return (version now, version then) if an error is PyTorch's refusal to unpack a saved tensor, else None."""
-    found = _VERSIONS.search(str(error)) if isinstance(error, RuntimeError) else None
-    return None if found is None else (int(found[1]), int(found[2]))
+def tell_violation(error: BaseException, versions: tuple[int, int], nodes: Iterable[Any]) -> Any:
+    """Put on PyTorch's error what it says only in words: node, name and versions of the saved tensor.
+
+    Parameters
+    ----------
+    error : BaseException
+    versions : tuple of (int, int)
+        See :func:`versions_in`.
+    nodes : iterable of node
+        Among which to look; the first with such a saved tensor is the one.
+
+    Returns
+    -------
+    node or None
+        None if it is none of them.
+    """
+    for node in nodes:
+        for saved in saved_of(node):
+            if saved.packed or (saved.current_version, saved.saved_version) != versions:
+                continue
+            error.__dict__.update(
+                node=node,
+                operator=node.name(),
+                saved_name=saved.name,
+                shape=saved.shape,
+                dtype=saved.dtype,
+                saved_version=versions[1],
+                current_version=versions[0],
+            )
+            return node
+    return None

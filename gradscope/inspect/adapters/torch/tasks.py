@@ -15,8 +15,9 @@ import torch
 from torch.autograd.graph import get_gradient_edge
 
 from ....runtime.events import CallSite
-from ..protocol import Observer
-from .saved import RELEASED, saved_of, versions_in
+from ..protocol import Observer, hears_entries
+from .freeing import cut_rows
+from .saved import RELEASED, saved_of, tell_violation, versions_in
 
 __all__ = ["TorchCall", "TorchTask", "edge_of", "walk"]
 
@@ -116,8 +117,11 @@ class TorchTask:
         enabled = gc.isenabled()
         gc.disable()
         try:
-            for node in self.nodes:
-                self._handles += (node.register_prehook(self._entered), node.register_hook(self._exited))
+            if any(hears_entries(observer) for observer in self._observers):
+                for node in self.nodes:
+                    self._handles += (node.register_prehook(self._entered), node.register_hook(self._exited))
+            else:
+                self._handles += [node.register_hook(self._ran) for node in self.nodes]
         finally:
             if enabled:
                 gc.enable()
@@ -130,9 +134,11 @@ class TorchTask:
     def fail(self, error: BaseException) -> None:
         """Tell that it has ended by `error`, and of a refused saved tensor which it is."""
         versions = versions_in(error)
-        if versions is not None and not hasattr(error, "saved_name") and self._explain(error, versions):
-            for observer in self._observers:
-                observer.violation(error)
+        if versions is not None and not hasattr(error, "saved_name"):
+            running = [call.node for call in self._running.values()]
+            if tell_violation(error, versions, running or self.nodes) is not None:
+                for observer in self._observers:
+                    observer.violation(error)
         for observer in self._observers:
             observer.task_failed(self, error)
 
@@ -144,24 +150,6 @@ class TorchTask:
             handle.remove()
         self._handles.clear()
         self._running.clear()
-
-    def _explain(self, error: BaseException, versions: tuple[int, int]) -> bool:
-        """Put on PyTorch's error what it says only in words: node, name and versions of the saved tensor."""
-        for node in [call.node for call in self._running.values()] or self.nodes:
-            for saved in saved_of(node):
-                if not saved.packed and (saved.current_version, saved.saved_version) == versions:
-                    facts = {
-                        "node": node,
-                        "operator": node.name(),
-                        "saved_name": saved.name,
-                        "shape": saved.shape,
-                        "dtype": saved.dtype,
-                        "saved_version": versions[1],
-                        "current_version": versions[0],
-                    }
-                    error.__dict__.update(facts)
-                    return True
-        return False
 
     # --- what will run ---
 
@@ -209,6 +197,17 @@ class TorchTask:
         if call is None:  # hooked while it ran
             return None
         call.grad_inputs = [None] * len(produced) if call.skip else list(produced)
+        return self._tell_exit(call, produced)
+
+    def _ran(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Tell of a node that has run where nobody wants to hear before it does."""
+        if not self._mine():
+            return None
+        call = TorchCall(self, _current_node(), list(grads))
+        call.grad_inputs = list(produced)
+        return self._tell_exit(call, produced)
+
+    def _tell_exit(self, call: TorchCall, produced: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if self._kept is not None:
             self._kept.append(call.node)
         for observer in self._observers:
@@ -304,6 +303,7 @@ def walk(roots: Iterable[Any]) -> list[Any]:
     found = list(seen)
     # Python's objects for nodes are made anew when nobody holds them: these are held, so each node has one.
     for node in found:
+        cut_rows(node)
         for child, _ in node.next_functions:
             if child is not None and child not in seen:
                 seen.add(child)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,7 +14,16 @@ from ...records import Location
 from ..native import location_of
 from .operators import tensors_in
 
-__all__ = ["TorchWrite", "WriteMode"]
+__all__ = ["SHARING", "TorchShare", "TorchWrite", "WriteMode"]
+
+SHARING: dict[Any, str] = {
+    torch.Tensor.data.__get__: ".data",
+    torch.Tensor.data.__set__: ".data =",
+    torch.Tensor.numpy: "numpy()",
+    torch.Tensor.__array__: "numpy()",
+    torch.Tensor.__dlpack__: "__dlpack__()",
+}
+"""What hands out memory so that it can be written without a version being counted, as a function mode sees it."""
 
 
 class TorchWrite:
@@ -30,6 +39,21 @@ class TorchWrite:
     def location(self) -> Location | None:
         """The user's line that wrote it."""
         return location_of(self.site)
+
+
+class TorchShare:
+    """The memory of a tensor handed to where writes count no version of its own."""
+
+    def __init__(self, tensor: torch.Tensor, how: str, site: CallSite) -> None:
+        self.tensor, self.how = tensor, how
+        # PyTorch gives a storage one object in Python, which lives as long as the storage.
+        self.memory = weakref.ref(tensor.untyped_storage())
+        self._site = site
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that asked for it."""
+        return location_of(self._site)
 
 
 class WriteMode(dispatch.TorchDispatchMode):
@@ -48,11 +72,18 @@ class WriteMode(dispatch.TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Carry out the operator, and tell what it has written."""
         kwargs = kwargs or {}
-        result = func(*args, **kwargs)
-        slots = written_slots(func)
-        if slots:
-            self._written(func, list(_at(slots, args, kwargs)))
+        # Function modes are above autograd: inside a backward they would hear of this call, which the engine makes.
+        with torch._C.DisableTorchFunction():
+            result = func(*args, **kwargs)
+            slots = written_slots(func)
+            if slots:
+                self._written(func, list(_at(slots, args, kwargs)))
         return result
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # PyTorch would wrap each call twice to keep torch.compile out, which a mode keeps out by being on.
+        return False
 
     def _written(self, func: Any, tensors: list[torch.Tensor]) -> None:
         name = func._schema.name.rpartition("::")[2]
@@ -69,20 +100,27 @@ class WriteMode(dispatch.TorchDispatchMode):
     def take_off(self) -> None:
         """Leave the mode wherever it stands on this thread's stack."""
         above = []
-        while dispatch._get_current_dispatch_mode() is not None:
-            top = dispatch._pop_mode()
+        while (top := dispatch._get_current_dispatch_mode()) is not None:
             if top is self:
+                self.__exit__(None, None, None)
                 break
-            above.append(top)
+            above.append(dispatch._pop_mode())
         for other in reversed(above):
             dispatch._push_mode(other)
 
 
-@functools.lru_cache(maxsize=4096)
+# By the identity of the operator, whose hash is a Python function; it is kept, so that no other gets its identity.
+_slots: dict[int, tuple[Any, tuple[tuple[int, str], ...]]] = {}
+
+
 def written_slots(func: Any) -> tuple[tuple[int, str], ...]:
     """Return (place, name) of the arguments that an operator writes."""
-    arguments = func._schema.arguments
-    return tuple((i, a.name) for i, a in enumerate(arguments) if a.alias_info is not None and a.alias_info.is_write)
+    known = _slots.get(id(func))
+    if known is None:
+        arguments = enumerate(func._schema.arguments)
+        written = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
+        known = _slots[id(func)] = func, written
+    return known[1]
 
 
 def _at(slots: tuple[tuple[int, str], ...], args: Any, kwargs: Any) -> Iterator[torch.Tensor]:

@@ -99,7 +99,8 @@ function draw() {
   looks.forEach((look, i) => drawBox(scene, shown[i], look, sizes[i], layout.boxes[i]));
   const folded = nodes.length === shown.length ? "" : `, drawn as ${shown.length.toLocaleString()}`;
   status.textContent = `${nodes.length.toLocaleString()} nodes${folded}`;
-  mark();
+  if (selected === null) mark();
+  else select(selected);  // what it offers to fold or unfold has changed
 }
 
 function pathOf(points) {
@@ -137,6 +138,7 @@ function unfold(group) {
   }
   const before = drawn.get(-group);
   open.add(group);
+  selected = -group;
   draw();
   const first = children[group].nodes[0];
   keepInPlace(before, drawn.get(first === undefined ? -children[group].groups[0] : standsFor(first)));
@@ -144,8 +146,8 @@ function unfold(group) {
 
 function fold(group) {
   open.delete(group);
+  selected = -group;
   draw();
-  select(-group);
   reveal(-group);
 }
 
@@ -160,7 +162,8 @@ function fit() {
   view.scale = Math.min(1.4, Math.max(0.02, Math.min((width - 40) / extent.width, (height - 40) / extent.height)));
   // A long graph is shown from its loss, at a size that can be read.
   if (view.scale < 0.35) view.scale = Math.min(0.8, Math.max(0.35, (width - 40) / extent.width));
-  view.x = (width - extent.width * view.scale) / 2;
+  const middle = extent.width * view.scale > width ? drawn.get(shown[0]).x : extent.width / 2;
+  view.x = width / 2 - middle * view.scale;
   view.y = Math.max(20, (height - extent.height * view.scale) / 2);
   apply();
 }
@@ -214,7 +217,8 @@ function select(id) {
   heading.textContent = describe(id).title;
   buttons.className = "buttons";
   details.textContent = detailsOf(id);
-  if (id < 0) button("Unfold", () => unfold(-id), buttons);
+  if (id < 0 && !open.has(-id)) button("Unfold", () => unfold(-id), buttons);
+  else if (id < 0) button("Fold", () => fold(-id), buttons);
   const around = id < 0 ? ancestors(-id).slice(0, -1) : ancestors(nodes[id - 1][2]);
   for (const group of around) if (open.has(group)) button(`Fold ${texts[groups[group][0]]}`, () => fold(group), buttons);
   aside.replaceChildren(heading, buttons, details);

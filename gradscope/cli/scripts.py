@@ -1,0 +1,91 @@
+"""What the commands that run a script share: its arguments on the command line, and the end without it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..inspect.programs.script import ScriptProgram
+
+__all__ = ["SCRIPT", "add_format_argument", "add_script_arguments", "leave_if_it_runs", "positive"]
+
+SCRIPT = "SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it)."
+"""For the description of a command."""
+
+
+def add_script_arguments(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """Add ``-m``, the script and its own arguments, which come last.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    optional : bool
+        Whether the command does something without a script.
+    """
+    parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module or package")
+    parser.add_argument("script", metavar="SCRIPT", nargs="?" if optional else None, help="the script to run")
+    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
+    # Otherwise argparse lists it among what is missing when SCRIPT is.
+    rest.required = False
+
+
+def add_format_argument(parser: argparse.ArgumentParser) -> None:
+    """Add ``--format``, of a report on a script.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+    """
+    parser.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="text after the script's own output (default), or JSON on stdout with the script's output on stderr",
+    )
+
+
+def positive(text: str) -> int:
+    """Return a number that an option takes, 1 or more.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If it is none.
+    """
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"a positive number is wanted, got {text!r}")
+    return number
+
+
+def leave_if_it_runs(program: ScriptProgram, status: int) -> None:
+    """End the process if the script, or threads of it, have not ended: python would wait for them.
+
+    Parameters
+    ----------
+    program : ScriptProgram
+    status : int
+        The exit status.
+    """
+    if not program.threads.alive() and program.interrupter.ident is None:
+        return
+    processes = sys.modules.get("multiprocessing")
+    for child in processes.active_children() if processes is not None else ():
+        child.terminate()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # full, closed by the script, or gone
+            pass
+    os._exit(status)

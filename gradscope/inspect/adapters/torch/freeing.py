@@ -1,0 +1,89 @@
+"""Freeing long graphs: of nodes that Python has looked at, PyTorch frees one from within another.
+
+Nodes that Python has no object for are freed in a loop. Where it has one, a node's destructor lets go of the next node,
+whose destructor lets go of the next: 40,000 in a row overflow a stack of 8 MiB, and the program dies. So a node here
+and there hands those behind it to a thread, which lets go of them when it is gone: that cuts the row in short pieces.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import ctypes
+import os
+from queue import SimpleQueue
+from random import Random
+from typing import Any
+
+__all__ = ["cut_rows"]
+
+_LATE = "gradscope.inspect.late"
+# By chance, for no pattern in a graph can then avoid it: a piece of more than 15,000 nodes is one of a million.
+_SHARE = 1 / 1024
+_chance = Random(0).random
+
+
+def cut_rows(node: Any) -> None:
+    """See to it that a row of nodes through this one can be freed; to be asked of every node that Python gets hold of.
+
+    Parameters
+    ----------
+    node : torch.autograd.graph.Node
+    """
+    if _chance() >= _SHARE:
+        return
+    behind = [child for child, _ in node.next_functions if child is not None]
+    if behind and _LATE not in node.metadata:
+        node.metadata[_LATE] = _Late(behind)
+
+
+class _Freer:
+    """The thread that lets go of nodes, started when there are some."""
+
+    def __init__(self) -> None:
+        self.waiting: SimpleQueue[Any] = SimpleQueue()
+        self._ended = _thread.allocate_lock()
+        self._started = False
+        os.register_at_fork(after_in_child=self._forked)
+        atexit.register(self._end)
+
+    def take(self, nodes: list[Any]) -> None:
+        """Let go of nodes soon; called from within destructors, so it neither waits nor raises."""
+        self.waiting.put(nodes)
+        if not self._started:
+            self._started = True
+            self._ended.acquire()
+            # Not by `threading`: the program's list of threads is its own, and it is not waited for at the end.
+            _thread.start_new_thread(self._run, ())
+
+    def _run(self) -> None:
+        while self.waiting.get() is not None:
+            pass
+        self._ended.release()
+
+    def _forked(self) -> None:
+        self._ended = _thread.allocate_lock()
+        self._started = False
+
+    def _end(self) -> None:
+        if self._started:
+            self.waiting.put(None)
+            self._ended.acquire(timeout=5.0)
+        # What the interpreter takes down from here on is not freed, which would be done in one row again.
+        self._started = True
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.waiting))
+
+
+_freer = _Freer()
+
+
+class _Late:
+    """Keeps nodes until the one whose metadata it is in has gone, and a little longer."""
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self, nodes: list[Any]) -> None:
+        self._nodes = nodes
+
+    def __del__(self, take: Any = _freer.take) -> None:
+        take(self._nodes)

@@ -1,0 +1,110 @@
+"""What a node has saved, on a PyTorch (before 2.13) whose ``SavedTensor`` does not show what it holds.
+
+Then there is but one way to it, which is to unpack it as the node does. Of a tensor that has been written since PyTorch
+refuses that, for good; so its slot may be given hooks, which are handed what it holds, and which refuse in the same
+words when the node asks. What a saved-tensor hook of the program has packed is left alone: unpacking runs the program.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from typing import Any
+
+import torch
+
+__all__ = ["SHOWN", "UnpackedSlot", "note_packing", "versions_in"]
+
+SHOWN = hasattr(torch._C._autograd.SavedTensor, "data")
+"""Whether this PyTorch shows it."""
+
+_PACKED = "gradscope.inspect.packed"
+_REFUSED = "gradscope.inspect.refused"
+_HIDDEN = object()  # stands for what a hook has made of a tensor
+_VERSIONS = re.compile(r"is at version (\d+); expected version (\d+) instead")
+_NOW = re.compile(r"is at version \d+")
+_default_hooks = torch._C._autograd._top_saved_tensors_default_hooks
+
+
+def versions_in(error: BaseException) -> tuple[int, int] | None:
+    """Return (version now, version then) if an error is PyTorch's refusal to unpack a saved tensor, else None."""
+    found = _VERSIONS.search(str(error)) if isinstance(error, RuntimeError) else None
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def note_packing(node: Any) -> None:
+    """Note on a node that has just been made whether saved-tensor hooks pack what it saves, if that cannot be seen."""
+    if not SHOWN and _default_hooks(True) is not None:
+        node.metadata[_PACKED] = True
+
+
+class UnpackedSlot:
+    """A ``SavedTensor`` with the attributes that it has in later versions.
+
+    Parameters
+    ----------
+    node : torch.autograd.graph.Node
+    raw : SavedTensor
+    attribute : str
+        Under which the node gives what is unpacked.
+    place : int or None
+        Which of several it is.
+    """
+
+    __slots__ = ("_node", "_raw", "_attribute", "_place")
+
+    def __init__(self, node: Any, raw: Any, attribute: str, place: int | None) -> None:
+        self._node, self._raw, self._attribute, self._place = node, raw, attribute, place
+
+    @property
+    def unpack_hook(self) -> Any:
+        """What unpacks it, None if nobody has packed it."""
+        return _HIDDEN if _PACKED in self._node.metadata else None
+
+    @property
+    def data(self) -> Any:
+        """The tensor, stale or not; None if it has been released, or never was."""
+        if self.unpack_hook is not None:
+            return _HIDDEN
+        taken = self._node.metadata.get((_REFUSED, self._attribute, self._place))
+        if taken is not None:
+            stale = taken()
+            return None if stale is None else stale.tensor
+        try:
+            with torch._C.DisableTorchFunction():
+                found = getattr(self._node, self._attribute)
+        except RuntimeError as error:
+            return None if versions_in(error) is None else self._take(error)
+        tensor = found if self._place is None else found[self._place]
+        # Of its own result a node keeps the values alone.
+        return tensor.detach() if tensor is not None and tensor.grad_fn == self._node else tensor
+
+    def _take(self, error: RuntimeError) -> Any:
+        """Return what PyTorch refuses to unpack, and go on refusing."""
+        stale = _Stale(error)
+        try:
+            self._raw.register_hooks(stale.pack, _Stale.refuse)
+        except RuntimeError:  # empty, or packed by a hook of its own
+            return None
+        self._node.metadata[_REFUSED, self._attribute, self._place] = weakref.ref(stale)
+        return stale.tensor
+
+
+class _Stale:
+    """What is kept in the slot of a tensor that has been written since it was saved, or that is unpacked with one."""
+
+    def __init__(self, error: RuntimeError) -> None:
+        self.tensor: Any = None
+        self._words, self._versions = str(error), versions_in(error)
+        self._meant = False
+
+    def pack(self, tensor: torch.Tensor) -> _Stale:
+        """Take what the slot holds."""
+        self.tensor = tensor
+        self._meant = self._versions is not None and self._versions[0] == tensor._version
+        return self
+
+    def refuse(self) -> torch.Tensor:
+        """Refuse to give it to the node, as PyTorch would."""
+        now = f"is at version {self.tensor._version}"
+        raise RuntimeError(_NOW.sub(now, self._words) if self._meant else self._words)

@@ -1,0 +1,80 @@
+"""Where the way from a tensor to the loss was lost, as a ledger has seen it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..records import Location
+from .base import at
+from .entries import Entry
+from .no_grad_records import Reason
+
+__all__ = ["Answer", "loss_of_gradient", "lost_on_the_way"]
+
+_DETACHING = {"detach", "detach_copy"}
+
+
+class Answer(NamedTuple):
+    """Why there is no gradient: the reason, a sentence, the lines to look at, and what to do."""
+
+    reason: Reason
+    message: str
+    locations: tuple[Location | None, ...] = ()
+    help: str = ""
+
+
+def lost_on_the_way(loss: Entry, sources: set[Entry]) -> list[Entry]:
+    """Return the operators on the way from `sources` to the loss that let no gradient through, nearest first."""
+    on_the_way = sorted(loss.ancestors(), key=lambda entry: entry.number)
+    carries, alive = set(sources), set(sources)
+    lost = []
+    for entry in on_the_way:
+        if entry in sources or not any(i in carries for i in entry.inputs):
+            continue
+        carries.add(entry)
+        if entry.recorded:
+            alive.add(entry)
+        elif any(i in alive for i in entry.inputs):
+            lost.append(entry)
+    return lost if loss in carries else []
+
+
+def loss_of_gradient(entry: Entry) -> Answer:
+    """Return what an operator that let no gradient through did."""
+    where = at(entry.location)
+    if entry.name == "alias":
+        return Answer(
+            Reason.OUTSIDE,
+            f"not reached: its values are used through `.data` or NumPy, outside the graph{where}",
+            (entry.location,),
+            "Use the tensor itself; for NumPy code write an autograd.Function.",
+        )
+    if entry.name in _DETACHING:
+        return Answer(Reason.DETACHED, f"not reached: detached{where}", (entry.location,), "Remove the detach().")
+    if not entry.grad_enabled:
+        return Answer(
+            Reason.NO_GRAD,
+            f"not reached: {entry.name} ran under no_grad{where}",
+            (entry.location,),
+            "Move it out of the no_grad() block.",
+        )
+    if not entry.differentiable:
+        return Answer(
+            Reason.NOT_DIFFERENTIABLE,
+            f"not reached: {entry.name} gives integers or booleans, which have no gradient{where}",
+            (entry.location,),
+            _SOFT.get(entry.name, "Work with its values by where(), a product with a mask, or gather()."),
+        )
+    return Answer(
+        Reason.NOT_DIFFERENTIABLE,
+        f"not reached: {entry.name} was not recorded{where}",
+        (entry.location,),
+        "Either it has no derivative, or the tensor did not require grad at that time.",
+    )
+
+
+_SOFT = {
+    "argmax": "argmax has no derivative: use softmax(), max().values, or a straight-through estimator.",
+    "argmin": "argmin has no derivative: use softmax(-x), min().values, or a straight-through estimator.",
+    "to": "Rounding to integers has no derivative: keep the floating-point values for the loss.",
+}

@@ -1,0 +1,50 @@
+"""How numbers are written in a sentence."""
+
+from __future__ import annotations
+
+__all__ = ["count", "format_bytes"]
+
+
+def count(number: int, one: str, several: str = "") -> str:
+    """Return a number with its noun.
+
+    Parameters
+    ----------
+    number : int
+    one, several : str
+        `several` defaults to `one` with an s.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> count(1, "node"), count(2, "node")
+    ('1 node', '2 nodes')
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def format_bytes(number: int) -> str:
+    """Return a size for people.
+
+    Parameters
+    ----------
+    number : int
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> format_bytes(512), format_bytes(1536), format_bytes(3 * 2**30)
+    ('512 B', '1.5 KiB', '3.0 GiB')
+    """
+    size, unit = float(number), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{number} B" if unit == "B" else f"{size:.1f} {unit}"

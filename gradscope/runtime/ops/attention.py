@@ -1,0 +1,107 @@
+"""Scaled dot-product attention, made of matrix products and a softmax."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import device as devices
+from .errors import scalar_type
+from .normalization import dropout
+from .registry import METHODS, OPERATORS
+
+
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """Return values, averaged for each query with the softmax of its products with the keys as weights.
+
+    Parameters
+    ----------
+    query : Tensor
+        Of shape (..., L, E).
+    key : Tensor
+        Of shape (..., S, E).
+    value : Tensor
+        Of shape (..., S, V); the result has shape (..., L, V).
+    attn_mask : Tensor, optional
+        Broadcasts to (..., L, S): where True a key takes part, or numbers that are added to the products.
+    dropout_p : float
+        Probability with which a weight is put to zero.
+    is_causal : bool
+        A query sees the keys up to its own place; not together with `attn_mask`.
+    scale : float, optional
+        Factor of the products; ``1 / sqrt(E)`` unless given.
+    enable_gqa : bool
+        Fewer heads (dimension -3) of keys and values than of queries; each serves several.
+
+    Raises
+    ------
+    RuntimeError
+        If dtypes or dimensions do not fit, or a mask is given for causal attention.
+
+    References
+    ----------
+    A. Vaswani et al., "Attention is all you need", NeurIPS 2017.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> q = gs.zeros(1, 2, 3)
+    >>> gs.nn.functional.scaled_dot_product_attention(q, q, gs.tensor([[[1.0], [3.0]]]), is_causal=True)
+    tensor([[[1.],
+             [2.]]])
+    """
+    _check(query, key, value, attn_mask, is_causal)
+    if enable_gqa:
+        times = query._array.shape[-3] // key._array.shape[-3]
+        key, value = (METHODS["repeat_interleave"](t, times, -3) for t in (key, value))
+    factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
+    scores = METHODS["matmul"](query * factor, METHODS["transpose"](key, -2, -1))
+    mask = _causal(query, key) if is_causal else attn_mask
+    if mask is not None and mask._array.dtype.kind == "b":
+        scores = METHODS["masked_fill"](scores, METHODS["logical_not"](mask), -math.inf)
+    elif mask is not None:
+        scores = scores + mask
+    weights = METHODS["softmax"](scores, -1)
+    if mask is not None:
+        # A query that sees no key: its weights are 0 / 0, and stand for nothing.
+        unseen = (scores.detach() == -math.inf).all(-1, True)
+        weights = METHODS["masked_fill"](weights, unseen, 0.0)
+    return METHODS["matmul"](dropout(weights, dropout_p) if dropout_p else weights, value)
+
+
+def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) -> None:
+    kinds = {t._array.dtype for t in (query, key, value)}
+    if len(kinds) > 1:
+        names = ", ".join(
+            f"{n}.dtype: {scalar_type(t._array.dtype)}" for n, t in zip("qkv", (query, key, value), strict=True)
+        )
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got {names}\nConvert them with .to()."
+        )
+    if any(t._array.ndim < 2 for t in (query, key, value)):
+        shapes = ", ".join(str(list(t.shape)) for t in (query, key, value))
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional\n"
+            f"Their shapes are {shapes}: the last two are places and features."
+        )
+    if is_causal and attn_mask is not None:
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True\n"
+            "Put the causal mask into attn_mask, or leave one out."
+        )
+
+
+def _causal(query: Any, key: Any) -> Any:
+    """Return a mask of the keys up to each query's place."""
+    xp = devices.array_module(query._array)
+    square = xp.ones((query._array.shape[-2], key._array.shape[-2]), dtype=bool)
+    return type(query.detach())._wrap(OPERATORS["tril"].run_forward(xp, square, 0))

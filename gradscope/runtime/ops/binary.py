@@ -1,0 +1,272 @@
+"""Elementwise operators of two tensors: the choice between them, and functions of two variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import real_ufunc, refuse_kinds
+from .registry import OPERATORS, operator, public
+from .samples import binary, by_number
+
+# --- the larger and the smaller ---------------------------------------------------------------------------------------
+
+
+def _share(g: Any, lost: Any, tied: Any, F: Any) -> Any:
+    # As in PyTorch, two equal arguments get half of the gradient each, and two of which one is NaN all of it.
+    return F.where(tied, g / 2, F.where(lost, F.zeros_like(g), g))
+
+
+operator(
+    "maximum(Tensor self, Tensor other)",
+    real_ufunc("maximum", "maximum not implemented for complex tensors ({})."),
+    promote="numeric",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: _share(g, self < other, self == other, F),
+        "other": lambda g, self, other, F: _share(g, self > other, self == other, F),
+    },
+    doc="Return the larger of two elements; NaN wins.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+operator(
+    "minimum(Tensor self, Tensor other)",
+    real_ufunc("minimum", "minimum not implemented for complex tensors ({})."),
+    promote="numeric",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: _share(g, self > other, self == other, F),
+        "other": lambda g, self, other, F: _share(g, self < other, self == other, F),
+    },
+    doc="Return the smaller of two elements; NaN wins.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+operator(
+    "fmax(Tensor self, Tensor other)",
+    real_ufunc("fmax", "fmax not implemented for complex tensors ({})."),
+    promote="numeric",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: F.where((self >= other) | (other != other), g, F.zeros_like(g)),
+        "other": lambda g, self, other, F: F.where((self >= other) | (other != other), F.zeros_like(g), g),
+    },
+    doc="Return the larger of two elements; a number wins over NaN.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+operator(
+    "fmin(Tensor self, Tensor other)",
+    real_ufunc("fmin", "fmin not implemented for complex tensors ({})."),
+    promote="numeric",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: F.where((self <= other) | (other != other), g, F.zeros_like(g)),
+        "other": lambda g, self, other, F: F.where((self <= other) | (other != other), F.zeros_like(g), g),
+    },
+    doc="Return the smaller of two elements; a number wins over NaN.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+# --- functions of two variables ---------------------------------------------------------------------------------------
+
+
+def _over_square(x: Any, self: Any, other: Any, F: Any) -> Any:
+    """Return ``x / (self**2 + other**2)``, and 0 at the origin, which has no angle."""
+    square = self * self + other * other
+    origin = square == 0
+    return F.where(origin, F.zeros_like(square), x / F.where(origin, F.ones_like(square), square))
+
+
+operator(
+    "atan2(Tensor self, Tensor other)",
+    "arctan2",
+    promote="float",
+    inplace=True,
+    out=True,
+    alias=("arctan2",),
+    derivatives={
+        "self": lambda g, self, other, F: g * _over_square(other, self, other, F),
+        "other": lambda g, self, other, F: -g * _over_square(self, self, other, F),
+    },
+    doc="Return the angle of the point (other, self).",
+    samples=binary(0.3, 2.0, scalar=None),
+    supports="f",
+)
+operator(
+    "hypot(Tensor self, Tensor other)",
+    "hypot",
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g, self, result: g * (self / result),
+        "other": lambda g, other, result: g * (other / result),
+    },
+    doc="Return ``sqrt(self**2 + other**2)`` without overflow.",
+    samples=binary(0.3, 2.0, scalar=None),
+    supports="f",
+)
+operator(
+    "logaddexp(Tensor self, Tensor other)",
+    "logaddexp",
+    promote="float",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: g / (F.exp(other - self) + 1),
+        "other": lambda g, self, other, F: g / (F.exp(self - other) + 1),
+    },
+    doc="Return ``log(exp(self) + exp(other))`` without overflow.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+operator(
+    "logaddexp2(Tensor self, Tensor other)",
+    "logaddexp2",
+    promote="float",
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: g / (F.exp2(other - self) + 1),
+        "other": lambda g, self, other, F: g / (F.exp2(self - other) + 1),
+    },
+    doc="Return ``log2(2**self + 2**other)`` without overflow.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+
+
+def _copysign_self(g: Any, self: Any, result: Any, F: Any) -> Any:
+    zero = self == 0
+    return g * F.where(zero, F.zeros_like(g), result / F.where(zero, F.ones_like(result), self))
+
+
+for _form, _node in (("tensor", "CopysignBackward0"), ("number", "CopysignBackward1")):
+    operator(
+        f"copysign.{_form}(Tensor self, Tensor other)",
+        "copysign",
+        promote="float",
+        inplace=True,
+        out=True,
+        node=_node,
+        derivatives={"self": _copysign_self} | ({"other": lambda g, F: F.zeros_like(g)} if _form == "tensor" else {}),
+        doc="Return the magnitude of `self` with the sign of `other`.",
+        samples=binary(0.2, 2.0, low2=-2.0, high2=-0.5, scalar=None)
+        if _form == "tensor"
+        else by_number(0.2, 2.0, -1.0),
+        supports="f",
+    )
+
+
+@public
+def copysign(self: Any, other: Any, *, out: Any = None) -> Any:
+    """Return the magnitude of `self` with the sign of `other`, a tensor or a number."""
+    return _form_for("copysign", other).function(self, other, out=out)
+
+
+@public
+def copysign_(self: Any, other: Any) -> Any:
+    """In-place form of :func:`copysign`."""
+    return _form_for("copysign", other).inplace_function(self, other)
+
+
+def _form_for(name: str, other: Any) -> Any:
+    return OPERATORS[f"{name}.{'tensor' if hasattr(other, '_array') else 'number'}"]
+
+
+def _xlogy(xp: Any, self: Any, other: Any) -> Any:
+    refuse_kinds("xlogy_cpu", self, "c")
+    if not hasattr(other, "dtype"):
+        other = xp.asarray(other, dtype=self.dtype)
+    product = self * xp.log(other)
+    return xp.where((self == 0) & (other == other), 0, product).astype(product.dtype, copy=False)
+
+
+def _xlogy_self(g: Any, self: Any, other: Any, F: Any) -> Any:
+    return F.where((self == 0) & (other <= 0), F.zeros_like(g), F.xlogy(g, other))
+
+
+for _form, _node in (("tensor", "XlogyBackward0"), ("number", "XlogyBackward2")):
+    operator(
+        f"xlogy.{_form}(Tensor self, {'Tensor' if _form == 'tensor' else 'Scalar'} other)",
+        _xlogy,
+        promote="float",
+        inplace=True,
+        out=True,
+        node=_node,
+        derivatives={"self": _xlogy_self}
+        | ({"other": lambda g, self, other: g * self / other} if _form == "tensor" else {}),
+        doc="Return ``self * log(other)``, and 0 where `self` is 0.",
+        samples=binary(0.2, 2.0, low2=0.3, high2=3.0, scalar=None) if _form == "tensor" else by_number(0.2, 2.0, 2.5),
+        supports="f",
+    )
+operator(
+    "xlogy.base(Scalar self, Tensor other)",
+    lambda xp, self, other: _xlogy(xp, xp.asarray(self, dtype=other.dtype), other),
+    promote="float",
+    node="XlogyBackward1",
+    method=False,
+    out=True,
+    derivatives={"other": lambda g, self, other: g * self / other},
+    doc="Return a number times the logarithm of a tensor.",
+    samples=lambda make: [((2.5, make(*shape, low=0.3, high=3.0)), {}) for shape in ((2, 3), (), (0, 2))],
+    supports="f",
+)
+
+
+@public(arrays=_xlogy)
+def xlogy(self: Any, other: Any, *, out: Any = None) -> Any:
+    """Return ``self * log(other)``, and 0 where `self` is 0; one of them may be a number."""
+    op = _form_for("xlogy", other) if hasattr(self, "_array") else OPERATORS["xlogy.base"]
+    return op.function(self, other, out=out)
+
+
+@public
+def xlogy_(self: Any, other: Any) -> Any:
+    """In-place form of :func:`xlogy`."""
+    return _form_for("xlogy", other).inplace_function(self, other)
+
+
+@public
+def ldexp(self: Any, other: Any, *, out: Any = None) -> Any:
+    """Return ``self * 2 ** other``."""
+    return OPERATORS["mul"].function(self, OPERATORS["pow.base"].function(2.0, other), out=out)
+
+
+@public
+def ldexp_(self: Any, other: Any) -> Any:
+    """In-place form of :func:`ldexp`."""
+    return OPERATORS["mul"].inplace_function(self, OPERATORS["pow.base"].function(2.0, other))  # type: ignore[misc]
+
+
+operator(
+    "nextafter(Tensor self, Tensor other)",
+    "nextafter",
+    promote="numeric",
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g, self, other, F: F.where(self == other, F.zeros_like(g), g),
+        "other": lambda g, F: F.zeros_like(g),
+    },
+    doc="Return the floating-point number after `self` in the direction of `other`.",
+    samples=binary(scalar=None),
+    supports="f",
+)
+
+# --- integers ---------------------------------------------------------------------------------------------------------
+
+for _name, _doc in (("gcd", "greatest common divisor"), ("lcm", "least common multiple")):
+    operator(
+        f"{_name}(Tensor self, Tensor other)",
+        _name,
+        promote="numeric",
+        inplace=True,
+        out=True,
+        doc=f"Return the {_doc} of integers.",
+        samples=lambda make: [
+            ((make(*a, low=-9, high=9, dtype="int64"), make(*b, low=1, high=9, dtype="int64")), {})
+            for a, b in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()), ((0, 2), (2,)))
+        ],
+    )
+
+del _name, _doc, _form, _node

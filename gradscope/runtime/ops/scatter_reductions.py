@@ -1,0 +1,238 @@
+"""Reductions of what is scattered to one place: scatter_reduce, and index_reduce for whole slices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .gathers import along, check_scatter, is_integer, kind_of, leading_part, longs, need_same_dtype
+from .indexing import check_bounds
+from .registry import operator
+from .shapes import axis_of
+
+_UFUNCS = {"sum": "add", "mean": "add", "amax": "maximum", "amin": "minimum"}
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _check_reduction(name: str, reduce: str, allowed: tuple[str, ...]) -> None:
+    if reduce not in allowed:
+        words = ", ".join(allowed[:-1]) + f" or {allowed[-1]}"
+        raise RuntimeError(f"reduce argument must be either {words}.\n{name}() got {reduce!r}.")
+
+
+def _neutral(xp: Any, kind: Any, reduce: str) -> Any:
+    """Return the number that a reduction leaves out of account."""
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    if kind.kind == "f":
+        return -math.inf if reduce == "amax" else math.inf
+    if kind.kind == "b":
+        return reduce == "amin"
+    limits = xp.iinfo(kind)
+    return limits.min if reduce == "amax" else limits.max
+
+
+def _reduce_at(xp: Any, self: Any, key: Any, values: Any, reduce: str, include_self: bool) -> None:
+    """Reduce `values` into the places of `self` that an index key names."""
+    if not include_self:
+        self[key] = _neutral(xp, self.dtype, reduce)
+    if reduce == "prod":
+        self *= _products(xp, self, key, values)
+        return
+    getattr(xp, _UFUNCS[reduce]).at(self, key, values)
+    if reduce == "mean":
+        counts = xp.full(self.shape, int(include_self), dtype=self.dtype)
+        xp.add.at(counts, key, xp.ones(values.shape, dtype=self.dtype))
+        counts = xp.maximum(counts.real, 1).astype(self.dtype)
+        self[...] = self / counts if self.dtype.kind in "fc" else self // counts
+
+
+def _products(xp: Any, like: Any, key: Any, values: Any) -> Any:
+    """Return an array like `like` with the products of the values that belong to each place, 1 where none do.
+
+    CuPy has no multiply.at: values are sorted by place, and multiplied along each run in log2(size) passes.
+    """
+    places = xp.arange(like.size).reshape(like.shape)[key].reshape(-1)
+    order = places.argsort(kind="stable")
+    places, product, step = places[order], values.reshape(-1)[order], 1
+    while step < places.size:
+        same = places[step:] == places[:-step]
+        product[step:] = xp.where(same, product[step:] * product[:-step], product[step:])
+        step *= 2
+    last = xp.concatenate((places[1:] != places[:-1], xp.ones(1, dtype=bool)))
+    result = xp.ones(like.size, dtype=like.dtype)
+    result[places[last]] = product[last]
+    return result.reshape(like.shape)
+
+
+def _scatter_reduce(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> None:
+    _check_reduction("scatter_reduce", reduce, _REDUCTIONS)
+    axis = check_scatter("scatter_reduce", self, dim, index, src)
+    need_same_dtype("scatter", self, src)
+    if not index.size:
+        return
+    values = leading_part(src, index.shape)
+    if self.ndim == 0 or index.ndim == 0:
+        _reduce_at(xp, self.reshape(-1), index.reshape(-1), values.reshape(-1), reduce, include_self)
+    else:
+        _reduce_at(xp, self, along(xp, index, axis), values, reduce, include_self)
+
+
+def _copying(write: Any) -> Any:
+    """Return the forward that does so to a copy; `include_self` may be named."""
+
+    def forward(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
+        result = self.copy()
+        write(xp, result, dim, index, src, reduce, include_self)
+        return result
+
+    return forward
+
+
+def _count(g: Any, dim: int, index: Any, src: Any, include_self: bool, F: Any) -> Any:
+    """Return how many numbers came together at each place, 1 where none did."""
+    start = F.ones_like(g) if include_self else F.zeros_like(g)
+    count = F.scatter_add(start, dim, index, F.ones_like(src))
+    return F.where(count == 0, F.ones_like(g), count)
+
+
+def _shares(g: Any, self: Any, dim: int, index: Any, src: Any, result: Any, F: Any) -> Any:
+    """Return the gradient of an extreme, divided among those that are equal to it."""
+    ties = F.scatter_add(
+        (self == result) * F.ones_like(g), dim, index, (src == F.gather(result, dim, index)) + 0.0 * src
+    )
+    return g / ties
+
+
+def _self_gradient(
+    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any, F: Any
+) -> Any:
+    if reduce == "mean":
+        g = g / _count(g, dim, index, src, include_self, F)
+    elif reduce == "prod":
+        # In place of a zero stands 1, so that what is left is the product of the others.
+        nonzero = F.where(self == 0, F.ones_like(self), self)
+        g = g * F.scatter_reduce(nonzero, dim, index, src, reduce, include_self=include_self) / nonzero
+    elif reduce != "sum":
+        g = (self == result) * _shares(g, self, dim, index, src, result, F)
+    return g if include_self else F.scatter_zero(g, dim, index)
+
+
+def _src_gradient(
+    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any, F: Any
+) -> Any:
+    if reduce == "sum":
+        return F.gather(g, dim, index)
+    if reduce == "mean":
+        return F.gather(g / _count(g, dim, index, src, include_self, F), dim, index)
+    if reduce != "prod":
+        shares = _shares(g, self, dim, index, src, result, F)
+        return (src == F.gather(result, dim, index)) * F.gather(shares, dim, index)
+    # The product of the others: that of all divided by this one, unless it is 0; of an only zero, that of the rest.
+    zero = src == 0
+    count = F.gather(F.scatter_add(F.zeros_like(self), dim, index, zero * F.ones_like(src)), dim, index)
+    only = zero & (count == 1)
+    ones = F.ones_like(src)
+    rest = F.scatter_reduce(self, dim, index, F.where(only, ones, src), reduce, include_self=include_self)
+    divided = F.gather(g * result, dim, index) / F.where(zero, ones, src)
+    return F.where(only, F.gather(g * rest, dim, index), divided)
+
+
+def _scatter_samples(make: Any) -> Any:
+    x, y, z = make(3, 4), make(2, 3), make()
+    places, others = longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]]), longs(y, [[0, 0], [1, 0]])
+    return [
+        ((make(3, 4), 0, places, make(2, 4), reduce), {"include_self": own})
+        for reduce in _REDUCTIONS
+        for own in (True, False)
+    ] + [((y, -1, others, make(2, 2), "sum"), {}), ((z, 0, longs(z, [0, 0]), make(2), "mean"), {})]
+
+
+operator(
+    "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
+    _copying(_scatter_reduce),
+    write=_scatter_reduce,
+    inplace=True,
+    out=True,
+    derivatives={"self": _self_gradient, "src": _src_gradient},
+    doc="""Return `self` with the elements of `src` reduced into the positions along `dim` given by `index`.
+
+    `reduce` is "sum", "prod", "mean", "amax" or "amin"; with ``include_self=False`` the elements of `self` at these
+    positions do not take part.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> index = gs.tensor([0, 0, 1])
+    >>> gs.zeros(2).scatter_reduce(0, index, gs.tensor([1.0, 2.0, 3.0]), "mean", include_self=False)
+    tensor([1.5000, 3.0000])
+    """,
+    samples=_scatter_samples,
+    supports="f",
+)
+
+# --- whole slices -----------------------------------------------------------------------------------------------------
+
+
+def _index_reduce(
+    xp: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool = True
+) -> None:
+    _check_reduction("index_reduce", reduce, ("prod", "mean", "amax", "amin"))
+    axis = axis_of(dim, self.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"index_reduce_(): Index is supposed to be a vector\nIts shape is {list(index.shape)}.")
+    if not is_integer(index):
+        raise RuntimeError(
+            f"index_reduce_(): Expected dtype int32/int64 for index but got: {kind_of(index)}\nUse .long()."
+        )
+    need_same_dtype("index_reduce", self, source)
+    index = index.reshape(-1)
+    want, have = (a.shape[:axis] + a.shape[axis + 1 :] for a in (self, source))
+    length = source.shape[axis] if source.ndim else 1
+    if index.size != length or want != have:
+        raise RuntimeError(
+            f"index_reduce_(): Number of indices ({index.size}) should be equal to source.size(dim) ({length}), and "
+            f"the other sizes of source to those of self\nTheir shapes are {list(source.shape)} and {list(self.shape)}."
+        )
+    size = self.shape[axis] if self.ndim else 1
+    check_bounds(index, size, "index_reduce_(): index {index} is out of bounds for a dimension of size {size}")
+    target, values = (a.reshape(1) if a.ndim == 0 else a for a in (self, source))
+    _reduce_at(xp, target, (*(slice(None),) * axis, index), values, reduce, include_self)
+
+
+def _per_element(index: Any, source: Any, dim: int, F: Any) -> Any:
+    """Return an index of slices as one of elements, for the derivatives that scatter_reduce has."""
+    ndim = len(source.shape)
+    shape = [1] * ndim
+    if ndim:
+        shape[axis_of(dim, ndim)] = -1
+    return F.broadcast_to(F.reshape(index, tuple(shape)), tuple(source.shape))
+
+
+def _sliced(gradient: Any) -> Any:
+    def formula(
+        g: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool, result: Any, F: Any
+    ) -> Any:
+        places = _per_element(index, source, dim, F)
+        return gradient(g, self, dim, places, source, reduce, include_self, result, F)
+
+    return formula
+
+
+operator(
+    "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)",
+    _copying(_index_reduce),
+    write=_index_reduce,
+    inplace=True,
+    out=True,
+    derivatives={"self": _sliced(_self_gradient), "source": _sliced(_src_gradient)},
+    doc='Return `self` with the slices of `source` reduced ("prod", "mean", "amax", "amin") into those `index` lists.',
+    samples=lambda make: [
+        ((x := make(3, 4), 0, longs(x, [2, 0, 2]), make(3, 4), reduce), {"include_self": own})
+        for reduce in ("prod", "mean", "amax", "amin")
+        for own in (True, False)
+    ],
+    supports="f",
+)

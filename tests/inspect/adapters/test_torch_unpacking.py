@@ -1,0 +1,112 @@
+"""Saved tensors where PyTorch does not show them: the same is told as where it does, and nothing is changed."""
+
+import gc
+import weakref
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from gradscope.inspect.adapters.torch import saved, unpacking  # noqa: E402
+from gradscope.inspect.adapters.torch.saved import saved_of  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def _hidden(monkeypatch):
+    monkeypatch.setattr(saved, "SHOWN", False)
+    monkeypatch.setattr(unpacking, "SHOWN", False)
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, other):
+        ctx.save_for_backward(other, x, None)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        other, x, _ = ctx.saved_tensors
+        return 2 * x * grad * other, None
+
+
+def graphs():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    w = torch.ones(2, 2, requires_grad=True)
+    index = torch.tensor([0, 1])
+    return {
+        "leaf": x.sin(),
+        "result": x.exp(),
+        "inputs": (w * 2) @ w,
+        "none": torch.nn.functional.layer_norm(w, (2,)),
+        "list": x[index],
+        "custom": Square.apply(x * 1, torch.ones(2)),
+    }
+
+
+@pytest.mark.skipif(not hasattr(torch._C._autograd.SavedTensor, "data"), reason="PyTorch does not show them")
+@pytest.mark.parametrize("name", graphs())
+def test_what_is_told_is_what_pytorch_shows(monkeypatch, name):
+    node = graphs()[name].grad_fn
+    hidden = saved_of(node)
+    monkeypatch.setattr(saved, "SHOWN", True)
+    shown = saved_of(node)
+    assert [view.name for view in hidden] == [view.name for view in shown]
+    assert hidden
+    for mine, theirs in zip(hidden, shown):
+        assert torch.equal(mine.data, theirs.data)
+        assert mine.data.data_ptr() == theirs.data.data_ptr()
+        for fact in ("shape", "dtype", "nbytes", "saved_version", "current_version", "released", "packed"):
+            assert getattr(mine, fact) == getattr(theirs, fact)
+
+
+def test_a_tensor_that_pytorch_refuses_to_unpack_is_seen_and_refused_as_before():
+    y = torch.tensor([1.0, 2.0], requires_grad=True).exp()
+    loss = y.sum()
+    with torch.no_grad():
+        y.mul_(3)
+    (view,) = saved_of(y.grad_fn)
+    assert (view.saved_version, view.current_version) == (0, 1)
+    assert torch.equal(view.data, y)
+    with torch.no_grad():
+        y.mul_(2)
+    (view,) = saved_of(y.grad_fn)
+    assert (view.saved_version, view.current_version) == (0, 2)
+    assert torch.equal(view.data, y)
+    with pytest.raises(RuntimeError, match=r"is at version 2; expected version 0 instead"):
+        loss.backward()
+
+
+def test_of_several_the_one_that_has_been_written_is_told():
+    x = torch.tensor([1.0, 2.0], requires_grad=True) * 1
+    y = Square.apply(x, torch.ones(2))
+    x.detach().mul_(3)
+    other, mine = saved_of(y.grad_fn)
+    assert (other.saved_version, other.current_version) == (0, 0)
+    assert (mine.saved_version, mine.current_version) == (0, 1)
+    assert torch.equal(mine.data, x)
+    with pytest.raises(RuntimeError, match=r"is at version 1; expected version 0 instead"):
+        y.sum().backward()
+
+
+def test_what_has_been_released_is_said():
+    y = torch.ones(2, requires_grad=True).exp()
+    y.sum().backward()
+    (view,) = saved_of(y.grad_fn)
+    assert view.released
+    assert view.shape is None
+    with pytest.raises(RuntimeError, match="has been released"):
+        _ = view.data
+
+
+def test_nothing_is_kept_alive():
+    y = torch.ones(2, requires_grad=True).exp()
+    with torch.no_grad():
+        y.mul_(3)
+    (view,) = saved_of(y.grad_fn)
+    assert view.current_version == 1
+    stale = weakref.ref(view.data)
+    del y, view
+    gc.collect()
+    assert stale() is None

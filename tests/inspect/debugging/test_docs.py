@@ -1,0 +1,32 @@
+"""What docs/debugging.md shows is what the commands print."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```console\n\$ gradscope (.+)\n((?:.*\n)*?)```", PAGE)
+PROGRAMS = re.findall(r"```python\n((?:.*\n)*?)```\n\n```\n((?:.*\n)*?)```", PAGE)
+
+
+def printed(arguments):
+    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize(("arguments", "shown"), BLOCKS, ids=["asking", "looking back"])
+def test_sessions(arguments, shown):
+    assert printed(["-m", "gradscope", *shlex.split(arguments)]) == shown
+
+
+@pytest.mark.torch
+def test_post_mortem():
+    pytest.importorskip("torch")
+    ((source, shown),) = PROGRAMS
+    assert printed(["-c", source]) == shown

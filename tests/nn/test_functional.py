@@ -1,0 +1,97 @@
+"""Functions of neural networks in corner cases: NaN, infinities, certain answers, empty and 0-d tensors.
+
+What PyTorch computes we compute too, with the same values and gradients.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy
+import pytest
+
+from tests.runtime.ops.operator_cases import assert_same_refusal
+from tests.runtime.ops.test_corners import compare
+
+PLAIN = numpy.array([[0.2, 0.5, 0.9], [0.1, 0.7, 0.4]])
+EXTREME = numpy.array([[numpy.nan, numpy.inf, -numpy.inf], [0.0, 1.0, -0.0]])
+CERTAIN = numpy.array([[0.0, 1.0, 0.5], [1.0, 0.0, 1.0]])
+NOTHING, SCALAR = numpy.empty((2, 0)), numpy.array(0.5)
+REDUCTIONS = ("mean", "sum", "none")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "name",
+    [
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "huber_loss",
+        "kl_div",
+        "l1_loss",
+        "mse_loss",
+        "smooth_l1_loss",
+    ],
+)
+def test_losses_of_elements(torch: Any, name: str) -> None:
+    pairs = [(x, x) for x in (PLAIN, EXTREME, CERTAIN, NOTHING, SCALAR)]
+    pairs += [(PLAIN, CERTAIN), (CERTAIN, PLAIN), (PLAIN, EXTREME), (EXTREME, PLAIN), (PLAIN, SCALAR)]
+    for (x, y), reduction in itertools.product(pairs, REDUCTIONS):
+        compare(torch, lambda lib, a, b, r=reduction: getattr(lib.nn.functional, name)(a, b, reduction=r), [x, y])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("weight", [None, [1.0, 0.0, 2.0]])
+@pytest.mark.parametrize("target", [[0, 2], [1, -100], [-100, -100], [[0.0, 1.0, 0.0], [0.2, 0.3, 0.5]]])
+def test_cross_entropy(torch: Any, reduction: str, weight: Any, target: Any) -> None:
+    def loss(lib: Any, x: Any, smoothing: float) -> Any:
+        wanted = lib.tensor(target, dtype=lib.int64 if isinstance(target[0], int) else lib.float64)
+        each = None if weight is None else lib.tensor(weight, dtype=lib.float64)
+        return lib.nn.functional.cross_entropy(x, wanted, each, reduction=reduction, label_smoothing=smoothing)
+
+    for x, smoothing in itertools.product((PLAIN, EXTREME, CERTAIN), (0.0, 0.1)):
+        compare(torch, lambda lib, a, s=smoothing: loss(lib, a, s), [x])
+
+
+@pytest.mark.torch
+def test_no_classes_are_no_loss(torch: Any) -> None:
+    for reduction in REDUCTIONS:
+        compare(
+            torch,
+            lambda lib, x, r=reduction: lib.nn.functional.cross_entropy(x, lib.tensor([-100, -100]), reduction=r),
+            [NOTHING],
+        )
+
+
+@pytest.mark.torch
+def test_rows_without_columns(torch: Any) -> None:
+    compare(torch, lambda lib, w: lib.nn.functional.embedding(lib.tensor([0, 1, 1]), w, 1), [NOTHING])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_glu(torch: Any, dim: int) -> None:
+    for x in (PLAIN, EXTREME):
+        compare(torch, lambda lib, a: lib.nn.functional.glu(a, dim), [numpy.concatenate([x, x], axis=1)])
+
+
+REFUSED = {
+    "a probability beyond 1 as target": lambda lib: lib.nn.functional.binary_cross_entropy(
+        lib.ones(2) / 2, lib.ones(2) * 2
+    ),
+    "a stride of 0": lambda lib: lib.nn.functional.max_pool2d(lib.ones(1, 1, 4, 4), 2, 0),
+    "images without channels": lambda lib: lib.nn.functional.adaptive_avg_pool2d(lib.ones(2, 3), 2),
+    "more cut off than there is": lambda lib: lib.nn.functional.pad(lib.ones(2), (-2, -1)),
+    "classes of a scalar": lambda lib: lib.nn.functional.cross_entropy(lib.tensor(0.5), lib.tensor([0, 1])),
+    "odd halves": lambda lib: lib.nn.functional.glu(lib.ones(2, 3)),
+    "halves of a scalar": lambda lib: lib.nn.functional.glu(lib.tensor(1.0)),
+    "an approximation by position": lambda lib: lib.nn.functional.gelu(lib.ones(2), "tanh"),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("use", REFUSED.values(), ids=REFUSED)
+def test_refusals(torch: Any, use: Any) -> None:
+    assert_same_refusal(torch, use)
