@@ -6,7 +6,6 @@ from typing import Any
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Container
 from textual.geometry import Size
 
 from gradscope_tui.controller import SessionApp
@@ -15,7 +14,7 @@ from gradscope_tui.widgets.inspector import Inspector
 from gradscope_tui.widgets.keybar import KeyBar
 from gradscope_tui.widgets.log import LogPane
 from gradscope_tui.widgets.modules import ModulePane
-from gradscope_tui.widgets.pane import LinePane
+from gradscope_tui.widgets.pane import LinePane, PaneGrid
 from gradscope_tui.widgets.prompt import Prompt
 from gradscope_tui.widgets.rail import NodeRail
 from gradscope_tui.widgets.source import SourcePane
@@ -50,7 +49,7 @@ class PanesApp(SessionApp):
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
         yield StatusBar(id="status")
-        with Container(id="panes"):
+        with PaneGrid(id="panes"):
             yield NodeRail(id="pane1")
             yield Inspector(id="pane2")
             yield SourcePane(id="pane3", classes="-dock")

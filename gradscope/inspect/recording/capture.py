@@ -220,15 +220,15 @@ class Capture(Observer):
             or known.parameter != parameter
         ):
             known = self._find_node(view, node, site, (name, place, module, parameter, id(site), tuple(leads)))
-        incoming = produced = None
-        nbytes = 0
+        incoming, produced, taken, nbytes = -1, -1, (), 0
         if look:
             taker = view.taker
-            incoming, produced = taker.take(view.flow, known, call)
+            incoming, produced, taken = taker.take(view.flow, known, call)
             nbytes, taker.nbytes = taker.nbytes, 0
         view.ran += 1
-        item = view.id, known.row, sequence_nr, started - self.origin, ended - started, incoming, produced, failed
-        self._writer.put(_tuple(NodeItem, item), nbytes)
+        times = sequence_nr, started - self.origin, ended - started
+        facts = view.id, known.row, *times, failed, incoming, -1 if failed else produced, taken
+        self._writer.put(_tuple(NodeItem, facts), nbytes)
 
     def _taker_of(self, adapter: Adapter) -> Taker:
         taker = self._takers.get(adapter.name)

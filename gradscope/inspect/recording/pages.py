@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 import json
 import zlib
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import numpy
 
 from .digest import ENTRY, TENSOR, Measured, digest, digest_flat
 
-__all__ = ["NODE", "RAW", "STATES", "NodeItem", "Page", "Raw", "Snapshot", "decode_page", "encode_page"]
+__all__ = ["NODE", "RAW", "STATES", "Form", "NodeItem", "PackedPage", "Page", "Snapshot", "decode_page", "encode_page"]
 
 STATES = ("done", "failed")
 
@@ -24,14 +24,33 @@ NODE = numpy.dtype([
 """A node that has run: which (its row in the table `nodes`), when and for how long (ns since the run began), and how
 many gradients are known of it, -1 where nobody looked. Their rows follow each other in the page."""
 
+SMALL_FORM = numpy.dtype([("at", "<u4"), ("spec", "<i4"), ("size", "u1"), ("width", "u1")])
+"""A gradient that the page keeps itself: which of the page's it is, its row in the table `specs`, how many elements it
+has, and how many bytes each of them."""
+
 RAW = 64
 """Elements up to which the page keeps a gradient itself: its statistics take no less room, and time to make."""
 
-_KEPT_RAW = -2  # in the column `shown` of such a gradient, with its elements in `zeros` and their bytes in `nans`
 _MASK = (1 << 64) - 1  # PyTorch's AccumulateGrad has the largest sequence number there is
 
-Raw = tuple[int, int, bytes]
-"""A small gradient of floats: its row in the table `specs`, bytes of an element, all its bytes."""
+
+class Form(NamedTuple):
+    """What a gradient looks like.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+    spec : int
+        Its row in the table `specs`.
+    width : int
+        How many bytes an element has; 0 where the gradient is not kept as its bytes.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    spec: int
+    width: int
 
 
 class Snapshot:
@@ -59,16 +78,30 @@ class Snapshot:
 
 
 class NodeItem(NamedTuple):
-    """A node that has run, on its way to the writer."""
+    """A node that has run, on its way to the writer.
+
+    Attributes
+    ----------
+    task, node : int
+        Rows of the tables.
+    sequence_nr, started, duration : int
+    state : int
+        An index into `STATES`.
+    incoming, produced : int
+        How many gradients there are; -1 where nobody looked.
+    taken : list
+        Of each a Form and its bytes, or None and a Snapshot, or None twice.
+    """
 
     task: int
     node: int
     sequence_nr: int
     started: int
     duration: int
-    incoming: Sequence[Raw | Snapshot | None] | None
-    produced: Sequence[Raw | Snapshot | None] | None
-    state: int = 0
+    state: int
+    incoming: int
+    produced: int
+    taken: Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -80,73 +113,102 @@ class Page:
     nodes : ndarray of NODE
     tensors : ndarray of TENSOR
     entries : ndarray of ENTRY
-    raw : bytes
-        The gradients that are kept themselves, one after the other, until :meth:`told` has told of them too.
     previews : dict of int to str
     """
 
     nodes: Any
     tensors: Any
     entries: Any
-    raw: bytes
     previews: dict[int, str]
-
-    def told(self) -> Page:
-        """Return the page with the statistics of all its gradients."""
-        if not self.raw:
-            return self
-        rows = self.tensors.copy()
-        where = numpy.flatnonzero(rows["shown"] == _KEPT_RAW)
-        sizes, widths = rows["zeros"][where], rows["nans"][where]
-        if int(sizes @ widths) != len(self.raw):
-            raise ValueError("a page of nodes is damaged: its gradients are more or fewer than it says")
-        found = digest_flat(_elements(self.raw, sizes, widths), sizes)
-        for name in rows.dtype.names:
-            if name not in ("spec", "value"):
-                rows[name][where] = found.rows[name]
-        rows["bins_at"][where] += len(self.entries)
-        return dataclasses.replace(
-            self, tensors=rows, entries=numpy.concatenate([self.entries, found.entries]), raw=b""
-        )
 
     def first_tensors(self) -> Any:
         """Return, for each node, at which row of `tensors` its own begin."""
-        counts = numpy.maximum(self.nodes["incoming"], 0) + numpy.maximum(self.nodes["produced"], 0).astype(numpy.int64)
+        counts = _counts(self.nodes)
         return numpy.cumsum(counts) - counts
 
-    def first_bad(self) -> int | None:
-        """Return the first node that has a NaN or Inf among its gradients, None if there is none."""
-        kept = self.tensors["shown"] == _KEPT_RAW
-        bad = ~kept & ((self.tensors["nans"] > 0) | (self.tensors["infs"] > 0))
-        if self.raw:
-            where = numpy.flatnonzero(kept)
-            sizes, widths = self.tensors["zeros"][where], self.tensors["nans"][where]
-            finite = numpy.isfinite(_elements(self.raw, sizes, widths))
-            if not finite.all():
-                bad[numpy.repeat(where, sizes)[~finite]] = True
-        if not bad.any():
-            return None
-        return int(numpy.searchsorted(self.first_tensors(), int(bad.argmax()), side="right")) - 1
+
+@dataclass(frozen=True)
+class PackedPage:
+    """A page as it stands in the file.
+
+    Attributes
+    ----------
+    nodes : ndarray of NODE
+    tensors : ndarray of TENSOR
+        Of the gradients that the page does not keep themselves.
+    small : ndarray of SMALL_FORM
+        The gradients that it does, and in `raw` their elements, one after the other.
+    raw : bytes
+    entries : ndarray of ENTRY
+    previews : dict of int to str
+    """
+
+    nodes: Any
+    tensors: Any
+    small: Any
+    raw: bytes
+    entries: Any
+    previews: dict[int, str]
 
     def blobs(self) -> tuple[bytes, bytes, bytes, bytes, str | None, int]:
         """Return what stands in the table `pages`."""
         previews = json.dumps(self.previews) if self.previews else None
-        parts = self.nodes.tobytes(), self.tensors.tobytes(), self.entries.tobytes(), self.raw
+        small = self.small.tobytes() + self.raw
+        parts = self.nodes.tobytes(), self.tensors.tobytes(), self.entries.tobytes(), small
         return *parts, previews, _checksum(*parts, previews)
 
+    def first_bad(self) -> int | None:
+        """Return the first node that has a NaN or Inf among its gradients, None if there is none."""
+        bad = self._others()[(self.tensors["nans"] > 0) | (self.tensors["infs"] > 0)].tolist()[:1]
+        if self.raw:
+            finite = numpy.isfinite(self._elements())
+            if not finite.all():
+                bad.append(int(self.small["at"][numpy.searchsorted(self._ends(), int(finite.argmin()), side="right")]))
+        return int(numpy.searchsorted(numpy.cumsum(_counts(self.nodes)), min(bad), side="right")) if bad else None
 
-def _elements(raw: bytes, sizes: Any, widths: Any) -> Any:
-    """Return the elements of the gradients in `raw`, one after the other."""
-    if (widths == widths[0]).all():
-        return numpy.frombuffer(raw, f"<f{widths[0]}")
-    begins = numpy.cumsum(sizes * widths) - sizes * widths
-    parts = zip(begins.tolist(), sizes.tolist(), widths.tolist())
-    return numpy.concatenate(
-        [numpy.frombuffer(raw, f"<f{width}", size, begin) for begin, size, width in parts], dtype=numpy.float64
-    )
+    def told(self) -> Page:
+        """Return the page with the statistics of all its gradients."""
+        rows = numpy.zeros(int(_counts(self.nodes).sum()), TENSOR)
+        others = self._others()
+        rows[others] = self.tensors
+        previews = {int(others[at]): text for at, text in self.previews.items()}
+        if not len(self.small):
+            return Page(self.nodes, rows, self.entries, previews)
+        where = self.small["at"]
+        found = digest_flat(self._elements(), self.small["size"].astype(numpy.int64))
+        rows[where] = found.rows
+        rows["spec"][where] = self.small["spec"]
+        rows["bins_at"][where] += len(self.entries)
+        return Page(self.nodes, rows, numpy.concatenate([self.entries, found.entries]), previews)
+
+    def _others(self) -> Any:
+        """Return which gradients of the page `tensors` tells of."""
+        is_other = numpy.ones(int(_counts(self.nodes).sum()), bool)
+        is_other[self.small["at"]] = False
+        return numpy.flatnonzero(is_other)
+
+    def _ends(self) -> Any:
+        return numpy.cumsum(self.small["size"], dtype=numpy.int64)
+
+    def _elements(self) -> Any:
+        """Return the elements of the small gradients, one after the other."""
+        widths = self.small["width"]
+        if (widths == widths[0]).all():
+            return numpy.frombuffer(self.raw, f"<f{widths[0]}")
+        lengths = self.small["size"].astype(numpy.int64) * widths
+        parts = zip((numpy.cumsum(lengths) - lengths).tolist(), self.small["size"].tolist(), widths.tolist())
+        return numpy.concatenate(
+            [numpy.frombuffer(self.raw, f"<f{width}", size, begin) for begin, size, width in parts],
+            dtype=numpy.float64,
+        )
 
 
-def encode_page(items: Sequence[NodeItem]) -> Page:
+def _counts(nodes: Any) -> Any:
+    """Return how many gradients are told of each node."""
+    return numpy.maximum(nodes["incoming"], 0) + numpy.maximum(nodes["produced"], 0).astype(numpy.int64)
+
+
+def encode_page(items: Sequence[NodeItem]) -> PackedPage:
     """Return the page of nodes; the statistics of their gradients that are still missing are taken here.
 
     Parameters
@@ -155,58 +217,63 @@ def encode_page(items: Sequence[NodeItem]) -> Page:
 
     Returns
     -------
-    Page
+    PackedPage
     """
-    _, *columns, incoming, produced, states = zip(*items)
     nodes = numpy.zeros(len(items), NODE)
-    nodes["node"], _, nodes["started"], nodes["duration"] = columns
-    nodes["sequence_nr"] = numpy.fromiter((number & _MASK for number in columns[1]), numpy.uint64, len(items))
-    nodes["state"] = states
-    for name, groups in (("incoming", incoming), ("produced", produced)):
-        nodes[name] = [-1 if group is None else len(group) for group in groups]
-    met = [taken for pair in zip(incoming, produced) for group in pair if group for taken in group]
+    _, nodes["node"], numbers, *columns, groups = zip(*items)
+    nodes["sequence_nr"] = numpy.fromiter((number & _MASK for number in numbers), numpy.uint64, len(items))
+    for name, column in zip(("started", "duration", "state", "incoming", "produced"), columns):
+        nodes[name] = column
+    flat = list(itertools.chain.from_iterable(groups))
+    forms, met = flat[::2], flat[1::2]
+    where = [at for at, form in enumerate(forms) if form is not None]
+    small = numpy.zeros(len(where), SMALL_FORM)
+    parts = met if len(where) == len(met) else [met[at] for at in where]
+    if where:
+        shown = forms if len(where) == len(forms) else [forms[at] for at in where]
+        small["at"] = where
+        _, _, small["spec"], small["width"] = zip(*shown)
+        small["size"] = numpy.fromiter(map(len, parts), numpy.int64, len(parts)) // small["width"]
+    others = [taken for form, taken in zip(forms, met) if form is None] if len(where) < len(met) else []
+    rows, entries, previews = _describe(others)
+    return PackedPage(nodes, rows, small, b"".join(parts), entries, previews)
+
+
+def _describe(met: Sequence[Snapshot | None]) -> tuple[Any, Any, dict[int, str]]:
+    """Return the rows of gradients, their histograms, and their first elements where they are text."""
     rows = numpy.zeros(len(met), TENSOR)
     rows["spec"] = rows["value"] = -1  # of an undefined gradient
-    raw = [(at, *taken) for at, taken in enumerate(met) if type(taken) is tuple]
-    if raw:
-        where, specs, widths, parts = zip(*raw)
-        places = numpy.array(where)
-        rows["spec"][places], rows["nans"][places], rows["shown"][places] = specs, widths, _KEPT_RAW
-        rows["zeros"][places] = numpy.array([len(part) for part in parts]) // numpy.array(widths)
-    entries, previews = _describe(rows, [(at, taken) for at, taken in enumerate(met) if type(taken) is Snapshot])
-    return Page(nodes, rows, entries, b"".join([part for *_, part in raw]), previews)
-
-
-def _describe(rows: Any, snapshots: Sequence[tuple[int, Snapshot]]) -> tuple[Any, dict[int, str]]:
-    """Fill in the rows of gradients; return their histograms, and their first elements where they are text."""
+    snapshots = [(at, snapshot) for at, snapshot in enumerate(met) if snapshot is not None]
+    if not snapshots:
+        return rows, numpy.zeros(0, ENTRY), {}
     fresh = list(dict.fromkeys(snapshot for _, snapshot in snapshots if snapshot.measured is None))
     found = digest([snapshot.array for snapshot in fresh])
     for index, snapshot in enumerate(fresh):
         # Another node may have it too, on another page, when the copy is gone.
         snapshot.measured = found.measured(index)
-    told = list(dict.fromkeys(snapshot for _, snapshot in snapshots))
-    lengths = numpy.array([len(snapshot.measured.counts) for snapshot in told], numpy.int64)  # type: ignore[union-attr]
+    told: dict[Snapshot, Measured] = {snapshot: snapshot.measured for _, snapshot in snapshots}  # type: ignore[misc]
+    lengths = numpy.array([len(measured.counts) for measured in told.values()], numpy.int64)
     begins = dict(zip(told, (numpy.cumsum(lengths) - lengths).tolist()))
     entries = numpy.zeros(int(lengths.sum()), ENTRY)
-    if told:
-        entries["exponent"] = numpy.concatenate([s.measured.exponents for s in told])  # type: ignore[union-attr]
-        entries["count"] = numpy.concatenate([s.measured.counts for s in told])  # type: ignore[union-attr]
-        places = numpy.array([at for at, _ in snapshots])
-        joined = b"".join([snapshot.measured.row for _, snapshot in snapshots])  # type: ignore[union-attr]
-        rows[places] = numpy.frombuffer(joined, TENSOR)
-        rows["spec"][places] = [snapshot.spec for _, snapshot in snapshots]
-        rows["value"][places] = [snapshot.value for _, snapshot in snapshots]
-        rows["bins_at"][places] = [begins[snapshot] for _, snapshot in snapshots]
-    previews = {at: s.measured.preview for at, s in snapshots if s.measured and s.measured.preview is not None}
-    return entries, previews
+    entries["exponent"] = numpy.concatenate([measured.exponents for measured in told.values()])
+    entries["count"] = numpy.concatenate([measured.counts for measured in told.values()])
+    places = [at for at, _ in snapshots]
+    rows[places] = numpy.frombuffer(b"".join([told[snapshot].row for _, snapshot in snapshots]), TENSOR)
+    rows["spec"][places] = [snapshot.spec for _, snapshot in snapshots]
+    rows["value"][places] = [snapshot.value for _, snapshot in snapshots]
+    rows["bins_at"][places] = [begins[snapshot] for _, snapshot in snapshots]
+    previews = {at: text for at, snapshot in snapshots if (text := told[snapshot].preview) is not None}
+    return rows, entries, previews
 
 
-def decode_page(nodes: bytes, tensors: bytes, entries: bytes, raw: bytes, previews: str | None, checksum: int) -> Page:
-    """Return the page that :meth:`Page.blobs` has written, with the statistics of all its gradients.
+def decode_page(
+    nodes: bytes, tensors: bytes, entries: bytes, small: bytes, previews: str | None, checksum: int
+) -> Page:
+    """Return the page of which :meth:`PackedPage.blobs` has made this.
 
     Parameters
     ----------
-    nodes, tensors, entries, raw : bytes
+    nodes, tensors, entries, small : bytes
     previews : str or None
     checksum : int
 
@@ -219,11 +286,14 @@ def decode_page(nodes: bytes, tensors: bytes, entries: bytes, raw: bytes, previe
     ValueError
         If it has been damaged.
     """
-    if _checksum(nodes, tensors, entries, raw, previews) != checksum:
+    if _checksum(nodes, tensors, entries, small, previews) != checksum:
         raise ValueError("a page of nodes is damaged: its checksum is another")
     texts = {int(row): str(text) for row, text in json.loads(previews).items()} if previews else {}
-    columns = numpy.frombuffer(nodes, NODE), numpy.frombuffer(tensors, TENSOR), numpy.frombuffer(entries, ENTRY)
-    return Page(*columns, raw, texts).told()
+    ran, rows = numpy.frombuffer(nodes, NODE), numpy.frombuffer(tensors, TENSOR)
+    count = int(_counts(ran).sum()) - len(rows)
+    forms = numpy.frombuffer(small, SMALL_FORM, count)
+    raw = small[forms.nbytes :]
+    return PackedPage(ran, rows, forms, raw, numpy.frombuffer(entries, ENTRY), texts).told()
 
 
 def _checksum(nodes: bytes, tensors: bytes, entries: bytes, raw: bytes, previews: str | None) -> int:

@@ -224,7 +224,7 @@ class Recording:
             page = self._pages.get(number)
             if page is None:
                 rows = self._rows(
-                    "SELECT nodes, tensors, histograms, raw, previews, checksum FROM pages WHERE id = ?", number
+                    "SELECT nodes, tensors, histograms, small, previews, checksum FROM pages WHERE id = ?", number
                 )
                 if not rows:
                     raise ValueError(f"page {number} is missing")

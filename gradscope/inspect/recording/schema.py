@@ -39,7 +39,7 @@ CREATE VIEW edges AS
     FROM nodes, json_each(nodes.edges) AS each;
 CREATE TABLE pages (
     id INTEGER PRIMARY KEY, task INTEGER, first INTEGER, count INTEGER,
-    nodes BLOB, tensors BLOB, histograms BLOB, raw BLOB, previews TEXT, checksum INTEGER);
+    nodes BLOB, tensors BLOB, histograms BLOB, small BLOB, previews TEXT, checksum INTEGER);
 CREATE INDEX pages_of_task ON pages (task, first);
 CREATE TABLE tensor_values (id INTEGER PRIMARY KEY, iteration INTEGER, nbytes INTEGER, data BLOB);
 CREATE INDEX values_of_iteration ON tensor_values (iteration);

@@ -33,7 +33,7 @@ _COLUMNS = {
     "tasks": (
         "id", "run", "iteration", "number", "parent", "thread", "started", "ended", "state", "error", "nodes", "bad",
     ),
-    "pages": ("task", "first", "count", "nodes", "tensors", "histograms", "raw", "previews", "checksum"),
+    "pages": ("task", "first", "count", "nodes", "tensors", "histograms", "small", "previews", "checksum"),
     "tensor_values": ("id", "iteration", "nbytes", "data"),
 }  # fmt: skip
 
@@ -197,7 +197,7 @@ class Store:
 
     def _values(self, iteration: int, items: Sequence[NodeItem]) -> Iterator[Sequence[Any]]:
         for item in items:
-            for taken in (*(item.incoming or ()), *(item.produced or ())):
+            for taken in item.taken[1::2]:
                 if type(taken) is Snapshot and taken.value >= 0 and taken.array is not None:
                     data = pack_array(taken.array)
                     taken.array = None  # another node may have it too

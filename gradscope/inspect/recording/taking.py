@@ -14,7 +14,7 @@ import numpy
 
 from ..adapters import Adapter
 from .digest import FIRST, FLOATS, SMALL, measure
-from .pages import RAW, Raw, Snapshot
+from .pages import RAW, Form, Snapshot
 
 __all__ = ["Flow", "Known", "Taker"]
 
@@ -54,15 +54,11 @@ class Known:
         self.edges, self.leads = edges, list(edges)
         self.wanted = wanted
         self.name, self.site, self.module, self.parameter = traits
-        # Of each gradient the shape, dtype, row in `specs` and bytes of an element (0: not taken as bytes) last seen.
-        self.given: list[_Form] = []
-        self.made: list[_Form] = []
+        self.given: list[Form] = []  # of each gradient what it looked like when it was last seen
+        self.made: list[Form] = []
 
 
-_Form = tuple[tuple[int, ...], Any, int, int]
-_NO_FORM: _Form = ((), None, 0, 0)
-
-Taken = Raw | Snapshot | None
+_NO_FORM = Form((), None, 0, 0)
 
 
 class _Sent:
@@ -102,50 +98,51 @@ class Taker:
         self._next_value = next_value
         self.nbytes = 0  # of all copies so far
 
-    def take(self, flow: Flow, known: Known, call: Any) -> tuple[Any, Any]:
-        """Return what there is to say of the gradients that a node was given, and of those that it has made."""
-        given, made = self._hosts(call)
-        large: list[_Sent] = []
-        incoming: list[Taken] = []
-        forms = known.given
-        for host in given:
-            nr = len(incoming)
-            if host is None:
-                incoming.append(None)
-                continue
-            shape, kind, spec, width = forms[nr] if nr < len(forms) else _NO_FORM
-            if host.dtype is not kind or host.shape != shape:
-                spec, width = self._new_form(forms, nr, host, known, call.grad_outputs[nr])
-            if width:
-                incoming.append((spec, width, host.tobytes()))
-            else:
-                incoming.append(self._arrived(flow, known, nr, host, spec, large))
-        produced: list[Taken] = []
-        forms = known.made
-        for host in made:
-            nr = len(produced)
-            if host is None:
-                produced.append(None)
-                continue
-            shape, kind, spec, width = forms[nr] if nr < len(forms) else _NO_FORM
-            if host.dtype is not kind or host.shape != shape:
-                spec, width = self._new_form(forms, nr, host, known, call.grad_inputs[nr])
-            if width:
-                produced.append((spec, width, host.tobytes()))
-            else:
-                produced.append(self._sent(flow, known, nr, host, spec, large))
-        return incoming, produced
+    def take(self, flow: Flow, known: Known, call: Any) -> tuple[int, int, list[Any]]:
+        """Return of how many gradients that a node was given and has made there is something to say, and what.
 
-    def _new_form(self, forms: list[_Form], nr: int, host: Any, known: Known, grad: Any) -> tuple[int, int]:
-        """Note what a gradient looks like; return its row in `specs`, and bytes of an element or 0."""
+        It is one list, as the collector of garbage would have to follow every list and tuple that waits: for each
+        gradient its form and its bytes, or None and a Snapshot, or None twice for an undefined one.
+        """
+        given, made = self._hosts(call)
+        taken: list[Any] = []
+        large: list[_Sent] = []
+        forms, nr = known.given, -1
+        for host in given:
+            nr += 1
+            if host is None:
+                taken += (None, None)
+                continue
+            form = forms[nr] if nr < len(forms) else _NO_FORM
+            if host.dtype is not form[1] or host.shape != form[0]:
+                form = self._new_form(forms, nr, host, known, call.grad_outputs[nr])
+            if form[3]:
+                taken += (form, host.tobytes())
+            else:
+                taken += (None, self._arrived(flow, known, nr, host, form.spec, large))
+        forms, nr = known.made, -1
+        for host in made:
+            nr += 1
+            if host is None:
+                taken += (None, None)
+                continue
+            form = forms[nr] if nr < len(forms) else _NO_FORM
+            if host.dtype is not form[1] or host.shape != form[0]:
+                form = self._new_form(forms, nr, host, known, call.grad_inputs[nr])
+            if form[3]:
+                taken += (form, host.tobytes())
+            else:
+                taken += (None, self._sent(flow, known, nr, host, form.spec, large))
+        return len(given), len(made), taken
+
+    def _new_form(self, forms: list[Form], nr: int, host: Any, known: Known, grad: Any) -> Form:
+        """Note what a gradient looks like."""
         facts = self._adapter.spec(grad)
         told = json.dumps(facts.shape), facts.dtype, facts.device, host.itemsize
-        spec = self._intern_spec(told, told)
         raw = 0 < host.size <= RAW and not known.wanted and host.dtype in FLOATS
-        width = host.itemsize if raw else 0
         forms += [_NO_FORM] * (nr + 1 - len(forms))
-        forms[nr] = host.shape, host.dtype, spec, width
-        return spec, width
+        forms[nr] = Form(host.shape, host.dtype, self._intern_spec(told, told), host.itemsize if raw else 0)
+        return forms[nr]
 
     # --- large ---
 

@@ -8,6 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events
+from textual.containers import Container
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
@@ -16,17 +17,13 @@ from textual.strip import Strip
 
 from gradscope_tui.inks import ink, wash
 
-__all__ = ["CursorPane", "LinePane"]
+__all__ = ["CursorPane", "LinePane", "PaneGrid"]
 
 
-class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
-    """A numbered pane that shows lines of text; a subclass says how many there are and what each one is.
-
-    Keys belong to the app, which sends every pane the same movements: `move`, `half_page`, `go_to_end`, `shift`.
-    """
+class PaneGrid(Container):
+    """The place of the panes, which has their inks: looked up once for all of them, whenever the style changes."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "pane--cursor",
         "pane--head",
         "pane--dim",
         "pane--strong",
@@ -36,6 +33,15 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         "pane--warn",
         "pane--bad",
     }
+
+
+class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
+    """A numbered pane that shows lines of text; a subclass says how many there are and what each one is.
+
+    Keys belong to the app, which sends every pane the same movements: `move`, `half_page`, `go_to_end`, `shift`.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"pane--cursor"}
     ALLOW_MAXIMIZE = False
 
     NUMBER: ClassVar[int] = 0
@@ -76,8 +82,8 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
         return False
 
     def ink(self, name: str) -> Style:
-        """Return the style of one of the component classes ``pane--<name>``; a plain one for an empty name."""
-        return Style.null() if not name else ink(self, f"pane--{name}")
+        """Return the style of one of the inks of `PaneGrid`; a plain one for an empty name."""
+        return ink(self.parent, f"pane--{name}") if name and isinstance(self.parent, PaneGrid) else Style.null()
 
     def content_changed(self) -> None:
         """Measure again and repaint."""

@@ -46,7 +46,7 @@ def check_version(version: str) -> None:
     major, minor = (int(part) for part in version.split(".")[:2])
     if (major, minor) < _OLDEST:
         raise ImportError(
-            f"gradscope opens programs of PyTorch 2.7 and newer, this is PyTorch {version}\n"
+            f"gradscope opens programs of PyTorch {_OLDEST[0]}.{_OLDEST[1]} and newer, this is PyTorch {version}\n"
             "Install a newer one: pip install 'gradscope-debugger[torch]'"
         )
 
