@@ -1,10 +1,8 @@
 """What recording costs: a character-GPT training step and tiny operators, recorded and plain, in gradscope and PyTorch.
 
 Run it as ``python benchmarks/recording.py``. Every figure is the ratio of two medians that were measured in turns;
-wanted are at most 2.0 for the GPT step (2 layers, d = 128) and 3.0 for tiny operators, with ``keep="summaries"``. Half
-of the work is done by a thread of the recorder: on a machine whose processors are busy with other things the ratio on
-the wall says little, and that of processor time is an upper bound. Set ``OPENBLAS_NUM_THREADS=1``, as PyTorch is held
-to one thread too.
+wanted are at most 2.0 for the GPT step (2 layers, d = 128) and 3.0 for tiny operators, with ``keep="summaries"``. Set
+``OPENBLAS_NUM_THREADS=1``, as PyTorch is held to one thread too.
 """
 
 from __future__ import annotations

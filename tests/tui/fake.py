@@ -358,6 +358,7 @@ def play(scenario: Scenario, session: Any = None, *, size: tuple[int, int] = (80
         app = GradscopeApp(session, script="train.py", breaks=breaks)
         async with app.run_test(size=size, notifications=True) as pilot:
             with settling(pilot):
+                await until(pilot, lambda: app.focused is app.pane)
                 await pilot.pause()
                 await scenario(app, pilot)
             text_of(app)

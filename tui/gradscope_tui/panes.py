@@ -106,9 +106,10 @@ class PanesApp(SessionApp):
         self.arrange()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Follow the focus, should the mouse have moved it."""
-        if isinstance(event.widget, LinePane) and self.active != event.widget.NUMBER:
-            self.action_pane(event.widget.NUMBER)
+        """Follow the focus, should the mouse have moved it; it may have gone on meanwhile."""
+        pane = event.widget
+        if isinstance(pane, LinePane) and pane is self.focused and self.active != pane.NUMBER:
+            self.action_pane(pane.NUMBER)
 
     def action_pane(self, number: int) -> None:
         """Show a pane, and give it the keys."""

@@ -15,7 +15,7 @@ from ..records import Location, NodeRecord, operator_name
 from ..snapshots import saved_records
 from ..tracking import MODULE, Tracker, module_of_parameter
 from .iterations import IterationCounter
-from .pages import NodeItem
+from .pages import HEAD, NodeItem
 from .policy import Policy
 from .store import Change, Move
 from .taking import Flow, Known, Taker
@@ -29,7 +29,6 @@ _INSERT = {
 }
 
 _KEPT = 200_000  # nodes
-_tuple: Any = tuple.__new__  # a NamedTuple in half the time
 
 
 class _Task:
@@ -220,15 +219,16 @@ class Capture(Observer):
             or known.parameter != parameter
         ):
             known = self._find_node(view, node, site, (name, place, module, parameter, id(site), tuple(leads)))
-        incoming, produced, taken, nbytes = -1, -1, (), 0
+        item = NodeItem((view.id, known.row, sequence_nr, started - self.origin, ended - started, failed, -1, -1))
+        nbytes = 0
         if look:
             taker = view.taker
-            incoming, produced, taken = taker.take(view.flow, known, call)
+            item[HEAD - 2], item[HEAD - 1] = taker.take(item, view.flow, known, call)
             nbytes, taker.nbytes = taker.nbytes, 0
+        if failed:
+            item[HEAD - 1] = -1
         view.ran += 1
-        times = sequence_nr, started - self.origin, ended - started
-        facts = view.id, known.row, *times, failed, incoming, -1 if failed else produced, taken
-        self._writer.put(_tuple(NodeItem, facts), nbytes)
+        self._writer.put(item, nbytes)
 
     def _taker_of(self, adapter: Adapter) -> Taker:
         taker = self._takers.get(adapter.name)

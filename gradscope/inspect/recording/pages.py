@@ -13,7 +13,19 @@ import numpy
 
 from .digest import ENTRY, TENSOR, Measured, digest, digest_flat
 
-__all__ = ["NODE", "RAW", "STATES", "Form", "NodeItem", "PackedPage", "Page", "Snapshot", "decode_page", "encode_page"]
+__all__ = [
+    "HEAD",
+    "NODE",
+    "RAW",
+    "STATES",
+    "Form",
+    "NodeItem",
+    "PackedPage",
+    "Page",
+    "Snapshot",
+    "decode_page",
+    "encode_page",
+]
 
 STATES = ("done", "failed")
 
@@ -77,31 +89,19 @@ class Snapshot:
         self.measured = measured
 
 
-class NodeItem(NamedTuple):
+class NodeItem(list[Any]):
     """A node that has run, on its way to the writer.
 
-    Attributes
-    ----------
-    task, node : int
-        Rows of the tables.
-    sequence_nr, started, duration : int
-    state : int
-        An index into `STATES`.
-    incoming, produced : int
-        How many gradients there are; -1 where nobody looked.
-    taken : list
-        Of each a Form and its bytes, or None and a Snapshot, or None twice.
+    It is one list, as the collector of garbage would have to follow each of several. First come `HEAD` numbers: the row
+    of the table `tasks` and of `nodes`, the sequence number, when it started, its duration, an index into `STATES`, and
+    how many gradients it was given and has made, -1 where nobody looked. Then come for each gradient a Form and its
+    bytes, or None and a Snapshot, or None twice for an undefined one.
     """
 
-    task: int
-    node: int
-    sequence_nr: int
-    started: int
-    duration: int
-    state: int
-    incoming: int
-    produced: int
-    taken: Sequence[Any]
+    __slots__ = ()
+
+
+HEAD = 8
 
 
 @dataclass(frozen=True)
@@ -220,12 +220,12 @@ def encode_page(items: Sequence[NodeItem]) -> PackedPage:
     PackedPage
     """
     nodes = numpy.zeros(len(items), NODE)
-    _, nodes["node"], numbers, *columns, groups = zip(*items)
+    _, nodes["node"], numbers, *columns = zip(*[item[:HEAD] for item in items])
     nodes["sequence_nr"] = numpy.fromiter((number & _MASK for number in numbers), numpy.uint64, len(items))
     for name, column in zip(("started", "duration", "state", "incoming", "produced"), columns):
         nodes[name] = column
-    flat = list(itertools.chain.from_iterable(groups))
-    forms, met = flat[::2], flat[1::2]
+    forms = list(itertools.chain.from_iterable([item[HEAD::2] for item in items]))
+    met = list(itertools.chain.from_iterable([item[HEAD + 1 :: 2] for item in items]))
     where = [at for at, form in enumerate(forms) if form is not None]
     small = numpy.zeros(len(where), SMALL_FORM)
     parts = met if len(where) == len(met) else [met[at] for at in where]

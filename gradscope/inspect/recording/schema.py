@@ -13,7 +13,7 @@ import sqlite3
 __all__ = ["APPLICATION_ID", "SCHEMA", "RecordingError", "check_file", "create", "remove"]
 
 APPLICATION_ID = 0x47534350  # "GSCP"
-SCHEMA = 1
+SCHEMA = 2
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100  # bytes; the user version stands at 60, the application id at 68
@@ -111,7 +111,12 @@ def check_file(path: str) -> None:
     version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
     if not header.startswith(_MAGIC) or application != APPLICATION_ID:
         raise RecordingError(f"{path} is not a gradscope recording")
-    if not 1 <= version <= SCHEMA:
+    if version < SCHEMA:
+        raise RecordingError(
+            f"{path} was written by an older gradscope: its layout is {version}, this one reads {SCHEMA}\n"
+            "Record it again, or view it with the gradscope that wrote it."
+        )
+    if version > SCHEMA:
         raise RecordingError(
             f"{path} was written by a newer gradscope: its layout is {version}, this one reads up to {SCHEMA}\n"
             "Upgrade with `pip install -U gradscope-debugger`."

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from . import schema
 from .blobs import pack_array
-from .pages import NodeItem, Snapshot, encode_page
+from .pages import HEAD, NodeItem, Snapshot, encode_page
 from .policy import Policy
 from .schema import RecordingError
 
@@ -116,7 +116,7 @@ class Store:
         statements: list[Statement] = []
         for item in batch:
             if type(item) is NodeItem:
-                nodes.setdefault(item.task, []).append(item)
+                nodes.setdefault(item[0], []).append(item)
             elif type(item) is Change:
                 self._rows[item.table].setdefault(item.id, {"id": item.id}).update(item.facts)
                 self._changed[item.table].add(item.id)
@@ -197,7 +197,7 @@ class Store:
 
     def _values(self, iteration: int, items: Sequence[NodeItem]) -> Iterator[Sequence[Any]]:
         for item in items:
-            for taken in item.taken[1::2]:
+            for taken in item[HEAD + 1 :: 2]:
                 if type(taken) is Snapshot and taken.value >= 0 and taken.array is not None:
                     data = pack_array(taken.array)
                     taken.array = None  # another node may have it too

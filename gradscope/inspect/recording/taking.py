@@ -14,7 +14,7 @@ import numpy
 
 from ..adapters import Adapter
 from .digest import FIRST, FLOATS, SMALL, measure
-from .pages import RAW, Form, Snapshot
+from .pages import RAW, Form, NodeItem, Snapshot
 
 __all__ = ["Flow", "Known", "Taker"]
 
@@ -98,14 +98,9 @@ class Taker:
         self._next_value = next_value
         self.nbytes = 0  # of all copies so far
 
-    def take(self, flow: Flow, known: Known, call: Any) -> tuple[int, int, list[Any]]:
-        """Return of how many gradients that a node was given and has made there is something to say, and what.
-
-        It is one list, as the collector of garbage would have to follow every list and tuple that waits: for each
-        gradient its form and its bytes, or None and a Snapshot, or None twice for an undefined one.
-        """
+    def take(self, taken: NodeItem, flow: Flow, known: Known, call: Any) -> tuple[int, int]:
+        """Add what there is to say of the gradients of a node; return how many it was given and has made."""
         given, made = self._hosts(call)
-        taken: list[Any] = []
         large: list[_Sent] = []
         forms, nr = known.given, -1
         for host in given:
@@ -133,7 +128,7 @@ class Taker:
                 taken += (form, host.tobytes())
             else:
                 taken += (None, self._sent(flow, known, nr, host, form.spec, large))
-        return len(given), len(made), taken
+        return len(given), len(made)
 
     def _new_form(self, forms: list[Form], nr: int, host: Any, known: Known, grad: Any) -> Form:
         """Note what a gradient looks like."""

@@ -67,7 +67,7 @@ class Writer:
         self.committed = self.lost = 0
         self.forked = False
         self._room = room
-        self._waiting: deque[tuple[Any, int]] = deque()
+        self._waiting: deque[Any] = deque()
         self._bytes = 0
         self._took = self._done = 0
         self._stopping = self._hurry = False
@@ -89,7 +89,7 @@ class Writer:
     def put(self, item: Any, nbytes: int = 0) -> None:
         """Hand over a NodeItem, a Change, a Move, a Statement, or a row of the table `nodes` (a list)."""
         if not (nbytes or self._idle or self.failure) and len(self._waiting) < _HURRY:
-            self._waiting.append((item, 0))  # which needs no lock; the thread looks again before it sleeps
+            self._waiting.append(item)  # which needs no lock; the thread looks again before it sleeps
             return
         with self._lock:
             while self._held() > self._room and not self.failure and self._thread.is_alive():
@@ -99,7 +99,7 @@ class Writer:
             if self.failure:
                 self.lost += type(item) is NodeItem
                 return
-            self._waiting.append((item, nbytes))
+            self._waiting.append(item)
             self._bytes += nbytes
             self._hurry = self._hurry or len(self._waiting) >= _HURRY or self._held() > self._room >> 3
             if self._idle or self._hurry:
@@ -160,7 +160,7 @@ class Writer:
             taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
             self._took += len(taken)
             self._hurry = False
-        return [item for item, _ in taken], sum(size for _, size in taken)
+            return taken, self._bytes
 
     def _commit(self, batch: list[Any]) -> None:
         if not os.path.exists(self._file):  # the system lets us write on, to where nobody will find it

@@ -110,11 +110,14 @@ def test_another_database_a_directory_and_nothing(tmp_path):
         gi.open_recording(tmp_path / "none.gscope")
 
 
-def test_a_newer_recording(tmp_path):
+@pytest.mark.parametrize(
+    ("version", "told"), [(99, "newer gradscope: its layout is 99"), (1, "older gradscope: its layout is 1")]
+)
+def test_a_recording_of_another_version(tmp_path, version, told):
     recorded(tmp_path / "x.gscope", steps=1).close()
     with closing(sqlite3.connect(tmp_path / "x.gscope")) as connection, connection:
-        connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(RecordingError, match="newer gradscope: its layout is 99"):
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(RecordingError, match=told):
         gi.open_recording(tmp_path / "x.gscope")
 
 

@@ -53,7 +53,9 @@ def test_recorded_gradients_are_those_that_an_observer_sees(tmp_path_factory, pr
                     assert (value is None) == (array is None)
                     if array is not None:
                         assert value.tobytes() == array.tobytes()
-                        assert getattr(node, which)[nr].norm == pytest.approx(gi.summarize(array).norm, rel=3e-6, nan_ok=True)
+                        assert getattr(node, which)[nr].norm == pytest.approx(
+                            gi.summarize(array).norm, rel=3e-6, nan_ok=True
+                        )
 
 
 def test_a_hook_that_writes_into_a_gradient_on_its_way_is_seen(tmp_path):
