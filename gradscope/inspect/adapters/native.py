@@ -14,6 +14,7 @@ import numpy
 import gradscope as gs
 
 from ...runtime import device, events, state
+from ...runtime.dtype import BY_NUMPY
 from ...runtime.engine import GraphTask
 from ...runtime.graph import Node
 from ...runtime.leaves import AccumulateGrad
@@ -102,7 +103,10 @@ class NativeAdapter:
 
     def outputs(self, node: Node) -> tuple[TensorSpec, ...]:
         """Return what the forward operator returned."""
-        return tuple(TensorSpec(tuple(m.shape), dtype_name(m.dtype), str(m.device)) for m in node._input_metadata)
+        place = _place_of(getattr(node, "kind", numpy.ndarray))
+        if not node.multi:
+            return (TensorSpec(tuple(node.shape), _name_of(node.dtype), place),)
+        return tuple([TensorSpec(tuple(shape), _name_of(kind), place) for shape, kind in node.output_specs()])
 
     def saved(self, node: Node) -> Sequence[SavedView]:
         """Return the saved tensors."""
@@ -384,3 +388,14 @@ class NativeObservation:
 def dtype_name(dtype: Any) -> str:
     """Return the bare name of a dtype: ``'float32'``."""
     return "" if dtype is None else str(dtype).rpartition(".")[2]
+
+
+@functools.cache
+def _name_of(kind: Any) -> str:
+    return dtype_name(BY_NUMPY[kind])
+
+
+@functools.cache
+def _place_of(kind: type) -> str:
+    """Return the device of arrays of a type, as its text."""
+    return str(device.device(device._by_type[kind].type_name))
