@@ -154,7 +154,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def move(self, rows: int) -> None:
         """Move by some lines: scroll, or move the cursor where there is one."""
-        self.scroll_relative(y=rows, animate=False)
+        self.scroll_relative(y=rows, animate=False, force=True)  # new lines get their scrollbar a moment later
 
     def half_page(self, direction: int) -> None:
         """Move by half of what is seen, down for 1 and up for -1."""
@@ -166,7 +166,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def shift(self, cells: int) -> None:
         """Scroll sideways."""
-        self.scroll_relative(x=cells, animate=False)
+        self.scroll_relative(x=cells, animate=False, force=True)
 
 
 class CursorPane(LinePane, inherit_bindings=False):
