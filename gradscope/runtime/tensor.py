@@ -1,14 +1,14 @@
 """Tensor: a bare array and what autograd knows of it.
 
-Arithmetic and all other operators are added to the class from their declarations in :mod:`gradscope.runtime.ops`.
+Arithmetic and all other operators are added to the class from their declarations in :mod:`gradscope.runtime.ops`. The
+gradient and the hooks are in :mod:`.gradient_holder`, numbers, NumPy arrays, text, copies and pickles in
+:mod:`.conversions`.
 """
 
 from __future__ import annotations
 
-import copy
-import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,17 +16,16 @@ import numpy as np
 from . import backward, events, graph, state
 from . import device as devices
 from . import dtype as dtypes
-from .formatting import tensor_repr
+from .conversions import Convertible
+from .gradient_holder import GradientHolder, TensorMeta
 from .graph import Edge, Node, ends_of
-from .hooks import HookTable, RemovableHandle, add_hook
 from .leaves import AccumulateGrad
 from .ops import general
-from .storage import Storage, VersionCounter, element_strides, geometry_of, is_dense, memory_of
-from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase, strided_part
+from .storage import Storage, VersionCounter, element_strides, geometry_of, memory_of
+from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase
 
 if TYPE_CHECKING:
     from .ops.interface import TensorMethods
-    from .tangents import ForwardGrad
 else:
 
     class TensorMethods:
@@ -56,33 +55,7 @@ class Size(tuple):
         return f"gradscope.Size({list(self)})"
 
 
-class TensorMeta:
-    """What few tensors have: a gradient, hooks, a name."""
-
-    __slots__ = (
-        "accumulator",
-        "backward_hooks",
-        "extra",
-        "forward",
-        "grad",
-        "hooks",
-        "name",
-        "post_accumulate",
-        "retains_grad",
-    )
-
-    def __init__(self) -> None:
-        self.grad: Tensor | None = None
-        self.accumulator: weakref.ref[Node] | None = None
-        self.hooks: HookTable | None = None
-        self.post_accumulate: HookTable | None = None
-        self.retains_grad = False
-        self.name: str | None = None
-        self.extra: dict[str, Any] | None = None
-        self.forward: ForwardGrad | None = None
-
-
-class Tensor(TensorMethods):
+class Tensor(TensorMethods, GradientHolder, Convertible):
     """A multi-dimensional array that remembers how it was computed.
 
     Make one with :func:`gradscope.tensor`, :func:`gradscope.zeros`, :func:`gradscope.from_numpy` and the like.
@@ -450,142 +423,6 @@ class Tensor(TensorMethods):
         else:
             backward.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **legacy)
 
-    @property
-    def grad(self) -> Tensor | None:
-        """The accumulated gradient, or None."""
-        meta = self._meta
-        grad = None if meta is None else meta.grad
-        if grad is None and not (meta is not None and meta.retains_grad) and self._known_edge() is not None:
-            warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
-                "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated "
-                "for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor "
-                "by mistake, make sure you access the leaf Tensor instead.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return grad
-
-    @grad.setter
-    def grad(self, value: Tensor | None) -> None:
-        if value is None:
-            if self._meta is not None:
-                self._meta.grad = None
-            return
-        self._check_grad(value)
-        self._extras().grad = value
-
-    @grad.deleter
-    def grad(self) -> None:
-        if self._meta is not None:
-            self._meta.grad = None
-
-    def _check_grad(self, value: Any) -> None:
-        if not isinstance(value, Tensor):
-            raise TypeError(
-                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
-            )
-        if value is self:
-            raise RuntimeError("can't assign Variable as its own grad\nAssign a clone().")
-        if value._array.dtype != self._array.dtype and self.grad_dtype is not None:
-            raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype "
-                f"'{self.dtype}'.\nConvert it with .to(), or set grad_dtype to None."
-            )
-        if value.device != self.device:
-            raise RuntimeError(
-                f"attempting to assign a gradient located on device '{value.device}' to a tensor located on device "
-                f"'{self.device}'. Please ensure that the gradient and the tensor are on the same device."
-            )
-        if value.shape != self.shape:
-            raise RuntimeError(
-                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
-                f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size."
-            )
-
-    @property
-    def grad_dtype(self) -> dtypes.dtype | None:
-        """The dtype that ``grad`` must have; None lifts the check."""
-        extra = self._meta.extra if self._meta is not None else None
-        return extra["grad_dtype"] if extra and "grad_dtype" in extra else self.dtype
-
-    @grad_dtype.setter
-    def grad_dtype(self, value: dtypes.dtype | None) -> None:
-        if not self.is_leaf:
-            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
-        meta = self._extras()
-        meta.extra = {**(meta.extra or {}), "grad_dtype": value}
-
-    def retain_grad(self) -> None:
-        """Keep the gradient of this non-leaf in ``grad``; does nothing for a leaf.
-
-        Raises
-        ------
-        RuntimeError
-            If the tensor does not require grad.
-        """
-        if not self.requires_grad:
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False\nCall requires_grad_() first.")
-        if self._known_edge() is None or self._extras().retains_grad:
-            return
-        edge = edge_of(self)  # raises for a stale view that may not be: nothing is retained then
-        assert edge is not None
-        self._extras().retains_grad = True
-        self._retain_on(edge)
-
-    def _retain_on(self, edge: Edge) -> None:
-        node, nr = ends_of(edge)
-        extra = node.extras()
-        if extra.retain is None:
-            extra.retain = {}
-        extra.retain[nr] = weakref.ref(self)
-
-    @property
-    def retains_grad(self) -> bool:
-        """Whether :meth:`retain_grad` was called on this non-leaf."""
-        return self._meta is not None and self._meta.retains_grad
-
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-        """Call ``hook(grad)`` when the tensor's gradient is there; a returned tensor replaces it.
-
-        The hook of a non-leaf stays with the node that computed the tensor when it was registered.
-
-        Raises
-        ------
-        RuntimeError
-            If the tensor does not require grad.
-        """
-        if not self.requires_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        edge = None if self.is_leaf else edge_of(self)
-        if edge is None:
-            meta = self._extras()
-            if meta.hooks is None:
-                meta.hooks = HookTable()
-            return add_hook(meta.hooks, hook)
-        node, nr = ends_of(edge)
-        extra = node.extras()
-        if extra.tensor_hooks is None:
-            extra.tensor_hooks = {}
-        return add_hook(extra.tensor_hooks.setdefault(nr, HookTable()), hook)
-
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
-        """Call ``hook(tensor)`` after a gradient has been added to this leaf's ``grad``.
-
-        Raises
-        ------
-        RuntimeError
-            If the tensor is not a leaf that requires grad.
-        """
-        if not self.requires_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if not self.is_leaf:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        meta = self._extras()
-        if meta.post_accumulate is None:
-            meta.post_accumulate = HookTable()
-        return add_hook(meta.post_accumulate, hook)
-
     def detach(self) -> Tensor:
         """Return a tensor that shares memory and version, but no history."""
         result = Tensor._wrap(self._array)
@@ -646,129 +483,6 @@ class Tensor(TensorMethods):
         if state.special and events.wanted(events.MemoryShared):
             events.emit(events.MemoryShared(self, how, events.call_site_if_wanted()))
 
-    # --- out of the tensor ---
-
-    def item(self) -> Any:
-        """Return the value of a one-element tensor as a Python number.
-
-        Raises
-        ------
-        RuntimeError
-            If it has another number of elements.
-        """
-        if self._array.size != 1:
-            raise RuntimeError(
-                f"a Tensor with {self._array.size} elements cannot be converted to Scalar\n"
-                f"Its shape is {list(self.shape)}; use tolist(), or reduce it first."
-            )
-        return devices.to_host(self._array).item()
-
-    def tolist(self) -> Any:
-        """Return the values as nested lists."""
-        return devices.to_host(self._array).tolist()
-
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """Return the values as a NumPy array that shares the memory.
-
-        Raises
-        ------
-        RuntimeError
-            If the tensor requires grad and `force` is false.
-        TypeError
-            If it is not on the CPU and `force` is false.
-        """
-        if force:
-            return devices.to_host(self._array)
-        if self.requires_grad:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if type(self._array) is not devices.ndarray:
-            raise TypeError(
-                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
-                "memory first."
-            )
-        self._tell_shared("numpy()")
-        return self._array
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self.numpy()
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        if self.requires_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        self._tell_shared("__dlpack__()")
-        return self._array.__dlpack__(**kwargs)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._array.__dlpack_device__()
-
-    def __bool__(self) -> bool:
-        if self._array.size != 1:
-            what = "no values" if self._array.size == 0 else "more than one value"
-            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous\nUse .any() or .all().")
-        return bool(self.item())
-
-    def _only_element(self) -> Any:
-        if self._array.size != 1:
-            raise ValueError(
-                "only one element tensors can be converted to Python scalars\n"
-                f"Its shape is {list(self.shape)}; use tolist(), or reduce it first."
-            )
-        return self.item()
-
-    def __float__(self) -> float:
-        return float(self._only_element())
-
-    def __int__(self) -> int:
-        return int(self._only_element())
-
-    def __complex__(self) -> complex:
-        return complex(self._only_element())
-
-    def __index__(self) -> int:
-        if self._array.size != 1 or self._array.dtype.kind not in "biu":
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
-
-    def __len__(self) -> int:
-        if self._array.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
-        return self._array.shape[0]
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if self._array.ndim == 0:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))
-
-    def __delitem__(self, index: Any) -> None:
-        raise TypeError("Tensor does not support deleting items\nIndex what is to stay, e.g. x[mask].")
-
-    def __contains__(self, element: Any) -> bool:
-        if not isinstance(element, (Tensor, *general.NUMBERS)):
-            raise RuntimeError(
-                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.\n"
-                "Compare elements yourself: (x == value).any()."
-            )
-        return bool((self._array == general.array_of(element)).any())
-
-    def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and spec:
-            return format(self.item(), spec)
-        if spec:
-            raise TypeError(
-                f"unsupported format string passed to {type(self).__name__}.__format__\n"
-                f"Its shape is {list(self.shape)}: format its items, or print it as it is."
-            )
-        return str(self)
-
-    def __repr__(self) -> str:
-        return tensor_repr(self)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self)})
-
     # --- new tensors like this one ---
 
     def new_tensor(self, data: Any, **options: Any) -> Tensor:
@@ -797,43 +511,6 @@ class Tensor(TensorMethods):
         given = {name: value for name, value in options.items() if value is not None}
         return getattr(creation, function)(*args, **{"dtype": self.dtype, "device": self.device, **given})
 
-    # --- copies ---
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-                "moment.\nUse tensor.detach().clone()."
-            )
-        if id(self) in memo:
-            return memo[id(self)]
-        result = type(self)._wrap(self._copied_memory(memo))
-        result._flags = self._flags & state.GRAD
-        memo[id(self)] = result
-        if self._meta is not None and self._meta.grad is not None:
-            result._extras().grad = copy.deepcopy(self._meta.grad, memo)
-        result.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return result
-
-    def _copied_memory(self, memo: dict[int, Any]) -> Any:
-        """Return a copy of the array; tensors that share memory share it in the copy too."""
-        array, owner = self._array, memory_of(self._array)
-        if owner.dtype != array.dtype or not is_dense(owner):
-            return array.copy(order="K")
-        if id(owner) not in memo:
-            memo[id(owner)] = owner.copy(order="K")
-        if array is owner:
-            return memo[id(owner)]
-        return strided_part(memo[id(owner)].ravel(order="K"), geometry_of(array, owner))
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) can be pickled.\nPickle tensor.detach()."
-            )
-        host = np.array(devices.to_host(self._array), order="C")
-        return _rebuild, (type(self), host, str(self.device), bool(self._flags & state.GRAD), self.__dict__ or None)
-
 
 class _Detach:
     """Stands for detach() in events."""
@@ -843,14 +520,6 @@ class _Detach:
 
 
 _DETACH: Any = _Detach()
-
-
-def _rebuild(cls: type[Tensor], host: Any, place: str, requires_grad: bool, attributes: Any) -> Tensor:
-    tensor = cls._wrap(devices.to_device(host, place))
-    tensor._flags = state.GRAD if requires_grad else 0
-    if attributes:
-        tensor.__dict__.update(attributes)
-    return tensor
 
 
 def finish_class(methods: dict[str, Callable[..., Any]]) -> None:
