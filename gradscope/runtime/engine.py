@@ -138,6 +138,11 @@ class GraphTask:
         return _task_ids()
 
     @property
+    def nodes(self) -> list[Node]:
+        """All nodes that a gradient can reach, in an order that depends on the graph alone."""
+        return list(self._dependencies)
+
+    @property
     def total(self) -> int:
         """How many nodes will have run in the end."""
         planned = self._dependencies.keys()

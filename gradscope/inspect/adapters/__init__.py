@@ -8,11 +8,24 @@ from __future__ import annotations
 
 from .either import AnyAdapter, adapter_for
 from .native import NativeAdapter
-from .protocol import Adapter, FailedCall, MemoryShare, NodeCall, Observation, Observer, OperatorCall, SavedView, Write
+from .protocol import (
+    Adapter,
+    Converted,
+    FailedCall,
+    MemoryShare,
+    NodeCall,
+    Observation,
+    Observer,
+    OperatorCall,
+    Plan,
+    SavedView,
+    Write,
+)
 
 __all__ = [
     "Adapter",
     "AnyAdapter",
+    "Converted",
     "FailedCall",
     "MemoryShare",
     "NativeAdapter",
@@ -20,6 +33,7 @@ __all__ = [
     "Observation",
     "Observer",
     "OperatorCall",
+    "Plan",
     "SavedView",
     "Write",
     "adapter_for",

@@ -22,7 +22,7 @@ from .bits import Region
 from .hooks import NodeHook
 from .imports import when_imported
 from .native import NativeAdapter
-from .protocol import Adapter, FailedCall, Observation, Observer, SavedView, Traits
+from .protocol import Adapter, FailedCall, Observation, Observer, Plan, SavedView
 
 __all__ = ["AnyAdapter", "adapter_for"]
 
@@ -267,12 +267,12 @@ class AnyAdapter:
         """Return the values as a NumPy array."""
         return self._of(tensor).to_host(tensor)
 
-    def traits(self, node: Any) -> Traits:
-        """Return at once what tells a node from others."""
-        return self._of(node).traits(node)
+    def plan(self, task: Any) -> Plan:
+        """Return the nodes that a backward may run, and what tells them from others."""
+        return self._of(task).plan(task)
 
     def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Return the values of the gradients that a node was given and has made, as NumPy arrays, None for None."""
+        """Return the values of the gradients that a node was given and has made."""
         return self._of(call.node).hosts(call)
 
     def spec(self, tensor: Any) -> TensorSpec:

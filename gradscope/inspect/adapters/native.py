@@ -22,12 +22,11 @@ from ...runtime.storage import memory_of
 from ..records import Location, TensorSpec
 from .bits import DEVICE_ELEMENTS, Region, bits_of
 from .hooks import NodeHook, hook_name
-from .protocol import FailedCall, Observer, SavedView, Traits, hears_entries, key_in
+from .protocol import Converted, FailedCall, Observer, Plan, SavedView, hears_entries, key_in
 
 __all__ = ["NativeAdapter", "location_of"]
 
 _NOWHERE = object()
-_tuple: Any = tuple.__new__  # a NamedTuple in half the time
 
 
 def location_of(site: events.CallSite | None) -> Location | None:
@@ -215,16 +214,23 @@ class NativeAdapter:
         call = self.call_in(frames)
         return None if call is None else FailedCall(call.task, call.node, call.grad_outputs)
 
+    def plan(self, task: GraphTask) -> Plan:
+        """Return the nodes that a backward may run, and what tells them from others."""
+        nodes = task.nodes
+        return Plan(
+            nodes,
+            [node.name() for node in nodes],
+            [node._sequence_nr() for node in nodes],
+            [getattr(node, "_site", None) for node in nodes],
+            [node.variable if type(node) is AccumulateGrad else None for node in nodes],
+            [getattr(node, "_notes", None) for node in nodes],
+            [node.edges for node in nodes],
+        )
+
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array."""
         array = tensor._array
         return array if type(array) is numpy.ndarray else device.to_host(array)
-
-    def traits(self, node: Node) -> Traits:
-        """Return at once what tells a node from others."""
-        leaf = node.variable if type(node) is AccumulateGrad else None
-        notes, site = getattr(node, "_notes", None), getattr(node, "_site", None)
-        return _tuple(Traits, (node.name(), node._sequence_nr(), site, leaf, notes, node.edges))
 
     def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return the values of the gradients that a node was given and has made, as NumPy arrays, None for None."""
@@ -234,7 +240,7 @@ class NativeAdapter:
             arrays = given, [None if g is None else g._array for g in call.grad_inputs]
         if not device.elsewhere():
             return arrays
-        given, made = ([None if a is None else device.to_host(a) for a in group] for group in arrays)
+        given, made = ([None if a is None else _converted(a) for a in group] for group in arrays)
         return given, made
 
     def spec(self, tensor: Any) -> TensorSpec:
@@ -382,6 +388,14 @@ class NativeObservation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _converted(array: Any) -> Any:
+    """Return an array, which may be on a device, as `Adapter.hosts` does."""
+    if type(array) is numpy.ndarray:
+        return array
+    spec = TensorSpec(tuple(array.shape), _name_of(array.dtype), _place_of(type(array)))  # type: ignore[arg-type]
+    return Converted(device.to_host(array), spec)
 
 
 @functools.cache

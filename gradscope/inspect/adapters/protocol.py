@@ -21,14 +21,15 @@ from .hooks import NodeHook
 
 __all__ = [
     "Adapter",
+    "Converted",
     "FailedCall",
     "MemoryShare",
     "NodeCall",
     "Observation",
     "Observer",
     "OperatorCall",
+    "Plan",
     "SavedView",
-    "Traits",
     "Write",
     "hears_entries",
     "key_in",
@@ -219,28 +220,45 @@ class Observation(AbstractContextManager["Observation"], Protocol):
         """Stop observing."""
 
 
-class Traits(NamedTuple):
-    """What tells a node from others.
+class Plan(NamedTuple):
+    """The nodes that a backward may run, in an order that depends on the graph alone: a column for each fact.
 
     Attributes
     ----------
-    name : str
-    sequence_nr : int
-    site : object
-        Where it was made: the same object for the same place. See :meth:`Adapter.location`.
-    leaf : Tensor or None
-        Of an AccumulateGrad.
-    notes : dict or None
-    edges : sequence
+    nodes : sequence
+    names : sequence of str
+    sequence_nrs : sequence of int
+    sites : sequence
+        Where each was made: the same object for the same place. See :meth:`Adapter.location`.
+    leaves : sequence of Tensor or None
+        Of each AccumulateGrad.
+    notes : sequence of dict or None
+    edges : sequence of sequence
         For each produced gradient the node that receives it, or (node, input number); a node may be None.
     """
 
-    name: str
-    sequence_nr: int
-    site: Any
-    leaf: Any
-    notes: dict[Any, Any] | None
-    edges: Sequence[Any]
+    nodes: Sequence[Any]
+    names: Sequence[str]
+    sequence_nrs: Sequence[int]
+    sites: Sequence[Any]
+    leaves: Sequence[Any]
+    notes: Sequence[dict[Any, Any] | None]
+    edges: Sequence[Sequence[Any]]
+
+
+class Converted(NamedTuple):
+    """A gradient that NumPy cannot look at as it is.
+
+    Attributes
+    ----------
+    array : ndarray
+        Its values, on the host, of a dtype that NumPy has.
+    spec : TensorSpec
+        What the gradient itself looks like.
+    """
+
+    array: Any
+    spec: TensorSpec
 
 
 def hears_entries(observer: Observer) -> bool:
@@ -348,16 +366,16 @@ class Adapter(Protocol):
     def task_runs(self, task: Any, node: Any) -> bool:
         """Whether a backward will run `node`; not all do when gradients of some inputs only are wanted."""
 
+    def plan(self, task: Any) -> Plan:
+        """Return the nodes that a backward under observation may run, and at once what tells them from others."""
+
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array, which may share memory with the tensor."""
 
-    def traits(self, node: Any) -> Traits:
-        """Return at once what tells a node from others, without what costs more to find out."""
-
     def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Return the values of the gradients that a node was given and has made: NumPy arrays, None for None.
+        """Return the values of the gradients that a node was given and has made.
 
-        They may share the gradients' memory.
+        Each is a NumPy array, which may share the gradient's memory, None for None, or Converted.
         """
 
     def spec(self, tensor: Any) -> TensorSpec:

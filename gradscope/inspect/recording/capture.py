@@ -7,18 +7,18 @@ import itertools
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ..adapters import Adapter, Observer
 from ..records import Location, NodeRecord, operator_name
 from ..snapshots import saved_records
 from ..tracking import MODULE, Tracker, module_of_parameter
 from .iterations import IterationCounter
-from .pages import HEAD, NodeItem
+from .pages import Batch
 from .policy import Policy
 from .store import Change, Move
-from .taking import Flow, Known, Taker
+from .taking import Flow, Known, Taker, Tray
 from .writer import Writer
 
 __all__ = ["Capture"]
@@ -29,27 +29,53 @@ _INSERT = {
 }
 
 _KEPT = 200_000  # nodes
+_MOST = 512  # nodes on a tray
+
+_clock = time.perf_counter_ns
+_thread = threading.get_ident
+
+
+class _Course(NamedTuple):
+    """The nodes that a backward may run, by place: what tells each from others, and what is known of it."""
+
+    keys: list[tuple[Any, ...]]
+    nodes: list[Known]
 
 
 class _Task:
     """A backward that runs."""
 
-    __slots__ = ("adapter", "clock", "flow", "id", "iteration", "names", "places", "ran", "started", "taker", "task")
+    __slots__ = (
+        "adapter", "course", "flow", "handing", "id", "iteration", "lock", "places", "ran", "sequence_nrs", "started",
+        "taker", "task", "tray", "trays",
+    )  # fmt: skip
 
-    def __init__(
-        self, task: Any, number: int, iteration: int, names: dict[int, str], adapter: Adapter, taker: Taker
-    ) -> None:
+    def __init__(self, task: Any, number: int, iteration: int, adapter: Adapter, taker: Taker) -> None:
         self.adapter = adapter
         self.taker = taker
         self.task = task  # kept, so that its id is nobody else's
         self.id = number
         self.iteration = iteration
-        self.names = names
-        self.places: dict[Any, int] = {}  # from a node to when it was first met in this backward
-        self.started = time.perf_counter_ns()
-        self.clock: dict[int, int] = {}  # by thread, when the last node that ran on it was done with
         self.flow: Flow = {}
-        self.ran = 0
+        self.ran = 0  # nodes that have been handed over
+        self.lock = threading.RLock()  # of what is handed over
+        self.handing = False
+
+    def begin(self, course: _Course, places: dict[Any, Any], sequence_nrs: Sequence[int]) -> None:
+        """Start the clock, with all known of the nodes that may run; `places` are theirs."""
+        self.course, self.places, self.sequence_nrs = course, places, sequence_nrs
+        self.started = _clock()
+        self.tray = Tray(self.started)  # of the thread on which the last node ran
+        self.trays = {self.tray.thread: self.tray}
+
+    def tray_here(self) -> Tray:
+        """Return this thread's tray."""
+        thread = _thread()
+        tray = self.trays.get(thread)
+        if tray is None:
+            tray = self.trays[thread] = Tray(self.started)
+        self.tray = tray
+        return tray
 
 
 class Capture(Observer):
@@ -86,6 +112,7 @@ class Capture(Observer):
         self._run = run
         self._before_task = before_task
         self._failed = failed
+        self._looks = policy.summaries
         self._tracker = Tracker(adapter)
         # These are the recorder's own on every node: no look-up between the program and its gradients.
         self.module_entered = self._tracker.module_entered  # type: ignore[method-assign]
@@ -104,9 +131,8 @@ class Capture(Observer):
         self._iteration_now: tuple[int, dict[str, Any]] | None = None
         self._known: dict[str, dict[Any, int]] = {"modules": {}, "locations": {}, "specs": {}}
         self._rows: dict[tuple[Any, ...], int] = {}
-        # By what is quick to compare, the id of a call site among it, which the entry keeps alive.
-        self._known_nodes: dict[tuple[Any, ...], Known] = {}
-        self._latest: dict[int, Known] = {}
+        self._known_nodes: dict[tuple[int, tuple[Any, ...]], Known] = {}
+        self._courses: dict[Any, _Course] = {}  # by what tells their roots
         self._takers: dict[str, Taker] = {}
 
     # --- a backward ---
@@ -123,10 +149,10 @@ class Capture(Observer):
                 parent = stack[-1].id if stack else None
                 iteration = stack[-1].iteration if stack else self._iteration(self.counter.task_started(number))
                 adapter = self._adapter.of(task)
-                names = self._tracker.parameter_paths()
-                view = _Task(task, number, iteration, names, adapter, self._taker_of(adapter))
-                self._tasks[id(task)] = view
-                stack.append(view)
+                view = _Task(task, number, iteration, adapter, self._taker_of(adapter))
+            self._begin(view, self._tracker.parameter_paths())
+            self._tasks[id(task)] = view
+            stack.append(view)
             self._writer.put(
                 Change(
                     "tasks",
@@ -161,6 +187,7 @@ class Capture(Observer):
             del stack[stack.index(view) :]
         try:
             text = None
+            self._hand_over(view)
             if error is not None:
                 text = f"{type(error).__name__}: {_first_line(error)}"
                 self._note_failure(view, error, text)
@@ -174,61 +201,92 @@ class Capture(Observer):
         call = view.adapter.failed_call(error, frames[::-1])
         if call is None or call.in_hook or (call.task is not None and call.task is not view.task):
             return
-        started = view.clock.get(threading.get_ident(), view.started)
-        look = self._policy.summaries and call.grad_outputs is not None
-        self._put_node(view, call, started, self._now() + self.origin, look, failed=1)
+        if call.node not in view.places:
+            return
+        tray = view.tray_here()
+        self._put(view, tray, call, _clock(), self._looks and call.grad_outputs is not None)
+        tray.produced[-1] = -1
+        tray.resumed.append(_clock())
+        self._hand_over(view, failed=True)
         self._event("error", text, view, view.ran - 1)
 
     # --- a node ---
 
     def node_exited(self, call: Any) -> None:
-        """Take what there is to say of its gradients, and hand the node over.
+        """Take what there is to say of its gradients.
 
         Its time is that since the node before it on the same thread, so that nothing has to be put before each.
         """
-        ended = time.perf_counter_ns()
+        ended = _clock()
         view = self._tasks.get(id(call.task))
         if view is None or self._writer.failure:
             return
         try:
-            thread = threading.get_ident()
-            self._put_node(view, call, view.clock.get(thread, view.started), ended, self._policy.summaries)
-            view.clock[thread] = time.perf_counter_ns()
+            tray = view.tray
+            if tray.thread != _thread():
+                self._hand_over(view)
+                tray = view.tray_here()
+            self._put(view, tray, call, ended, self._looks)
+            tray.resumed.append(_clock())
+            if len(tray.places) >= _MOST:
+                self._hand_over(view)
+                tray.begun = _clock()
         except Exception as error:
             self._failed(error)
 
-    def _put_node(self, view: _Task, call: Any, started: int, ended: int, look: bool, failed: int = 0) -> None:
-        node = call.node
-        name, sequence_nr, site, leaf, notes, edges = view.adapter.traits(node)
-        places = view.places
-        place = places.setdefault(node, len(places))
-        leads = []
-        for edge in edges:
-            target, input_nr = edge if type(edge) is tuple else (edge, 0)
-            leads.append((None if target is None else places.setdefault(target, len(places)), input_nr))
-        module = notes.get(MODULE, "") if notes else ""
-        parameter = view.names.get(id(leaf), "") if leaf is not None else ""
-        # As a rule the same node stood there the last time; to compare takes half as long as to look up.
-        known = self._latest.get(place)
-        if (
-            known is None
-            or known.site is not site
-            or known.name != name
-            or known.leads != leads
-            or known.module != module
-            or known.parameter != parameter
-        ):
-            known = self._find_node(view, node, site, (name, place, module, parameter, id(site), tuple(leads)))
-        item = NodeItem((view.id, known.row, sequence_nr, started - self.origin, ended - started, failed, -1, -1))
-        nbytes = 0
+    def _put(self, view: _Task, tray: Tray, call: Any, ended: int, look: bool) -> None:
+        place = view.places[call.node]
+        known = view.course.nodes[place]
+        if known.row < 0:
+            self._describe(view, place, known, call.node)
+        tray.places.append(place)  # the first of all, so that what is not whole can be told
+        tray.ended.append(ended)
         if look:
-            taker = view.taker
-            item[HEAD - 2], item[HEAD - 1] = taker.take(item, view.flow, known, call)
-            nbytes, taker.nbytes = taker.nbytes, 0
-        if failed:
-            item[HEAD - 1] = -1
-        view.ran += 1
-        self._writer.put(item, nbytes)
+            view.taker.take(tray, view.flow, place, known, call)
+        else:
+            tray.incoming.append(-1)
+            tray.produced.append(-1)
+
+    def gather(self) -> bool:
+        """Hand over what waits of all backwards; return whether one runs. The writer's thread asks now and then."""
+        views = list(self._tasks.values())
+        for view in views:
+            if view.lock.acquire(blocking=False):  # whoever holds it may wait for the writer
+                try:
+                    self._hand_over(view)
+                except Exception as error:
+                    self._failed(error)
+                finally:
+                    view.lock.release()
+        return bool(views)
+
+    def _hand_over(self, view: _Task, failed: bool = False) -> None:
+        """Give the writer what waits of a backward; where that has `failed`, its last node."""
+        if self._writer.failure:
+            return
+        with view.lock:
+            if view.handing:  # by this thread, which a signal has interrupted
+                return
+            view.handing = True
+            try:
+                for tray in list(view.trays.values()):
+                    self._empty(view, tray, failed)
+            finally:
+                view.handing = False
+
+    def _empty(self, view: _Task, tray: Tray, failed: bool) -> None:
+        taken = tray.take_out()
+        if taken is not None:
+            places, times, counts, met, looks = taken
+            nodes, numbers = view.course.nodes, view.sequence_nrs
+            forms = view.taker.forms(met, *looks)
+            rows, sequence_nrs = [nodes[place].row for place in places], [numbers[place] for place in places]
+            nbytes, view.taker.nbytes = view.taker.nbytes, 0
+            view.ran += len(places)
+            batch = Batch(view.id, self.origin, rows, sequence_nrs, times, counts, (forms, met), failed)
+            self._writer.put(batch, nbytes)
+        if tray.thread == _thread() and tray.done == len(tray.places):
+            tray.clear()
 
     def _taker_of(self, adapter: Adapter) -> Taker:
         taker = self._takers.get(adapter.name)
@@ -239,19 +297,33 @@ class Capture(Observer):
 
     # --- what nodes of all iterations share ---
 
-    def _find_node(self, view: _Task, node: Any, site: Any, identity: tuple[Any, ...]) -> Known:
-        """Return what is known of a node that is not the one which stood in its place the last time."""
-        known = self._known_nodes.get(identity)
-        if known is None:
-            if len(self._known_nodes) >= _KEPT:  # a program whose every backward is another
+    def _begin(self, view: _Task, names: dict[int, str]) -> None:
+        """Find what is known of the nodes that a backward may run: as a rule they are those of the last one."""
+        plan = view.adapter.plan(view.task)
+        places: dict[Any, Any] = dict(zip(plan.nodes, itertools.count()))
+        places[None] = None
+        modules = [notes.get(MODULE, "") if notes else "" for notes in plan.notes]
+        parameters = ["" if leaf is None else names.get(id(leaf), "") for leaf in plan.leaves]
+        leads = [
+            tuple([(places[e[0]], e[1]) if type(e) is tuple else (places[e], 0) for e in edges]) for edges in plan.edges
+        ]
+        keys = list(zip(plan.names, plan.sites, modules, parameters, leads))
+        root = keys[0] if keys else None
+        course = self._courses.get(root)
+        if course is None or course.keys != keys:
+            if len(self._known_nodes) + len(keys) > _KEPT:  # a program whose every backward is another
                 self._known_nodes.clear()
-                self._latest.clear()
-            known = self._known_nodes[identity] = self._new_node(view, node, site, identity)
-        self._latest[known.place] = known
-        return known
+                self._courses.clear()
+            course = self._courses[root] = _Course(keys, list(map(self._known_node, enumerate(keys))))
+        view.begin(course, places, plan.sequence_nrs)
 
-    def _new_node(self, view: _Task, node: Any, site: Any, identity: tuple[Any, ...]) -> Known:
-        name, place, module, parameter, _, leads = identity
+    def _known_node(self, identity: tuple[int, tuple[Any, ...]]) -> Known:
+        known = self._known_nodes.get(identity)
+        return self._known_nodes.setdefault(identity, Known(identity[1][-1])) if known is None else known
+
+    def _describe(self, view: _Task, place: int, known: Known, node: Any) -> None:
+        """Give a node that has not run before its row in the table `nodes`."""
+        name, _, module, parameter, leads = view.course.keys[place]
         adapter = view.adapter
         location = adapter.location(node)
         text = name, place, module, parameter, location, leads
@@ -259,6 +331,7 @@ class Capture(Observer):
         outputs = adapter.outputs(node)
         saved = saved_records(adapter, node, summaries=False)
         record = NodeRecord(view.ran, place, name, operator_name(name), 0, told, parameter, location, ())
+        known.wanted = self._policy.wants(record)
         with self._lock:
             number = self._rows.get(text)  # the same line can have several call sites
             if number is None:
@@ -270,7 +343,7 @@ class Capture(Observer):
                 ])  # fmt: skip
                 if len(self._rows) >= _KEPT:
                     self._rows.clear()
-        return Known(number, place, leads, self._policy.wants(record), (name, site, module, parameter))
+        known.row = number
 
     def _module(self, path: str) -> int:
         known = self._known["modules"].get(path)
@@ -344,8 +417,14 @@ class Capture(Observer):
             row, facts = self._iteration_now
             self._writer.put(Change("iterations", row, **facts, ended=self._now()))
 
+    def flush(self) -> None:
+        """Hand over what waits of all backwards."""
+        for view in list(self._tasks.values()):
+            self._hand_over(view)
+
     def close(self) -> None:
-        """Note the end of the last iteration."""
+        """Hand over what is left, and note the end of the last iteration."""
+        self.flush()
         self._end_iteration()
 
     def mark(self, text: str, kind: str = "mark") -> None:
@@ -369,6 +448,8 @@ class Capture(Observer):
         try:
             stack = self._stack()
             view = stack[-1] if stack else None
+            if view is not None:
+                self._hand_over(view)
             facts = (
                 self._run,
                 view.iteration if view else None,

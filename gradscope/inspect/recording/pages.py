@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain
+from operator import attrgetter
+from typing import Any
 
 import numpy
 
 from .digest import ENTRY, TENSOR, Measured, digest, digest_flat
 
 __all__ = [
-    "HEAD",
     "NODE",
     "RAW",
     "STATES",
+    "Batch",
     "Form",
-    "NodeItem",
     "PackedPage",
     "Page",
     "Snapshot",
@@ -46,23 +46,22 @@ RAW = 64
 _MASK = (1 << 64) - 1  # PyTorch's AccumulateGrad has the largest sequence number there is
 
 
-class Form(NamedTuple):
+class Form:
     """What a gradient looks like.
 
     Attributes
     ----------
-    shape : tuple of int
-    dtype : numpy.dtype
     spec : int
         Its row in the table `specs`.
     width : int
-        How many bytes an element has; 0 where the gradient is not kept as its bytes.
+        How many bytes an element has; 0 where the page does not keep the gradient itself.
     """
 
-    shape: tuple[int, ...]
-    dtype: Any
-    spec: int
-    width: int
+    __slots__ = ("spec", "width")
+
+    def __init__(self, spec: int, width: int) -> None:
+        self.spec = spec
+        self.width = width
 
 
 class Snapshot:
@@ -89,19 +88,50 @@ class Snapshot:
         self.measured = measured
 
 
-class NodeItem(list[Any]):
-    """A node that has run, on its way to the writer.
+class Batch:
+    """Consecutive nodes of one backward that have run, on their way to the writer: a column for each fact.
 
-    It is one list, as the collector of garbage would have to follow each of several. First come `HEAD` numbers: the row
-    of the table `tasks` and of `nodes`, the sequence number, when it started, its duration, an index into `STATES`, and
-    how many gradients it was given and has made, -1 where nobody looked. Then come for each gradient a Form and its
-    bytes, or None and a Snapshot, or None twice for an undefined one.
+    Attributes
+    ----------
+    task : int
+        The row of the table `tasks`.
+    origin : int
+        When the run began, in ns.
+    rows, sequence_nrs, started, ended : list of int
+        Of each node the row of the table `nodes`, its number, and two times in ns.
+    incoming, produced : list of int
+        How many gradients it was given and has made, -1 where nobody looked.
+    forms, met : list
+        For each of these gradients a Form and its bytes, or None and a Snapshot, or None twice for an undefined one.
+    failed : bool
+        Whether the last of the nodes did.
     """
 
-    __slots__ = ()
+    __slots__ = (
+        "ended", "failed", "forms", "incoming", "met", "origin", "produced", "rows", "sequence_nrs", "started", "task",
+    )  # fmt: skip
 
+    def __init__(
+        self,
+        task: int,
+        origin: int,
+        rows: list[int],
+        sequence_nrs: list[int],
+        times: tuple[list[int], list[int]],
+        counts: tuple[list[int], list[int]],
+        gradients: tuple[list[Form | None], list[Any]],
+        failed: bool = False,
+    ) -> None:
+        self.task, self.origin = task, origin
+        self.rows = rows
+        self.sequence_nrs = sequence_nrs
+        self.started, self.ended = times
+        self.incoming, self.produced = counts
+        self.forms, self.met = gradients
+        self.failed = failed
 
-HEAD = 8
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
 @dataclass(frozen=True)
@@ -208,35 +238,44 @@ def _counts(nodes: Any) -> Any:
     return numpy.maximum(nodes["incoming"], 0) + numpy.maximum(nodes["produced"], 0).astype(numpy.int64)
 
 
-def encode_page(items: Sequence[NodeItem]) -> PackedPage:
+def encode_page(batches: Sequence[Batch]) -> PackedPage:
     """Return the page of nodes; the statistics of their gradients that are still missing are taken here.
 
     Parameters
     ----------
-    items : sequence of NodeItem
+    batches : sequence of Batch
+        Of one backward.
 
     Returns
     -------
     PackedPage
     """
-    nodes = numpy.zeros(len(items), NODE)
-    _, nodes["node"], numbers, *columns = zip(*[item[:HEAD] for item in items])
-    nodes["sequence_nr"] = numpy.fromiter((number & _MASK for number in numbers), numpy.uint64, len(items))
-    for name, column in zip(("started", "duration", "state", "incoming", "produced"), columns):
-        nodes[name] = column
-    forms = list(itertools.chain.from_iterable([item[HEAD::2] for item in items]))
-    met = list(itertools.chain.from_iterable([item[HEAD + 1 :: 2] for item in items]))
-    where = [at for at, form in enumerate(forms) if form is not None]
+
+    def column(name: str) -> list[Any]:
+        values = attrgetter(name)
+        return values(batches[0]) if len(batches) == 1 else list(chain.from_iterable(map(values, batches)))
+
+    rows = column("rows")
+    nodes = numpy.zeros(len(rows), NODE)
+    nodes["node"] = rows
+    nodes["sequence_nr"] = numpy.array([number & _MASK for number in column("sequence_nrs")], numpy.uint64)
+    started = numpy.array(column("started"))
+    nodes["started"] = started - batches[0].origin
+    nodes["duration"] = numpy.array(column("ended")) - started
+    nodes["incoming"], nodes["produced"] = column("incoming"), column("produced")
+    nodes["state"][numpy.cumsum([len(batch) for batch in batches]) - 1] = [batch.failed for batch in batches]
+    forms, met = column("forms"), column("met")
+    where = [at for at, form in enumerate(forms) if form is not None] if None in forms else range(len(forms))
     small = numpy.zeros(len(where), SMALL_FORM)
     parts = met if len(where) == len(met) else [met[at] for at in where]
     if where:
         shown = forms if len(where) == len(forms) else [forms[at] for at in where]
         small["at"] = where
-        _, _, small["spec"], small["width"] = zip(*shown)
+        small["spec"], small["width"] = [form.spec for form in shown], [form.width for form in shown]
         small["size"] = numpy.fromiter(map(len, parts), numpy.int64, len(parts)) // small["width"]
     others = [taken for form, taken in zip(forms, met) if form is None] if len(where) < len(met) else []
-    rows, entries, previews = _describe(others)
-    return PackedPage(nodes, rows, small, b"".join(parts), entries, previews)
+    tensors, entries, previews = _describe(others)
+    return PackedPage(nodes, tensors, small, b"".join(parts), entries, previews)
 
 
 def _describe(met: Sequence[Snapshot | None]) -> tuple[Any, Any, dict[int, str]]:

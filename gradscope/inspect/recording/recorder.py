@@ -110,6 +110,7 @@ class Recorder:
             adapter, self._policy, writer, self._run, before_task=hooks.look, failed=self._fail
         )  # fmt: skip
         hooks.look()
+        writer.gather = capture.gather
         self._capture, self._hooks = capture, hooks
         self._observation = adapter.observe(capture, forward=True, backward=True)
         atexit.register(self.stop)
@@ -150,7 +151,7 @@ class Recorder:
 
     def flush(self) -> None:
         """Wait until all that has happened so far is in the file."""
-        self._running()
+        self._running().flush()
         assert self._writer is not None
         self._writer.flush()
 

@@ -14,12 +14,13 @@ import os
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from . import schema
 from .blobs import pack_array
-from .pages import HEAD, NodeItem, Snapshot, encode_page
+from .pages import Batch, Snapshot, encode_page
 from .policy import Policy
 from .schema import RecordingError
 
@@ -112,11 +113,11 @@ class Store:
         descriptions = [item for item in batch if type(item) is list]
         if descriptions:
             connection.execute(_INSERT_NODES, (json.dumps(descriptions),))
-        nodes: dict[int, list[NodeItem]] = {}
+        nodes: dict[int, list[Batch]] = {}
         statements: list[Statement] = []
         for item in batch:
-            if type(item) is NodeItem:
-                nodes.setdefault(item[0], []).append(item)
+            if type(item) is Batch:
+                nodes.setdefault(item.task, []).append(item)
             elif type(item) is Change:
                 self._rows[item.table].setdefault(item.id, {"id": item.id}).update(item.facts)
                 self._changed[item.table].add(item.id)
@@ -131,7 +132,7 @@ class Store:
             connection.execute(statement.sql, statement.parameters)
         self._trim()
         connection.execute("COMMIT")
-        return sum(map(len, nodes.values()))
+        return sum(map(len, chain.from_iterable(nodes.values())))
 
     def roll_back(self) -> None:
         """Undo a batch that could not be written."""
@@ -169,40 +170,39 @@ class Store:
 
     # --- nodes and values ---
 
-    def _write_nodes(self, by_task: dict[int, list[NodeItem]]) -> None:
+    def _write_nodes(self, by_task: dict[int, list[Batch]]) -> None:
         pages: list[Sequence[Any]] = []
         values: list[Sequence[Any]] = []
-        for task, items in by_task.items():
+        for task, batches in by_task.items():
             row = self._rows["tasks"].get(task)
             if row is None:
                 continue
             self._changed["tasks"].add(task)
-            for at in range(0, len(items), _PAGE):
-                part = items[at : at + _PAGE]
-                pages.append((task, row["nodes"], len(part), *self._page(row, part)))
-                row["nodes"] += len(part)
+            for part in _parts(batches):
+                count = sum(map(len, part))
+                pages.append((task, row["nodes"], count, *self._page(row, part)))
+                row["nodes"] += count
             if self._policy.values:
-                values += self._values(row["iteration"], items)
+                values += self._values(row["iteration"], batches)
         self._insert("pages", pages)
         self._insert("tensor_values", values)
 
     @staticmethod
-    def _page(task: dict[str, Any], items: Sequence[NodeItem]) -> tuple[Any, ...]:
-        page = encode_page(items)
+    def _page(task: dict[str, Any], batches: Sequence[Batch]) -> tuple[Any, ...]:
+        page = encode_page(batches)
         if task.get("bad") is None:
             bad = page.first_bad()
             if bad is not None:
                 task["bad"] = task["nodes"] + bad
         return page.blobs()
 
-    def _values(self, iteration: int, items: Sequence[NodeItem]) -> Iterator[Sequence[Any]]:
-        for item in items:
-            for taken in item[HEAD + 1 :: 2]:
-                if type(taken) is Snapshot and taken.value >= 0 and taken.array is not None:
-                    data = pack_array(taken.array)
-                    taken.array = None  # another node may have it too
-                    self._value_bytes += len(data)
-                    yield taken.value, iteration, len(data), data
+    def _values(self, iteration: int, batches: Sequence[Batch]) -> Iterator[Sequence[Any]]:
+        for taken in chain.from_iterable([batch.met for batch in batches]):
+            if type(taken) is Snapshot and taken.value >= 0 and taken.array is not None:
+                data = pack_array(taken.array)
+                taken.array = None  # another node may have it too
+                self._value_bytes += len(data)
+                yield taken.value, iteration, len(data), data
 
     def _trim(self) -> None:
         """Let the oldest values go, where there are more than the policy wants."""
@@ -244,6 +244,17 @@ class Store:
     def leave_open(self) -> None:
         """In a forked child: closing it, even when the interpreter ends, would touch the parent's file."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+
+
+def _parts(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
+    """Yield the batches of each page."""
+    part: list[Batch] = []
+    for batch in batches:
+        if part and sum(map(len, part)) + len(batch) > _PAGE:
+            yield part
+            part = []
+        part.append(batch)
+    yield part
 
 
 def _open(path: str, append: bool) -> sqlite3.Connection:

@@ -7,19 +7,26 @@ are taken at once, while the processor still holds the elements: a copy for late
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
-from ..adapters import Adapter
+from ..adapters import Adapter, Converted
+from ..records import TensorSpec
 from .digest import FIRST, FLOATS, SMALL, measure
-from .pages import RAW, Form, NodeItem, Snapshot
+from .pages import RAW, Form, Snapshot
 
-__all__ = ["Flow", "Known", "Taker"]
+__all__ = ["Flow", "Known", "Taker", "Tray"]
+
+_ARRAY = numpy.ndarray
 
 _LARGE = 4096
 """Elements from which it costs less to see that a gradient is the one that was sent than to measure it again."""
+
+_SMALL_BYTES = 8 * RAW
+"""Bytes up to which a gradient is taken as it is, and looked at later."""
 
 
 class Known:
@@ -28,37 +35,76 @@ class Known:
     Attributes
     ----------
     row : int
-        In the table `nodes`.
-    place : int
-        When it was first met in a backward.
-    edges : tuple of (int or None, int)
-        Where each produced gradient goes: the place of its receiver, and its input.
+        In the table `nodes`; -1 until it has run.
     wanted : bool
         Whether its gradients' values are kept.
-    name, site, module, parameter : str, object, str, str
-        What tells it from another node in its place; `leads` is `edges` as a list.
+    leads : tuple of (int or None, int)
+        Where each produced gradient goes: the place of its receiver in the backward, and its input.
     """
 
-    __slots__ = ("edges", "given", "leads", "made", "module", "name", "parameter", "place", "row", "site", "wanted")
+    __slots__ = ("leads", "row", "wanted")
 
-    def __init__(
-        self,
-        row: int,
-        place: int,
-        edges: tuple[tuple[int | None, int], ...],
-        wanted: bool,
-        traits: tuple[str, Any, str, str],
-    ) -> None:
-        self.row = row
-        self.place = place
-        self.edges, self.leads = edges, list(edges)
-        self.wanted = wanted
-        self.name, self.site, self.module, self.parameter = traits
-        self.given: list[Form] = []  # of each gradient what it looked like when it was last seen
-        self.made: list[Form] = []
+    def __init__(self, leads: tuple[tuple[int | None, int], ...]) -> None:
+        self.row = -1
+        self.wanted = False
+        self.leads = leads
 
 
-_NO_FORM = Form((), None, 0, 0)
+class Tray:
+    """What was taken of nodes of one backward that have run on one thread, until it is handed over, many at once.
+
+    That thread alone puts in, `resumed` last; the writer's may take out what is complete.
+
+    Attributes
+    ----------
+    thread : int
+    begun : int
+        When the first of the nodes here began: when the one before it on this thread was done with, in ns.
+    places, ended, resumed : list of int
+        Of each node its place in the backward, when it had run, and when the program went on.
+    incoming, produced : list of int
+        How many gradients were taken of it, -1 where nobody looked.
+    met : list of (bytes, Snapshot or None)
+        The gradients, and of those that are here as their bytes also `dtypes` and `shapes`.
+    done, gradients : int
+        How many nodes and gradients here have been handed over.
+    """
+
+    __slots__ = (
+        "begun", "done", "dtypes", "ended", "gradients", "incoming", "met", "places", "produced", "resumed", "shapes",
+        "thread",
+    )  # fmt: skip
+
+    def __init__(self, begun: int) -> None:
+        self.thread = threading.get_ident()
+        self.begun = begun
+        self.done = self.gradients = 0
+        self.clear()
+
+    def take_out(self) -> tuple[Any, ...] | None:
+        """Take out what is complete and has not been: places, times, counts, gradients, their looks; None for none."""
+        begin, end = self.done, len(self.resumed)
+        if begin == end:
+            return None
+        resumed, incoming, produced = self.resumed[begin:end], self.incoming[begin:end], self.produced[begin:end]
+        first = self.gradients
+        last = first + sum(incoming) + incoming.count(-1) + sum(produced) + produced.count(-1)
+        times = [self.begun, *resumed[:-1]], self.ended[begin:end]
+        self.done, self.gradients, self.begun = end, last, resumed[-1]
+        looks = self.dtypes[first:last], self.shapes[first:last]
+        return self.places[begin:end], times, (incoming, produced), self.met[first:last], looks
+
+    def clear(self) -> None:
+        """Make room, where all has been handed over."""
+        self.done = self.gradients = 0
+        self.places: list[int] = []
+        self.ended: list[int] = []
+        self.resumed: list[int] = []
+        self.incoming: list[int] = []
+        self.produced: list[int] = []
+        self.met: list[Any] = []
+        self.dtypes: list[Any] = []
+        self.shapes: list[Any] = []
 
 
 class _Sent:
@@ -92,73 +138,102 @@ class Taker:
     def __init__(
         self, adapter: Adapter, intern_spec: Callable[[Any, tuple[Any, ...]], int], next_value: Callable[[], int]
     ) -> None:
-        self._adapter = adapter
         self._hosts = adapter.hosts
         self._intern_spec = intern_spec
         self._next_value = next_value
+        self._forms: dict[tuple[Any, Any], Form | None] = {(None, None): None}
         self.nbytes = 0  # of all copies so far
 
-    def take(self, taken: NodeItem, flow: Flow, known: Known, call: Any) -> tuple[int, int]:
-        """Add what there is to say of the gradients of a node; return how many it was given and has made."""
+    def take(self, tray: Tray, flow: Flow, place: int, known: Known, call: Any) -> None:
+        """Put the gradients of a node onto a tray."""
         given, made = self._hosts(call)
+        small = -1 if known.wanted else _SMALL_BYTES
+        met, dtypes, shapes = tray.met, tray.dtypes, tray.shapes
         large: list[_Sent] = []
-        forms, nr = known.given, -1
+        nr = 0
         for host in given:
-            nr += 1
-            if host is None:
-                taken += (None, None)
-                continue
-            form = forms[nr] if nr < len(forms) else _NO_FORM
-            if host.dtype is not form[1] or host.shape != form[0]:
-                form = self._new_form(forms, nr, host, known, call.grad_outputs[nr])
-            if form[3]:
-                taken += (form, host.tobytes())
+            if type(host) is _ARRAY and host.nbytes <= small:
+                met.append(host.tobytes())
+                dtypes.append(host.dtype)
+                shapes.append(host.shape)
             else:
-                taken += (None, self._arrived(flow, known, nr, host, form.spec, large))
-        forms, nr = known.made, -1
+                met.append(None if host is None else self._arrived(flow, (place, nr), host, known.wanted, large))
+                dtypes.append(None)
+                shapes.append(None)
+            nr += 1
+        nr = 0
         for host in made:
-            nr += 1
-            if host is None:
-                taken += (None, None)
-                continue
-            form = forms[nr] if nr < len(forms) else _NO_FORM
-            if host.dtype is not form[1] or host.shape != form[0]:
-                form = self._new_form(forms, nr, host, known, call.grad_inputs[nr])
-            if form[3]:
-                taken += (form, host.tobytes())
+            if type(host) is _ARRAY and host.nbytes <= small:
+                met.append(host.tobytes())
+                dtypes.append(host.dtype)
+                shapes.append(host.shape)
             else:
-                taken += (None, self._sent(flow, known, nr, host, form.spec, large))
-        return len(given), len(made)
+                met.append(None if host is None else self._sent(flow, nr, host, known, large))
+                dtypes.append(None)
+                shapes.append(None)
+            nr += 1
+        tray.incoming.append(len(given))
+        tray.produced.append(len(made))
 
-    def _new_form(self, forms: list[Form], nr: int, host: Any, known: Known, grad: Any) -> Form:
-        """Note what a gradient looks like."""
-        facts = self._adapter.spec(grad)
-        told = json.dumps(facts.shape), facts.dtype, facts.device, host.itemsize
-        raw = 0 < host.size <= RAW and not known.wanted and host.dtype in FLOATS
-        forms += [_NO_FORM] * (nr + 1 - len(forms))
-        forms[nr] = Form(host.shape, host.dtype, self._intern_spec(told, told), host.itemsize if raw else 0)
-        return forms[nr]
+    def forms(self, met: list[Any], dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Form | None]:
+        """Return what the gradients that were taken as bytes look like; None for others.
+
+        Those among them that a page does not keep as their bytes become Snapshots in `met`.
+        """
+        known = self._forms
+        keys = list(zip(dtypes, shapes))
+        for key in set(keys):
+            if key not in known:
+                known[key] = self._new_form(*key)
+        forms = [known[key] for key in keys]
+        if not all([form is None or form.width for form in forms]):
+            for at, form in enumerate(forms):
+                if form is not None and not form.width:
+                    array = numpy.frombuffer(met[at], dtypes[at]).reshape(shapes[at])
+                    forms[at], met[at] = None, self._snapshot(array, form.spec, wanted=False)
+        return forms
+
+    def _new_form(self, dtype: Any, shape: tuple[int, ...]) -> Form:
+        size = int(numpy.prod(shape, dtype=numpy.int64))
+        spec = self._spec(TensorSpec(shape, dtype.name, "cpu"), dtype.itemsize)
+        return Form(spec, dtype.itemsize if 0 < size <= RAW and dtype in FLOATS else 0)
+
+    def _spec(self, spec: TensorSpec, itemsize: int) -> int:
+        """Return the row of the table `specs` of a gradient that looks like this."""
+        told = json.dumps(spec.shape), spec.dtype, spec.device, itemsize
+        return self._intern_spec(told, told)
+
+    def _looked_at(self, host: Any) -> tuple[Any, int]:
+        """Return the array of what `Adapter.hosts` gives for a gradient, and its row in the table `specs`."""
+        if type(host) is Converted:
+            return host.array, self._spec(host.spec, host.array.itemsize)
+        key = host.dtype, host.shape
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = self._new_form(*key)
+        return host, form.spec
 
     # --- large ---
 
-    def _arrived(self, flow: Flow, known: Known, nr: int, host: Any, spec: int, large: list[_Sent]) -> Snapshot:
-        wanted = known.wanted
+    def _arrived(self, flow: Flow, at: tuple[int, int], host: Any, wanted: bool, large: list[_Sent]) -> Snapshot:
+        host, spec = self._looked_at(host)
         if host.size < _LARGE:
             return self._snapshot(host, spec, wanted)
-        sent = flow.pop((known.place, nr), None) if flow else None
+        sent = flow.pop(at, None) if flow else None
         if sent is None or (wanted and sent.snapshot.value < 0) or not _is(host, sent):
             sent = _sending(host, self._snapshot(host, spec, wanted))
         large.append(sent)
         return sent.snapshot
 
-    def _sent(self, flow: Flow, known: Known, nr: int, host: Any, spec: int, large: list[_Sent]) -> Snapshot:
-        edges, wanted = known.edges, known.wanted
+    def _sent(self, flow: Flow, nr: int, host: Any, known: Known, large: list[_Sent]) -> Snapshot:
+        host, spec = self._looked_at(host)
+        wanted = known.wanted
         if host.size < _LARGE:
             return self._snapshot(host, spec, wanted)
         sent = self._passed_on(host, spec, wanted, large) if large else None
         if sent is None:
             sent = _sending(host, self._snapshot(host, spec, wanted))
-        target, input_nr = edges[nr] if nr < len(edges) else (None, 0)
+        target, input_nr = known.leads[nr] if nr < len(known.leads) else (None, 0)
         if target is not None:
             receiver = target, input_nr
             flow[receiver] = None if receiver in flow else sent

@@ -7,11 +7,10 @@ import sys
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .pages import NodeItem
+from .pages import Batch
 from .policy import Policy
 from .schema import RecordingError
 from .store import Statement, Store
@@ -19,8 +18,8 @@ from .store import Statement, Store
 __all__ = ["Writer", "report"]
 
 _INTERVAL = 0.05  # seconds between commits
-_HURRY = 4096  # nodes that wait: commit now
-_ITEM = 512  # bytes, about, that a waiting item takes besides its tensors
+_ITEM = 512  # bytes, about, that a node or another item takes besides its tensors
+_HURRY = 4096 * _ITEM  # bytes that wait: commit now
 _ROOM = 64 << 20  # bytes that may wait
 
 _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
@@ -48,6 +47,9 @@ class Writer:
         Nodes.
     forked : bool
         Whether this process is a child of the one that records.
+    gather : callable
+        To be set: called by the thread before it commits, it puts what more there is, and returns whether there may be
+        more soon.
 
     Raises
     ------
@@ -67,11 +69,12 @@ class Writer:
         self.committed = self.lost = 0
         self.forked = False
         self._room = room
-        self._waiting: deque[Any] = deque()
+        self._waiting: list[Any] = []
         self._bytes = 0
         self._took = self._done = 0
         self._stopping = self._hurry = False
         self._idle = True  # whether the thread must be told of the next item
+        self.gather: Callable[[], bool] = bool
         # Reentrant, for a signal handler of the program that runs a backward.
         self._lock = threading.RLock()
         self._change = threading.Condition(self._lock)
@@ -87,31 +90,28 @@ class Writer:
     # --- handing over, on the program's threads ---
 
     def put(self, item: Any, nbytes: int = 0) -> None:
-        """Hand over a NodeItem, a Change, a Move, a Statement, or a row of the table `nodes` (a list)."""
-        if not (nbytes or self._idle or self.failure) and len(self._waiting) < _HURRY:
-            self._waiting.append(item)  # which needs no lock; the thread looks again before it sleeps
-            return
+        """Hand over a Batch, a Change, a Move, a Statement, or a row of the table `nodes` (a list)."""
+        nbytes += _ITEM * (len(item) if type(item) is Batch else 1)
         with self._lock:
-            while self._held() > self._room and not self.failure and self._thread.is_alive():
+            while self._bytes > self._room and not self.failure and self._can_wait():
                 self._hurry = True
                 self._change.notify_all()
                 self._change.wait(0.1)
             if self.failure:
-                self.lost += type(item) is NodeItem
+                self.lost += _nodes([item])
                 return
             self._waiting.append(item)
             self._bytes += nbytes
-            self._hurry = self._hurry or len(self._waiting) >= _HURRY or self._held() > self._room >> 3
+            self._hurry = self._hurry or self._bytes > min(_HURRY, self._room >> 3)
             if self._idle or self._hurry:
                 self._change.notify_all()
+
+    def _can_wait(self) -> bool:
+        return self._thread.is_alive() and threading.current_thread() is not self._thread
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> None:
         """Hand over a statement."""
         self.put(Statement(sql, parameters))
-
-    def _held(self) -> int:
-        """Return how many bytes wait, about."""
-        return self._bytes + len(self._waiting) * _ITEM
 
     def flush(self) -> None:
         """Wait until all that was handed over is committed."""
@@ -149,15 +149,21 @@ class Writer:
         self._store.close()
 
     def _take(self) -> tuple[list[Any], int]:
+        """Return what there is, once it is time, and how many bytes it takes."""
+        more = self.gather()
         with self._lock:
             self._idle = True
             while not self._waiting and not self._stopping:
-                self._change.wait()
+                if not self._change.wait(_INTERVAL if more else None):
+                    return [], 0
             self._idle = False
             end = time.monotonic() + _INTERVAL
             while not (self._hurry or self._stopping) and (left := end - time.monotonic()) > 0:
                 self._change.wait(left)
-            taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        self.gather()
+        with self._lock:
+            taken = list(self._waiting)
+            self._waiting.clear()
             self._took += len(taken)
             self._hurry = False
             return taken, self._bytes
@@ -196,7 +202,7 @@ class Writer:
 
 
 def _nodes(batch: list[Any]) -> int:
-    return sum(type(item) is NodeItem for item in batch)
+    return sum(len(item) for item in batch if type(item) is Batch)
 
 
 def _leave_to_parent() -> None:

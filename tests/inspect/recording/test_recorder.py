@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import sys
 import threading
+import time
 from contextlib import closing
 
 import numpy
@@ -56,6 +57,73 @@ def test_recorded_gradients_are_those_that_an_observer_sees(tmp_path_factory, pr
                         assert getattr(node, which)[nr].norm == pytest.approx(
                             gi.summarize(array).norm, rel=3e-6, nan_ok=True
                         )
+
+
+@pytest.mark.parametrize("dtype", [gs.float16, gs.float32, gs.float64, gs.complex64, gs.complex128])
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (8, 8), (65,), (200,), (5000,)])
+def test_summaries_are_those_of_the_gradients_whatever_their_size_and_dtype(tmp_path, dtype, shape):
+    rng = numpy.random.default_rng(0)
+    x = gs.tensor(rng.standard_normal(shape), dtype=dtype, requires_grad=True)
+    witness = Witness()
+    with gi.record(tmp_path / "run.gscope"), witness.adapter.observe(witness, forward=False, backward=True):
+        (-x + x).backward(gs.tensor(rng.standard_normal(shape), dtype=dtype))
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        (task,) = recording.tasks()
+        for node, (_, incoming, produced) in zip(task.nodes, witness.seen):
+            for told, arrays in ((node.grad_outputs, incoming), (node.grad_inputs, produced)):
+                assert [(each.shape, each.dtype) for each in told] == [(a.shape, a.dtype.name) for a in arrays]
+                for each, array in zip(told, arrays):
+                    wanted = gi.summarize(array)
+                    assert each.norm == pytest.approx(wanted.norm, rel=3e-6)
+                    assert (each.zeros, each.nans, each.infs) == (wanted.zeros, wanted.nans, wanted.infs)
+                    assert each.histogram == wanted.histogram
+
+
+def test_all_that_has_run_is_in_the_file_while_a_node_hangs(tmp_path):
+    hangs, goes_on = threading.Event(), threading.Event()
+
+    class Hang(gs.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            hangs.set()
+            assert goes_on.wait(60)
+            return grad * 2
+
+    y = Hang.apply(gs.ones(3, requires_grad=True)).exp().sum()
+    with gi.record(tmp_path / "run.gscope") as recorder:
+        thread = threading.Thread(target=y.backward)
+        thread.start()
+        assert hangs.wait(60)
+        end = time.monotonic() + 30
+        while recorder.nodes < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        with gi.open_recording(tmp_path / "run.gscope") as recording:
+            (task,) = recording.tasks()
+            assert ([node.name for node in task.nodes], task.state) == (["SumBackward0", "ExpBackward0"], "running")
+        goes_on.set()
+        thread.join()
+
+
+def test_flush_in_the_middle_of_a_backward(tmp_path):
+    x = gs.ones(3, requires_grad=True)
+    y = x.exp()
+    with gi.record(tmp_path / "run.gscope") as recorder:
+        found = []
+
+        def look(grad):
+            recorder.flush()
+            with gi.open_recording(tmp_path / "run.gscope") as recording:
+                found.extend(node.name for node in recording.tasks()[0].nodes)
+
+        y.register_hook(look)
+        y.sin().sum().backward()
+    assert found == ["SumBackward0", "SinBackward0"]
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        assert [node.name for node in recording.tasks()[0].nodes] == [*found, "ExpBackward0", "AccumulateGrad"]
 
 
 def test_a_hook_that_writes_into_a_gradient_on_its_way_is_seen(tmp_path):
@@ -311,7 +379,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(tmp_path
 def test_a_full_disk_does_not_stop_the_program(tmp_path, capsys):
     plain = train(mlp(), 30)
     recorder = gi.recording.Recorder(
-        tmp_path / "run.gscope", gi.recording.policy.Policy.parse("all"), page_limit=45
+        tmp_path / "run.gscope", gi.recording.policy.Policy.parse("all"), page_limit=24
     )  # fmt: skip
     with recorder:
         for _ in range(3):
@@ -374,7 +442,7 @@ def test_a_disk_that_turns_read_only_does_not_stop_the_program(tmp_path, capsys)
 
 def test_an_error_of_the_recorder_itself_does_not_reach_the_program(tmp_path, capsys):
     class Broken(NativeAdapter):
-        def traits(self, node):
+        def plan(self, task):
             raise ValueError("a bug")
 
     with gi.record(tmp_path / "run.gscope", adapter=Broken()) as recorder:

@@ -19,7 +19,7 @@ from ...records import Location, TensorSpec
 from ..bits import Region
 from ..hooks import NodeHook
 from ..native import dtype_name, location_of
-from ..protocol import FailedCall, Observer, SavedView, Traits, key_in
+from ..protocol import FailedCall, Observer, Plan, SavedView, key_in
 from . import TorchSpec
 from .backward import backward_tap
 from .failures import failed_call
@@ -37,8 +37,6 @@ _BLIND = {
     "CompiledFunctionBackward": "compiled by torch.compile: a whole backward in one node",
     "CheckpointFunctionBackward": "checkpoint: its inside is recomputed, and differentiated in a backward of its own",
 }
-
-_tuple: Any = tuple.__new__  # a NamedTuple in half the time
 
 
 class TorchAdapter:
@@ -87,7 +85,7 @@ class TorchAdapter:
 
     def edges(self, node: Any) -> Sequence[tuple[Any, int]]:
         """Return (node or None, input number) for each produced gradient."""
-        cut_rows(node)
+        cut_rows((node,))
         return node.next_functions
 
     def outputs(self, node: Any) -> tuple[TensorSpec, ...]:
@@ -193,19 +191,26 @@ class TorchAdapter:
 
     # --- values ---
 
+    def plan(self, task: TorchTask) -> Plan:
+        """Return the nodes that a backward may run, and what tells them from others."""
+        nodes = task.nodes
+        notes = [node.metadata for node in nodes]
+        return Plan(
+            nodes,
+            [node.name() for node in nodes],
+            [node._sequence_nr() for node in nodes],
+            [known.get(SITE) for known in notes],
+            [node.variable if type(node) is _ACCUMULATE_GRAD else None for node in nodes],
+            notes,
+            task.edges,
+        )
+
     def to_host(self, tensor: torch.Tensor) -> numpy.ndarray:
         """Return the values as a NumPy array."""
         return to_host(tensor)
 
-    def traits(self, node: Any) -> Traits:
-        """Return at once what tells a node from others."""
-        cut_rows(node)
-        notes = node.metadata
-        leaf = node.variable if type(node) is _ACCUMULATE_GRAD else None
-        return _tuple(Traits, (node.name(), node._sequence_nr(), notes.get(SITE), leaf, notes, node.next_functions))
-
     def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Return the values of the gradients that a node was given and has made, as NumPy arrays, None for None."""
+        """Return the values of the gradients that a node was given and has made."""
         with torch._C.DisableTorchFunction():
             return to_hosts(call.grad_outputs), to_hosts(call.grad_inputs)
 

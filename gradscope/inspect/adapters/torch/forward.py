@@ -242,7 +242,7 @@ class ForwardTap:
         for node in nodes:
             node.metadata[SITE] = site
             note_packing(node)
-            cut_rows(node)
+            cut_rows((node,))
             for observer in self.nodes:
                 observer.operator_recorded(node)
 

@@ -12,11 +12,13 @@ import torch
 from ...records import TensorSpec
 from .. import bits
 from ..native import dtype_name
+from ..protocol import Converted
 from . import TorchSpec
 
 __all__ = ["bits_of", "from_host", "region_of", "shape_of", "spec_of", "to_host", "to_hosts"]
 
 _MOST_ELEMENTS = 2**26  # of a sparse tensor that is written out
+_TENSOR = torch.Tensor
 
 
 def spec_of(tensor: torch.Tensor) -> TorchSpec:
@@ -54,17 +56,22 @@ def to_host(tensor: torch.Tensor) -> numpy.ndarray:
 
 
 def to_hosts(tensors: Sequence[Any]) -> list[Any]:
-    """Return the values of each tensor as :func:`to_host` does, None for None; the caller has put modes aside."""
-    arrays: list[Any] = []
-    for tensor in tensors:
-        if type(tensor) is torch.Tensor and not tensor.requires_grad:
-            try:
-                arrays.append(tensor.numpy())  # a gradient on the CPU is, nearly always
-                continue
-            except (RuntimeError, TypeError, NotImplementedError):
-                pass
-        arrays.append(None if tensor is None else to_host(tensor))
-    return arrays
+    """Return the values of each tensor as `Adapter.hosts` does; the caller has put modes aside."""
+    try:
+        return [tensor.numpy() if type(tensor) is _TENSOR else _to_host_told(tensor) for tensor in tensors]
+    except (RuntimeError, TypeError, NotImplementedError):
+        return [_to_host_told(tensor) for tensor in tensors]
+
+
+def _to_host_told(tensor: Any) -> Any:
+    if tensor is None:
+        return None
+    if type(tensor) is _TENSOR:
+        try:
+            return tensor.numpy()
+        except (RuntimeError, TypeError, NotImplementedError):
+            pass
+    return Converted(to_host(tensor), spec_of(tensor))
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

@@ -71,6 +71,10 @@ class TorchTask:
     Attributes
     ----------
     roots : list of (node, int)
+    nodes : list of node
+        All that it can reach.
+    edges : list of tuple
+        Of each of them ``next_functions``.
     keep_graph : bool
         May be set until the first node runs.
     """
@@ -91,7 +95,7 @@ class TorchTask:
         self.create_graph = create_graph
         self.site = site
         self.started = False
-        self.nodes = walk([node for node, _ in self.roots])
+        self.nodes, self.edges = walk([node for node, _ in self.roots])
         self._observers = observers
         self._accumulate = accumulate
         self._inputs = [edge[0] for edge in map(edge_of, inputs) if edge is not None]
@@ -164,8 +168,8 @@ class TorchTask:
     def _find_needed(self) -> set[Any]:
         """Return the nodes on a way to an input; backward(inputs=...) runs the inputs' nodes too, grad() does not."""
         parents: dict[Any, list[Any]] = {}
-        for node in self.nodes:
-            for child, _ in node.next_functions:
+        for node, edges in zip(self.nodes, self.edges):
+            for child, _ in edges:
                 if child is not None:
                     parents.setdefault(child, []).append(node)
         needed: set[Any] = set()
@@ -288,8 +292,8 @@ def edge_of(value: Any) -> tuple[Any, int] | None:
     return edge.node, edge.output_nr
 
 
-def walk(roots: Iterable[Any]) -> list[Any]:
-    """Return all nodes that gradients from `roots` can reach.
+def walk(roots: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Return all nodes that gradients from `roots` can reach, in an order that depends on the graph alone.
 
     Parameters
     ----------
@@ -297,15 +301,20 @@ def walk(roots: Iterable[Any]) -> list[Any]:
 
     Returns
     -------
-    list of node
+    nodes : list of node
+    edges : list of tuple
+        Of each of them ``next_functions``.
     """
-    seen = set(roots)
-    found = list(seen)
     # Python's objects for nodes are made anew when nobody holds them: these are held, so each node has one.
+    found = list(dict.fromkeys(roots))
+    seen = {None, *found}
+    edges = []
     for node in found:
-        cut_rows(node)
-        for child, _ in node.next_functions:
-            if child is not None and child not in seen:
+        behind = node.next_functions
+        edges.append(behind)
+        for child, _ in behind:
+            if child not in seen:
                 seen.add(child)
                 found.append(child)
-    return found
+    cut_rows(found)
+    return found, edges
