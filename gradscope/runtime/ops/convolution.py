@@ -315,8 +315,8 @@ def _constant_pad(xp: Any, self: Any, pad: Ints, value: Any) -> Any:
 
 def several(value: Any, count: int, name: str) -> Ints:
     """Return one number or a sequence of `count` as a tuple."""
-    if isinstance(value, int):
-        return (value,) * count
+    if hasattr(value, "__index__"):
+        return (int(value),) * count
     values = tuple(int(v) for v in value)
     if len(values) == 1:
         return values * count

@@ -131,8 +131,8 @@ def tensor_split(self: Any, indices_or_sections: Any, dim: int = 0) -> Any:
     size = self._array.shape[axis]
     if hasattr(indices_or_sections, "_array"):
         indices_or_sections = indices_or_sections.tolist()
-    if isinstance(indices_or_sections, int):
-        sections = indices_or_sections
+    if hasattr(indices_or_sections, "__index__"):
+        sections = int(indices_or_sections)
         if sections <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
         short, longer = divmod(size, sections)
@@ -150,7 +150,7 @@ def _split_along(name: str, self: Any, indices_or_sections: Any, dim: int, least
             f"{self._array.ndim} dimensions!"
         )
     size = self._array.shape[dim]
-    if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or size % indices_or_sections):
+    if hasattr(indices_or_sections, "__index__") and (indices_or_sections <= 0 or size % indices_or_sections):
         raise RuntimeError(
             f"{name} attempted to split along dimension {dim}, but the size of the dimension {size} is not "
             f"divisible by the split_size {indices_or_sections}!"

@@ -285,7 +285,8 @@ def _need_dimension(name: str, array: Any) -> None:
 
 
 def _split_sizes(size: int, split: Any) -> list[int]:
-    if isinstance(split, int):
+    if hasattr(split, "__index__"):
+        split = int(split)
         if split < 0 or (split == 0 and size):
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split}")
         count = max(-(-size // split), 1) if split else 1
@@ -348,7 +349,7 @@ operator(
 @public
 def split(self: Any, split_size: Any, dim: int = 0) -> Any:
     """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says."""
-    form = "size" if isinstance(split_size, int) else "sizes"
+    form = "size" if hasattr(split_size, "__index__") else "sizes"
     return OPERATORS[f"split.{form}"].function(self, split_size, dim)
 
 

@@ -30,9 +30,9 @@ operator(
 
 
 @public(arrays=_flip)
-def flip(self: Any, *dims: Any) -> Any:
-    """Return a copy with the dimensions `dims` reversed."""
-    return OPERATORS["flip.dims"].function(self, sizes_of(dims, "flip", "dims"))
+def flip(self: Any, *axes: Any, dims: Any = None) -> Any:
+    """Return a copy with dimensions reversed."""
+    return OPERATORS["flip.dims"].function(self, sizes_of(axes, "flip", "dims", dims))
 
 
 @public
@@ -73,7 +73,7 @@ operator(
 
 
 def _tuple(value: Any) -> tuple[int, ...]:
-    return (value,) if isinstance(value, int) else tuple(value)
+    return (int(value),) if hasattr(value, "__index__") else tuple(value)
 
 
 def _roll(xp: Any, self: Any, shifts: Any, dims: Any = ()) -> Any:
@@ -131,15 +131,15 @@ operator(
 
 
 @public(function_too=False)
-def repeat(self: Any, *repeats: Any) -> Any:
-    """Return a copy repeated `repeats` times along each dimension, new ones in front."""
-    return OPERATORS["repeat.sizes"].function(self, sizes_of(repeats, "repeat", "repeats"))
+def repeat(self: Any, *counts: Any, repeats: Any = None) -> Any:
+    """Return a copy repeated so many times along each dimension, new ones in front."""
+    return OPERATORS["repeat.sizes"].function(self, sizes_of(counts, "repeat", "repeats", repeats))
 
 
 @public
-def tile(self: Any, *dims: Any) -> Any:
+def tile(self: Any, *repeats: Any, dims: Any = None) -> Any:
     """Repeat along the last dimensions: as :meth:`repeat`, with 1 for the dimensions that are not named."""
-    counts = sizes_of(dims, "tile", "dims")
+    counts = sizes_of(repeats, "tile", "dims", dims)
     return OPERATORS["repeat.sizes"].function(self, (1,) * (self._array.ndim - len(counts)) + counts)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from .. import dtype as dtypes
 from . import writes
 from .arrays import conj
 from .errors import refuse_kinds, scalar_type
+from .keywords import numpy_dims
 from .registry import OPERATORS, operator, public
 from .shapes import axes_of, axis_of
 
@@ -22,7 +24,7 @@ def spread(g: Any, shape: Any, dim: Any, keepdim: bool, F: Any) -> Any:
 
 def dims_or_all(dim: Any) -> Any:
     """Return the dimensions of a reduction, to most of which an empty list of them stands for all."""
-    return None if dim is not None and not isinstance(dim, int) and not len(dim) else dim
+    return None if isinstance(dim, (tuple, list)) and not dim else dim
 
 
 def reduce_dtype(array: Any, dtype: Any) -> Any:
@@ -63,14 +65,28 @@ operator(
 )
 
 
+_sum_of_all, _sum_along = OPERATORS["sum.all"].function, OPERATORS["sum.dim"].function
+
+
 @public(arrays=_sum_dim)
-def sum(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def sum(
+    self: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: bool | None = None,
+) -> Any:
     """Add all elements, or those along dimension(s) `dim`; integers give ``int64``."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = numpy_dims("sum", dim, keepdim, axis, keepdims)
     if out is not None:
-        return writes.into(out, "sum", [self], lambda: sum(self, dim, keepdim, dtype=dtype))
+        return writes.into(out, "sum", [self], partial(sum, self, dim, keepdim, dtype=dtype))
     if dim is None and not keepdim:
-        return OPERATORS["sum.all"].function(self, dtype=dtype)
-    return OPERATORS["sum.dim"].function(self, dim, keepdim, dtype=dtype)
+        return _sum_of_all(self, dtype=dtype)
+    return _sum_along(self, dim, keepdim, dtype=dtype)
 
 
 def count_of(shape: Any, dim: Any) -> int:
@@ -115,14 +131,28 @@ operator(
 )
 
 
+_mean_of_all, _mean_along = OPERATORS["mean.all"].function, OPERATORS["mean.dim"].function
+
+
 @public(arrays=_mean)
-def mean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def mean(
+    self: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    axis: Any = None,
+    keepdims: bool | None = None,
+) -> Any:
     """Average all elements, or those along dimension(s) `dim`."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = numpy_dims("mean", dim, keepdim, axis, keepdims)
     if out is not None:
-        return writes.into(out, "mean", [self], lambda: mean(self, dim, keepdim, dtype=dtype))
+        return writes.into(out, "mean", [self], partial(mean, self, dim, keepdim, dtype=dtype))
     if dim is None and not keepdim:
-        return OPERATORS["mean.all"].function(self, dtype=dtype)
-    return OPERATORS["mean.dim"].function(self, dim, keepdim, dtype=dtype)
+        return _mean_of_all(self, dtype=dtype)
+    return _mean_along(self, dim, keepdim, dtype=dtype)
 
 
 @public(arrays=lambda xp, self, size: _sum_to(xp, self, size))

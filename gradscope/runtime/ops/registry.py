@@ -38,7 +38,6 @@ casts it to what the input was.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
 from collections.abc import Callable
@@ -49,6 +48,7 @@ from typing import Any
 from ..graph import Node
 from . import codegen
 from .arrays import ARRAY_FORMS
+from .keywords import as_function, as_method
 
 __all__ = ["OPERATORS", "Operator", "Parameter", "not_implemented", "operator", "public"]
 
@@ -311,35 +311,18 @@ def _copying(write: Callable[..., Any] | None) -> Callable[..., Any]:
 
 
 def _publish(op: Operator) -> None:
+    # Those without dimensions are the quickest, and are published as they are.
+    along = any(p.name == "dim" for p in op.parameters)
+    function, method = (as_function(op.function), as_method(op.function)) if along else (op.function, op.function)
+    inplace = op.inplace_function and as_method(op.inplace_function)
     for public_name in (op.name, *op.alias):
-        PUBLIC[public_name] = op.function
+        PUBLIC[public_name] = function
         if op.method:
-            METHODS[public_name if public_name != op.name else op.method] = op.function
-        if op.inplace_function is not None:
-            PUBLIC[public_name + "_"] = op.inplace_function
+            METHODS[public_name if public_name != op.name else op.method] = method
+        if inplace is not None:
+            PUBLIC[public_name + "_"] = inplace
             if op.method:
-                METHODS[public_name + "_"] = op.inplace_function
-
-
-def _checked(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `body` as a function of the package: PyTorch's TypeError where its first argument is no tensor."""
-    code = body.__code__
-    if not code.co_argcount or code.co_varnames[0] not in ("self", "input"):
-        return body
-
-    @functools.wraps(body)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return body(*args, **kwargs)
-        except AttributeError:
-            if not args or hasattr(args[0], "_array"):
-                raise
-            raise TypeError(
-                f"{body.__name__}(): argument 'input' (position 1) must be Tensor, not {args[0].__class__.__name__}\n"
-                "Wrap it: gradscope.tensor(...)."
-            ) from None
-
-    return function
+                METHODS[public_name + "_"] = inplace
 
 
 def public(
@@ -359,9 +342,9 @@ def public(
         if arrays is not None:
             ARRAY_FORMS[body.__name__] = arrays
         if function_too:
-            PUBLIC[body.__name__] = _checked(body)
+            PUBLIC[body.__name__] = as_function(body)
         if method:
-            METHODS[body.__name__ if method is True else method] = body
+            METHODS[body.__name__ if method is True else method] = as_method(body)
         return body
 
     return register if function is None else register(function)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator as operators
 from typing import Any
 
+from .. import dtype as dtypes
 from ..storage import element_strides, is_viewable
 from .registry import METHODS, OPERATORS, operator, public
 
@@ -18,6 +20,8 @@ def axis_of(dim: int, ndim: int) -> int:
     IndexError
         If there is no such dimension.
     """
+    if type(dim) is not int:
+        dim = operators.index(dim)
     bound = max(ndim, 1)
     if not -bound <= dim < bound:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")
@@ -26,23 +30,28 @@ def axis_of(dim: int, ndim: int) -> int:
 
 def axes_of(dim: Any, ndim: int) -> tuple[int, ...]:
     """Return one or several dimensions, or all for None, counted from the front."""
+    if type(dim) is int:
+        axis = axis_of(dim, ndim)
+        return (axis,) if ndim else ()
     if dim is None:
         return tuple(range(ndim))
-    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = (dim,) if hasattr(dim, "__index__") and not getattr(dim, "ndim", 0) else tuple(dim)
     axes = tuple(axis_of(d, ndim) for d in dims)
     if len(set(axes)) != len(axes):
         raise RuntimeError(f"dim {axes[-1]} appears multiple times in the list of dims {list(dims)}")
     return axes if ndim else ()
 
 
-def sizes_of(size: tuple[Any, ...], name: str = "view", argument: str = "size") -> tuple[int, ...]:
-    """Return a shape given as ``f(2, 3)`` or ``f((2, 3))``.
+def sizes_of(size: tuple[Any, ...], name: str = "view", argument: str = "size", given: Any = None) -> tuple[int, ...]:
+    """Return a shape given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``.
 
     Raises
     ------
     TypeError
         If something in it is no integer.
     """
+    if given is not None and not size:
+        size = (given,)
     if len(size) == 1 and not hasattr(size[0], "__index__"):
         if not isinstance(size[0], (list, tuple)):
             raise TypeError(
@@ -122,15 +131,15 @@ operator(
 
 
 @public(arrays=lambda xp, self, shape: self.reshape(shape))
-def reshape(self: Any, *shape: Any) -> Any:
+def reshape(self: Any, *sizes: Any, shape: Any = None) -> Any:
     """Return the elements in another shape: a view where the strides allow, else a copy.
 
     Parameters
     ----------
-    *shape : int
-        Sizes; one may be -1.
+    *sizes : int
+        One may be -1; also given as one tuple, or as `shape`.
     """
-    wanted = full_shape(sizes_of(shape, "reshape", "shape"), self._array.size)
+    wanted = full_shape(sizes_of(sizes, "reshape", "shape", shape), self._array.size)
     if self._array.flags.c_contiguous:
         return OPERATORS["view.size"].function(self, wanted)
     if is_viewable(self._array, wanted):
@@ -139,7 +148,7 @@ def reshape(self: Any, *shape: Any) -> Any:
 
 
 @public(function_too=False)
-def view(self: Any, *shape: Any) -> Any:
+def view(self: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     """Return a view with another shape, or (given a dtype) another dtype of the same itemsize.
 
     Raises
@@ -147,11 +156,11 @@ def view(self: Any, *shape: Any) -> Any:
     RuntimeError
         If the strides do not allow it; :meth:`reshape` copies then.
     """
-    from ..dtype import dtype
-
-    if len(shape) == 1 and isinstance(shape[0], dtype):
-        return OPERATORS["view.dtype"].function(self, shape[0])
-    return OPERATORS["view.size"].function(self, sizes_of(shape))
+    if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
+        dtype = shape[0]
+    if dtype is not None:
+        return OPERATORS["view.dtype"].function(self, dtypes.to_dtype(dtype))
+    return OPERATORS["view.size"].function(self, sizes_of(shape, given=size))
 
 
 operator(
@@ -273,9 +282,9 @@ operator(
 
 
 @public(arrays=_permute)
-def permute(self: Any, *dims: Any) -> Any:
+def permute(self: Any, *order: Any, dims: Any = None) -> Any:
     """Return a view with the dimensions in another order."""
-    return OPERATORS["permute.dims"].function(self, sizes_of(dims, "permute", "dims"))
+    return OPERATORS["permute.dims"].function(self, sizes_of(order, "permute", "dims", dims))
 
 
 @public
@@ -386,9 +395,9 @@ operator(
 
 
 @public(function_too=False)
-def expand(self: Any, *size: Any, implicit: bool = False) -> Any:
+def expand(self: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
     """Return a view in which dimensions of size 1 are repeated; -1 keeps a size."""
-    return OPERATORS["expand.size"].function(self, sizes_of(size, "expand"))
+    return OPERATORS["expand.size"].function(self, sizes_of(sizes, "expand", given=size))
 
 
 @public(function_too=False)
@@ -457,9 +466,10 @@ operator(
 def _squeeze_form(dim: Any) -> Any:
     if dim is None:
         return OPERATORS["squeeze.all"], ()
-    if not isinstance(dim, (int, tuple, list)):
+    one = hasattr(dim, "__index__")
+    if not one and not isinstance(dim, (tuple, list)):
         raise TypeError(f"squeeze(): argument 'dim' (position 1) must be tuple of ints, not {dim.__class__.__name__}")
-    return OPERATORS["squeeze.dim" if isinstance(dim, int) else "squeeze.dims"], (dim,)
+    return OPERATORS["squeeze.dim" if one else "squeeze.dims"], (dim,)
 
 
 @public(arrays=_squeeze)

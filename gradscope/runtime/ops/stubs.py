@@ -86,12 +86,14 @@ def _definition(name: str, function: Callable[..., Any], indent: str, method: bo
     if not inspect.isfunction(function):
         return f"{indent}{name}: Any\n"
     op: Operator | None = getattr(function, "operator", None)
-    if op is not None and function is op.function:
+    if op is not None and inspect.unwrap(function) is op.function:
         parameters = _operator_parameters(op, op.out)
         result = "builtins.tuple[Tensor, ...]" if op.output_list else "Any" if op.multi else "Tensor"
     else:
         parameters = _composite_parameters(function)
         result = "Tensor" if op is not None or (name.endswith("_") and not name.startswith("__")) else "Any"
+    if not method and hasattr(function, "__wrapped__"):  # takes its first tensor as ``input``, see keywords.py
+        parameters[0] = parameters[0].replace("self:", "input:", 1)
     if name.startswith("__") and len(parameters) > 1:
         return f"{indent}def {name}(self, other: Any) -> Tensor: ...{_override(name)}\n"
     if method and parameters:
