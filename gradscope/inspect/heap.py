@@ -1,20 +1,28 @@
-"""Finding objects that live, wherever the program keeps them."""
+"""Finding objects that live, wherever the program keeps them, while its other threads run.
+
+What the collector lists contains objects that a thread has only begun to make. One kind of them bears no second
+reference: ``tuple(items)`` fills a tuple that it still resizes, and where somebody holds it at that moment, it raises
+``SystemError`` in that thread. So everything here is told apart inside one call of C code, during which no other thread
+runs, and what is not asked for is let go before it returns.
+"""
 
 from __future__ import annotations
 
 import gc
-import itertools
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, compress, repeat, starmap
 from typing import Any
 
-__all__ = ["living"]
+__all__ = ["living", "no_collection", "referrers"]
 
 
 def living(classes: Iterable[type]) -> list[Any]:
     """Return all objects of some classes, and of their subclasses, that the garbage collector knows.
 
     A million objects take about 60 ms. They are judged by their type, so that none is asked anything: a proxy that
-    claims another ``__class__`` does not wake up.
+    claims another ``__class__`` does not wake up. Another thread may not have set all of an object's attributes yet.
 
     Parameters
     ----------
@@ -39,6 +47,73 @@ def living(classes: Iterable[type]) -> list[Any]:
         kinds.add(id(kind))
         below: list[type] = type.__subclasses__(kind)
         waiting += [other for other in below if id(other) not in kinds]
-    objects = gc.get_objects()
-    # Each step counts a million times; and a class may compare and hash as it likes, its id does not.
-    return list(itertools.compress(objects, map(kinds.__contains__, map(id, map(type, objects)))))
+    with no_collection():
+        return list(_chosen(map(operator.call, (gc.get_objects,)), type, id, kinds.__contains__))
+
+
+def referrers(things: Sequence[Any]) -> list[Any]:
+    """Return what ``gc.get_referrers`` returns, without tuples to which nothing refers that the collector knows.
+
+    Those are the tuples that a thread still fills, and such as only a frame or C code holds.
+
+    Parameters
+    ----------
+    things : sequence
+
+    Returns
+    -------
+    list
+
+    Examples
+    --------
+    >>> thing = object()
+    >>> outer = [(thing,)]
+    >>> outer[0] in referrers([thing])
+    True
+    """
+    with no_collection():
+        found = list(_referring(things, id(tuple).__ne__))
+        tuples = set(map(id, _referring(things, id(tuple).__eq__)))
+        return [*found, *_held(things, tuples)] if tuples else found
+
+
+def _referring(things: Sequence[Any], test: Callable[[int], bool]) -> Iterator[Any]:
+    """Yield what refers to some objects, if the id of its type passes a test."""
+    return _chosen(starmap(gc.get_referrers, (things,)), type, id, test)
+
+
+def _held(things: Sequence[Any], tuples: set[int]) -> list[tuple[Any, ...]]:
+    """Return those tuples around `things` to which another object refers."""
+    # Popped, so that the iterator is gone by the time that referrers are looked for.
+    once = iter([None, _referring(things, id(tuple).__eq__)].pop, None)
+    around = starmap(gc.get_referents, starmap(gc.get_referrers, once))
+    found = {id(item): item for item in list(_chosen(around, id, tuples.__contains__))}
+    return [item for item in found.values() if type(item) is tuple]
+
+
+def _chosen(lists: Iterator[list[Any]], *steps: Callable[[Any], Any]) -> Iterator[Any]:
+    """Yield the items of lists for which the last of some functions, each called on what the one before gave, is true.
+
+    With functions in C it is all C, and a list lives as long as it is iterated. The objects that hold it are made after
+    it: where ``tee`` is among all objects, its buffer buffers itself, a cycle that keeps all the rest.
+    """
+    twice = chain.from_iterable(map(repeat, lists, repeat(2)))
+    tests: Iterator[Any] = twice
+    for step in steps:
+        tests = map(map, repeat(step), tests)
+    return chain.from_iterable(map(compress, twice, tests))
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Hold the cyclic garbage collector off: it would walk a growing heap again and again while nothing is garbage.
+
+    And no finalizer runs, with it other threads, where an object is made.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -269,13 +269,17 @@ def _outermost(module: Any, inside: Mapping[int, list[Any]]) -> list[Any]:
 
 
 def tables_of(module: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a module's own parameters and its children, without running its code; none of one that is half made."""
+    """Return copies of a module's own parameters and children, without running its code; none of one half made.
+
+    Copies, because another thread may be building the module.
+    """
     fields = fields_of(module)
     parameters, children = fields.get("_parameters"), fields.get("_modules")
-    return (
-        parameters if parameters is not None and issubclass(type(parameters), dict) else {},
-        children if children is not None and issubclass(type(children), dict) else {},
-    )
+    return _copied(parameters), _copied(children)
+
+
+def _copied(table: Any) -> dict[str, Any]:
+    return dict.copy(table) if issubclass(type(table), dict) else {}
 
 
 def parameters_below(root: Any, prefix: str) -> Iterator[tuple[str, Any]]:

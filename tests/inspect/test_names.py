@@ -304,3 +304,14 @@ def test_leaves_without_a_name_are_listed_too(fw):
     assert [name for name, _ in found.tensors] == ["weight", "bias", ""]
     assert found.roots == {"": model}
     assert name_graph(adapter, {}).tensors == ()
+
+
+def test_a_module_that_grows_while_it_is_looked_through():
+    model = gs.nn.Sequential(gs.nn.Linear(2, 2), gs.nn.Linear(2, 2))
+    seen = []
+    for path, _ in parameters_below(model, ""):
+        seen.append(path)
+        # As another thread may, between two of them.
+        model.register_parameter(f"late{len(seen)}", gs.nn.Parameter(gs.ones(1)))
+        model[0].register_parameter(f"late{len(seen)}", gs.nn.Parameter(gs.ones(1)))
+    assert {"0.weight", "0.bias", "1.weight", "1.bias"} <= set(seen)

@@ -6,14 +6,12 @@ kept of a node is a tuple.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import NamedTuple, Protocol, overload
 
 from ..records import EdgeRecord, Location, NodeRecord, TensorSpec, operator_name
 
-__all__ = ["Column", "NodeList", "RecordSource", "no_collection", "record_of"]
+__all__ = ["Column", "NodeList", "RecordSource", "record_of"]
 
 
 class Column(NamedTuple):
@@ -99,15 +97,3 @@ class NodeList(Sequence[NodeRecord]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} nodes>"
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Hold the cyclic garbage collector off: it would walk a growing heap again and again while nothing is garbage."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

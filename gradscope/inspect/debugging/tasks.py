@@ -10,11 +10,12 @@ from types import FrameType
 from typing import Any
 
 from ..adapters import Adapter, FailedCall
+from ..heap import no_collection
 from ..order import Wire, engine_order, walk
 from ..records import Location, NodeRecord, SavedRecord, operator_name
 from ..snapshots import bare_record, saved_records
 from ..tracking import Tracker, module_of_parameter
-from .columns import Column, NodeList, no_collection, record_of
+from .columns import Column, NodeList, record_of
 from .restore import GradBackup
 from .values import Group, ValueStore
 

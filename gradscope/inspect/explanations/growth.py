@@ -280,7 +280,7 @@ class GrowthWatch(Observer):
     def _has_old_graph(self, tensor: Any) -> bool:
         try:
             root = None if tensor.is_leaf else self.adapter.root(tensor)
-        except RuntimeError:  # a view that was written behind its back does not tell
+        except (AttributeError, RuntimeError):  # half made by another thread; a view written behind its back
             return False
         if root is None:
             return False

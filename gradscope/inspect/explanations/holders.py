@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.events import is_library_file
+from ..heap import referrers
 from .lines import fields_of, variables_of
 
 __all__ = ["Holder", "Roots", "cycle_of", "link", "referrers_of"]
@@ -50,7 +51,9 @@ class Roots:
 
     def __init__(self) -> None:
         self._by_id: dict[int, tuple[str, str]] = {}
-        self._own: set[int] = {id(self), id(self.__dict__), id(self._by_id)}
+        # Held, because what only a frame holds is nothing that :func:`referrers` tells.
+        self._tuples: list[tuple[Any, ...]] = []
+        self._own: set[int] = {id(self), id(self.__dict__), id(self._by_id), id(self._tuples)}
         for module in list(sys.modules.values()):
             if type(module) is types.ModuleType and not _is_library(module):
                 self._add(vars(module), f"module {module.__name__}")
@@ -63,6 +66,8 @@ class Roots:
         for name, value in list(variables.items()):
             if not name.startswith("__") and id(value) not in self._by_id:
                 self._by_id[id(value)] = (name, scope)
+                if type(value) is tuple:
+                    self._tuples.append(value)
 
     def holder(self, thing: Any, ignore: Sequence[Any] = ()) -> Holder | None:
         """Return the shortest way from a variable to `thing`; None if there is none.
@@ -114,7 +119,7 @@ def referrers_of(thing: Any, skip: Iterable[int] = ()) -> Iterator[tuple[Any, st
         items = [item for item, _ in level]
         suffixes = {id(item): suffix for item, suffix in level}
         # One look through all objects for the whole level.
-        found = gc.get_referrers(*items)
+        found = referrers(items)
         seen |= {id(level), id(items), id(suffixes), id(found)}
         above: list[tuple[Any, str]] = []
         seen.add(id(above))
@@ -156,8 +161,9 @@ def link(container: Any, item: Any) -> str:
         key = next((k for k, v in list(container.items()) if v is item), None)
         return "" if key is None else f"[{key!r}]" if not isinstance(key, int) or key < 10**6 else "[...]"
     if issubclass(kind, (list, tuple, deque)):
-        return next((f"[{i}]" for i, v in enumerate(container) if v is item), "")
-    found = next((name for name, value in fields_of(container).items() if value is item), "")
+        # Copies, for another thread may change what is looked through.
+        return next((f"[{i}]" for i, v in enumerate(list(container)) if v is item), "")
+    found = next((name for name, value in fields_of(container).copy().items() if value is item), "")
     return f".{found}" if found else ""
 
 

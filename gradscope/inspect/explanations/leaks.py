@@ -175,21 +175,22 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
                 gc.enable()
 
     def _look(self) -> Leaks:
-        alive = [tensor for tensor in living(self.adapter.tensor_classes()) if id(tensor) not in self._before]
+        made = [tensor for tensor in living(self.adapter.tensor_classes()) if id(tensor) not in self._before]
+        alive = [tensor for tensor in made if _is_whole(tensor)]
         alive.sort(key=_nbytes, reverse=True)
         roots = Roots()
         found: dict[Any, Leak] = {}
         for tensor in alive[:_LOOKED_INTO]:
-            leak = self._leak(tensor, roots, alive)
+            leak = self._leak(tensor, roots, (made, alive))
             key = (leak.shape, leak.dtype, leak.kind, leak.path.partition("[")[0], leak.made)
             known = found.get(key)
             found[key] = leak if known is None else replace(known, count=known.count + 1)
         return Leaks(tuple(found.values()), max(len(alive) - _LOOKED_INTO, 0))
 
-    def _leak(self, tensor: Any, roots: Roots, alive: list[Any]) -> Leak:
+    def _leak(self, tensor: Any, roots: Roots, ours: Sequence[list[Any]]) -> Leak:
         spec = self.adapter.spec(tensor)
         line = self._lines.get(id(tensor))
-        holder, around = roots.search(tensor, ignore=(alive,))
+        holder, around = roots.search(tensor, ignore=ours)
         # Without a variable it is in a cycle, or one of those that refer to it is.
         cycle = "" if holder is not None else next(filter(None, map(cycle_of, (tensor, *around))), "")
         if holder is not None:
@@ -201,6 +202,15 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
 
 def _forget(table: dict[int, Any], key: int, reference: Any) -> None:
     table.pop(key, None)
+
+
+def _is_whole(tensor: Any) -> bool:
+    """Whether all attributes are set: another thread may just be making it."""
+    try:
+        _nbytes(tensor)
+    except AttributeError:
+        return False
+    return True
 
 
 def _nbytes(tensor: Any) -> int:

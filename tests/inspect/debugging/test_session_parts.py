@@ -9,12 +9,12 @@ import pytest
 import gradscope as gs
 from gradscope.inspect import Debugger, HistoryPolicy
 from gradscope.inspect.adapters import NativeAdapter
-from gradscope.inspect.debugging.columns import no_collection
 from gradscope.inspect.debugging.iterations import Iterations, LastTime
 from gradscope.inspect.debugging.restore import GradBackup
 from gradscope.inspect.debugging.specs import BreakpointError, parse_spec, split_spec
 from gradscope.inspect.debugging.values import Group, ValueStore
 from gradscope.inspect.debugging.watches import WatchList
+from gradscope.inspect.heap import no_collection
 from gradscope.inspect.statistics import summarize
 
 from ..sessions import mlp, train, wait

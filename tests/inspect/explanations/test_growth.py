@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import gradscope as gs
 import gradscope.inspect as gi
 from tests.inspect.explanations.lines import line
 
@@ -123,3 +124,14 @@ def test_nothing_is_left_behind(fw):
         pass
     with pytest.raises(AttributeError):
         watch.result.kind = "x"
+
+
+def test_a_tensor_that_another_thread_has_only_begun_to_make():
+    w, losses = weight(gs), []
+    half = object.__new__(gs.Tensor)
+    with gi.growth() as watch:
+        for _ in range(6):
+            losses.append((w * w).sum())
+            losses[-1].backward()
+    assert [keeper.name for keeper in watch.result.keepers] == ["losses"]
+    del half

@@ -109,3 +109,10 @@ def test_links_and_cycles():
     assert cycle_of(a).startswith("Thing -> ")
     assert cycle_of(a).endswith(" -> Thing")
     assert cycle_of(["free"]) == ""
+
+
+def test_a_tensor_that_another_thread_has_only_begun_to_make():
+    with gi.leaks() as watch:
+        half = object.__new__(gs.Tensor)
+    assert not watch.result
+    del half

@@ -1,0 +1,32 @@
+"""Who keeps an object alive, asked while the program goes on."""
+
+from gradscope.inspect.explanations.holders import Holder, Roots
+
+
+class Thing:
+    pass
+
+
+def test_a_tuple_in_a_local_variable():
+    kept = (1, Thing())
+    assert Roots().holder(kept[1]) == Holder("kept", "function test_a_tuple_in_a_local_variable", "kept[1]")
+
+
+def test_a_tuple_in_a_list():
+    history = [(1, Thing())]
+    assert Roots().holder(history[0][1]) == Holder("history", "function test_a_tuple_in_a_list", "history[0][1]")
+
+
+def test_a_tuple_that_is_being_filled_can_be_filled_on():
+    thing, searches = Thing(), []
+
+    def items(roots):
+        for _ in range(12):
+            yield thing
+            # What the search has passed on its way is held on.
+            searches.append(roots.search(thing))
+
+    roots = Roots()
+    roots._by_id.clear()
+    assert tuple(items(roots)) == (thing,) * 12
+    assert len(searches) == 12
