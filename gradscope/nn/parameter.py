@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
+from ..runtime import state
 from ..runtime.creation import empty
 from ..runtime.tensor import Tensor
 
@@ -38,17 +38,13 @@ class Parameter(Tensor):
                 f"Creating a Parameter from an instance of type {type(source).__name__} requires that detach() returns "
                 "an instance of the same type.\nMake a tensor of it first: gradscope.tensor(...)."
             )
-        parameter = cls._wrap(source._array)
-        parameter._vc = source._counter()
-        return parameter.requires_grad_(requires_grad)  # type: ignore[return-value]
+        return cls._sharing(source).requires_grad_(requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) in memo:
             return memo[id(self)]
-        result = type(self)(self.detach().clone(), self.requires_grad)
-        memo[id(self)] = result
-        if self.grad is not None:
-            result.grad = copy.deepcopy(self.grad, memo)
+        # As in PyTorch, without the gradient and the user's own attributes.
+        result = memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
         return result
 
 
@@ -70,8 +66,7 @@ class Buffer(Tensor):
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
         """Return a buffer that shares memory and version with `data`."""
         source = empty(0) if data is None else data
-        buffer: Any = cls._wrap(source._array)
-        buffer._vc = source._counter()
-        buffer._flags = source._flags & 1
+        buffer = cls._sharing(source)
+        buffer._flags |= source._flags & state.GRAD
         buffer.persistent = persistent
         return buffer

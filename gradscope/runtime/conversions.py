@@ -12,7 +12,7 @@ from . import device as devices
 from . import state
 from .formatting import tensor_repr
 from .ops import general
-from .storage import geometry_of, is_dense, memory_of
+from .storage import contiguous_strides, element_strides, geometry_of, is_dense, memory_of
 from .views import strided_part
 
 if TYPE_CHECKING:
@@ -156,9 +156,6 @@ class Convertible:
     def __repr__(self: Any) -> str:
         return tensor_repr(self)
 
-    def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self)})
-
     # --- copies ---
 
     def __deepcopy__(self: Any, memo: dict[int, Any]) -> Tensor:
@@ -193,12 +190,17 @@ class Convertible:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) can be pickled.\nPickle tensor.detach()."
             )
-        host = np.array(devices.to_host(self._array), order="C")
-        return _rebuild, (type(self), host, str(self.device), bool(self._flags & state.GRAD), self.__dict__ or None)
+        host = devices.to_host(self._array)
+        dense = is_dense(host)
+        geometry = (host.shape, element_strides(host) if dense else contiguous_strides(host.shape), 0)
+        flat = np.array(host.ravel(order="K" if dense else "C"))
+        facts = (str(self.device), bool(self._flags & state.GRAD), self.__dict__ or None)
+        return _rebuild, (type(self), flat, geometry, *facts)
 
 
-def _rebuild(cls: type[Tensor], host: Any, place: str, requires_grad: bool, attributes: Any) -> Tensor:
-    tensor = cls._wrap(devices.to_device(host, place))
+def _rebuild(cls: type[Tensor], flat: Any, geometry: Any, place: str, requires_grad: bool, attributes: Any) -> Tensor:
+    """Return a tensor from its elements in the order of their memory, and how they lie there."""
+    tensor = cls._wrap(strided_part(devices.to_device(flat, place), geometry))
     tensor._flags = state.GRAD if requires_grad else 0
     if attributes:
         tensor.__dict__.update(attributes)

@@ -12,6 +12,7 @@ import numpy
 from . import device as devices
 from . import dtype as dtypes
 from . import state
+from .ops.errors import check_number
 from .storage import in_order
 from .tensor import Tensor
 
@@ -219,7 +220,9 @@ def _from_python(data: Any, kind: Any) -> numpy.ndarray:
         array = numpy.array(plain)
     except ValueError:
         raise _ragged(data) from None
-    if array.dtype == object:
+    # Of Python's integers NumPy makes int64, and something else where one is too large.
+    whole = kinds == {dtypes.int64.numpy} and (kind is None or dtypes.to_dtype(kind).category == 1)
+    if array.dtype == object or (whole and array.dtype != numpy.int64):
         raise ValueError("Overflow when unpacking long long\nAn integer does not fit 64 bits.")
     if kind is not None:
         _check_fits(array, dtypes.to_dtype(kind).numpy)
@@ -403,7 +406,9 @@ def full(
     value = number_of("full", "fill_value", 2, fill_value)
     inferred = fill_value._array.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
     kind = inferred if dtype is None and out is None else numpy_dtype(dtype, out)
-    array = devices.module_for(device).full(shape_of((size,), "full"), value, dtype=kind)
+    array = devices.module_for(device).empty(shape_of((size,), "full"), dtype=kind)
+    check_number(value, array)
+    array[...] = value
     return finish(array, requires_grad, out, "full")
 
 

@@ -97,7 +97,6 @@ bool_ = dtype("bool", np.dtype(np.bool_), "BoolTensor")
 
 ALL_DTYPES = (float16, float32, float64, complex64, complex128, uint8, int8, int16, int32, int64, bool_)
 BY_NUMPY = {d.numpy: d for d in ALL_DTYPES}
-_PYTHON_TYPES = {float: None, int: int64, bool: bool_, complex: None}
 
 
 def _by_name(name: str) -> dtype:
@@ -136,7 +135,7 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def to_dtype(value: Any) -> dtype:
-    """Return the :class:`dtype` named by a dtype, a NumPy dtype or a Python type.
+    """Return the :class:`dtype` named by a dtype, a NumPy dtype or a Python type; ``float`` is double, as in both.
 
     Raises
     ------
@@ -145,13 +144,6 @@ def to_dtype(value: Any) -> dtype:
     """
     if isinstance(value, dtype):
         return value
-    if value is float:
-        return _Defaults.floating
-    if value is complex:
-        return BY_NUMPY[_Defaults.numpy_complex]
-    # `is`, because NumPy's dtypes compare equal to the Python types they stand for.
-    if value is int or value is bool:
-        return int64 if value is int else bool_
     try:
         return BY_NUMPY[np.dtype(value)]
     except (KeyError, TypeError):

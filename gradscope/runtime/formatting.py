@@ -149,7 +149,7 @@ def tensor_repr(tensor: Tensor) -> str:
             suffixes.append(f"size={tuple(array.shape)}")
     else:
         body = _Elements(array, array.size > _Options.threshold).text(array, len(prefix))
-        implied += (dtype.int64, dtype.bool_, dtype.to_dtype(complex))
+        implied += (dtype.int64, dtype.bool_, dtype.BY_NUMPY[dtype.default_dtype.numpy_complex])
     if tensor.dtype not in implied:
         suffixes.append(f"dtype={tensor.dtype!r}")
     node = _safe_grad_fn(tensor)

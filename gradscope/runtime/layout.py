@@ -16,6 +16,9 @@ class layout:  # noqa: N801 - PyTorch's name
     def __repr__(self) -> str:
         return f"gradscope.{self.name}"
 
+    def __reduce__(self) -> str:
+        return self.name  # the one of this name, here: a copy would not be recognised
+
 
 class memory_format:  # noqa: N801 - PyTorch's name
     """The order of a copy's elements in memory, e.g. ``gs.contiguous_format``."""
@@ -27,6 +30,8 @@ class memory_format:  # noqa: N801 - PyTorch's name
 
     def __repr__(self) -> str:
         return f"gradscope.{self.name}"
+
+    __reduce__ = layout.__reduce__
 
 
 strided = layout("strided")

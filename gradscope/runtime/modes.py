@@ -60,14 +60,21 @@ class _GradMode:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
-            send: Any = None
+            resume, sent = generator.send, None
             while True:
                 with self.clone():
                     try:
-                        item = generator.send(send)
+                        item = resume(sent)
                     except StopIteration as stop:
                         return stop.value
-                send = yield item
+                try:
+                    resume, sent = generator.send, (yield item)
+                except GeneratorExit:
+                    with self.clone():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    resume, sent = generator.throw, error
 
         return wrapper
 

@@ -146,6 +146,13 @@ class Generator:
             )
         return bits
 
+    def __getstate__(self) -> tuple[str, Any]:
+        return str(self.device), self.get_state()
+
+    def __setstate__(self, state: tuple[str, Any]) -> None:
+        self.__init__(state[0])  # type: ignore[misc]
+        self.set_state(state[1])
+
     def __repr__(self) -> str:
         return f"<gradscope.Generator on {self.device}>"
 

@@ -11,8 +11,6 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from . import backward, events, graph, state
 from . import device as devices
 from . import dtype as dtypes
@@ -85,15 +83,21 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
     __array_priority__ = 1000
     __hash__ = object.__hash__
 
-    def __new__(cls, *data: Any, **_: Any) -> Tensor:
-        """Make a tensor as PyTorch's legacy constructor does."""
-        if data and all(isinstance(size, int) for size in data):
-            array = np.zeros(data, dtype=dtypes.default_dtype.numpy)
-        elif len(data) == 1 and isinstance(data[0], Tensor):
-            array = data[0]._array
-        else:
-            array = np.array(data[0] if data else [], dtype=dtypes.default_dtype.numpy)
-        return cls._wrap(array)
+    def __new__(cls, *data: Any, device: Any = "cpu") -> Tensor:
+        """Make a tensor as PyTorch's legacy constructor does: of sizes, of a sequence, or another view of a tensor."""
+        from . import creation
+        from .ops.registry import OPERATORS
+
+        if len(data) == 1 and isinstance(data[0], Tensor):
+            return OPERATORS["alias"].function(data[0]) if cls is Tensor else cls._sharing(data[0])
+        if len(data) == 1 and isinstance(data[0], str):
+            raise TypeError("new(): invalid data type 'str'\nTensors hold numbers only.")
+        if len(data) == 1 and not isinstance(data[0], (int, Size)):
+            if not hasattr(data[0], "__len__"):
+                raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__})\nUse tensor().")
+            return cls._wrap(creation.tensor(data[0], dtype=dtypes.get_default_dtype(), device=device)._array)
+        size = creation.shape_of(data, "new") if data else (0,)
+        return cls._wrap(creation.zeros(size, device=device)._array)
 
     @classmethod
     def _wrap(cls, array: Any) -> Tensor:
@@ -102,6 +106,14 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         tensor._array = array
         tensor._edge = tensor._vc = tensor._view = tensor._meta = None
         tensor._flags = 0
+        return tensor
+
+    @classmethod
+    def _sharing(cls, source: Tensor) -> Any:
+        """Return a fresh leaf that shares memory and version with `source`."""
+        tensor = cls._wrap(source._array)
+        tensor._vc = source._counter()
+        tensor._flags = source._flags & state.INFERENCE
         return tensor
 
     # --- memory and shape ---
@@ -458,7 +470,9 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
     def data(self) -> Tensor:
         """A tensor sharing the memory, with neither history nor version: writes through it go unseen by autograd."""
         self._tell_shared(".data")
-        return Tensor._wrap(self._array)
+        result = Tensor._wrap(self._array)
+        result._flags = self._flags & state.INFERENCE
+        return result
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -470,6 +484,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
                 f"{value.dtype}"
             )
         old, self._array = self._array, value._array
+        self._flags = self._flags & ~state.INFERENCE | value._flags & state.INFERENCE
         if self._edge is not None and self.is_leaf:
             node: Any = self._edge
             if old.shape == value._array.shape and old.dtype == value._array.dtype and type(old) is type(value._array):

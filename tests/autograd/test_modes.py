@@ -84,6 +84,29 @@ def a_decorated_generator(m):
     return first, between, steps.send("sent"), m.is_grad_enabled()
 
 
+@program(returns=[["caught", False], ["closed", False], True])
+def a_decorated_generator_is_thrown_at_and_closed(m):
+    seen = []
+
+    @m.no_grad()
+    def generate():
+        try:
+            yield "first"
+        except ValueError:
+            yield "caught", m.is_grad_enabled()
+        try:
+            yield "second"
+        finally:
+            seen.append(("closed", m.is_grad_enabled()))
+
+    steps = generate()
+    next(steps)
+    caught = steps.throw(ValueError())
+    next(steps)
+    steps.close()
+    return caught, seen[0], m.is_grad_enabled()
+
+
 @program(returns=[[True, False], [True, False]])
 def modes_end_with_an_exception(m):
     seen = []

@@ -40,7 +40,16 @@ def test_copies_stay_parameters() -> None:
         assert other.requires_grad
         assert other.tolist() == [1.0, 1.0]
         assert other.data_ptr() != p.data_ptr()
-    assert copy.deepcopy(p).grad.tolist() == [1.0, 1.0]
+        assert other.grad is None
+
+
+def test_a_parameter_of_an_inference_tensor_is_one() -> None:
+    with gs.inference_mode():
+        x = gs.ones(2)
+        assert nn.Parameter(x).is_inference()
+    with pytest.raises(RuntimeError, match="on inference tensor outside InferenceMode"):
+        nn.Parameter(x)
+    assert nn.Parameter(x.clone()).requires_grad
 
 
 def test_wrong_data() -> None:

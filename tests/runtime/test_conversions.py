@@ -186,3 +186,30 @@ def test_a_deep_copy_shares_memory_as_the_tensors_did() -> None:
     assert part.tolist() == [9.0, 3.0]
     assert turned.tolist() == [[0.0, 3.0], [1.0, 4.0], [9.0, 5.0]]
     assert x[2].item() == 2.0
+
+
+PICKLED = {
+    "transposed": lambda m: m.arange(6.0).reshape(2, 3).t(),
+    "permuted": lambda m: m.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1),
+    "0-d": lambda m: m.tensor(2.0),
+    "empty": lambda m: m.ones(0, 3),
+    "part": lambda m: m.arange(6.0).reshape(2, 3)[:, 1:],
+    "expanded": lambda m: m.ones(3, 1).expand(3, 4),
+}
+
+
+@pytest.mark.parametrize("layout", PICKLED)
+def test_a_pickle_keeps_dense_strides(layout: str) -> None:
+    x = PICKLED[layout](gs)
+    y = pickle.loads(pickle.dumps(x))
+    assert y.tolist() == x.tolist()
+    assert y.shape == x.shape
+    assert y.stride() == (x if layout not in ("part", "expanded") else x.contiguous()).stride()
+    y.add_(1)
+    assert y._version == 1
+
+
+@pytest.mark.parametrize("value", [gs.strided, gs.contiguous_format, gs.channels_last])
+def test_layouts_stay_the_ones_they_are(value: Any) -> None:
+    assert pickle.loads(pickle.dumps(value)) is value
+    assert copy.deepcopy(value) is value

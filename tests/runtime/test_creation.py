@@ -142,3 +142,19 @@ def test_asarray_shares_where_it_can() -> None:
     x = gs.ones(2, requires_grad=True)
     assert not gs.asarray(x).requires_grad
     assert gs.asarray([1.0], requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("data", [2**63, [2**63, 1], [[1], [-(2**64)]]], ids=repr)
+def test_integers_beyond_64_bits_are_refused(data: Any) -> None:
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+        gs.tensor(data)
+    if data != [[1], [-(2**64)]]:
+        assert gs.tensor(data, dtype=gs.float64).max() == 2.0**63
+
+
+def test_full_refuses_what_its_dtype_cannot_hold() -> None:
+    with pytest.raises(RuntimeError, match="without overflow"):
+        gs.full((2,), 2**63)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        gs.full((2,), 300, dtype=gs.uint8)
+    assert gs.full((2,), 2**63, dtype=gs.float32).tolist() == [2.0**63] * 2

@@ -106,10 +106,10 @@ def test_a_dtype_survives_copies_and_pickles_as_itself(kind: dtypes.dtype) -> No
 
 
 def test_names_of_python_types_and_short_names() -> None:
-    assert dtypes.to_dtype(float) is gs.float32
+    assert dtypes.to_dtype(float) is gs.float64
     assert dtypes.to_dtype(int) is gs.int64
     assert dtypes.to_dtype(bool) is gs.bool
-    assert dtypes.to_dtype(complex) is gs.complex64
+    assert dtypes.to_dtype(complex) is gs.complex128
     assert (gs.half, gs.float, gs.double) == (gs.float16, gs.float32, gs.float64)
     assert (gs.short, gs.int, gs.long) == (gs.int16, gs.int32, gs.int64)
     assert (gs.cfloat, gs.cdouble) == (gs.complex64, gs.complex128)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from typing import Any
 
 import numpy
@@ -52,6 +54,15 @@ def test_a_state_repeats_and_keeps_the_seed() -> None:
     gs.set_rng_state(state)
     assert [gs.randn(5).tolist(), gs.randint(100, (5,)).tolist()] == expected
     assert gs.initial_seed() == 1
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))])
+def test_a_copied_generator_goes_on_as_the_other_would(copied: Any) -> None:
+    generator = gs.Generator().manual_seed(3)
+    gs.rand(3, generator=generator)
+    other = copied(generator)
+    assert gs.randn(4, generator=other).tolist() == gs.randn(4, generator=generator).tolist()
+    assert other.initial_seed() == 3
 
 
 def test_generators_of_their_own() -> None:

@@ -264,3 +264,66 @@ def test_new_tensors_are_like_the_one_they_come_from() -> None:
     assert [t.dtype for t in made] == [gs.float64] * 5
     assert [t.tolist() for t in made[:4]] == [[0.0, 0.0], [1.0, 1.0], [1.0, 2.0], [3.0, 3.0]]
     assert x.new_ones(1, dtype=gs.int64, requires_grad=False).dtype is gs.int64
+
+
+# --- the legacy constructor -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [(), (2, 3), ([1, 2],), ([[1.5]],), (range(3),), (gs.Size([2, 3]),)], ids=repr)
+def test_the_legacy_constructor_takes_sizes_and_sequences(torch: Any, data: Any) -> None:
+    given = tuple(torch.Size(d) if isinstance(d, gs.Size) else d for d in data)
+    mine, theirs = gs.Tensor(*data), torch.Tensor(*given)
+    assert (mine.dtype, mine.shape) == (gs.float32, tuple(theirs.shape))
+    if data and isinstance(data[0], (list, range)):
+        assert mine.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [((3.5,), TypeError), ((None,), TypeError), (("a",), TypeError), ((2, 2.5), TypeError), ((-1,), RuntimeError)],
+)
+def test_the_legacy_constructor_refuses_the_rest(torch: Any, data: Any, error: Any) -> None:
+    for make in (gs.Tensor, torch.Tensor):
+        with pytest.raises(error):
+            make(*data)
+
+
+def test_the_legacy_constructor_views_a_tensor() -> None:
+    x = gs.ones(2, requires_grad=True)
+    y = gs.Tensor(x)
+    assert y.grad_fn.name() == "AliasBackward0"
+    z = x.detach()
+    gs.Tensor(z).add_(1)
+    assert (z.tolist(), z._version) == ([2.0, 2.0], 1)
+
+
+def test_an_inference_tensor_passes_the_mark_on_by_data() -> None:
+    with gs.inference_mode():
+        x = gs.ones(2)
+    assert x.data.is_inference()
+    x.data = gs.zeros(2)
+    assert not x.is_inference()
+
+
+# --- conversions ------------------------------------------------------------------------------------------------------
+
+
+def test_to_takes_what_pytorchs_takes() -> None:
+    x = gs.ones(1, 2, 2, 2)
+    assert x.to(float).dtype is gs.float64
+    assert x.to(complex).dtype is gs.complex128
+    assert x.to(gs.float32, False, True) is not x
+    assert x.to(gs.float32, True) is x
+    assert x.to(memory_format=gs.channels_last).stride() == (8, 1, 4, 2)
+    assert x.cpu(memory_format=gs.preserve_format) is x
+    with pytest.raises(TypeError):
+        x.to(dtyp=gs.float64)
+
+
+@pytest.mark.parametrize("kind", [gs.float32, gs.int64, gs.bool, gs.complex64])
+def test_a_type_name_converts_back(kind: Any) -> None:
+    name = gs.ones(1).to(kind).type()
+    assert gs.ones(2).type(name).dtype is kind
+    assert gs.ones(2).type(name.replace("gradscope", "torch")).dtype is kind
+    with pytest.raises(ValueError, match="invalid type: 'nope'"):
+        gs.ones(2).type("nope")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ...runtime import device as devices
 from ...runtime import dtype as dtypes
 from ...runtime.hooks import HookTable
 from ...runtime.modes import no_grad
+from ...runtime.ops.copies import destination
 from ...runtime.tensor import Tensor
 from ..parameter import Buffer, Parameter
 from . import calling
@@ -367,25 +367,26 @@ class Module(Callee, Stateful):
                 self._buffers[name] = fn(buffer)
         return self
 
-    def to(self: M, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, **_: Any) -> M:
+    def to(
+        self: M,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
+    ) -> M:
         """Convert parameters and buffers: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``.
 
         Only floating-point and complex ones change their dtype.
         """
-        for argument in args:
-            if isinstance(argument, Tensor):
-                dtype, device = argument.dtype, argument.device
-            elif isinstance(argument, (str, int, devices.device)) and not isinstance(argument, bool):
-                device = argument
-            elif argument is not None and not isinstance(argument, bool):
-                dtype = argument
-        kind = None if dtype is None else dtypes.to_dtype(dtype)
+        kind, device = destination(args, dtype, device)
         if kind is not None and not (kind.is_floating_point or kind.is_complex):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
 
         def convert(tensor: Tensor) -> Tensor:
             floating = tensor._array.dtype.kind in "fc"
-            return tensor.to(device=device, dtype=kind if floating else None)
+            layout = memory_format if tensor.ndim == 4 else None
+            return tensor.to(device=device, dtype=kind if floating else None, memory_format=layout)
 
         return self._apply(convert)
 

@@ -60,10 +60,6 @@ operator(
 )
 
 
-def _to_device(xp: Any, self: Any, where: Any) -> Any:
-    return devices.to_device(self, where)
-
-
 def _back_to(g: Any, where_from: Any, F: Any) -> Any:
     return F.transfer(g, where_from, None)
 
@@ -79,9 +75,8 @@ operator(
 )
 
 
-@public(function_too=False)
-def to(self: Any, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **_: Any) -> Any:
-    """Convert: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``; itself if nothing changes."""
+def destination(args: tuple[Any, ...], dtype: Any = None, device: Any = None) -> tuple[Any, Any]:
+    """Return the dtype and the device that the arguments of ``to()`` name."""
     for argument in args:
         if argument is None or isinstance(argument, bool):
             continue
@@ -90,22 +85,71 @@ def to(self: Any, *args: Any, dtype: Any = None, device: Any = None, copy: bool 
         elif isinstance(argument, (str, int, devices.device)):
             device = argument
         else:
-            dtype = dtypes.to_dtype(argument)
+            dtype = argument
+    return None if dtype is None else dtypes.to_dtype(dtype), device
+
+
+@public(function_too=False)
+def to(
+    self: Any,
+    *args: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """Convert: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``; itself if nothing changes.
+
+    Parameters
+    ----------
+    *args
+        A dtype, a device, both, or a tensor to be like; then `non_blocking` and `copy`.
+    non_blocking : bool
+        Taken for PyTorch's sake: a copy is there when the call returns.
+    copy : bool
+        Copy in any case.
+    memory_format : memory_format, optional
+        ``channels_last`` or ``contiguous_format``: how the elements of the result are to lie.
+    """
+    dtype, device = destination(args, dtype, device)
+    if len(args) > 1 and isinstance(args[-1], bool):
+        copy = copy or (args[-1] and isinstance(args[-2], bool))
     result = self
     if device is not None:
         place = devices.device("cuda", device) if isinstance(device, int) else devices.device(device)
         if place != self.device:
             devices.resolve(place)
             result = OPERATORS["transfer"].function(result, place, self.device)
-    if dtype is not None and dtypes.to_dtype(dtype) is not result.dtype:
-        result = OPERATORS["to.dtype"].function(result, dtypes.to_dtype(dtype))
+    if dtype is not None and dtype is not result.dtype:
+        result = OPERATORS["to.dtype"].function(result, dtype)
+    if _format_name(memory_format) != "preserve_format":
+        result = METHODS["contiguous"](result, memory_format)
     return result.clone() if copy and result is self else result
 
 
 @public(function_too=False)
-def type(self: Any, dtype: Any = None) -> Any:
-    """Return the name of the tensor type, or convert to `dtype`."""
-    return f"gradscope.{self.dtype.legacy_name}" if dtype is None else to(self, dtype)
+def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """Return the name of the tensor type, or convert to `dtype`, a dtype or such a name.
+
+    Raises
+    ------
+    ValueError
+        If there is no type of that name.
+    """
+    if dtype is None:
+        return f"gradscope.{self.dtype.legacy_name}"
+    return to(self, dtype=_type_named(dtype) if isinstance(dtype, str) else dtype)
+
+
+def _type_named(name: str) -> dtypes.dtype:
+    """Return the dtype of a tensor type's name, e.g. ``"gradscope.FloatTensor"``; PyTorch's prefix will do too."""
+    module, _, kind = name.rpartition(".")
+    found = next((d for d in dtypes.ALL_DTYPES if d.legacy_name == kind), None)
+    if found is None or module not in ("gradscope", "torch"):
+        names = ", ".join(d.legacy_name for d in dtypes.ALL_DTYPES)
+        raise ValueError(f"invalid type: '{name}'\nIt is gradscope. and one of: {names}.")
+    return found
 
 
 @public(function_too=False)
@@ -115,13 +159,13 @@ def type_as(self: Any, other: Any) -> Any:
 
 
 @public(function_too=False)
-def cpu(self: Any) -> Any:
+def cpu(self: Any, memory_format: Any = None) -> Any:
     """Return the tensor in host memory."""
-    return to(self, device="cpu")
+    return to(self, device="cpu", memory_format=memory_format)
 
 
 @public(function_too=False)
-def cuda(self: Any, device: Any = None, **_: Any) -> Any:
+def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
     """Return the tensor on a CUDA device.
 
     Raises
@@ -129,12 +173,12 @@ def cuda(self: Any, device: Any = None, **_: Any) -> Any:
     RuntimeError
         If there is none.
     """
-    return to(self, device="cuda" if device is None else device)
+    return to(self, device="cuda" if device is None else device, memory_format=memory_format)
 
 
 def _conversion(name: str, kind: dtypes.dtype) -> None:
-    def convert(self: Any) -> Any:
-        return to(self, kind)
+    def convert(self: Any, memory_format: Any = None) -> Any:
+        return to(self, dtype=kind, memory_format=memory_format)
 
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"Convert to ``{kind.name}``."
