@@ -546,6 +546,7 @@ def add_library(directory: str) -> None:
     if prefix not in _library_prefixes:
         _library_prefixes = (*_library_prefixes, prefix)
         is_library_file.cache_clear()
+        _innermost.clear()
 
 
 def _line_of(code: CodeType, last: int) -> int:
@@ -575,13 +576,14 @@ def user_site(skip: int = 1) -> CallSite:
     frame: FrameType | None = sys._getframe(skip)
     while frame is not None:
         code = frame.f_code
+        place = id(code), frame.f_lasti
+        site = _innermost.get(place)
+        if site is not None:
+            return site
         if not is_library_file(code.co_filename):
-            place = id(code), frame.f_lasti
-            site = _innermost.get(place)
-            if site is None:
-                if len(_innermost) >= _MOST_KEPT:
-                    _innermost.clear()
-                site = _innermost[place] = CallSite([(code, frame.f_lasti)])
+            if len(_innermost) >= _MOST_KEPT:
+                _innermost.clear()
+            site = _innermost[place] = CallSite([(code, frame.f_lasti)])
             return site
         frame = frame.f_back
     return CallSite([])

@@ -10,12 +10,14 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy
+
 from ..adapters import Adapter, Observer
 from ..records import Location, NodeRecord, operator_name
 from ..snapshots import saved_records
 from ..tracking import MODULE, Tracker, module_of_parameter
 from .iterations import IterationCounter
-from .pages import Batch
+from .pages import Batch, Form, Outline
 from .policy import Policy
 from .store import Change, Move
 from .taking import Flow, Known, Taker, Tray
@@ -30,16 +32,44 @@ _INSERT = {
 
 _KEPT = 200_000  # nodes
 _MOST = 512  # nodes on a tray
+_OUTLINES = 256
 
 _clock = time.perf_counter_ns
 _thread = threading.get_ident
 
 
-class _Course(NamedTuple):
+class _Course:
     """The nodes that a backward may run, by place: what tells each from others, and what is known of it."""
 
-    keys: list[tuple[Any, ...]]
-    nodes: list[Known]
+    __slots__ = ("_outlines", "keys", "nodes")
+
+    def __init__(self, keys: list[tuple[Any, ...]], nodes: list[Known]) -> None:
+        self.keys = keys
+        self.nodes = nodes
+        self._outlines: dict[tuple[int, int], _Outlined] = {}
+
+    def outlined(self, taker: Taker, looks: tuple[list[Any], ...]) -> _Outlined:
+        """Return the outline of consecutive nodes: as a rule that of the last backward."""
+        places, incoming, produced, dtypes, shapes = looks
+        stretch = places[0], len(places)
+        known = self._outlines.get(stretch)
+        if known is None or known.looks != looks:
+            forms = taker.forms(dtypes, shapes)
+            rows = [self.nodes[place].row for place in places]
+            odd = any(form is not None and not form.kept for form in forms)
+            known = _Outlined(looks, Outline(places, rows, incoming, produced, forms), forms if odd else ())
+            if len(self._outlines) >= _OUTLINES:
+                self._outlines.clear()
+            self._outlines[stretch] = known
+        return known
+
+
+class _Outlined(NamedTuple):
+    """An outline, what it was made of, and the forms of its gradients where a page does not keep all as bytes."""
+
+    looks: tuple[list[Any], ...]
+    outline: Outline
+    odd: Sequence[Form | None]
 
 
 class _Task:
@@ -61,7 +91,7 @@ class _Task:
         self.lock = threading.RLock()  # of what is handed over
         self.handing = False
 
-    def begin(self, course: _Course, places: dict[Any, Any], sequence_nrs: Sequence[int]) -> None:
+    def begin(self, course: _Course, places: dict[Any, Any], sequence_nrs: Any) -> None:
         """Start the clock, with all known of the nodes that may run; `places` are theirs."""
         self.course, self.places, self.sequence_nrs = course, places, sequence_nrs
         self.started = _clock()
@@ -277,13 +307,14 @@ class Capture(Observer):
     def _empty(self, view: _Task, tray: Tray, failed: bool) -> None:
         taken = tray.take_out()
         if taken is not None:
-            places, times, counts, met, looks = taken
-            nodes, numbers = view.course.nodes, view.sequence_nrs
-            forms = view.taker.forms(met, *looks)
-            rows, sequence_nrs = [nodes[place].row for place in places], [numbers[place] for place in places]
+            (started, ended), met, looks = taken
+            known = view.course.outlined(view.taker, looks)
+            view.taker.unpack(known.odd, met)
+            times = numpy.array(started) - self.origin, numpy.array(ended) - self.origin
+            numbers = view.sequence_nrs[known.outline.places]
+            batch = Batch(view.id, known.outline, numbers, times, met, failed)
+            view.ran += len(batch)
             nbytes, view.taker.nbytes = view.taker.nbytes, 0
-            view.ran += len(places)
-            batch = Batch(view.id, self.origin, rows, sequence_nrs, times, counts, (forms, met), failed)
             self._writer.put(batch, nbytes)
         if tray.thread == _thread() and tray.done == len(tray.places):
             tray.clear()
@@ -315,7 +346,7 @@ class Capture(Observer):
                 self._known_nodes.clear()
                 self._courses.clear()
             course = self._courses[root] = _Course(keys, list(map(self._known_node, enumerate(keys))))
-        view.begin(course, places, plan.sequence_nrs)
+        view.begin(course, places, numpy.array(plan.sequence_nrs, numpy.uint64))
 
     def _known_node(self, identity: tuple[int, tuple[Any, ...]]) -> Known:
         known = self._known_nodes.get(identity)

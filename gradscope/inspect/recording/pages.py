@@ -6,9 +6,7 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
-from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -20,6 +18,7 @@ __all__ = [
     "STATES",
     "Batch",
     "Form",
+    "Outline",
     "PackedPage",
     "Page",
     "Snapshot",
@@ -43,25 +42,27 @@ has, and how many bytes each of them."""
 RAW = 64
 """Elements up to which the page keeps a gradient itself: its statistics take no less room, and time to make."""
 
-_MASK = (1 << 64) - 1  # PyTorch's AccumulateGrad has the largest sequence number there is
 
-
-class Form:
-    """What a gradient looks like.
+class Form(NamedTuple):
+    """What a gradient looks like that was taken as its bytes.
 
     Attributes
     ----------
+    shape : tuple of int
+    dtype : numpy.dtype
     spec : int
         Its row in the table `specs`.
-    width : int
-        How many bytes an element has; 0 where the page does not keep the gradient itself.
+    size : int
+        How many elements it has.
+    kept : bool
+        Whether the page keeps it itself.
     """
 
-    __slots__ = ("spec", "width")
-
-    def __init__(self, spec: int, width: int) -> None:
-        self.spec = spec
-        self.width = width
+    shape: tuple[int, ...]
+    dtype: Any
+    spec: int
+    size: int
+    kept: bool
 
 
 class Snapshot:
@@ -88,50 +89,82 @@ class Snapshot:
         self.measured = measured
 
 
+class Outline:
+    """What consecutive nodes of a backward have in common with those of another: all but numbers, times and values.
+
+    Parameters
+    ----------
+    places, rows : sequence of int
+        Of each node where it stands in the backward, and its row in the table `nodes`.
+    incoming, produced : sequence of int
+        How many gradients it was given and has made, -1 where nobody looked.
+    forms : sequence of Form or None
+        Of these gradients, those that were taken as bytes.
+
+    Attributes
+    ----------
+    places : ndarray of int
+    nodes : ndarray of NODE
+        Without numbers and times.
+    small : ndarray of SMALL_FORM
+        Of the gradients that the page keeps itself.
+    kept, others : list of int, or None where the page keeps all
+        Which these are, and which are not.
+    """
+
+    __slots__ = ("kept", "nodes", "others", "places", "small")
+
+    def __init__(
+        self,
+        places: Sequence[int],
+        rows: Sequence[int],
+        incoming: Sequence[int],
+        produced: Sequence[int],
+        forms: Sequence[Form | None],
+    ) -> None:
+        self.places = numpy.array(places)
+        self.nodes = numpy.zeros(len(rows), NODE)
+        self.nodes["node"], self.nodes["incoming"], self.nodes["produced"] = rows, incoming, produced
+        shown = [(at, f.spec, f.size, f.dtype.itemsize) for at, f in enumerate(forms) if f is not None and f.kept]
+        self.small = numpy.array(shown, SMALL_FORM)
+        self.kept: list[int] | None = None
+        self.others: list[int] | None = None
+        if len(shown) < len(forms):
+            self.kept = self.small["at"].tolist()
+            self.others = [at for at, form in enumerate(forms) if form is None or not form.kept]
+
+
 class Batch:
-    """Consecutive nodes of one backward that have run, on their way to the writer: a column for each fact.
+    """Consecutive nodes of one backward that have run, on their way to the writer.
 
     Attributes
     ----------
     task : int
         The row of the table `tasks`.
-    origin : int
-        When the run began, in ns.
-    rows, sequence_nrs, started, ended : list of int
-        Of each node the row of the table `nodes`, its number, and two times in ns.
-    incoming, produced : list of int
-        How many gradients it was given and has made, -1 where nobody looked.
-    forms, met : list
-        For each of these gradients a Form and its bytes, or None and a Snapshot, or None twice for an undefined one.
+    outline : Outline
+    sequence_nrs : ndarray of uint64
+    times : (list of int, list of int)
+        Of each node when it started and ended, in ns since the run began.
+    met : list
+        The gradients: bytes where the page keeps them, a Snapshot where not, None for an undefined one.
     failed : bool
         Whether the last of the nodes did.
     """
 
-    __slots__ = (
-        "ended", "failed", "forms", "incoming", "met", "origin", "produced", "rows", "sequence_nrs", "started", "task",
-    )  # fmt: skip
+    __slots__ = ("failed", "met", "outline", "sequence_nrs", "task", "times")
 
     def __init__(
-        self,
-        task: int,
-        origin: int,
-        rows: list[int],
-        sequence_nrs: list[int],
-        times: tuple[list[int], list[int]],
-        counts: tuple[list[int], list[int]],
-        gradients: tuple[list[Form | None], list[Any]],
-        failed: bool = False,
+        self, task: int, outline: Outline, sequence_nrs: Any, times: tuple[Any, Any], met: list[Any], failed: bool
     ) -> None:
-        self.task, self.origin = task, origin
-        self.rows = rows
+        self.task = task
+        self.outline = outline
         self.sequence_nrs = sequence_nrs
-        self.started, self.ended = times
-        self.incoming, self.produced = counts
-        self.forms, self.met = gradients
+        self.times = times
+        self.met = met
         self.failed = failed
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.outline.nodes)
 
 
 @dataclass(frozen=True)
@@ -250,32 +283,24 @@ def encode_page(batches: Sequence[Batch]) -> PackedPage:
     -------
     PackedPage
     """
-
-    def column(name: str) -> list[Any]:
-        values = attrgetter(name)
-        return values(batches[0]) if len(batches) == 1 else list(chain.from_iterable(map(values, batches)))
-
-    rows = column("rows")
-    nodes = numpy.zeros(len(rows), NODE)
-    nodes["node"] = rows
-    nodes["sequence_nr"] = numpy.array([number & _MASK for number in column("sequence_nrs")], numpy.uint64)
-    started = numpy.array(column("started"))
-    nodes["started"] = started - batches[0].origin
-    nodes["duration"] = numpy.array(column("ended")) - started
-    nodes["incoming"], nodes["produced"] = column("incoming"), column("produced")
-    nodes["state"][numpy.cumsum([len(batch) for batch in batches]) - 1] = [batch.failed for batch in batches]
-    forms, met = column("forms"), column("met")
-    where = [at for at, form in enumerate(forms) if form is not None] if None in forms else range(len(forms))
-    small = numpy.zeros(len(where), SMALL_FORM)
-    parts = met if len(where) == len(met) else [met[at] for at in where]
-    if where:
-        shown = forms if len(where) == len(forms) else [forms[at] for at in where]
-        small["at"] = where
-        small["spec"], small["width"] = [form.spec for form in shown], [form.width for form in shown]
-        small["size"] = numpy.fromiter(map(len, parts), numpy.int64, len(parts)) // small["width"]
-    others = [taken for form, taken in zip(forms, met) if form is None] if len(where) < len(met) else []
+    nodes = numpy.concatenate([batch.outline.nodes for batch in batches])
+    small = numpy.concatenate([batch.outline.small for batch in batches])
+    raw: list[bytes] = []
+    others: list[Snapshot | None] = []
+    node = gradient = form = 0
+    for batch in batches:
+        outline, met = batch.outline, batch.met
+        part = nodes[node : node + len(batch)]
+        part["sequence_nr"] = batch.sequence_nrs
+        part["started"], ended = batch.times
+        part["duration"] = ended - part["started"]
+        part["state"][-1] = batch.failed
+        small["at"][form : form + len(outline.small)] += gradient
+        raw += met if outline.kept is None else [met[at] for at in outline.kept]
+        others += [met[at] for at in outline.others or ()]
+        node, gradient, form = node + len(batch), gradient + len(met), form + len(outline.small)
     tensors, entries, previews = _describe(others)
-    return PackedPage(nodes, tensors, small, b"".join(parts), entries, previews)
+    return PackedPage(nodes, tensors, small, b"".join(raw), entries, previews)
 
 
 def _describe(met: Sequence[Snapshot | None]) -> tuple[Any, Any, dict[int, str]]:

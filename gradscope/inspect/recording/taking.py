@@ -7,6 +7,7 @@ are taken at once, while the processor still holds the elements: a copy for late
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -81,8 +82,11 @@ class Tray:
         self.done = self.gradients = 0
         self.clear()
 
-    def take_out(self) -> tuple[Any, ...] | None:
-        """Take out what is complete and has not been: places, times, counts, gradients, their looks; None for none."""
+    def take_out(self) -> tuple[tuple[list[int], list[int]], list[Any], tuple[list[Any], ...]] | None:
+        """Take out what is complete and has not been, None for nothing: times, gradients, and what goes by an outline.
+
+        That is: places, numbers of gradients, their dtypes and shapes.
+        """
         begin, end = self.done, len(self.resumed)
         if begin == end:
             return None
@@ -91,8 +95,8 @@ class Tray:
         last = first + sum(incoming) + incoming.count(-1) + sum(produced) + produced.count(-1)
         times = [self.begun, *resumed[:-1]], self.ended[begin:end]
         self.done, self.gradients, self.begun = end, last, resumed[-1]
-        looks = self.dtypes[first:last], self.shapes[first:last]
-        return self.places[begin:end], times, (incoming, produced), self.met[first:last], looks
+        looks = self.places[begin:end], incoming, produced, self.dtypes[first:last], self.shapes[first:last]
+        return times, self.met[first:last], looks
 
     def clear(self) -> None:
         """Make room, where all has been handed over."""
@@ -141,62 +145,52 @@ class Taker:
         self._hosts = adapter.hosts
         self._intern_spec = intern_spec
         self._next_value = next_value
-        self._forms: dict[tuple[Any, Any], Form | None] = {(None, None): None}
+        self._forms: dict[tuple[Any, Any], Form] = {}
         self.nbytes = 0  # of all copies so far
 
     def take(self, tray: Tray, flow: Flow, place: int, known: Known, call: Any) -> None:
         """Put the gradients of a node onto a tray."""
         given, made = self._hosts(call)
+        count = len(given)
         small = -1 if known.wanted else _SMALL_BYTES
         met, dtypes, shapes = tray.met, tray.dtypes, tray.shapes
         large: list[_Sent] = []
-        nr = 0
-        for host in given:
+        for nr, host in enumerate((*given, *made)):
             if type(host) is _ARRAY and host.nbytes <= small:
                 met.append(host.tobytes())
                 dtypes.append(host.dtype)
                 shapes.append(host.shape)
+                continue
+            dtypes.append(None)
+            shapes.append(None)
+            if host is None:
+                met.append(None)
+            elif nr < count:
+                met.append(self._arrived(flow, (place, nr), host, known.wanted, large))
             else:
-                met.append(None if host is None else self._arrived(flow, (place, nr), host, known.wanted, large))
-                dtypes.append(None)
-                shapes.append(None)
-            nr += 1
-        nr = 0
-        for host in made:
-            if type(host) is _ARRAY and host.nbytes <= small:
-                met.append(host.tobytes())
-                dtypes.append(host.dtype)
-                shapes.append(host.shape)
-            else:
-                met.append(None if host is None else self._sent(flow, nr, host, known, large))
-                dtypes.append(None)
-                shapes.append(None)
-            nr += 1
-        tray.incoming.append(len(given))
+                met.append(self._sent(flow, nr - count, host, known, large))
+        tray.incoming.append(count)
         tray.produced.append(len(made))
 
-    def forms(self, met: list[Any], dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Form | None]:
-        """Return what the gradients that were taken as bytes look like; None for others.
+    def forms(self, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Form | None]:
+        """Return what the gradients that were taken as bytes look like; None for others."""
+        return [None if dtype is None else self._form(dtype, shape) for dtype, shape in zip(dtypes, shapes)]
 
-        Those among them that a page does not keep as their bytes become Snapshots in `met`.
-        """
-        known = self._forms
-        keys = list(zip(dtypes, shapes))
-        for key in set(keys):
-            if key not in known:
-                known[key] = self._new_form(*key)
-        forms = [known[key] for key in keys]
-        if not all([form is None or form.width for form in forms]):
-            for at, form in enumerate(forms):
-                if form is not None and not form.width:
-                    array = numpy.frombuffer(met[at], dtypes[at]).reshape(shapes[at])
-                    forms[at], met[at] = None, self._snapshot(array, form.spec, wanted=False)
-        return forms
+    def unpack(self, forms: Sequence[Form | None], met: list[Any]) -> None:
+        """Make Snapshots of gradients that were taken as bytes, where the page does not keep them so."""
+        for at, form in enumerate(forms):
+            if form is not None and not form.kept:
+                array = numpy.frombuffer(met[at], form.dtype).reshape(form.shape)
+                met[at] = self._snapshot(array, form.spec, wanted=False)
 
-    def _new_form(self, dtype: Any, shape: tuple[int, ...]) -> Form:
-        size = int(numpy.prod(shape, dtype=numpy.int64))
-        spec = self._spec(TensorSpec(shape, dtype.name, "cpu"), dtype.itemsize)
-        return Form(spec, dtype.itemsize if 0 < size <= RAW and dtype in FLOATS else 0)
+    def _form(self, dtype: Any, shape: tuple[int, ...]) -> Form:
+        form = self._forms.get((dtype, shape))
+        if form is None:
+            spec = self._spec(TensorSpec(shape, dtype.name, "cpu"), dtype.itemsize)
+            size = math.prod(shape)
+            kept = 0 < size <= RAW and dtype in FLOATS
+            form = self._forms[dtype, shape] = Form(shape, dtype, spec, size, kept)
+        return form
 
     def _spec(self, spec: TensorSpec, itemsize: int) -> int:
         """Return the row of the table `specs` of a gradient that looks like this."""
@@ -207,11 +201,7 @@ class Taker:
         """Return the array of what `Adapter.hosts` gives for a gradient, and its row in the table `specs`."""
         if type(host) is Converted:
             return host.array, self._spec(host.spec, host.array.itemsize)
-        key = host.dtype, host.shape
-        form = self._forms.get(key)
-        if form is None:
-            form = self._forms[key] = self._new_form(*key)
-        return host, form.spec
+        return host, self._form(host.dtype, host.shape).spec
 
     # --- large ---
 

@@ -263,8 +263,7 @@ class _Quiet:
     __slots__ = ("_grad_enabled",)
 
     def __enter__(self) -> None:
-        muted = forward_tap.muted
-        muted.depth = getattr(muted, "depth", 0) + 1
+        forward_tap.muted.depth += 1
         self._grad_enabled = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
 

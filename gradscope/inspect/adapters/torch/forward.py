@@ -59,13 +59,20 @@ class CallMode(TorchFunctionMode):
         except RuntimeError as error:
             tap.refused(error, args, kwargs)
             raise
-        if _sequence_nr() != before and tap.nodes:
-            tap.note(before, result, args)
+        made = _sequence_nr() - before
+        if made and tap.nodes:
+            tap.note(before, made, result, args)
         if tap.writes and func in SHARING:
             tap.shared(args[0], SHARING[func])
         if tap.operators and is_operator(func, result):
             tap.ran(func, args, kwargs, result, before)
         return result
+
+
+class _Muted(threading.local):
+    """How often this thread is not to be heard."""
+
+    depth = 0
 
 
 class ForwardTap:
@@ -82,7 +89,7 @@ class ForwardTap:
         self.nodes: tuple[Observer, ...] = ()
         self.operators: tuple[Observer, ...] = ()
         self.writes: tuple[Observer, ...] = ()
-        self.muted = threading.local()
+        self.muted = _Muted()
         self._mode = CallMode(self)
         self._write_mode = WriteMode(self.written)
         self._lock = threading.RLock()
@@ -229,26 +236,26 @@ class ForwardTap:
 
     # --- calls ---
 
-    def note(self, before: int, result: Any, args: Any) -> None:
+    def note(self, before: int, made: int, result: Any, args: Any) -> None:
         """Note on the nodes made since the counter stood at `before` where the program stands, and tell of them."""
-        if getattr(self.muted, "depth", 0):
+        if self.muted.depth:
             return
         site = user_site(3)
-        made = grad_fn_of(result) if type(result) is torch.Tensor and _sequence_nr() == before + 1 else None
-        if made is not None and made._sequence_nr() == before:  # one call, one node, as a rule
-            nodes = [] if SITE in made.metadata else [made]
+        node = grad_fn_of(result) if made == 1 and type(result) is torch.Tensor else None
+        if node is not None and node._sequence_nr() == before:  # one call, one node, as a rule
+            nodes = [] if SITE in node.metadata else [node]
         else:
             nodes = _made_since(before, result, args)[::-1]
+        cut_rows(nodes)
         for node in nodes:
             node.metadata[SITE] = site
             note_packing(node)
-            cut_rows((node,))
             for observer in self.nodes:
                 observer.operator_recorded(node)
 
     def ran(self, func: Any, args: Any, kwargs: Any, result: Any, before: int) -> None:
         """Tell of an operator that has run, recorded or not."""
-        if getattr(self.muted, "depth", 0):
+        if self.muted.depth:
             return
         call = TorchOperatorCall(func, args, kwargs, result, before, user_site(3))
         for observer in self.operators:
@@ -256,7 +263,7 @@ class ForwardTap:
 
     def written(self, write: Any) -> None:
         """Tell of a tensor that has been written."""
-        if getattr(self.muted, "depth", 0):
+        if self.muted.depth:
             return
         write.site = user_site(2)
         for observer in self.writes:
@@ -264,7 +271,7 @@ class ForwardTap:
 
     def shared(self, tensor: torch.Tensor, how: str) -> None:
         """Tell of memory that can now be written without a version being counted."""
-        if getattr(self.muted, "depth", 0):
+        if self.muted.depth:
             return
         try:
             share = TorchShare(tensor, how, user_site(3))
@@ -277,7 +284,7 @@ class ForwardTap:
         """Tell of a write that PyTorch refuses, if that is what a call has raised."""
         if not self.writes or hasattr(error, "reason"):
             return
-        if getattr(self.muted, "depth", 0):
+        if self.muted.depth:
             return
         tensors = list(tensors_in((args, kwargs or {})))
         if explain_refusal(error, tensors, lambda node: node.metadata.get(SITE)):
@@ -323,8 +330,9 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         before = _sequence_nr()
         result = original.__get__(None, cls)(*args, **kwargs)
-        if _sequence_nr() != before and tap.nodes and tap.active:
-            tap.note(before, result, args)
+        made = _sequence_nr() - before
+        if made and tap.nodes and tap.active:
+            tap.note(before, made, result, args)
         return result
 
     return _replace(Function, "apply", original, classmethod(apply))
