@@ -90,6 +90,8 @@ def tiny_step(framework: Any) -> Callable[[], Any]:
 CASES = {"gpt": (gpt_step, 2.0), "tiny": (tiny_step, 3.0)}
 
 
+_STRETCH = 0.25  # seconds, about, of plain steps that are measured in a row: several commits
+
 Times = tuple[float, float]  # on the wall, and of all threads on the processor
 
 
@@ -102,11 +104,12 @@ def compare(step: Callable[[], Any], keep: str, seconds: float) -> tuple[Times, 
             step()
         end = time.perf_counter() + seconds
         while time.perf_counter() < end or len(recorded) < 3:
-            plain += [_timed(step) for _ in range(4)]
+            times = max(8, int(_STRETCH / _timed(step)[0]))
+            plain.append(_timed(step, times))
             with gi.record(os.path.join(folder, "run.gscope"), keep=keep) as recorder:
                 step()  # Everything new is described once.
                 recorder.flush()
-                recorded.append(_timed(step, 8, recorder.flush))
+                recorded.append(_timed(step, times, recorder.flush))
     return _median(plain), _median(recorded)
 
 

@@ -7,20 +7,21 @@ import itertools
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy
 
 from ..adapters import Adapter, Observer
 from ..records import Location, NodeRecord, operator_name
 from ..snapshots import saved_records
-from ..tracking import MODULE, Tracker, module_of_parameter
+from ..tracking import Tracker, module_of_parameter
+from .courses import KEPT, Course, Courses, Known
 from .iterations import IterationCounter
-from .pages import Batch, Form, Outline
+from .pages import Batch
 from .policy import Policy
 from .store import Change, Move
-from .taking import Flow, Known, Taker, Tray
+from .taking import Flow, Taker, Tray
 from .writer import Writer
 
 __all__ = ["Capture"]
@@ -30,46 +31,10 @@ _INSERT = {
     for name, count in {"modules": 2, "locations": 5, "specs": 5, "events": 8}.items()
 }
 
-_KEPT = 200_000  # nodes
 _MOST = 512  # nodes on a tray
-_OUTLINES = 256
 
 _clock = time.perf_counter_ns
 _thread = threading.get_ident
-
-
-class _Course:
-    """The nodes that a backward may run, by place: what tells each from others, and what is known of it."""
-
-    __slots__ = ("_outlines", "keys", "nodes")
-
-    def __init__(self, keys: list[tuple[Any, ...]], nodes: list[Known]) -> None:
-        self.keys = keys
-        self.nodes = nodes
-        self._outlines: dict[tuple[int, int], _Outlined] = {}
-
-    def outlined(self, taker: Taker, looks: tuple[list[Any], ...]) -> _Outlined:
-        """Return the outline of consecutive nodes: as a rule that of the last backward."""
-        places, incoming, produced, dtypes, shapes = looks
-        stretch = places[0], len(places)
-        known = self._outlines.get(stretch)
-        if known is None or known.looks != looks:
-            forms = taker.forms(dtypes, shapes)
-            rows = [self.nodes[place].row for place in places]
-            odd = any(form is not None and not form.kept for form in forms)
-            known = _Outlined(looks, Outline(places, rows, incoming, produced, forms), forms if odd else ())
-            if len(self._outlines) >= _OUTLINES:
-                self._outlines.clear()
-            self._outlines[stretch] = known
-        return known
-
-
-class _Outlined(NamedTuple):
-    """An outline, what it was made of, and the forms of its gradients where a page does not keep all as bytes."""
-
-    looks: tuple[list[Any], ...]
-    outline: Outline
-    odd: Sequence[Form | None]
 
 
 class _Task:
@@ -91,8 +56,8 @@ class _Task:
         self.lock = threading.RLock()  # of what is handed over
         self.handing = False
 
-    def begin(self, course: _Course, places: dict[Any, Any], sequence_nrs: Any) -> None:
-        """Start the clock, with all known of the nodes that may run; `places` are theirs."""
+    def begin(self, course: Course, places: dict[Any, Any], sequence_nrs: Any) -> None:
+        """Start the clock, with all that is known of the nodes that may run."""
         self.course, self.places, self.sequence_nrs = course, places, sequence_nrs
         self.started = _clock()
         self.tray = Tray(self.started)  # of the thread on which the last node ran
@@ -161,8 +126,7 @@ class Capture(Observer):
         self._iteration_now: tuple[int, dict[str, Any]] | None = None
         self._known: dict[str, dict[Any, int]] = {"modules": {}, "locations": {}, "specs": {}}
         self._rows: dict[tuple[Any, ...], int] = {}
-        self._known_nodes: dict[tuple[int, tuple[Any, ...]], Known] = {}
-        self._courses: dict[Any, _Course] = {}  # by what tells their roots
+        self._courses = Courses()
         self._takers: dict[str, Taker] = {}
 
     # --- a backward ---
@@ -180,7 +144,7 @@ class Capture(Observer):
                 iteration = stack[-1].iteration if stack else self._iteration(self.counter.task_started(number))
                 adapter = self._adapter.of(task)
                 view = _Task(task, number, iteration, adapter, self._taker_of(adapter))
-            self._begin(view, self._tracker.parameter_paths())
+            view.begin(*self._courses.find(adapter.plan(task), self._tracker.parameter_paths()))
             self._tasks[id(task)] = view
             stack.append(view)
             self._writer.put(
@@ -308,7 +272,7 @@ class Capture(Observer):
         taken = tray.take_out()
         if taken is not None:
             (started, ended), met, looks = taken
-            known = view.course.outlined(view.taker, looks)
+            known = view.course.outlined(looks, view.taker.forms)
             view.taker.unpack(known.odd, met)
             times = numpy.array(started) - self.origin, numpy.array(ended) - self.origin
             numbers = view.sequence_nrs[known.outline.places]
@@ -327,30 +291,6 @@ class Capture(Observer):
         return taker
 
     # --- what nodes of all iterations share ---
-
-    def _begin(self, view: _Task, names: dict[int, str]) -> None:
-        """Find what is known of the nodes that a backward may run: as a rule they are those of the last one."""
-        plan = view.adapter.plan(view.task)
-        places: dict[Any, Any] = dict(zip(plan.nodes, itertools.count()))
-        places[None] = None
-        modules = [notes.get(MODULE, "") if notes else "" for notes in plan.notes]
-        parameters = ["" if leaf is None else names.get(id(leaf), "") for leaf in plan.leaves]
-        leads = [
-            tuple([(places[e[0]], e[1]) if type(e) is tuple else (places[e], 0) for e in edges]) for edges in plan.edges
-        ]
-        keys = list(zip(plan.names, plan.sites, modules, parameters, leads))
-        root = keys[0] if keys else None
-        course = self._courses.get(root)
-        if course is None or course.keys != keys:
-            if len(self._known_nodes) + len(keys) > _KEPT:  # a program whose every backward is another
-                self._known_nodes.clear()
-                self._courses.clear()
-            course = self._courses[root] = _Course(keys, list(map(self._known_node, enumerate(keys))))
-        view.begin(course, places, numpy.array(plan.sequence_nrs, numpy.uint64))
-
-    def _known_node(self, identity: tuple[int, tuple[Any, ...]]) -> Known:
-        known = self._known_nodes.get(identity)
-        return self._known_nodes.setdefault(identity, Known(identity[1][-1])) if known is None else known
 
     def _describe(self, view: _Task, place: int, known: Known, node: Any) -> None:
         """Give a node that has not run before its row in the table `nodes`."""
@@ -372,7 +312,7 @@ class Capture(Observer):
                     [(spec.shape, spec.dtype, spec.device) for spec in outputs],
                     [(s.name, s.shape, s.dtype, s.nbytes) for s in saved],
                 ])  # fmt: skip
-                if len(self._rows) >= _KEPT:
+                if len(self._rows) >= KEPT:
                     self._rows.clear()
         known.row = number
 

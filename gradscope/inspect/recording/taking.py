@@ -16,10 +16,11 @@ import numpy
 
 from ..adapters import Adapter, Converted
 from ..records import TensorSpec
+from .courses import Known
 from .digest import FIRST, FLOATS, SMALL, measure
 from .pages import RAW, Form, Snapshot
 
-__all__ = ["Flow", "Known", "Taker", "Tray"]
+__all__ = ["Flow", "Taker", "Tray"]
 
 _ARRAY = numpy.ndarray
 
@@ -28,27 +29,6 @@ _LARGE = 4096
 
 _SMALL_BYTES = 8 * RAW
 """Bytes up to which a gradient is taken as it is, and looked at later."""
-
-
-class Known:
-    """What is the same of a node in every backward.
-
-    Attributes
-    ----------
-    row : int
-        In the table `nodes`; -1 until it has run.
-    wanted : bool
-        Whether its gradients' values are kept.
-    leads : tuple of (int or None, int)
-        Where each produced gradient goes: the place of its receiver in the backward, and its input.
-    """
-
-    __slots__ = ("leads", "row", "wanted")
-
-    def __init__(self, leads: tuple[tuple[int | None, int], ...]) -> None:
-        self.row = -1
-        self.wanted = False
-        self.leads = leads
 
 
 class Tray:

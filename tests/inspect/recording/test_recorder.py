@@ -59,6 +59,29 @@ def test_recorded_gradients_are_those_that_an_observer_sees(tmp_path_factory, pr
                         )
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.lists(UNARY, min_size=1, max_size=3), st.integers(1, 3)), min_size=1, max_size=6))
+def test_backwards_of_many_kinds_are_told_apart(tmp_path_factory, programs):
+    path = tmp_path_factory.mktemp("r") / "run.gscope"
+    witness = Witness()
+    with gi.record(path), witness.adapter.observe(witness, forward=False, backward=True):
+        for names, size in programs:
+            y = x = gs.tensor(numpy.linspace(-1, 1, size), requires_grad=True)
+            for name in names:
+                y = getattr(gs, name)(y) * y
+            y.sum().backward()
+            assert x.grad is not None
+    with gi.open_recording(path) as recording:
+        nodes = [node for task in recording.tasks() for node in task.nodes]
+        assert len(recording.tasks()) == len(programs)
+        assert [node.name for node in nodes] == [name for name, _, _ in witness.seen]
+        for node, (_, incoming, produced) in zip(nodes, witness.seen):
+            for told, arrays in ((node.grad_outputs, incoming), (node.grad_inputs, produced)):
+                assert [each and each.shape for each in told] == [None if a is None else a.shape for a in arrays]
+                for each, array in zip(told, arrays):
+                    assert array is None or each.norm == pytest.approx(gi.summarize(array).norm, rel=3e-6)
+
+
 @pytest.mark.parametrize("dtype", [gs.float16, gs.float32, gs.float64, gs.complex64, gs.complex128])
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (8, 8), (65,), (200,), (5000,)])
 def test_summaries_are_those_of_the_gradients_whatever_their_size_and_dtype(tmp_path, dtype, shape):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from operator import is_not
 from typing import Any
 
 import torch
@@ -47,11 +48,11 @@ class TorchCall:
 
     __slots__ = ("task", "node", "grad_outputs", "grad_inputs", "skip")
 
-    def __init__(self, task: TorchTask, node: Any, grad_outputs: list[Any]) -> None:
+    def __init__(self, task: TorchTask, node: Any, grad_outputs: list[Any], grad_inputs: Sequence[Any] = ()) -> None:
         self.task = task
         self.node = node
         self.grad_outputs = grad_outputs
-        self.grad_inputs: list[Any] = []
+        self.grad_inputs = list(grad_inputs)
         self.skip = False
 
 
@@ -205,11 +206,9 @@ class TorchTask:
 
     def _ran(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Tell of a node that has run where nobody wants to hear before it does."""
-        if not self._mine():
+        if _current_id() != self._id and not self._mine():
             return None
-        call = TorchCall(self, _current_node(), list(grads))
-        call.grad_inputs = list(produced)
-        return self._tell_exit(call, produced)
+        return self._tell_exit(TorchCall(self, _current_node(), list(grads), produced), produced)
 
     def _tell_exit(self, call: TorchCall, produced: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if self._kept is not None:
@@ -266,10 +265,7 @@ _live: list[TorchTask] = []
 
 def _changed(now: list[Any], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Return what replaces gradients, None where nobody has."""
-    for new, old in zip(now, before):
-        if new is not old:
-            return tuple(now)
-    return None
+    return tuple(now) if any(map(is_not, now, before)) else None
 
 
 def edge_of(value: Any) -> tuple[Any, int] | None:
