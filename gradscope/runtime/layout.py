@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ["channels_last", "contiguous_format", "layout", "memory_format", "preserve_format", "strided"]
+from typing import Any
+
+__all__ = [
+    "channels_last",
+    "check_rank",
+    "contiguous_format",
+    "format_name",
+    "layout",
+    "memory_format",
+    "preserve_format",
+    "strided",
+]
 
 
 class layout:  # noqa: N801 - PyTorch's name
@@ -39,3 +50,27 @@ strided = layout("strided")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
+
+_FORMATS = ("contiguous_format", "preserve_format", "channels_last")
+
+
+def format_name(memory_format: Any) -> str:
+    """Return the name of a memory format, given as such or as a word; None preserves the order.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no such format.
+    """
+    name = getattr(memory_format, "name", memory_format) or "preserve_format"
+    if name == "contiguous":
+        return "contiguous_format"
+    if name not in _FORMATS:
+        raise RuntimeError(f"unsupported memory format {memory_format!r}\nUse one of: {', '.join(_FORMATS)}.")
+    return name
+
+
+def check_rank(shape: tuple[int, ...]) -> None:
+    """Raise RuntimeError for a shape that has no channels to be last."""
+    if len(shape) != 4:
+        raise RuntimeError(f"required rank 4 tensor to use channels_last format\nIts shape is {list(shape)}.")

@@ -13,7 +13,7 @@ import numpy
 
 from . import device as devices
 from . import dtype as dtypes
-from .creation import finish, numpy_dtype, shape_of
+from .creation import array_like, finish, numpy_dtype, shape_of
 from .ops import general, writes
 from .ops.registry import METHODS, OPERATORS, operator
 from .tensor import Tensor
@@ -279,14 +279,27 @@ def randn(
     return _random("normal_kernel_cpu", "standard_normal", shape, dtype, device, generator, requires_grad, out)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return uniform numbers of the shape, dtype and device of `input`."""
-    return rand(*input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+def _filled_like(drawn: Tensor, input: Tensor, requires_grad: bool, memory_format: Any) -> Tensor:
+    """Return what was drawn in the memory order of `input`, or as `memory_format` says."""
+    array = array_like("empty", input, drawn.dtype, drawn.device, memory_format)
+    array[...] = drawn._array
+    return finish(array, requires_grad)
 
 
-def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return normal numbers of the shape, dtype and device of `input`."""
-    return randn(*input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+def rand_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
+    """Return uniform numbers of the shape, dtype, device and memory order of `input`."""
+    drawn = rand(*input.shape, dtype=dtype or input.dtype, device=device or input.device)
+    return _filled_like(drawn, input, requires_grad, memory_format)
+
+
+def randn_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
+    """Return normal numbers of the shape, dtype, device and memory order of `input`."""
+    drawn = randn(*input.shape, dtype=dtype or input.dtype, device=device or input.device)
+    return _filled_like(drawn, input, requires_grad, memory_format)
 
 
 def randint(
@@ -317,10 +330,20 @@ def randint(
     return finish(drawn, requires_grad, out, "randint")
 
 
-def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Return integers of the shape, dtype and device of `input`."""
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Return integers of the shape, dtype, device and memory order of `input`."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype, device=input.device)
+    drawn = randint(low, high, tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
+    return _filled_like(drawn, input, requires_grad, memory_format)
 
 
 def randperm(

@@ -158,3 +158,25 @@ def test_full_refuses_what_its_dtype_cannot_hold() -> None:
     with pytest.raises(RuntimeError, match="without overflow"):
         gs.full((2,), 300, dtype=gs.uint8)
     assert gs.full((2,), 2**63, dtype=gs.float32).tolist() == [2.0**63] * 2
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"])
+@pytest.mark.parametrize("memory_format", ["preserve_format", "contiguous_format", "channels_last"])
+def test_what_is_like_another_lies_in_memory_as_that_or_as_said(torch: Any, name: str, memory_format: str) -> None:
+    strides = []
+    for lib in (gs, torch):
+        x = lib.zeros(2, 3, 4, 5).permute(0, 2, 1, 3)
+        made = getattr(lib, name)(x, memory_format=getattr(lib, memory_format))
+        assert getattr(lib, name)(x).stride() == x.stride()
+        strides.append(made.stride())
+    assert strides[0] == strides[1]
+
+
+def test_channels_last_wants_channels() -> None:
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+        gs.zeros_like(gs.ones(2), memory_format=gs.channels_last)
+    with pytest.raises(RuntimeError, match="unsupported memory format 'rows'"):
+        gs.zeros_like(gs.ones(2), memory_format="rows")
+    assert gs.full_like(gs.ones(2, 3).t(), 2, memory_format="contiguous_format").stride() == (2, 1)
+    assert gs.randint_like(gs.ones(2, 3).t(), 5).stride() == (1, 3)

@@ -7,27 +7,16 @@ from typing import Any
 from .. import device as devices
 from .. import dtype as dtypes
 from .. import state, tangents
+from ..layout import check_rank, format_name
 from ..storage import in_order
 from . import general, writes
 from .errors import broadcast_mismatch, check_number
 from .registry import METHODS, OPERATORS, operator, public
 from .samples import unary
 
-_FORMATS = ("contiguous_format", "preserve_format", "channels_last")
-
-
-def _format_name(memory_format: Any) -> str:
-    """Return the name of a memory format, given as such or as a word; None preserves the order."""
-    name = getattr(memory_format, "name", memory_format) or "preserve_format"
-    if name == "contiguous":
-        return "contiguous_format"
-    if name not in _FORMATS:
-        raise RuntimeError(f"unsupported memory format {memory_format!r}\nUse one of: {', '.join(_FORMATS)}.")
-    return name
-
 
 def _clone(xp: Any, self: Any, memory_format: Any = None) -> Any:
-    name = _format_name(memory_format)
+    name = format_name(memory_format)
     if name == "channels_last":
         return _channels_last(self)
     if name == "contiguous_format" or (copy := in_order(self)) is self:
@@ -37,8 +26,7 @@ def _clone(xp: Any, self: Any, memory_format: Any = None) -> Any:
 
 
 def _channels_last(array: Any) -> Any:
-    if array.ndim != 4:
-        raise RuntimeError(f"required rank 4 tensor to use channels_last format\nIts shape is {list(array.shape)}.")
+    check_rank(array.shape)
     return array.transpose((0, 2, 3, 1)).copy(order="C").transpose((0, 3, 1, 2))
 
 
@@ -123,7 +111,7 @@ def to(
             result = OPERATORS["transfer"].function(result, place, self.device)
     if dtype is not None and dtype is not result.dtype:
         result = OPERATORS["to.dtype"].function(result, dtype)
-    if _format_name(memory_format) != "preserve_format":
+    if format_name(memory_format) != "preserve_format":
         result = METHODS["contiguous"](result, memory_format)
     return result.clone() if copy and result is self else result
 
@@ -210,7 +198,7 @@ def contiguous(self: Any, memory_format: Any = "contiguous_format") -> Any:
     memory_format : memory_format
         ``contiguous_format``, or ``channels_last``: the order of ``permute(0, 2, 3, 1)``.
     """
-    name = _format_name(memory_format)
+    name = format_name(memory_format)
     if name == "preserve_format":
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator\nUse clone().")
     array = self._array if name == "contiguous_format" else self._array.transpose((0, 2, 3, 1))

@@ -272,7 +272,7 @@ def _as_index(self: Any, item: Any) -> Any:
     if hasattr(item, "_array"):
         tensor = item
     elif isinstance(item, (list, tuple, range, str, numpy.ndarray)) or devices.is_array(item):
-        from ..creation import to_array
+        from ..from_python import to_array
 
         array = to_array(list(item) if isinstance(item, range) else item)
         if not devices.is_array(item) and array.dtype.kind not in "bu":
