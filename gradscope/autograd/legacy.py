@@ -106,6 +106,15 @@ def _set_volatile(self: Tensor, value: bool) -> None:
     self._flags = self._flags | state.VOLATILE if value else self._flags & ~state.VOLATILE
 
 
+def _get_name(self: Tensor) -> str | None:
+    """The name that ``Variable(data, name=...)`` gave the tensor."""
+    return None if self._meta is None else self._meta.name
+
+
+def _set_name(self: Tensor, value: str | None) -> None:
+    self._extras().name = value
+
+
 def _creator(self: Tensor) -> Node | None:
     """The function that computed the tensor: ``grad_fn``."""
     return self.grad_fn
@@ -463,6 +472,7 @@ _modern_bernoulli: Callable[..., Tensor] = METHODS["bernoulli"]
 
 for _owner, _name, _member in (
     (Tensor, "volatile", property(_get_volatile, _set_volatile)),
+    (Tensor, "name", property(_get_name, _set_name)),
     (Tensor, "creator", property(_creator)),
     (Tensor, "reinforce", _reinforce),
     (Tensor, "multinomial", _multinomial_method),

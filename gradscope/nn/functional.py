@@ -261,29 +261,53 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
 # --- losses -----------------------------------------------------------------------------------------------------------
 
 
-def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """Return the squared error, reduced ("mean", "sum" or "none")."""
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the squared error, reduced ("mean", "sum" or "none").
+
+    `size_average` and `reduce` are what `reduction` was before; where one is given it decides, here and in the other
+    losses.
+    """
     warn_broadcast(input, target)
-    return OPERATORS["mse_loss"].function(input, target, reduction_code(reduction))
+    return OPERATORS["mse_loss"].function(input, target, reduction_code(reduction, size_average, reduce))
 
 
-def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Return the absolute error, reduced."""
     warn_broadcast(input, target)
-    return _losses.l1(input, target, reduction)
+    return _losses.l1(input, target, reduction_code(reduction, size_average, reduce))
 
 
-def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """Return the absolute error, squared below `beta`, reduced."""
     warn_broadcast(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    code = reduction_code(reduction, size_average, reduce)
     if beta == 0:
-        return _losses.l1(input, target, reduction)
-    return OPERATORS["smooth_l1_loss"].function(input, target, reduction_code(reduction), beta)
+        return _losses.l1(input, target, code)
+    return OPERATORS["smooth_l1_loss"].function(input, target, code, beta)
 
 
-def huber_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Return the squared error, linear beyond `delta`, reduced."""
     warn_broadcast(input, target)
     if delta <= 0:
@@ -292,7 +316,12 @@ def huber_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", delta:
 
 
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Return the cross-entropy of probabilities and targets in [0, 1], reduced."""
     if input.shape != target.shape:
@@ -300,14 +329,16 @@ def binary_cross_entropy(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
             "Please ensure they have the same size."
         )
-    return OPERATORS["binary_cross_entropy"].function(input, target, weight, reduction_code(reduction))
+    code = reduction_code(reduction, size_average, reduce)
+    return OPERATORS["binary_cross_entropy"].function(input, target, weight, code)
 
 
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
-    *,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
@@ -324,10 +355,17 @@ def binary_cross_entropy_with_logits(
     """
     check_same_size(input, target)
     function = OPERATORS["binary_cross_entropy_with_logits"].function
-    return function(input, target, weight, pos_weight, reduction_code(reduction))
+    return function(input, target, weight, pos_weight, reduction_code(reduction, size_average, reduce))
 
 
-def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
     """Return the Kullback-Leibler divergence of `target` and the log-probabilities `input`.
 
     Parameters
@@ -338,7 +376,9 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     log_target : bool
         `target` holds log-probabilities too.
     """
-    if reduction == "mean":
+    if size_average is not None or reduce is not None:
+        reduction = _losses.older_reduction(size_average, reduce, stacklevel=3)
+    elif reduction == "mean":
         warnings.warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
             "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
@@ -385,13 +425,15 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if num_classes == -1 and not array.size:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    highest = int(array.max()) if array.size else -1
-    if array.size and int(array.min()) < 0:
-        raise RuntimeError("Class values must be non-negative.")
+    lowest, highest = (int(tensor.min()), int(tensor.max())) if array.size else (0, -1)
+    if lowest < 0:
+        raise RuntimeError(f"Class values must be non-negative.\nThe smallest is {lowest}.")
     if num_classes == -1:
         num_classes = highest + 1
     elif highest >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
+        raise RuntimeError(
+            f"Class values must be smaller than num_classes.\nThe largest is {highest} of {num_classes}."
+        )
     classes = PUBLIC["arange"](num_classes, device=tensor.device)
     return (tensor.unsqueeze(-1) == classes).long()
 

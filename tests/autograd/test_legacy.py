@@ -32,6 +32,14 @@ def test_variable_shares_memory_and_version():
     assert (data.tolist(), data._version, x.requires_grad, x.volatile) == ([2.0, 2.0, 2.0], 1, False, False)
 
 
+def test_a_variable_keeps_its_name():
+    x = Variable(gs.ones(2), name="weights")
+    assert x.name == "weights"
+    assert Variable(gs.ones(2)).name is None
+    x.name = "others"
+    assert x.name == "others"
+
+
 def test_variable_refuses_contradictions_and_numbers():
     with pytest.raises(RuntimeError, match="can't be volatile and require_grad at the same time"):
         Variable(gs.ones(2), requires_grad=True, volatile=True)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import pytest
 
+import gradscope as gs
 from tests.runtime.ops.operator_cases import assert_same_refusal
 from tests.runtime.ops.test_corners import compare
 
@@ -95,3 +96,47 @@ REFUSED = {
 @pytest.mark.parametrize("use", REFUSED.values(), ids=REFUSED)
 def test_refusals(torch: Any, use: Any) -> None:
     assert_same_refusal(torch, use)
+
+
+LOSSES = {
+    "mse_loss": lambda m, *older, **named: m.nn.functional.mse_loss(m.zeros(2, 3), m.ones(2, 3) * 2, *older, **named),
+    "smooth_l1_loss": lambda m, *older, **named: m.nn.functional.smooth_l1_loss(
+        m.zeros(2, 3), m.ones(2, 3) * 2, *older, **named
+    ),
+    "kl_div": lambda m, *older, **named: m.nn.functional.kl_div(m.zeros(2, 3), m.ones(2, 3) / 3, *older, **named),
+    "binary_cross_entropy": lambda m, *older, **named: m.nn.functional.binary_cross_entropy(
+        m.ones(2, 3) / 3, m.ones(2, 3), None, *older, **named
+    ),
+    "MSELoss": lambda m, *older, **named: m.nn.MSELoss(*older, **named)(m.zeros(2, 3), m.ones(2, 3) * 2),
+    "BCEWithLogitsLoss": lambda m, *older, **named: m.nn.BCEWithLogitsLoss(None, *older, **named)(
+        m.zeros(2, 3), m.ones(2, 3)
+    ),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("older", [(False,), (None, False), (True, True), (False, False)], ids=str)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_older_arguments_decide_the_reduction(torch: Any, loss: str, older: tuple[Any, ...]) -> None:
+    found = []
+    for lib in (gs, torch):
+        with pytest.warns(UserWarning, match="size_average and reduce args will be deprecated, please use reduction="):
+            found.append(LOSSES[loss](lib, *older).tolist())
+    numpy.testing.assert_allclose(*found, rtol=1e-6)
+
+
+@pytest.mark.torch
+def test_reductions_and_ignored_classes_by_position(torch: Any) -> None:
+    def losses(lib: Any) -> list[Any]:
+        x, target = lib.arange(6.0).reshape(2, 3), lib.tensor([0, 1])
+        F = lib.nn.functional
+        return [
+            F.mse_loss(x, x * 2, None, None, "sum").item(),
+            F.nll_loss(x, target, None, None, 1).item(),
+            F.cross_entropy(x, target, None, None, 1, None, "none").tolist(),
+            lib.nn.CrossEntropyLoss(None, None, 1)(x, target).item(),
+            lib.nn.NLLLoss(None, None, 1, None, "sum")(x, target).item(),
+        ]
+
+    for mine, theirs in zip(losses(gs), losses(torch), strict=True):
+        numpy.testing.assert_allclose(mine, theirs, rtol=1e-6)

@@ -225,7 +225,15 @@ def _nll_as_images(self: Any, target: Any, weight: Any, reduction: int, ignore_i
     return result.reshape(target._array.shape) if reduction == NONE else result
 
 
-def nll_loss(input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean") -> Any:
+def nll_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
     """Return minus the log-probability of each target's class, reduced.
 
     Parameters
@@ -239,6 +247,8 @@ def nll_loss(input: Any, target: Any, weight: Any = None, *, ignore_index: int =
     ignore_index : int
         A target that does not count.
     reduction : {"mean", "sum", "none"}
+    size_average, reduce : bool, optional
+        What `reduction` was before; where one is given it decides.
 
     Raises
     ------
@@ -247,7 +257,7 @@ def nll_loss(input: Any, target: Any, weight: Any = None, *, ignore_index: int =
     ValueError
         If the batch sizes differ.
     """
-    return nll(input, target, weight, reduction_code(reduction), ignore_index)
+    return nll(input, target, weight, reduction_code(reduction, size_average, reduce), ignore_index)
 
 
 # --- cross-entropy ----------------------------------------------------------------------------------------------------
@@ -257,8 +267,9 @@ def cross_entropy(
     input: Any,
     target: Any,
     weight: Any = None,
-    *,
+    size_average: bool | None = None,
     ignore_index: int = -100,
+    reduce: bool | None = None,
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
@@ -275,6 +286,8 @@ def cross_entropy(
     ignore_index : int
         A target that does not count; for class indices only.
     reduction : {"mean", "sum", "none"}
+    size_average, reduce : bool, optional
+        What `reduction` was before; where one is given it decides.
     label_smoothing : float
         Share of the target that is spread over all classes, in [0, 1].
 
@@ -284,7 +297,7 @@ def cross_entropy(
     >>> gs.nn.functional.cross_entropy(gs.tensor([[0.0, 0.0]]), gs.tensor([1]))
     tensor(0.6931)
     """
-    code = reduction_code(reduction)
+    code = reduction_code(reduction, size_average, reduce)
     array, wanted = input._array, target._array
     logs = OPERATORS["log_softmax.int"].function(input, 0 if array.ndim == 1 else 1)
     if wanted.dtype.kind == "f" and wanted.shape == array.shape:

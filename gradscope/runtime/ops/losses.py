@@ -16,18 +16,32 @@ REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 NONE, MEAN, SUM = 0, 1, 2
 
 
-def reduction_code(reduction: str) -> int:
-    """Return the number of a reduction.
+def reduction_code(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> int:
+    """Return the number of a reduction; of what the older arguments say, where they are given.
 
     Raises
     ------
     ValueError
         If it is not 'none', 'mean' or 'sum'.
     """
+    if size_average is not None or reduce is not None:
+        reduction = older_reduction(size_average, reduce)
     try:
         return REDUCTIONS[reduction]
     except KeyError:
         raise ValueError(f"{reduction} is not a valid value for reduction\nUse 'none', 'mean' or 'sum'.") from None
+
+
+def older_reduction(size_average: bool | None, reduce: bool | None, stacklevel: int = 4) -> str:
+    """Return the reduction that PyTorch's older arguments mean: the mean unless one of them is false."""
+    mean, some = size_average is None or bool(size_average), reduce is None or bool(reduce)
+    reduction = "none" if not some else "mean" if mean else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
+    return reduction
 
 
 def reduced(xp: Any, losses: Any, reduction: int) -> Any:
@@ -291,8 +305,7 @@ def warn_broadcast(input: Any, target: Any) -> None:
         )
 
 
-def l1(input: Any, target: Any, reduction: str) -> Any:
+def l1(input: Any, target: Any, code: int) -> Any:
     """Return the absolute error, reduced, from the operators PyTorch makes it of."""
-    code = reduction_code(reduction)
     losses = METHODS["abs"](input - target)
     return losses if code == NONE else losses.mean() if code == MEAN else losses.sum()
