@@ -141,7 +141,7 @@ class Convertible:
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.\n"
                 "Compare elements yourself: (x == value).any()."
             )
-        return bool((self._array == general.array_of(element)).any())
+        return bool(devices.to_host((self._array == general.array_of(element)).any()))
 
     def __format__(self, spec: str) -> str:
         if self._array.ndim == 0 and spec:

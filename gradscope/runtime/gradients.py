@@ -148,9 +148,9 @@ def check_anomaly(node: Node, results: Sequence[Any]) -> None:
         array = getattr(result, "_array", result)
         xp = device.array_module(array)
         found = None
-        if state.anomaly_check_nan and xp.isnan(array).any():
+        if state.anomaly_check_nan and device.to_host(xp.isnan(array).any()):
             found = "nan"
-        elif state.anomaly_check_inf and xp.isinf(array).any():
+        elif state.anomaly_check_inf and device.to_host(xp.isinf(array).any()):
             found = "inf"
         if found is not None:
             from .modes import report_anomaly

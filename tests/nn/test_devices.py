@@ -78,3 +78,32 @@ def test_random_numbers_are_made_where_they_are_wanted(draw: Any) -> None:
 def test_a_generator_of_another_device_is_refused() -> None:
     with pytest.raises(RuntimeError, match="Expected a 'strict' device type for generator but found 'cpu'"):
         gs.rand(2, device=DEVICE, generator=gs.Generator())
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda index: nn.functional.one_hot(index),
+        lambda index: nn.functional.one_hot(index, 4),
+        lambda index: gs.repeat_interleave(index),
+        lambda index: index.repeat_interleave(index),
+    ],
+)
+def test_sizes_that_depend_on_values_are_asked_for(use: Any) -> None:
+    index = gs.tensor([2, 0, 1])
+    assert use(index.to(DEVICE)).tolist() == use(index).tolist()
+
+
+def test_what_asks_for_values_asks_the_device() -> None:
+    x = gs.tensor([1.0, 2.0]).to(DEVICE)
+    assert 1.0 in x
+    assert 3.0 not in x
+    with gs.autograd.set_detect_anomaly(True):
+        w = x.clone().requires_grad_()
+        (w * 2).sum().backward()
+        with (
+            numpy.errstate(all="ignore"),
+            pytest.raises(RuntimeError, match="returned nan"),
+            pytest.warns(UserWarning, match="Error detected in DivBackward0"),
+        ):
+            (w * 0 / (w * 0)).sum().backward()

@@ -229,13 +229,19 @@ def xlogy_(self: Any, other: Any) -> Any:
 @public
 def ldexp(self: Any, other: Any, *, out: Any = None) -> Any:
     """Return ``self * 2 ** other``."""
-    return OPERATORS["mul"].function(self, OPERATORS["pow.base"].function(2.0, other), out=out)
+    return OPERATORS["mul"].function(self, _power_of_two(self, other), out=out)
 
 
 @public
 def ldexp_(self: Any, other: Any) -> Any:
     """In-place form of :func:`ldexp`."""
-    return OPERATORS["mul"].inplace_function(self, OPERATORS["pow.base"].function(2.0, other))  # type: ignore[misc]
+    return OPERATORS["mul"].inplace_function(self, _power_of_two(self, other))  # type: ignore[misc]
+
+
+def _power_of_two(self: Any, other: Any) -> Any:
+    """Return ``2 ** other``, which does not widen a floating-point `self` where `other` holds integers."""
+    power = OPERATORS["pow.base"].function(2.0, other)
+    return power.to(self.dtype) if self.is_floating_point() and not other.is_floating_point() else power
 
 
 operator(

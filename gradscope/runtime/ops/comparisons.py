@@ -47,6 +47,11 @@ def allclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
 @public
 def equal(self: Any, other: Any) -> bool:
     """Return whether two tensors have the same shape and the same elements."""
+    if not hasattr(other, "_array"):
+        raise TypeError(
+            f"equal(): argument 'other' (position 2) must be Tensor, not {other.__class__.__name__}\n"
+            "Compare with a number elementwise: (x == 1).all()."
+        )
     if self._array.shape != other._array.shape:
         return False
     return bool(devices.to_host((self._array == other._array).all()))
@@ -93,6 +98,10 @@ def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
         raise RuntimeError(
             f"bincount only supports 1-d non-negative integral inputs.\nGot {self.dtype} of shape {list(array.shape)}."
         )
+    if minlength < 0:
+        raise RuntimeError(f"minlength should be >= 0\nIt is {minlength}.")
+    if type(array) is devices.ndarray and array.size and array.min() < 0:
+        raise RuntimeError(f"bincount only supports 1-d non-negative integral inputs.\nOne is {array.min()}.")
     xp = devices.array_module(array)
     given = None if weights is None else weights._array
     found = xp.bincount(array, weights=given, minlength=minlength)

@@ -11,7 +11,7 @@ from typing import Any
 
 from .arrays import conj, one_minus
 from .errors import refuse_kinds
-from .registry import operator
+from .registry import OPERATORS, operator, public
 from .samples import unary
 
 # --- exponentials and logarithms --------------------------------------------------------------------------------------
@@ -204,16 +204,58 @@ def _round(xp: Any, self: Any) -> Any:
     return xp.rint(self) if self.dtype.kind == "f" else self.copy()
 
 
+def _round_decimals(xp: Any, self: Any, decimals: int) -> Any:
+    refuse_kinds("round_cpu", self, "biuc")
+    scale = 10.0 ** abs(decimals)
+    return xp.rint(self * scale) / scale if decimals >= 0 else xp.rint(self / scale) * scale
+
+
 operator(
-    "round(Tensor self)",
+    "round.nearest(Tensor self)",
     _round,
     inplace=True,
     out=True,
+    method=False,
     derivatives={"self": lambda g, F: F.zeros_like(g)},
     doc="Round to the nearest integer, halves to even.",
     samples=unary(0.1, 0.4),
     supports="f",
 )
+operator(
+    "round.decimals(Tensor self, *, int decimals)",
+    _round_decimals,
+    inplace=True,
+    out=True,
+    method=False,
+    node="RoundBackward1",
+    derivatives={"self": lambda g, F: F.zeros_like(g)},
+    doc="Round to so many decimals, halves to even.",
+    samples=lambda make: [((make(*shape, low=0.11, high=0.14),), {"decimals": 1}) for shape in ((2, 3), (), (0, 2))],
+    supports="f",
+)
+
+
+@public
+def round(self: Any, *, decimals: int = 0, out: Any = None) -> Any:
+    """Round to the nearest integer, or to so many decimals, halves to even.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.round(gs.tensor([2.5, 0.126]), decimals=2)
+    tensor([2.5000, 0.1300])
+    """
+    if decimals:
+        return OPERATORS["round.decimals"].function(self, decimals=decimals, out=out)
+    return OPERATORS["round.nearest"].function(self, out=out)
+
+
+@public
+def round_(self: Any, *, decimals: int = 0) -> Any:
+    """In-place form of :func:`round`."""
+    if decimals:
+        return OPERATORS["round.decimals"].inplace_function(self, decimals=decimals)  # type: ignore[misc]
+    return OPERATORS["round.nearest"].inplace_function(self)  # type: ignore[misc]
 
 
 operator(

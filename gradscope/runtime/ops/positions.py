@@ -67,6 +67,8 @@ def _put(xp: Any, self: Any, index: Any, source: Any, accumulate: bool = False) 
     check_bounds(index, count, message, -count)
     if not index.size:
         return
+    if not self.ndim:
+        self = self.reshape(1)
     # One index a dimension, so that a tensor of any strides is written where it lies.
     places = _coordinates(index.reshape(-1) % count, self.shape)
     if accumulate:

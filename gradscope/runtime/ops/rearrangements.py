@@ -7,6 +7,7 @@ from typing import Any
 from .. import device as devices
 from .. import dtype as dtypes
 from . import writes
+from .errors import refuse_kinds
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axes_of, axis_of, sizes_of
 
@@ -144,8 +145,14 @@ def tile(self: Any, *repeats: Any, dims: Any = None) -> Any:
 
 
 @public
-def repeat_interleave(self: Any, repeats: Any, dim: int | None = None) -> Any:
-    """Repeat each element (each slice along `dim`) `repeats` times, a number or a tensor of one number each."""
+def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+    """Repeat each element (each slice along `dim`) `repeats` times, a number or a tensor of one number each.
+
+    Given one tensor of integers, return each position as often as it says. `output_size` is how many there will be:
+    taken for PyTorch's sake, it spares nothing here.
+    """
+    if repeats is None:
+        return OPERATORS["positions"].function(self)
     if dim is None:
         self, dim = self.flatten(), 0
     axis = axis_of(dim, self._array.ndim)
@@ -166,9 +173,19 @@ def repeat_interleave(self: Any, repeats: Any, dim: int | None = None) -> Any:
     return spread.clone(memory_format="contiguous").flatten(axis, axis + 1)
 
 
+def _positions(xp: Any, repeats: Any) -> Any:
+    if repeats.ndim != 1:
+        raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat\nIts shape is {list(repeats.shape)}.")
+    refuse_kinds("repeat_interleave_cpu", repeats, "bfc")
+    counts = devices.to_host(repeats)  # how large the result is depends on them
+    if counts.size and counts.min() < 0:
+        raise RuntimeError(f"repeats can not be negative\nThe smallest is {counts.min()}.")
+    return xp.repeat(xp.arange(counts.size), counts.tolist())
+
+
 operator(
     "positions(Tensor repeats)",
-    lambda xp, repeats: xp.repeat(xp.arange(repeats.size), repeats.tolist()),
+    _positions,
     method=False,
     public_name=False,
     doc="Return 0, 1, 2, ... each as often as `repeats` says.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import dtype as dtypes
 from . import writes
 from .arrays import conj
 from .reductions import count_of, dims_or_all, spread
@@ -357,6 +358,10 @@ def cov(self: Any, *, correction: int = 1, fweights: Any = None, aweights: Any =
         If the tensor has more than two dimensions, or weights do not fit the observations.
     """
     _need_matrix("cov", self)
+    if self._array.dtype.kind == "b":
+        raise RuntimeError("cov(): bool dtype is not supported for input\nConvert it with .float().")
+    if self._array.dtype.kind not in "fc":
+        self = self.to(dtypes.get_default_dtype())
     rows = METHODS["reshape"](self, 1, -1) if self._array.ndim < 2 else self
     count = rows._array.shape[1]
     weights = _observation_weights(count, fweights, aweights)

@@ -193,6 +193,8 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
     targets = several_out(op, out) if len(op.outputs) > 1 else (out,)
     for target in targets:
         refuse_out(op.name.partition(".")[0], operands, target)
+        for tensor in general.tensors_among(operands):
+            check_overlap(target._array, tensor._array)
     try:
         results = op.run_forward(xp, *bare)
     except (ValueError, TypeError) as error:

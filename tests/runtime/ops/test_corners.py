@@ -306,3 +306,33 @@ def test_refusals_are_of_pytorchs_class_and_name_no_other_library(torch: Any, us
     assert "numpy" not in message.lower()
     assert "ufunc" not in message
     assert "operands" not in message
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("decimals", [1, 3, -1])
+def test_numbers_are_rounded_to_decimals(torch: Any, decimals: int) -> None:
+    values = [2.125, -13.55, 0.0, 1234.5678, float("inf"), float("nan")]
+    found, expected = (lib.tensor(values, dtype=lib.float64).round(decimals=decimals).numpy() for lib in (gs, torch))
+    numpy.testing.assert_array_equal(found, expected)
+    with pytest.raises(NotImplementedError):
+        gs.tensor([21]).round(decimals=decimals)
+
+
+@pytest.mark.torch
+def test_a_0d_tensor_is_put_into(torch: Any) -> None:
+    for lib in (gs, torch):
+        assert lib.tensor(3).put(lib.tensor(0), lib.tensor(5)).item() == 5
+        assert lib.tensor(3.0).put(lib.tensor([0, 0]), lib.tensor([5.0, 1.0]), accumulate=True).item() == 9.0
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "kinds", [("float16", "int64"), ("float64", "int64"), ("float32", "float64"), ("int64", "int64")]
+)
+def test_ldexp_is_as_wide_as_its_first_argument(torch: Any, kinds: tuple[str, str]) -> None:
+    found, expected = (
+        lib.ldexp(lib.ones(2, dtype=getattr(lib, kinds[0])), lib.tensor([1, 2], dtype=getattr(lib, kinds[1])))
+        for lib in (gs, torch)
+    )
+    assert str(found.dtype).split(".")[1] == str(expected.dtype).split(".")[1]
+    assert found.tolist() == expected.tolist()

@@ -38,3 +38,24 @@ def test_indices_of_triangles(torch: Any, name: str, arguments: tuple[int, ...])
 def test_refusals(torch: Any) -> None:
     same_complaint(torch, lambda lib: lib.zeros(3).fill_diagonal_(1))
     same_complaint(torch, lambda lib: lib.zeros(2, 2, 3).fill_diagonal_(1))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: m.repeat_interleave(m.tensor([1, 0, 2])),
+        lambda m: m.repeat_interleave(m.tensor([1, 0, 2], dtype=m.int32)),
+        lambda m: m.repeat_interleave(m.tensor([5, 6, 7]), m.tensor([1, 0, 2]), output_size=3),
+        lambda m: m.tensor([5, 6]).repeat_interleave(2, output_size=4),
+    ],
+)
+def test_positions_are_repeated(torch: Any, use: Any) -> None:
+    assert use(gs).tolist() == use(torch).tolist()
+
+
+@pytest.mark.torch
+def test_repeats_that_make_no_sense_are_refused(torch: Any) -> None:
+    same_complaint(torch, lambda lib: lib.repeat_interleave(lib.tensor([1.0])))
+    same_complaint(torch, lambda lib: lib.repeat_interleave(lib.tensor([[1]])))
+    same_complaint(torch, lambda lib: lib.repeat_interleave(lib.tensor([-1])))

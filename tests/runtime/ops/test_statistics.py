@@ -45,3 +45,12 @@ def test_renorm_leaves_short_slices_as_they_are() -> None:
     x = gs.tensor([[3.0, 4.0], [0.3, 0.4]])
     assert x.renorm(2, 0, 1.0).norm(dim=1).tolist() == pytest.approx([1.0, 0.5])
     assert x.renorm_(2, 0, 1.0)[1].tolist() == pytest.approx([0.3, 0.4])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("use", [lambda x: x.cov(), lambda x: x.corrcoef()])
+def test_covariances_of_integers_are_floats(torch: Any, use: Any) -> None:
+    found, expected = (use(lib.tensor([[1, 2, 4], [3, 5, 4]])) for lib in (gs, torch))
+    assert found.dtype is gs.float32
+    numpy.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+    same_complaint(torch, lambda lib: use(lib.tensor([[True, False]])))

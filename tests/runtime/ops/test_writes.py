@@ -180,3 +180,30 @@ def test_a_pair_that_does_not_fit_changes_nothing() -> None:
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype int64, but got float32"):
         gs.zeros(2, 2).max(1, out=(values, indices))
     assert (values.tolist(), values._version) == ([1.0, 1.0], 0)
+
+
+OVERLAPPING = {
+    "exp": lambda m, x: m.exp(x[:-1], out=x[1:]),
+    "add": lambda m, x: m.add(x[:-1], 1, out=x[1:]),
+    "clamp": lambda m, x: m.clamp(x[:-1], 0, 1, out=x[1:]),
+    "cumsum": lambda m, x: m.cumsum(x[:-1], 0, out=x[1:]),
+    "cat": lambda m, x: m.cat([x[:2]], out=x[1:3]),
+    "another shape": lambda m, x: m.add(x, 1, out=x.view(2, 2)),
+    "transposed": lambda m, x: m.add(x.view(2, 2), x.view(2, 2).t(), out=x.view(2, 2)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("use", OVERLAPPING)
+def test_out_that_is_a_part_of_an_operand_is_refused(torch: Any, use: str) -> None:
+    for lib in (gs, torch):
+        x = lib.arange(4.0)
+        with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer"):
+            OVERLAPPING[use](lib, x)
+        assert x.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_out_may_be_an_operand() -> None:
+    x = gs.arange(4.0)
+    gs.add(x, x, out=x)
+    assert x.tolist() == [0.0, 2.0, 4.0, 6.0]
