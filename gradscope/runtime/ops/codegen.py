@@ -409,7 +409,7 @@ def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
     return [
         *lines,
         f"t = type({second})",
-        "if t is float or t is int:",
+        "if t is not Tensor and (t is float or t is int):",  # one look at what it nearly always is
         f"    if {floating}: {run}",
         f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None; f_{second} = 0",
         f"    if x_{second} is None: x_{second} = constant({second}, dt)",
