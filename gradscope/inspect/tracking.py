@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .adapters import Adapter, AnyAdapter, Observer
+from .explanations.lines import name_of, user_frames
 
 __all__ = ["Tracker", "free_label", "join", "latest_tracker", "module_of_parameter", "remember", "track"]
 
@@ -22,8 +24,8 @@ class Tracker(Observer):
     """Follows modules as they run, and notes their path on the nodes made inside.
 
     Paths are those of ``named_modules()`` of the outermost module that was called. The first such module with
-    parameters gives plain paths (``layers.0``); any other is told apart by its class
-    (``Discriminator.layers.0``, ``CrossEntropyLoss``).
+    parameters gives plain paths (``layers.0``); any other is told apart by the variable that holds it
+    (``discriminator.layers.0``), or else by its class (``CrossEntropyLoss``).
 
     Parameters
     ----------
@@ -146,9 +148,13 @@ class Tracker(Observer):
         paths[identity] = (weakref.ref(module, forget), path)
 
     def _label(self, root: Any) -> str:
-        if "" not in self._roots and self._adapter.named_parameters(root):
+        if not self._adapter.named_parameters(root):
+            return free_label(type(root).__name__, self._roots)
+        if "" not in self._roots:
             return ""
-        return free_label(type(root).__name__, self._roots)
+        frames = user_frames(sys._getframe(1))
+        variable = next(filter(None, (name_of(root, frame) for frame in frames)), "").removeprefix("self.")
+        return free_label(variable or type(root).__name__, self._roots)
 
 
 def latest_tracker() -> Tracker | None:

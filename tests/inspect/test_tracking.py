@@ -46,11 +46,20 @@ def test_paths_are_those_of_named_modules():
     assert paths == {id(p): name for name, p in model.named_parameters()}
 
 
-def test_a_second_model_is_told_apart_by_its_class():
-    one, two, three = gs.nn.Sequential(gs.nn.Linear(2, 2)), Inner(), Inner()
+def test_a_second_model_is_told_apart_by_its_variable():
+    one, two = gs.nn.Sequential(gs.nn.Linear(2, 2)), gs.nn.Linear(2, 2)
+    with gi.track() as tracker:
+        loss = two(one(gs.ones(1, 2))).sum()
+        names = sorted(tracker.parameter_paths().values())
+    assert names == ["0.bias", "0.weight", "two.bias", "two.weight"]
+    assert modules(loss) == {("Sum", ""), ("Addmm", "0"), ("Addmm", "two")}
+
+
+def test_a_second_model_in_no_variable_is_told_apart_by_its_class():
+    one, others = gs.nn.Sequential(gs.nn.Linear(2, 2)), [Inner(), Inner()]
     with gi.track() as tracker:
         one(gs.ones(1, 2))
-        loss = three(two(gs.ones(1, 2))).sum()
+        loss = others[1](others[0](gs.ones(1, 2))).sum()
         assert sorted(tracker.parameter_paths().values()) == [
             "0.bias", "0.weight", "Inner#2.fc.bias", "Inner#2.fc.weight", "Inner.fc.bias", "Inner.fc.weight",
         ]  # fmt: skip

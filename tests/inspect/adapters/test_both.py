@@ -569,10 +569,10 @@ def test_a_second_model_is_told_apart_by_its_class(lib):
         def forward(self, x):
             return self.fc(x) * 2
 
-    one, two, three = lib.nn.Sequential(lib.nn.Linear(2, 2)), Inner(), Inner()
+    one, others = lib.nn.Sequential(lib.nn.Linear(2, 2)), [Inner(), Inner()]
     with gi.track() as tracker:
         one(lib.ones(1, 2))
-        three(two(lib.ones(1, 2))).sum()
+        others[1](others[0](lib.ones(1, 2))).sum()
         assert sorted(tracker.parameter_paths().values()) == [
             "0.bias", "0.weight", "Inner#2.fc.bias", "Inner#2.fc.weight", "Inner.fc.bias", "Inner.fc.weight",
         ]  # fmt: skip
