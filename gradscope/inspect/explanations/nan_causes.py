@@ -254,14 +254,23 @@ def _general(operator: str, inputs: Sequence[Any], output: Any, bad: float) -> C
         return Cause("an infinity among its inputs: inf - inf, or 0 * inf")
     if math.isinf(bad) and not has_inf and floating:
         return _overflow()
+    largest = sorted((float(numpy.abs(i).max()) for i in floating), reverse=True)
+    if len(largest) > 1 and not has_inf and _overflows(largest[0] * largest[1], floating[0], output):
+        return Cause(f"overflow inside: products of values as large as {largest[0]:.3g}, and inf - inf is NaN", _WIDER)
     return Cause("its inputs are finite, its result is not")
+
+
+def _overflows(product: float, operand: Any, output: Any) -> bool:
+    """Whether a sum of such products, over the last dimension of an operand, may be too large for a dtype."""
+    terms = operand.shape[-1] if operand.ndim else 1
+    return bool(product * terms > float(numpy.finfo(output.dtype).max))
 
 
 # --- backward ---------------------------------------------------------------------------------------------------------
 
 
 def backward_cause(
-    operator: str, grad: float | None, saved: Mapping[str, float | None], bad: float, zeroed: str
+    operator: str, grad: float | None, saved: Mapping[str, float | None], bad: float, zeroed: str, tainted: str = ""
 ) -> Cause:
     """Say why a derivative is NaN or Inf where the gradient that arrived was finite.
 
@@ -277,6 +286,8 @@ def backward_cause(
         The produced element.
     zeroed : str
         What made the gradient 0, if that is known: ``'WhereBackward0 did not take this branch'``.
+    tainted : str
+        The saved tensor that has a NaN or an infinity anywhere, if one has.
 
     Returns
     -------
@@ -297,6 +308,11 @@ def backward_cause(
             return Cause(what, advice)
         text = f"0 * inf: {what}, and the gradient that arrives is 0"
         return Cause(f"{text} ({zeroed})" if zeroed else text, DOUBLE_WHERE if _NOT_TAKEN in zeroed else advice)
+    if tainted:
+        return Cause(f"the saved `{tainted}` has had a NaN or an infinity in it since the forward pass")
+    steep = _steep(operator, saved) if math.isinf(bad) else None
+    if steep is not None:
+        return Cause(*steep)
     if math.isinf(bad) and grad is not None:
         return Cause("overflow: the gradient is too large for its dtype", "Scale the loss down, or use a wider dtype.")
     return Cause("its saved tensors and the gradient that arrives are finite, the derivative is not")
@@ -324,4 +340,19 @@ def _singular(operator: str, saved: Mapping[str, float | None]) -> tuple[str, st
         return f"the derivative of {operator.lower()} is infinite at {x:g}", "Keep it inside: clamp(-1 + eps, 1 - eps)."
     if operator == "Atan2" and x == 0 and other == 0:
         return "atan2(0, 0) has no derivative", "Keep one of the two away from 0."
+    return None
+
+
+# Below this a derivative that grows towards 0 without bound may be too large for a float32.
+_TINY = 1e-30
+
+
+def _steep(operator: str, saved: Mapping[str, float | None]) -> tuple[str, str] | None:
+    """Return where the derivative of an operator is too large for its dtype, so close is it to where it is infinite."""
+    name = {"Div": "other", "Reciprocal": "result"}.get(operator, "self")
+    x = saved.get(name)
+    if operator in ("Log", "Log2", "Log10") and x is not None and 0 < x < _TINY:
+        return f"overflow: the derivative of log at {x:.3g} is too large for its dtype", _SAFE_LOG
+    if operator == "Div" and x is not None and 0 < abs(x) < _TINY:
+        return f"overflow: division by {x:.3g}", _SAFE_DIV
     return None

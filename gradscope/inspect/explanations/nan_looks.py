@@ -60,15 +60,32 @@ class Book:
         self.passed_on = 0
         self.masked: dict[Step, None] = {}
         self.parameters: dict[str, None] = {}
+        self._closed = False
+
+    def close(self) -> None:
+        """Take in nothing more: parameters have taken bad gradients in, and all that follows comes of it."""
+        self._closed = True
 
     def born(self, birth: Birth) -> Trace:
         """Add a birth."""
-        return self.traces.setdefault(birth, Trace(birth))
+        return Trace(birth) if self._closed else self.traces.setdefault(birth, Trace(birth))
+
+    def hid(self, step: Step) -> None:
+        """Note that `step` got a bad value and let none out."""
+        if not self._closed:
+            self.masked[step] = None
+
+    def reached(self, name: str) -> None:
+        """Note that a bad gradient has reached a parameter."""
+        if not self._closed:
+            self.parameters[name] = None
 
     def passed(self, trace: Trace, step: Step) -> Trace:
         """Note that `step` passed a bad value on."""
-        self.passed_on += 1
         longer = trace.then(step)
+        if self._closed or trace.birth not in self.traces:
+            return longer
+        self.passed_on += 1
         if len(longer.chain) > len(self.traces[trace.birth].chain):
             self.traces[trace.birth] = longer
         return longer
@@ -114,7 +131,7 @@ class BackwardLook:
         if leaf is not None:
             if trace is not None:
                 name = self._parameter_of(leaf)
-                self._book.parameters[name] = None
+                self._book.reached(name)
                 self._book.passed(trace, Step(f"AccumulateGrad of {name}", "", None))
             return None
         step = Step(name, self._module_of(node), adapter.location(node))
@@ -170,8 +187,9 @@ class BackwardLook:
                 elements[name] = float(array.reshape(-1)[0])
         arrived = next((self._adapter.to_host(g) for g in grads if g is not None), None)
         grad = None if arrived is None else element_of(arrived, values.shape, bad)
+        tainted = next((name for name, array in arrays.items() if first_bad(array) is not None), "")
         cause = backward_cause(
-            operator_name(step.name), grad, elements, float(abs(values[bad])), self._zeroed_by(node, grad)
+            operator_name(step.name), grad, elements, float(abs(values[bad])), self._zeroed_by(node, grad), tainted
         )
         operands = [(name, value) for name, value in elements.items() if value is not None]
         if grad is not None:
@@ -321,12 +339,24 @@ class ForwardLook:
             if before is not None:
                 self._know(output, self._book.passed(before, step))
                 continue
+            if trace is None and self._in_parameters(inputs):
+                return None
             birth, onward = self._look(_Result(name, step, operands, values, trace))
             self._know(output, onward)
             births.append(birth)
         if clean and trace is not None and outputs:
             self._masked(call, module, inputs)
         return next((birth for birth in births if birth is not None), None)
+
+    def _in_parameters(self, inputs: Sequence[Any]) -> bool:
+        """Whether bad gradients have made a parameter bad, from which everything is so from now on."""
+        if not self._book.parameters:
+            return False
+        leaves = [t for t in inputs if t.is_leaf and t.requires_grad]
+        if not any(first_bad(self._adapter.to_host(leaf)) is not None for leaf in leaves):
+            return False
+        self._book.close()
+        return True
 
     def _look(self, result: _Result) -> tuple[Birth | None, Trace | None]:
         """Return the birth, if bad values were computed here, and the trace that goes on."""
@@ -362,7 +392,7 @@ class ForwardLook:
 
     def _masked(self, call: Any, module: str, inputs: Sequence[Any]) -> None:
         if any(t.is_floating_point() and first_bad(self._adapter.to_host(t)) is not None for t in inputs):
-            self._book.masked[Step(operator_of(call.name), module, call.location)] = None
+            self._book.hid(Step(operator_of(call.name), module, call.location))
 
     def _trace(self, tensor: Any) -> Trace | None:
         found = self._known.get(id(tensor))

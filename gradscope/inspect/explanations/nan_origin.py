@@ -10,6 +10,7 @@ from typing import Any
 from ..adapters import Adapter
 from ..names import name_graph
 from ..records import operator_name
+from ..stepping import OptimizerHooks
 from ..tracking import Tracker
 from .base import adapter_of
 from .ledger import recorder_for
@@ -40,6 +41,12 @@ class NanWatch(Tracker):
         self._looks: dict[int, BackwardLook] = {}
         self._saved = threading.local()
         self._busy = threading.local()
+        self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
+        self._stepping = threading.local()
+
+    def close(self) -> None:
+        """Listen to optimizers no more."""
+        self._hooks.close()
 
     @property
     def origin(self) -> NanOrigin:
@@ -48,7 +55,7 @@ class NanWatch(Tracker):
 
     def operator_ran(self, call: Any) -> None:
         """Look at its results."""
-        if getattr(self._busy, "now", False):
+        if getattr(self._busy, "now", False) or getattr(self._stepping, "now", False):
             return
         self._busy.now = True
         try:
@@ -60,6 +67,7 @@ class NanWatch(Tracker):
 
     def task_started(self, task: Any) -> None:
         """Follow the gradients of this backward."""
+        self._hooks.look()
         names = self.parameter_paths()
         self._looks[id(task)] = BackwardLook(self.adapter, self._book, self.module_of, names)
 
@@ -87,6 +95,14 @@ class NanWatch(Tracker):
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the backward."""
         self._looks.pop(id(task), None)
+
+    # What an optimizer computes with bad gradients says nothing new.
+
+    def _steps(self, optimizer: Any) -> None:
+        self._stepping.now = True
+
+    def _stepped(self, optimizer: Any) -> None:
+        self._stepping.now = False
 
     def _tell(self, birth: Birth | None) -> None:
         if self._stop and birth is not None and birth.value == "NaN":
@@ -127,7 +143,10 @@ def watch_nan(*, stop: bool = False, adapter: Adapter | None = None) -> Iterator
     """
     watch = NanWatch(adapter_of(None, adapter), stop=stop)
     with watch.adapter.observe(watch, forward=True, backward=True, operators=True):
-        yield watch
+        try:
+            yield watch
+        finally:
+            watch.close()
 
 
 def nan_origin(loss: Any, *, params: Any = None, grad: Any = None, adapter: Adapter | None = None) -> NanOrigin:

@@ -4,13 +4,14 @@ import json
 import math
 import traceback
 
+import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect.explanations.nan_causes import backward_cause
+from gradscope.inspect.explanations.nan_causes import backward_cause, forward_cause
 from tests.inspect.explanations.lines import line
 
 NAN, INF = math.nan, math.inf
@@ -331,3 +332,48 @@ def test_the_origin_of_a_nan_put_at_random_is_found_in_backward(program):
     assert [b.name for b in origin.births] == ["BrokenBackward"]
     live = watched(loss.backward)
     assert "BrokenBackward" in [b.name for b in live.births]
+
+
+# --- what comes after -------------------------------------------------------------------------------------------------
+
+
+def test_what_a_poisoned_parameter_does_afterwards_is_not_told(fw):
+    w = fw.ones(3, requires_grad=True)
+    optimizer = fw.optim.SGD([w], lr=0.1)
+    with gi.watch_nan() as watch:
+        for _ in range(3):
+            optimizer.zero_grad()
+            ((w * 0).sqrt() * 0).sum().backward()  # HERE: poisoned
+            optimizer.step()
+    assert [(b.direction, b.name) for b in watch.origin.births] == [("backward", "SqrtBackward0")]
+    assert watch.origin.first.location.lineno == line(__file__, "poisoned")
+
+
+def test_a_nan_in_the_data_is_told_also_where_the_model_is_healthy(fw):
+    model = fw.nn.Linear(3, 1)
+    x = fw.full((2, 3), float("nan"))
+    with gi.watch_nan() as watch:
+        model(x).sum().backward()
+    assert watch.origin.first.name == "the input"
+
+
+def test_a_logarithm_close_to_zero(fw):
+    p = fw.tensor([1e-42, 0.5], requires_grad=True)
+    found = gi.nan_origin(p.log().sum()).first
+    assert found.text == "overflow: the derivative of log at 1e-42 is too large for its dtype"
+    assert "log_softmax()" in found.help
+
+
+def test_a_saved_tensor_that_was_bad_elsewhere(fw):
+    weight = fw.ones(1, 2, requires_grad=True)
+    x = fw.tensor([[1.0, 2.0], [float("nan"), 1.0]])
+    loss = fw.nn.functional.linear(x, weight)[0].sum()
+    found = gi.nan_origin(loss).first
+    assert "has had a NaN or an infinity in it since the forward pass" in found.text
+
+
+def test_an_overflow_inside_a_product_of_matrices():
+    a = numpy.full((1, 4), 1e30, numpy.float32)
+    with numpy.errstate(all="ignore"):
+        found = forward_cause("linear", [a, a], numpy.full((1, 1), numpy.nan, numpy.float32), (0, 0))
+    assert found.text == "overflow inside: products of values as large as 1e+30, and inf - inf is NaN"

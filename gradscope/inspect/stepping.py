@@ -1,0 +1,95 @@
+"""When optimizers step, in either framework."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .heap import living
+
+__all__ = ["OptimizerHooks", "held_by", "living_optimizers"]
+
+_MODULES = ("gradscope.optim.optimizer", "torch.optim.optimizer")
+
+
+class OptimizerHooks:
+    """Tells when any optimizer is about to step and has stepped; of a framework from when it has been imported.
+
+    Parameters
+    ----------
+    before, after : callable, optional
+        Called with the optimizer.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> told = []
+    >>> hooks = OptimizerHooks(after=lambda optimizer: told.append(type(optimizer).__name__))
+    >>> hooks.look()
+    >>> gs.optim.SGD([gs.ones(2, requires_grad=True)], lr=0.1).step()
+    >>> hooks.close()
+    >>> told
+    ['SGD']
+    """
+
+    def __init__(
+        self, *, before: Callable[[Any], None] | None = None, after: Callable[[Any], None] | None = None
+    ) -> None:
+        self._callbacks = {
+            f"register_optimizer_step_{when}_hook": callback
+            for when, callback in (("pre", before), ("post", after))
+            if callback is not None
+        }
+        self._handles: dict[str, list[Any]] = {}
+
+    def look(self) -> None:
+        """Listen to the frameworks that are there by now; cheap, so that it can be asked at every backward."""
+        for name in _MODULES:
+            if name not in self._handles and name in sys.modules:
+                module = sys.modules[name]
+                self._handles[name] = [
+                    getattr(module, register)(_with_optimizer_alone(callback))
+                    for register, callback in self._callbacks.items()
+                    if hasattr(module, register)
+                ]
+
+    def close(self) -> None:
+        """Listen no more."""
+        for handles in self._handles.values():
+            for handle in handles:
+                handle.remove()
+        self._handles.clear()
+
+
+def _with_optimizer_alone(callback: Callable[[Any], None]) -> Callable[[Any, Any, Any], None]:
+    def hook(optimizer: Any, arguments: Any, keywords: Any) -> None:
+        callback(optimizer)
+
+    return hook
+
+
+def held_by(optimizer: Any) -> list[Any]:
+    """Return the tensors that an optimizer changes.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+
+    Returns
+    -------
+    list of Tensor
+    """
+    return [tensor for group in optimizer.param_groups for tensor in group["params"]]
+
+
+def living_optimizers() -> list[Any]:
+    """Return the optimizers that there are, of either framework, whether they have stepped or not.
+
+    Returns
+    -------
+    list of Optimizer
+    """
+    modules = [sys.modules[name] for name in _MODULES if name in sys.modules]
+    kinds = [module.Optimizer for module in modules if hasattr(module, "Optimizer")]
+    return [optimizer for optimizer in living(kinds) if "param_groups" in vars(optimizer)]
