@@ -104,12 +104,15 @@ class GradientFlow(Explanation):
         ``'ok'``, ``'vanishing'``, ``'exploding'``, ``'zero'`` (everywhere, for some parameters) or ``'not finite'``.
     findings : tuple of str
         What is wrong, a sentence each.
+    first : str
+        Where gradients vanish or explode: the name of the parameter at the model's beginning that shows it.
     """
 
     parameters: tuple[ParameterFlow, ...]
     rectifiers: tuple[DeadUnits, ...]
     verdict: str
     findings: tuple[str, ...]
+    first: str = ""
 
     @property
     def modules(self) -> dict[str, float]:
@@ -211,8 +214,8 @@ def gradient_flow(params: Any = None, loss: Any = None, *, adapter: Adapter | No
         raise TypeError("gradient_flow() needs parameters or a loss\nPass the model: gi.gradient_flow(model).")
     grads, rectifiers = _gradients(adapter, pairs, loss)
     flows = tuple(_flow(adapter, name, tensor, grads.get(id(tensor))) for name, tensor in pairs)
-    verdict, ends = _verdict(flows)
-    return GradientFlow(flows, tuple(rectifiers), verdict, (*ends, *_findings(flows, rectifiers)))
+    verdict, ends, first = _verdict(flows)
+    return GradientFlow(flows, tuple(rectifiers), verdict, (*ends, *_findings(flows, rectifiers)), first)
 
 
 def _parameters_below(adapter: Adapter, loss: Any) -> list[tuple[str, Any]]:
@@ -262,16 +265,16 @@ def _flow(adapter: Adapter, name: str, tensor: Any, grad: Any) -> ParameterFlow:
     )
 
 
-def _verdict(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...]]:
+def _verdict(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...], str]:
     """Compare the gradients at the two ends of the model."""
     if any(flow.bad for flow in flows):
-        return "not finite", ()
+        return "not finite", (), ""
     # Biases and normalisation weights live on other scales than the matrices, where there are any.
     known = [f for f in flows if f.grad_rms and len(f.shape) > 1] or [f for f in flows if f.grad_rms]
     if any(flow.grad_norm == 0 for flow in flows):
-        return "zero", ()
+        return "zero", (), ""
     if len(known) < 2:
-        return "ok", ()
+        return "ok", (), ""
     first, last = known[0], known[-1]
     early, late = first.grad_rms or 0.0, last.grad_rms or 0.0
     if late > early * _RATIO:
@@ -279,10 +282,10 @@ def _verdict(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...]]:
     elif early > late * _RATIO:
         word, verb, way = "exploding", "explode", "grows"
     else:
-        return "ok", ()
+        return "ok", (), ""
     ends = f"from {describe(last.name, last.shape)} to {describe(first.name, first.shape)}"
     text = f"gradients {verb} {ends}: their RMS {way} from {late:.3g} to {early:.3g}"
-    return word, (text,)
+    return word, (text,), first.name
 
 
 def _findings(flows: Sequence[ParameterFlow], rectifiers: Sequence[DeadUnits]) -> list[str]:
@@ -329,7 +332,8 @@ def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] 
             continue
         # Units are the channels of images (batch, channel, ...), else the last dimension.
         axis = 1 if values.ndim > 3 else values.ndim - 1
-        active = (values > 0).any(axis=tuple(i for i in range(values.ndim) if i != axis))
+        # What is not a number is wrong in another way.
+        active = ((values > 0) | numpy.isnan(values)).any(axis=tuple(i for i in range(values.ndim) if i != axis))
         dead = int(active.size - numpy.count_nonzero(active))
         if dead:
             module, location = tracker.module_of(wire.node), adapter.location(wire.node)
