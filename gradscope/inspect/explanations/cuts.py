@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .lines import last_name
 from .no_grad_records import Reason
 
-__all__ = ["WEAK", "Cut", "cut_of", "dotted", "is_quiet"]
+__all__ = ["WEAK", "Cut", "cut_of", "dotted", "is_quiet", "quiet_from", "switched_off"]
 
 # From here on, what a cut gives is often used beside the value itself, and harmlessly: counts, masks, numbers to print.
 WEAK = 2
@@ -141,6 +141,57 @@ def is_quiet(expressions: Sequence[ast.expr]) -> bool:
             if isinstance(mode, ast.Constant) and mode.value is False:
                 return True
     return False
+
+
+def quiet_from(tree: ast.AST, lineno: int) -> int:
+    r"""Return the line on which the innermost block, or decorated function, around a line turns recording off.
+
+    Parameters
+    ----------
+    tree : ast.AST
+    lineno : int
+
+    Returns
+    -------
+    int
+        0 where the line is in none.
+
+    Examples
+    --------
+    >>> quiet_from(ast.parse("with torch.no_grad():\n    y = f(x)\nz = g(y)"), 2)
+    1
+    """
+    found = 0
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            quiet = is_quiet([item.context_expr for item in node.items])
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            quiet = is_quiet(node.decorator_list)
+        else:
+            continue
+        if quiet and node.lineno <= lineno <= (node.end_lineno or node.lineno):
+            found = max(found, node.lineno)
+    return found
+
+
+def switched_off(tree: ast.AST) -> list[int]:
+    r"""Return the lines of statements that turn recording off and leave it so: ``set_grad_enabled(False)``.
+
+    Parameters
+    ----------
+    tree : ast.AST
+
+    Returns
+    -------
+    list of int
+
+    Examples
+    --------
+    >>> switched_off(ast.parse("torch.set_grad_enabled(False)\nwith torch.set_grad_enabled(False):\n    f()"))
+    [1]
+    """
+    calls = (n.value for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call))
+    return [call.lineno for call in calls if last_name(call.func) == "set_grad_enabled" and is_quiet([call])]
 
 
 def dotted(expression: ast.AST) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "caller",
     "fields_of",
     "last_name",
+    "location_at",
     "name_of",
     "place",
     "syntax_tree",
@@ -96,9 +97,22 @@ def caller() -> Location | None:
     Location or None
     """
     frame = user_frame(sys._getframe(1))
-    if frame is None:
-        return None
-    filename, lineno = frame.f_code.co_filename, frame.f_lineno
+    return None if frame is None else location_at(frame, frame.f_lineno)
+
+
+def location_at(frame: FrameType, lineno: int) -> Location:
+    """Return a line of the function that a frame runs.
+
+    Parameters
+    ----------
+    frame : frame
+    lineno : int
+
+    Returns
+    -------
+    Location
+    """
+    filename = frame.f_code.co_filename
     return Location(filename, lineno, frame.f_code.co_qualname, linecache.getline(filename, lineno).strip())
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from typing import NamedTuple
 
 from ..records import Location
 from .base import at
+from .cuts import quiet_from
 from .entries import Entry
+from .lines import last_name, syntax_tree
 from .no_grad_records import Reason
 
 __all__ = ["Answer", "loss_of_gradient", "lost_on_the_way"]
 
 _DETACHING = {"detach", "detach_copy"}
+_COPYING = {"tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor"}
 
 
 class Answer(NamedTuple):
@@ -52,11 +56,14 @@ def loss_of_gradient(entry: Entry) -> Answer:
     if entry.name in _DETACHING:
         return Answer(Reason.DETACHED, f"not reached: detached{where}", (entry.location,), "Remove the detach().")
     if not entry.grad_enabled:
+        way_out = _out_of_no_grad(entry.location)
+        return Answer(Reason.NO_GRAD, f"not reached: {entry.name} ran under no_grad{where}", (entry.location,), way_out)
+    if entry.name in _COPYING:
         return Answer(
-            Reason.NO_GRAD,
-            f"not reached: {entry.name} ran under no_grad{where}",
+            Reason.OUTSIDE,
+            f"not reached: {entry.name}() copies the values into a tensor without history{where}",
             (entry.location,),
-            "Move it out of the no_grad() block.",
+            "Use the tensor itself; several become one by stack() or cat().",
         )
     if not entry.differentiable:
         return Answer(
@@ -72,6 +79,29 @@ def loss_of_gradient(entry: Entry) -> Answer:
         "Either it has no derivative, or the tensor did not require grad at that time.",
     )
 
+
+def _out_of_no_grad(location: Location | None) -> str:
+    """Return what to do about an operator that ran under no_grad at a place."""
+    tree = None if location is None else syntax_tree(location.filename)
+    if location is None or tree is None:
+        return "Move it out of the no_grad() block."
+    block = quiet_from(tree, location.lineno)
+    if block:
+        return f"Move it out of the no_grad() block that begins at line {block}."
+    called = {last_name(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call) and n.lineno == location.lineno}
+    return next((text for name, text in _QUIET_CALLS.items() if name in called), "Turn recording on again before it.")
+
+
+_QUIET_CALLS = {
+    "checkpoint": (
+        "A re-entrant checkpoint records nothing unless one of its inputs requires grad: pass use_reentrant=False."
+    ),
+    "checkpoint_sequential": (
+        "A re-entrant checkpoint records nothing unless its input requires grad: pass use_reentrant=False."
+    ),
+    "generate": "generate() runs under no_grad: call the model itself.",
+    "sample": "sample() draws under no_grad: rsample() does not.",
+}
 
 _SOFT = {
     "argmax": "argmax has no derivative: use softmax(), max().values, or a straight-through estimator.",

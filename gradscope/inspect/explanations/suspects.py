@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import ast
 import itertools
+import linecache
+import sys
 from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from ...runtime.events import is_library_file
 from ..names import tables_of
-from .cuts import WEAK, cut_of, dotted
+from ..records import Location
+from .cuts import WEAK, cut_of, dotted, switched_off
 from .functions import Function, Place, around, behind, forward_of, node_of, places_of, reached
 from .lines import fields_of, last_name, syntax_tree, variables_of
 from .no_grad_records import Reason, Suspect
 from .slices import FUNCTIONS
 
-__all__ = ["Source"]
+__all__ = ["Source", "switches"]
 
 # By these a module reaches all of its children, whatever they are called.
 _ALL_CHILDREN = {"__dict__", "_modules", "_parameters", "children", "modules", "named_children", "named_modules"}
@@ -171,6 +175,33 @@ def _beside(models: set[str], places: Sequence[Place]) -> frozenset[str]:
     root, used, _ = places[0]
     parameters, children = tables_of(root)
     return frozenset(f"{model}.{name}" for model in models for name in {*parameters, *children} - {used})
+
+
+def switches(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
+    """Return the lines of the program that turn recording off for all that follows.
+
+    Parameters
+    ----------
+    frames : sequence of frame
+        Their files are read too, besides those of imported modules.
+
+    Returns
+    -------
+    tuple of Suspect
+    """
+    files = {vars(module).get("__file__") for module in list(sys.modules.values()) if type(module) is ModuleType}
+    files |= {frame.f_code.co_filename for frame in frames}
+    found = []
+    for filename in sorted(file for file in files if type(file) is str and not _is_foreign(file)):
+        tree = syntax_tree(filename)
+        for lineno in () if tree is None else switched_off(tree):
+            place = Location(filename, lineno, "", linecache.getline(filename, lineno).strip())
+            found.append(Suspect(Reason.NO_GRAD, "turns recording off for all that follows", place))
+    return tuple(found)
+
+
+def _is_foreign(filename: str) -> bool:
+    return is_library_file(filename) or "site-packages" in filename
 
 
 # --- what is found ---

@@ -22,7 +22,7 @@ from .lines import name_of, user_frames
 from .lost import Answer, loss_of_gradient, lost_on_the_way
 from .no_grad_records import GradientReport, NoGradient, Reason, Suspect
 from .replay import freed_nodes
-from .suspects import Source
+from .suspects import Source, switches
 from .zeros import ZeroCause, zero_causes
 
 __all__ = ["Case", "why_no_grad"]
@@ -143,11 +143,14 @@ class Case:
         answer = self._answer(tensor)
         kept = tuple(dict.fromkeys(place for place in answer.locations if place is not None))
         suspects = self._suspects(tensor, answer.reason)
+        if answer.reason is Reason.NO_GRAD and answer.help.startswith("Turn recording on"):
+            # No block around it: what turned recording off stands elsewhere.
+            suspects = switches(self._frames)
         return NoGradient(name, tuple(tensor.shape), answer.reason, answer.message, kept, answer.help, suspects)
 
     def _suspects(self, tensor: Any, reason: Reason) -> tuple[Suspect, ...]:
-        """Return what the source in reach tells, where nothing has been seen."""
-        if reason not in (Reason.NOT_REACHED, Reason.NO_GRAPH, Reason.FROZEN):
+        """Return what the source in reach tells, where the line that lost the gradient has not been seen."""
+        if reason not in (Reason.NOT_REACHED, Reason.NO_GRAPH, Reason.FROZEN, Reason.NOT_IN_LOSS):
             return ()
         if self._source is None:
             self._source = Source(self._frames, self.loss)
@@ -269,7 +272,9 @@ class Case:
         if not causes:
             return Answer(Reason.ZERO, "its gradient is zero everywhere; contributions to it cancel")
         texts = list(dict.fromkeys(f"{cause.text}{at(cause.location)}" for cause in causes))
-        return Answer(Reason.ZERO, f"its gradient is zero: {'; '.join(texts)}", tuple(c.location for c in causes))
+        way_out = causes[0].help if len(texts) == 1 else ""
+        places = tuple(cause.location for cause in causes)
+        return Answer(Reason.ZERO, f"its gradient is zero: {'; '.join(texts)}", places, way_out)
 
     # --- not reached ---
 

@@ -48,6 +48,73 @@ def test_no_grad(fw):
     assert "mul ran under no_grad" in found.message
 
 
+def test_the_block_that_turned_recording_off(fw):
+    w = leaf(fw)
+    with gi.ledger():
+        with fw.no_grad():  # HERE: block
+            first = w * 2
+            loss = (first + leaf(fw)).sum()
+    found = gi.why_no_grad(w, loss)
+    assert found.help == f"Move it out of the no_grad() block that begins at line {line(__file__, 'block')}."
+
+
+def test_recording_that_was_turned_off_elsewhere(fw):
+    def evaluate():
+        fw.set_grad_enabled(False)  # HERE: switched
+
+    w = leaf(fw)
+    with gi.ledger():
+        try:
+            evaluate()
+            loss = (w * 2).sum()
+        finally:
+            fw.set_grad_enabled(True)
+    found = gi.why_no_grad(w, loss)
+    assert found.reason is Reason.NO_GRAD
+    assert [s.location.lineno for s in found.suspects if s.location.filename == __file__] == [
+        line(__file__, "switched")
+    ]
+    assert "turns recording off for all that follows" in str(found)
+
+
+@pytest.mark.torch
+def test_a_reentrant_checkpoint_without_an_input_that_requires_grad():
+    torch = pytest.importorskip("torch", reason="it is a function of PyTorch")
+    from torch.utils.checkpoint import checkpoint
+
+    layer, head = torch.nn.Linear(3, 3), leaf(torch)
+    with gi.ledger():
+        with pytest.warns(UserWarning, match="None of the inputs"):
+            hidden = checkpoint(layer, torch.ones(1, 3), use_reentrant=True)  # HERE: checkpoint
+        loss = (hidden * head).sum()
+    found = gi.why_no_grad(layer.weight, loss)
+    check(found, Reason.NO_GRAD, "checkpoint")
+    assert "use_reentrant=False" in found.help
+
+
+@pytest.mark.torch
+def test_a_tensor_made_of_tensors():
+    torch = pytest.importorskip("torch", reason="gradscope's own tensor() is no operator")
+    w, v = leaf(torch), leaf(torch)
+    with gi.ledger():
+        with pytest.warns(UserWarning, match="To copy construct from a tensor"):
+            copied = torch.tensor(w * 2)  # HERE: copied
+        loss = (copied * v).sum()
+    found = gi.why_no_grad(w, loss)
+    check(found, Reason.OUTSIDE, "copied")
+    assert "tensor() copies the values into a tensor without history" in found.message
+
+
+def test_the_source_tells_what_a_ledger_does_not_see(fw):
+    w, v = leaf(fw, 1), leaf(fw)
+    with gi.ledger():
+        number = (w * 2).sum().item()  # HERE: number
+        loss = (v * number).sum()
+    found = gi.why_no_grad(w, loss)
+    assert found.reason is Reason.NOT_IN_LOSS
+    assert [s.location.lineno for s in found.suspects] == [line(__file__, "number")]
+
+
 def test_argmax(fw):
     w, v = leaf(fw, 2, 3), leaf(fw, 2)
     with gi.ledger():
