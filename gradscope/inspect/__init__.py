@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .explanations.no_grad_records import GradientReport, NoGradient
     from .explanations.plots import plot_histogram
     from .explanations.second_backward import SecondBackward, second_backward
+    from .explanations.updates import Updates, updates
     from .explanations.why_no_grad import why_no_grad
     from .export.formats import render_graph, write_graph
     from .graphs.counts import GraphStatistics, graph_statistics
@@ -127,6 +128,8 @@ __all__ = [
     "aliasing",
     "Leaks",
     "leaks",
+    "Updates",
+    "updates",
     "Diagnosis",
     "Doctor",
     "plot_histogram",
@@ -206,6 +209,8 @@ _LAZY = {
     "aliasing": "explanations.aliasing",
     "Leaks": "explanations.leaks",
     "leaks": "explanations.leaks",
+    "Updates": "explanations.updates",
+    "updates": "explanations.updates",
     "Diagnosis": "explanations.doctor",
     "Doctor": "explanations.doctor",
     "plot_histogram": "explanations.plots",

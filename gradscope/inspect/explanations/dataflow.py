@@ -54,6 +54,7 @@ class Recorder(Tracker):
         self._runs: dict[int, BackwardRun] = {}
         self._accumulated: dict[int, tuple[weakref.ref[Any], BackwardRun]] = {}
         self._modules: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._first_written: dict[int, tuple[weakref.ref[Any], Location | None]] = {}
 
     # --- what the observer passes on ---
 
@@ -70,6 +71,7 @@ class Recorder(Tracker):
         inputs = [t for t in call.inputs if self.adapter.is_tensor(t)]
         before = {id(t) for t in inputs}
         if all(id(t) in before and _is_leaf(t) for t in outputs):
+            self._initialised(outputs, call.location)
             return  # a parameter was initialised or updated, which is no use of it
         location = call.location
         entry = Entry(operator_of(call.name), tuple(dict.fromkeys(self._used(t, location) for t in inputs)))
@@ -162,6 +164,14 @@ class Recorder(Tracker):
         """Return the operator that made the memory of a leaf: of ``Parameter(w * 2)``, the multiplication."""
         return self._makers.get(_address(tensor))
 
+    def made_at(self, leaf: Any) -> Location | None:
+        """Return the line that made a leaf: its memory, or first of all wrote it."""
+        made = self.made_in_memory(leaf)
+        if made is not None and made.location is not None:
+            return made.location
+        reference, location = self._first_written.get(id(leaf), (None, None))
+        return location if reference is not None and reference() is leaf else None
+
     def is_input(self, tensor: Any) -> bool:
         """Whether the memory of a tensor was there before any operator: data that the program brought."""
         entry = self._in_memory(self._by_memory, _address(tensor))
@@ -194,6 +204,12 @@ class Recorder(Tracker):
                 entry.name, entry.inputs = "alias", (source,)
 
     # --- keeping ---
+
+    def _initialised(self, leaves: Iterable[Any], location: Location | None) -> None:
+        for leaf in leaves:
+            known = self._first_written.get(id(leaf))
+            if known is None or known[0]() is not leaf:
+                self._first_written[id(leaf)] = (self._watch(leaf, self._first_written), location)
 
     def _register(self, root: Any) -> str:
         label = super()._register(root)
