@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from dataclasses import replace
 from typing import Any
 
 from .output import report_stream
@@ -16,9 +17,10 @@ __all__ = ["add_parser", "run"]
 NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
 
 _DESCRIPTION = f"""\
-Run a script as `python SCRIPT args` would and report what is wrong with its gradients: parameters without one and why,
-where NaN and Inf come from, gradients that vanish, explode or share memory, dead units, graphs that grow from one
-iteration to the next. The script computes what it computes without, more slowly.
+Run a script as `python SCRIPT args` would and report what is wrong with its gradients: in-place writes that spoil one
+(as `gradscope check` does), parameters without one and why, where NaN and Inf come from, gradients that vanish or
+explode, are zero or share memory, gradients that an optimizer uses twice or never, parameters that no optimizer holds,
+graphs that grow from one iteration to the next. The script computes what it computes without, more slowly.
 {SCRIPT}
 
 Without SCRIPT, report on the installation: what was found, what is missing and how to install it.
@@ -73,32 +75,54 @@ def run(args: argparse.Namespace) -> int:
 
 def _examine(args: argparse.Namespace) -> tuple[int, str]:
     """Run the script; return the exit status and the report."""
-    from ..check import run_script
+    from ..check import Sanitizer, run_script
     from ..inspect import Doctor
     from ..inspect.programs.program import print_uncaught
     from ..inspect.programs.streams import flush
 
     pid = os.getpid()
     try:
-        with Doctor() as doctor:
+        with Sanitizer() as sanitizer, Doctor() as doctor:
             result = run_script(args.script, args.args, module=args.module)
-            diagnosis = doctor.diagnosis
+            explained = doctor.explain(result.error) or sanitizer.explains(result.error)
+            diagnosis = replace(doctor.diagnosis, others=_findings_of(sanitizer))
     except (OSError, ImportError) as error:
         print(f"gradscope doctor: {error}", file=sys.stderr)
         return FAILED, ""
     flush()
-    if result.error is not None:
+    if result.error is not None and not explained:
         print_uncaught(result.error)
     if os.getpid() != pid:  # a child that the script has forked
         return result.exit_code, ""
     if result.exit_code and result.error is None:
         print(f"gradscope doctor: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
-    status = FAILED if result.exit_code else FOUND if diagnosis else NOTHING_FOUND
+    failed = result.exit_code and not explained
+    status = FAILED if failed else FOUND if diagnosis else NOTHING_FOUND
     if args.format == "text":
-        return status, f"{diagnosis}\n"
+        return status, f"{diagnosis}\n{_ended_by(result.error, explained)}"
     ended = None if result.error is None else {"type": type(result.error).__name__, "message": str(result.error)}
     facts = {"schema": 1, "script": args.script, "arguments": args.args, "exit_status": status, "ended_by": ended}
     return status, json.dumps({**facts, **diagnosis.to_dict()}, indent=2, allow_nan=False) + "\n"
+
+
+def _findings_of(sanitizer: Any) -> tuple[Any, ...]:
+    """Return what the sanitizer has found, as symptoms."""
+    from ..check import finding_as_text
+    from ..inspect.explanations.doctor import Symptom
+
+    found = []
+    for finding in sanitizer.findings:
+        kind, _, text = finding_as_text(finding).partition(": ")
+        found.append(Symptom(kind, text, finding.primary))
+    return tuple(found)
+
+
+def _ended_by(error: BaseException | None, explained: bool) -> str:
+    if error is None:
+        return ""
+    if explained:
+        return f"The script did not catch the {type(error).__name__} and ended there.\n"
+    return f"The script ended by {type(error).__name__}; this is what was seen until then.\n"
 
 
 # --- the installation -------------------------------------------------------------------------------------------------

@@ -44,14 +44,13 @@ def test_findings(tmp_path):
     assert done.stdout.splitlines() == [
         "trained ['--lr', '1']",
         "no gradient: 2 of 4 parameters without a gradient:",
-        "    `body.weight`, `body.bias`: not reached: detached at train.py:11 "
-        "(return self.head(self.body(x).detach()))",
-        "      Remove the detach().",
+        "  `body.weight`, `body.bias`: not reached: detached at train.py:11 (return self.head(self.body(x).detach()))",
+        "    Remove the detach().",
         "",
         "growth: Graphs of earlier iterations stay alive, 3 nodes each: 3 nodes and 40 B a backward, 18 nodes alive.",
-        "    `losses[...]` (function main) keeps the tensor made at train.py:16 "
+        "  `losses[...]` (function main) keeps the tensor made at train.py:16 "
         "(loss = (model(gs.ones(2, 3)) ** 2).mean()); it grows at train.py:18 (losses.append(loss))",
-        "    Keep the number, loss.item(), or loss.detach(), which has no graph.",
+        "  Keep the number, loss.item(), or loss.detach(), which has no graph.",
         "",
         "2 findings in 6 backward passes. The largest graph held 40 B.",
     ]
@@ -79,6 +78,40 @@ def test_a_script_that_raises_is_reported_up_to_there(tmp_path):
     assert done.stderr.endswith("ValueError: no data\n")
     assert "site-packages" not in done.stderr
     assert "2 findings in 6 backward passes." in done.stdout
+    assert done.stdout.endswith("The script ended by ValueError; this is what was seen until then.\n")
+
+
+IN_PLACE = """\
+import gradscope as gs
+
+w = gs.ones(3, requires_grad=True)
+y = w.exp()
+y += 1
+y.sum().backward()
+"""
+
+
+def test_what_check_finds_is_found_too(tmp_path):
+    done = doctor(tmp_path, IN_PLACE)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        "GS101 error: `y` (float32 [3], output of ExpBackward0) was modified in place, and ExpBackward0 still needs it",
+        "  train.py:5  y += 1              <- written here by add_",
+        "  train.py:4  y = w.exp()            saved here by ExpBackward0 as `result`",
+        "  train.py:6  y.sum().backward()     needed here: ExpBackward0 fails",
+        "  version 0 was saved, version 1 is there now",
+        "  help: write `y = y + 1`",
+        "",
+        "1 finding in 1 backward pass. The largest graph held 12 B.",
+        "The script did not catch the SavedTensorModifiedError and ended there.",
+    ]
+
+
+def test_a_loss_without_a_graph_is_explained_in_place_of_its_traceback(tmp_path):
+    done = doctor(tmp_path, SCRIPT.replace(".detach())", ").argmax(1).float()"))
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "argmax gives integers or booleans, which have no gradient at train.py:11" in done.stdout
+    assert done.stdout.endswith("The script did not catch the RuntimeError and ended there.\n")
 
 
 def test_the_exit_status_of_the_script(tmp_path):

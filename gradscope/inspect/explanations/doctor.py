@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from ..adapters import Adapter, Observer
+from ..adapters import Adapter
 from ..records import Location
 from ..wording import count, format_bytes
-from .aliasing import GradientAliasing, aliasing
-from .base import Explanation, adapter_of, plain
-from .gradient_flow import DeadUnits, GradientFlow, dead_units, gradient_flow
+from .aliasing import GradientAliasing
+from .base import Explanation, adapter_of, at, plain
+from .examine import Examiner, FlowTrouble
+from .gradient_flow import DeadUnits, GradientFlow
 from .growth import Growth, GrowthWatch
 from .ledger import Ledger
 from .lines import place
-from .memory import MemoryReport, memory_of
+from .memory import MemoryReport
+from .missing import loss_without_graph
 from .nan_origin import NanOrigin, NanWatch
-from .no_grad_records import GradientReport, NoGradient, Reason
-from .why_no_grad import Case
+from .no_grad_records import GradientReport
+from .updates import Updates, UpdateWatch
+from .zeros import ZeroCause
 
-__all__ = ["Diagnosis", "Doctor", "Symptom"]
+__all__ = ["Diagnosis", "Doctor", "Symptom", "ZeroGradient"]
 
-# After the first backward passes only every 2**k-th is looked into: a training run has many, and they resemble.
-_FIRST = 4
+_SHOWN = 4
 # Some units rest for a batch; when so many do, they will not come back.
 _DEAD = 0.5
 
@@ -36,7 +37,8 @@ class Symptom:
     Attributes
     ----------
     kind : str
-        ``'no gradient'``, ``'NaN'``, ``'gradient flow'``, ``'growth'`` or ``'aliasing'``.
+        ``'no gradient'``, ``'NaN'``, ``'updates'``, ``'gradient flow'``, ``'growth'``, ``'aliasing'``, or what another
+        instrument calls it.
     text : str
     location : Location or None
     """
@@ -44,6 +46,27 @@ class Symptom:
     kind: str
     text: str
     location: Location | None = None
+
+
+@dataclass(frozen=True)
+class ZeroGradient:
+    """Parameters whose gradient is zero for one reason.
+
+    Attributes
+    ----------
+    names : tuple of str
+    causes : tuple of ZeroCause
+    """
+
+    names: tuple[str, ...]
+    causes: tuple[ZeroCause, ...]
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"`{name}`" for name in self.names[:_SHOWN])
+        more = f" and {len(self.names) - _SHOWN} more" if len(self.names) > _SHOWN else ""
+        why = "; ".join(f"{cause.text}{at(cause.location)}" for cause in self.causes)
+        lines = [f"the gradient of {shown}{more} is zero: {why}", *dict.fromkeys(c.help for c in self.causes if c.help)]
+        return "\n  ".join(lines)
 
 
 @dataclass(frozen=True)
@@ -64,6 +87,14 @@ class Diagnosis(Explanation):
     aliasing : GradientAliasing or None
     memory : MemoryReport or None
         Of the largest graph.
+    updates : Updates
+        What optimizers did with the gradients.
+    trouble : tuple of FlowTrouble
+        Gradients that vanish or explode.
+    zeros : tuple of ZeroGradient
+        Gradients that are zero, and what made them so.
+    others : tuple of Symptom
+        What other instruments have found.
     """
 
     backwards: int
@@ -74,14 +105,21 @@ class Diagnosis(Explanation):
     growth: Growth
     aliasing: GradientAliasing | None
     memory: MemoryReport | None
+    updates: Updates = field(default_factory=lambda: Updates(0))
+    trouble: tuple[FlowTrouble, ...] = ()
+    zeros: tuple[ZeroGradient, ...] = ()
+    others: tuple[Symptom, ...] = ()
 
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
         """What is wrong, the worst first."""
-        found = [Symptom("NaN", str(self.nan), self.nan.first.location)] if self.nan.first is not None else []
+        found = list(self.others)
+        if self.nan.first is not None:
+            found.append(Symptom("NaN", str(self.nan), self.nan.first.location))
         if self.missing.parameters:
             first = self.missing.parameters[0].location
             found.append(Symptom("no gradient", str(self.missing), first))
+        found += [Symptom("updates", str(entry), entry.location) for entry in self.updates.findings]
         if self.growth:
             keeper = self.growth.keepers[0].grows if self.growth.keepers else self.growth.joint
             found.append(Symptom("growth", str(self.growth), keeper))
@@ -91,13 +129,14 @@ class Diagnosis(Explanation):
         return (*found, *self._flow_symptoms())
 
     def _flow_symptoms(self) -> Iterable[Symptom]:
-        if self.flow is not None and self.flow.verdict in ("vanishing", "exploding"):
-            yield Symptom("gradient flow", self.flow.findings[0])
-        for p in () if self.flow is None else self.flow.parameters:
-            if p.grad_norm == 0:
-                yield Symptom("gradient flow", f"`{p.name}`: its gradient is zero everywhere; why_no_grad() tells why")
+        for trouble in self.trouble:
+            yield Symptom("gradient flow", str(trouble), trouble.location)
+        told: set[Location | None] = set()
+        for zero in self.zeros:
+            told.update(cause.location for cause in zero.causes)
+            yield Symptom("gradient flow", str(zero), zero.causes[0].location)
         for unit in self.rectifiers:
-            if unit.dead >= unit.units * _DEAD:
+            if unit.dead >= unit.units * _DEAD and unit.location not in told:
                 yield Symptom("gradient flow", str(unit), unit.location)
 
     def __bool__(self) -> bool:
@@ -114,8 +153,9 @@ class Diagnosis(Explanation):
 
     def _list(self) -> Iterable[str]:
         for symptom in self.symptoms:
-            lines = symptom.text.splitlines()
-            yield "\n".join([f"{symptom.kind}: {lines[0]}", *(f"  {line}" for line in lines[1:])]) + "\n"
+            first, *rest = symptom.text.splitlines()
+            indented = rest if all(line.startswith("  ") for line in rest) else [f"  {line}" for line in rest]
+            yield "\n".join([f"{symptom.kind}: {first}", *indented, ""])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields and ``symptoms`` as numbers, text, lists and dictionaries.
@@ -135,82 +175,6 @@ class Diagnosis(Explanation):
     def _rows(self) -> Iterable[Sequence[str]]:
         for symptom in self.symptoms:
             yield (symptom.kind, place(symptom.location), symptom.text)
-
-
-class _Examiner(Observer):
-    """Looks into backward passes before they run, and at what they left."""
-
-    def __init__(self, adapter: Adapter, ledger: Ledger) -> None:
-        self.adapter = adapter
-        self.recorder = ledger.recorder
-        self.flow: GradientFlow | None = None
-        self.rectifiers: dict[tuple[Any, ...], DeadUnits] = {}
-        self.sharing: GradientAliasing | None = None
-        self.memory: MemoryReport | None = None
-        self._seen: dict[Location | None, int] = {}
-        self._missing: dict[int, tuple[weakref.ref[Any], NoGradient]] = {}
-        self._total = 0
-        self._open: dict[int, Any] = {}
-
-    def task_started(self, task: Any) -> None:
-        """Look at the graph."""
-        roots = list(self.adapter.task_roots(task))
-        location = None if not roots else self.adapter.location(roots[0][0])
-        times = self._seen[location] = self._seen.get(location, 0) + 1
-        if times > _FIRST and times & (times - 1):
-            return
-        nodes = [node for node, _ in roots]
-        memory = memory_of(self.adapter, nodes, self.recorder.parameters(), self.recorder)
-        if self.memory is None or memory.total > self.memory.total:
-            self.memory = memory
-        for unit in dead_units(self.adapter, nodes):
-            self.rectifiers[unit.node, unit.module, unit.location] = unit
-        self._open[id(task)] = roots[0] if roots else None
-
-    def task_finished(self, task: Any) -> None:
-        """Look at the gradients."""
-        root = self._open.pop(id(task), None)
-        parameters = self.recorder.parameters()
-        if root is None or not parameters:
-            return
-        self._total = max(self._total, len(parameters))
-        flow = gradient_flow(parameters, adapter=self.adapter)
-        if any(p.grad_norm is not None for p in flow.parameters):
-            self.flow = flow
-        sharing = aliasing(parameters, adapter=self.adapter)
-        self.sharing = sharing if sharing.dangerous or self.sharing is None else self.sharing
-        for model in self.recorder.models():
-            self._look_for_missing(model, root)
-
-    def task_failed(self, task: Any, error: BaseException) -> None:
-        """Forget the backward."""
-        self._open.pop(id(task), None)
-
-    def _look_for_missing(self, model: Any, root: Any) -> None:
-        names = self.recorder.parameter_paths()
-        case = None
-        for path, tensor in self.adapter.named_parameters(model):
-            if self.recorder.accumulated(tensor) is not None or self._known(tensor):
-                continue
-            if case is None:
-                end = self.recorder.entry_of_node(root[0])
-                case = Case(self.adapter, self.recorder, model, root=root, end=end)
-            found = case.explain(tensor, names.get(id(tensor), path))
-            if found.reason is not Reason.FROZEN:
-                self._missing[id(tensor)] = (weakref.ref(tensor), found)
-
-    def _known(self, tensor: Any) -> bool:
-        found = self._missing.get(id(tensor))
-        return found is not None and found[0]() is tensor
-
-    def missing(self) -> GradientReport:
-        """Return the parameters that no backward has given a gradient."""
-        kept = []
-        for reference, found in self._missing.values():
-            tensor = reference()
-            if tensor is None or self.recorder.accumulated(tensor) is None:
-                kept.append(found)
-        return GradientReport(tuple(kept), self._total)
 
 
 class Doctor:
@@ -242,7 +206,8 @@ class Doctor:
     def __init__(self, *, adapter: Adapter | None = None) -> None:
         self._adapter = adapter_of(None, adapter)
         self._ledger = Ledger(adapter=self._adapter)
-        self._examiner = _Examiner(self._adapter, self._ledger)
+        self._examiner = Examiner(self._adapter, self._ledger)
+        self._updates = UpdateWatch(self._ledger.recorder, self._examiner.names.paths)
         self._nan = NanWatch(self._adapter)
         self._growth = GrowthWatch(self._adapter)
         self._observations: list[Any] = []
@@ -251,24 +216,43 @@ class Doctor:
     def diagnosis(self) -> Diagnosis:
         """What has been found so far."""
         examiner = self._examiner
-        flow = examiner.flow
-        rectifiers = tuple(examiner.rectifiers.values())
         return Diagnosis(
             backwards=self._ledger.recorder.backwards,
-            missing=examiner.missing(),
+            missing=examiner.missing.report(),
             nan=self._nan.origin,
-            flow=flow,
-            rectifiers=rectifiers,
+            flow=examiner.flow,
+            rectifiers=tuple(examiner.rectifiers.values()),
             growth=self._growth.growth,
             aliasing=examiner.sharing,
             memory=examiner.memory,
+            updates=self._updates.updates,
+            trouble=tuple(examiner.trouble.values()),
+            zeros=_zero_gradients(examiner.zeros.values()),
         )
+
+    def explain(self, error: BaseException | None) -> bool:
+        """Look into what has ended the program; return whether the diagnosis says where it comes from.
+
+        Parameters
+        ----------
+        error : BaseException or None
+
+        Returns
+        -------
+        bool
+        """
+        found = None if error is None else loss_without_graph(self._adapter, error)
+        if found is None:
+            return False
+        self._examiner.missing.refused(*found)
+        return bool(self._examiner.missing.report().parameters)
 
     def __enter__(self) -> Doctor:
         self._ledger.__enter__()
         observe = self._adapter.observe
         self._observations = [
             observe(self._examiner, forward=False, backward=True),
+            observe(self._updates, forward=False, backward=True, operators=True),
             observe(self._nan, forward=True, backward=True, operators=True),
             observe(self._growth, forward=True, backward=True),
         ]
@@ -277,4 +261,16 @@ class Doctor:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         while self._observations:
             self._observations.pop().close()
+        self._examiner.close()
+        self._updates.close()
+        self._nan.close()
         self._ledger.__exit__(kind, error, trace)
+
+
+def _zero_gradients(found: Iterable[tuple[str, tuple[ZeroCause, ...]]]) -> tuple[ZeroGradient, ...]:
+    """Return zero gradients by their cause; where contributions cancel there is none, and nothing to mend."""
+    groups: dict[tuple[ZeroCause, ...], list[str]] = {}
+    for name, causes in found:
+        if causes:
+            groups.setdefault(causes, []).append(name)
+    return tuple(ZeroGradient(tuple(names), causes) for causes, names in groups.items())

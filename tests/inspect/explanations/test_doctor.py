@@ -80,9 +80,140 @@ def test_dead_units(fw):
         model[0].bias.fill_(-100.0)
     with gi.Doctor() as doctor:
         train(fw, model)
-    kinds = [(s.kind, s.text) for s in doctor.diagnosis.symptoms]
-    assert any(kind == "gradient flow" and "`1`: 4 of 4 units dead" in text for kind, text in kinds)
-    assert any("`0.weight`: its gradient is zero everywhere" in text for _, text in kinds)
+    texts = [s.text for s in doctor.diagnosis.symptoms if s.kind == "gradient flow"]
+    # The dead units are told of as the cause, and not once more for themselves.
+    assert texts[0].startswith("the gradient of `0.weight`, `0.bias` is zero: the ReLU is not active for any of its 8 ")
+    assert not any("units dead" in text for text in texts)
+
+
+def test_some_dead_units(fw):
+    model = fw.nn.Sequential(fw.nn.Linear(3, 4), fw.nn.ReLU(), fw.nn.Linear(4, 1))
+    with fw.no_grad():
+        model[0].bias[:2] = -100.0
+        model[0].bias[2:] = 2.0
+    with gi.Doctor() as doctor:
+        train(fw, model)
+    assert [s.text.partition(" at ")[0] for s in doctor.diagnosis.symptoms] == [
+        "`1`: 2 of 4 units dead, zero for the whole batch"
+    ]
+
+
+def test_a_step_function(fw):
+    layer = fw.nn.Linear(3, 4)
+    with gi.Doctor() as doctor:
+        for _ in range(2):
+            layer(fw.ones(2, 3)).round().sum().backward()  # HERE: round
+    (symptom,) = [s for s in doctor.diagnosis.symptoms if s.kind == "gradient flow"]
+    assert symptom.location.lineno == line(__file__, "round")
+    assert symptom.text.startswith("the gradient of `weight`, `bias` is zero: round is a step function")
+    assert symptom.text.endswith("\n  Let the gradient pass straight through: x + (x.round() - x).detach().")
+
+
+def test_contributions_that_cancel_are_no_finding(fw):
+    model = fw.nn.Linear(3, 1)
+    with gi.Doctor() as doctor:
+        (model(fw.ones(2, 3)) - model(fw.ones(2, 3) * 2)).mean().backward()  # the bias cancels
+    assert doctor.diagnosis.symptoms == ()
+
+
+def test_vanishing_and_what_does_it(fw):
+    layers = [layer for _ in range(10) for layer in (fw.nn.Linear(8, 8), fw.nn.Sigmoid())]
+    model = fw.nn.Sequential(*layers, fw.nn.Linear(8, 1))
+    with gi.Doctor() as doctor:
+        model(fw.ones(2, 8)).sum().backward()
+    (trouble,) = doctor.diagnosis.trouble
+    assert trouble.verdict == "vanishing"
+    assert trouble.causes[0].startswith("SigmoidBackward0 at ")
+    assert "multiplies them 10 times, by 0.2" in trouble.causes[0]
+
+
+def test_exploding_and_what_does_it(fw):
+    model = fw.nn.Linear(8, 8, bias=False)
+    with fw.no_grad():
+        model.weight.fill_(1.0)
+    with gi.Doctor() as doctor:
+        hidden = fw.ones(1, 8)
+        for _ in range(10):
+            hidden = model(hidden)  # HERE: explode
+        hidden.sum().backward()
+    (trouble,) = doctor.diagnosis.trouble
+    assert (trouble.verdict, trouble.location.lineno) == ("exploding", line(__file__, "explode"))
+    assert "multiplies them 9 times, by 8 each" in trouble.causes[0]
+    assert "clip_grad_norm_" in trouble.help
+
+
+def test_gradients_used_twice(fw):
+    model = healthy(fw)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            (model(fw.ones(2, 3)) ** 2).mean().backward()  # HERE: twice
+            optimizer.step()
+    (symptom,) = doctor.diagnosis.symptoms
+    assert (symptom.kind, symptom.location.lineno) == ("updates", line(__file__, "twice"))
+
+
+def test_a_gan_whose_generator_is_cut_off_from_its_own_loss(fw):
+    generator, critic = fw.nn.Linear(2, 3), fw.nn.Linear(3, 1)
+    opt_g, opt_c = (fw.optim.SGD(model.parameters(), lr=0.01) for model in (generator, critic))
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            fake = generator(fw.ones(1, 2))
+            opt_c.zero_grad()
+            critic(fake.detach()).mean().backward()  # as it should be
+            opt_c.step()
+            opt_g.zero_grad()
+            critic(fake.detach()).mean().backward()  # HERE: cut
+            opt_g.step()
+    (symptom,) = doctor.diagnosis.symptoms
+    assert symptom.location.lineno == line(__file__, "cut")
+    assert [e.name for e in doctor.diagnosis.missing.parameters] == ["generator.weight", "generator.bias"]
+
+
+def test_autograd_grad_leaves_no_gradient_and_that_is_no_finding(fw):
+    model = healthy(fw)
+    with gi.Doctor() as doctor:
+        loss = (model(fw.ones(2, 3)) ** 2).mean()
+        fw.autograd.grad(loss, list(model.parameters()))
+    assert doctor.diagnosis.symptoms == ()
+
+
+def refused(fw, loss):
+    try:
+        loss.backward()
+    except RuntimeError as error:
+        return error
+    raise AssertionError("it has a graph")
+
+
+def test_a_loss_without_a_graph(fw):
+    model = healthy(fw)
+    with gi.Doctor() as doctor:
+        loss = model(fw.ones(2, 3)).argmax().float()  # HERE: argmax
+        explained = doctor.explain(refused(fw, loss))
+    assert explained
+    (symptom,) = doctor.diagnosis.symptoms
+    assert symptom.location.lineno == line(__file__, "argmax")
+    assert "argmax gives integers or booleans" in symptom.text
+
+
+def test_a_loss_without_a_graph_after_others_that_had_one(fw):
+    model = healthy(fw)
+    with gi.Doctor() as doctor:
+        model(fw.ones(2, 3)).sum().backward()
+        with fw.no_grad():
+            loss = model(fw.ones(2, 3)).sum()  # HERE: quiet
+        doctor.explain(refused(fw, loss))
+    (symptom,) = doctor.diagnosis.symptoms
+    assert symptom.location.lineno == line(__file__, "quiet")
+    assert f"the no_grad() block that begins at line {line(__file__, 'quiet') - 1}." in symptom.text
+
+
+def test_another_error_is_not_explained(fw):
+    with gi.Doctor() as doctor:
+        assert not doctor.explain(ValueError("no data"))
+        assert not doctor.explain(None)
+    assert doctor.diagnosis.symptoms == ()
 
 
 def test_shared_gradients(fw):

@@ -1,0 +1,181 @@
+"""Parameters that no backward of a program gives a gradient, and why: each backward is asked, the right one answers."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import weakref
+from collections.abc import Iterable, Sequence
+from types import FrameType
+from typing import Any
+
+from ...runtime.events import is_library_file
+from ..adapters import Adapter
+from ..records import Location
+from .dataflow import Recorder
+from .lines import location_at, name_of, user_frames, variables_of
+from .no_grad_records import GradientReport, NoGradient, Reason
+from .why_no_grad import Case
+
+__all__ = ["MissingGradients", "ModelNames", "loss_without_graph"]
+
+
+class ModelNames:
+    """What the models of a program are called: where there are several, each after the variable that holds it.
+
+    Parameters
+    ----------
+    recorder : Recorder
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._variables: dict[int, tuple[weakref.ref[Any], str]] = {}
+
+    def look(self, frame: FrameType) -> None:
+        """Look for the variables of the models, from a frame outwards."""
+        models = self._recorder.models()
+        unknown = [model for model in models if self._variable(model) == ""]
+        if len(models) < 2 or not unknown:
+            return
+        frames = list(user_frames(frame))
+        for model in unknown:
+            found = next(filter(None, (name_of(model, f) for f in frames)), "")
+            self._variables[id(model)] = (weakref.ref(model), found.removeprefix("self."))
+
+    def paths(self) -> dict[int, str]:
+        """Return the paths of all parameters of the models, by the id of the parameter."""
+        found = self._recorder.parameter_paths()
+        models = self._recorder.models()
+        if len(models) < 2:
+            return found
+        for model in models:
+            variable = self._variable(model)
+            for path, parameter in self._recorder.adapter.named_parameters(model) if variable else ():
+                found[id(parameter)] = f"{variable}.{path}"
+        return found
+
+    def _variable(self, model: Any) -> str:
+        reference, name = self._variables.get(id(model), (None, ""))
+        return name if reference is not None and reference() is model else ""
+
+
+class MissingGradients:
+    """Collects, backward by backward, why parameters of the program's models get no gradient.
+
+    A program may have several losses, and a parameter may be cut off from one of them with good reason (a generator
+    from its discriminator's loss). So each line that calls backward() is asked, and the answer is that of the last
+    backward before a step of the optimizer that holds the parameter; without an optimizer, of the first.
+
+    Parameters
+    ----------
+    recorder : Recorder
+    names : ModelNames
+    """
+
+    def __init__(self, recorder: Recorder, names: ModelNames) -> None:
+        self._recorder = recorder
+        self._adapter: Adapter = recorder.adapter
+        self._names = names
+        # By the parameter's id: the parameter, and what each line that called backward() answered.
+        self._answers: dict[int, tuple[weakref.ref[Any], dict[Location | None, NoGradient]]] = {}
+        self._wanted: dict[int, Location | None] = {}
+        self._refused = False
+        self._total = 0
+
+    def ran(self, root: Any, location: Location | None) -> None:
+        """Ask a backward that has run, called at `location`."""
+        end = self._recorder.entry_of_node(root[0])
+        leaf = self._adapter.variable(root[0])
+        if end is None and leaf is not None:
+            end = self._recorder.entry_of(leaf)
+        self._ask(root, end, None, location, ())
+
+    def refused(self, loss: Any, location: Location | None, frames: Sequence[FrameType]) -> None:
+        """Ask for a loss without a graph, of which backward() was called at `location`."""
+        self._answers.clear()
+        self._wanted.clear()
+        self._refused = True
+        self._ask(None, self._recorder.entry_of(loss), loss, location, frames)
+
+    def stepped(self, held: Iterable[Any], location: Location | None) -> None:
+        """Note that an optimizer has stepped with the tensors in `held`, after the backward called at `location`."""
+        for tensor in held:
+            if id(tensor) in self._answers:
+                self._wanted[id(tensor)] = location
+
+    def _ask(self, root: Any, end: Any, loss: Any, location: Location | None, frames: Sequence[FrameType]) -> None:
+        parameters = self._recorder.parameters()
+        self._total = max(self._total, len(parameters))
+        paths = self._names.paths()
+        for model in self._recorder.models():
+            case = None
+            for path, tensor in self._adapter.named_parameters(model):
+                answers = self._answers_of(tensor)
+                if location in answers or (loss is None and self._recorder.accumulated(tensor) is not None):
+                    continue
+                if case is None:
+                    frames = frames or list(user_frames(sys._getframe(1)))
+                    case = Case(self._adapter, self._recorder, model, root=root, end=end, loss=loss, frames=frames)
+                answers[location] = case.explain(tensor, paths.get(id(tensor), path))
+
+    def _answers_of(self, tensor: Any) -> dict[Location | None, NoGradient]:
+        reference, answers = self._answers.get(id(tensor), (None, {}))
+        if reference is None or reference() is not tensor:
+            answers = {}
+            self._answers[id(tensor)] = (weakref.ref(tensor), answers)
+        return answers
+
+    def report(self) -> GradientReport:
+        """Return the parameters that no backward has given a gradient."""
+        kept = []
+        for identity, (reference, answers) in self._answers.items():
+            tensor = reference()
+            run = None if tensor is None else self._recorder.accumulated(tensor)
+            if not answers or (run is not None and not self._refused):
+                continue
+            answer = answers.get(self._wanted.get(identity), next(iter(answers.values())))
+            if answer.reason is not Reason.FROZEN:
+                kept.append(answer)
+        return GradientReport(tuple(kept), self._total)
+
+
+# What the functions that start a backward call the tensor that they are given.
+_GIVEN = ("self", "tensor", "tensors", "outputs")
+
+
+def loss_without_graph(adapter: Adapter, error: BaseException) -> tuple[Any, Location | None, list[FrameType]] | None:
+    """Return the tensor of which a backward was asked for in vain, because it does not require grad.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    error : BaseException
+        What the program has raised.
+
+    Returns
+    -------
+    (Tensor, Location or None, list of frame) or None
+        The tensor, the line that asked, and the user's frames on the way, innermost first; None for another error.
+    """
+    if not isinstance(error, RuntimeError) or "does not require grad" not in str(error):
+        return None
+    steps = list(traceback.walk_tb(error.__traceback__))
+    users = [(frame, lineno) for frame, lineno in steps if not is_library_file(frame.f_code.co_filename)][::-1]
+    if not users:
+        return None
+    asking, lineno = users[0]
+    for frame, _ in steps[[frame for frame, _ in steps].index(asking) + 1 :]:
+        for tensor in _given_to(adapter, frame):
+            return tensor, location_at(asking, lineno), [frame for frame, _ in users]
+    return None
+
+
+def _given_to(adapter: Adapter, frame: FrameType) -> Iterable[Any]:
+    """Yield the tensors without a graph that a function was given."""
+    variables = variables_of(frame)
+    for name in _GIVEN:
+        value: Any = variables.get(name)
+        for item in value if type(value) in (tuple, list) else (value,):
+            if adapter.is_tensor(item) and not item.requires_grad:
+                yield item
