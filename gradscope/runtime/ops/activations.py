@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from . import writes
-from .arrays import conj, one_minus
+from .arrays import conj, in_rows, one_minus
 from .errors import check_number, refuse_kinds, scalar_type
 from .registry import OPERATORS, operator, public
 from .samples import unary
@@ -493,6 +493,7 @@ operator(
 def _softmax(xp: Any, self: Any, dim: int) -> Any:
     axis = axis_of(dim, self.ndim)
     need_floating("softmax_lastdim_kernel_impl", self)
+    self = in_rows(xp, self)
     if not self.ndim or not self.size:
         return self * 0 + 1
     result = xp.exp(self - self.max(axis=axis, keepdims=True))
@@ -503,6 +504,7 @@ def _softmax(xp: Any, self: Any, dim: int) -> Any:
 def _log_softmax(xp: Any, self: Any, dim: int) -> Any:
     axis = axis_of(dim, self.ndim)
     need_floating("log_softmax_lastdim_kernel_impl", self)
+    self = in_rows(xp, self)
     if not self.ndim or not self.size:
         return self * 0
     result = self - self.max(axis=axis, keepdims=True)

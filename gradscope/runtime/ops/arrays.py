@@ -98,6 +98,11 @@ def conj(x: Any) -> Any:
         return x.conjugate() if isinstance(x, complex) else x
 
 
+def in_rows(xp: Any, array: Any) -> Any:
+    """Return `array` in row-major order, which PyTorch gives many results: a user may view() them."""
+    return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
+
+
 def sum_to(array: Any, shape: tuple[int, ...]) -> Any:
     """Sum a bare array over the dimensions that broadcasting had added or widened."""
     extra = array.ndim - len(shape)

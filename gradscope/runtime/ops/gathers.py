@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from . import general
+from .arrays import in_rows
 from .errors import check_number
 from .indexing import add_at, check_bounds
 from .registry import OPERATORS, operator, public
@@ -280,7 +281,10 @@ def _index_select(xp: Any, self: Any, dim: int, index: Any) -> Any:
     check_bounds(
         index, source.shape[axis], "index out of range in self\nIndex {index} along a dimension of size {size}."
     )
-    result = source[_slices(axis, index)]
+    if source.flags.c_contiguous:
+        result = source.take(index, axis=axis)
+    else:
+        result = in_rows(xp, source[_slices(axis, index)])
     return result.reshape(()) if self.ndim == 0 else result
 
 

@@ -16,6 +16,7 @@ from .. import device as devices
 from .. import dtype as dtypes
 from .. import state, tangents
 from . import copies, general, parts, writes  # noqa: F401 - copies declares fill
+from .arrays import in_rows
 from .errors import check_number, scalar_type
 from .registry import METHODS, OPERATORS, operator, public
 
@@ -106,8 +107,12 @@ def _product(sizes: Any) -> int:
 
 
 def _index(xp: Any, self: Any, indices: Any, dims: Any) -> Any:
+    first = indices[0]
     try:
-        return self[key_of(indices, dims)]
+        # Several times faster than an index, and in row-major order.
+        if len(indices) == 1 and first.dtype.kind == "i" and self.flags.c_contiguous:
+            return self.take(first, axis=dims[0])
+        return in_rows(xp, self[key_of(indices, dims)])
     except IndexError as error:
         raise index_error(self.shape, indices, dims, error) from None
 

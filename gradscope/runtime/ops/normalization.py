@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import device
 from .activations import need_floating
+from .arrays import in_rows
 from .registry import METHODS, OPERATORS, operator, public
 
 Ints = tuple[int, ...]
@@ -69,7 +70,7 @@ def _layer_norm(xp: Any, input: Any, weight: Any, bias: Any, normalized_shape: I
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(value.shape)} and normalized_shape = {list(normalized_shape)}"
             )
-    centred, mean, _, rstd = _moments(xp, input, tuple(range(-count, 0)), eps)
+    centred, mean, _, rstd = _moments(xp, in_rows(xp, input), tuple(range(-count, 0)), eps)
     centred *= rstd
     if weight is not None:
         centred *= weight
@@ -131,6 +132,8 @@ def _batch_norm(
     eps: float,
 ) -> Any:
     need_floating("batch_norm", input)
+    if input.ndim < 4:  # images keep their order, which may be that of channels last
+        input = in_rows(xp, input)
     channels, axes = input.shape[1], _others(input.ndim)
     named = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     for name, value in named.items():

@@ -6,7 +6,7 @@ from collections import namedtuple
 from typing import Any
 
 from . import writes
-from .arrays import conj
+from .arrays import conj, in_rows
 from .errors import refuse_kinds
 from .reductions import evenly, reduce_dtype
 from .registry import OPERATORS, operator, public
@@ -17,12 +17,12 @@ from .shapes import axis_of
 
 def _cumsum(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
-    return xp.cumsum(self, axis=axis, dtype=kind) if self.ndim else self.astype(kind)
+    return xp.cumsum(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
 
 
 def _cumprod(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
-    return xp.cumprod(self, axis=axis, dtype=kind) if self.ndim else self.astype(kind)
+    return xp.cumprod(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
 
 
 def _from_the_end(g: Any, dim: int, F: Any) -> Any:

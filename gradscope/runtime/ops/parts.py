@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtype as dtypes
+from .arrays import in_rows
 from .errors import BadValueError
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
@@ -177,10 +178,15 @@ def _cat(xp: Any, tensors: Any, dim: int) -> Any:
     axis = axis_of(dim, arrays[0].ndim)
     if any(a.shape != arrays[0].shape for a in arrays):
         _check_joinable(tensors, arrays[0], axis)
-    if any(a.dtype != arrays[0].dtype for a in arrays):
-        kind = dtypes.result_numpy(list(tensors))
-        arrays = [a.astype(kind, copy=False) for a in arrays]
-    return _in_rows(xp, xp.concatenate(arrays, axis=axis))
+    return in_rows(xp, xp.concatenate(_of_one_dtype(arrays, tensors), axis=axis))
+
+
+def _of_one_dtype(arrays: Any, among: Any = None) -> Any:
+    """Return the arrays in the dtype that they and those they are `among` promote to."""
+    if all(a.dtype == arrays[0].dtype for a in arrays):
+        return arrays
+    kind = dtypes.result_numpy(list(arrays if among is None else among))
+    return [a.astype(kind, copy=False) for a in arrays]
 
 
 def _check_joinable(tensors: Any, first: Any, axis: int) -> None:
@@ -196,11 +202,6 @@ def _check_joinable(tensors: Any, first: Any, axis: int) -> None:
                     f"Sizes of tensors must match except in dimension {axis}. Expected size {wanted} but got size "
                     f"{size} for tensor number {position} in the list.\nThey differ in dimension {dim}."
                 )
-
-
-def _in_rows(xp: Any, array: Any) -> Any:
-    """Return `array` in row-major order, which PyTorch gives what it joins."""
-    return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
 
 
 def _cat_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
@@ -242,7 +243,7 @@ def _stack(xp: Any, tensors: Any, dim: int) -> Any:
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(array.shape)} at entry {position}"
             )
-    return _in_rows(xp, xp.stack(tensors, axis=axis_of(dim, len(first) + 1)))
+    return in_rows(xp, xp.stack(_of_one_dtype(tensors), axis=axis_of(dim, len(first) + 1)))
 
 
 operator(

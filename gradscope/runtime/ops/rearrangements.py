@@ -7,6 +7,7 @@ from typing import Any
 from .. import device as devices
 from .. import dtype as dtypes
 from . import writes
+from .arrays import in_rows
 from .errors import refuse_kinds
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axes_of, axis_of, sizes_of
@@ -78,7 +79,7 @@ def _tuple(value: Any) -> tuple[int, ...]:
 
 
 def _roll(xp: Any, self: Any, shifts: Any, dims: Any = ()) -> Any:
-    shifts, dims = _tuple(shifts), _tuple(dims)
+    self, shifts, dims = in_rows(xp, self), _tuple(shifts), _tuple(dims)
     if not dims and len(shifts) == 1:
         return xp.roll(self, shifts[0])
     if len(shifts) != len(dims):

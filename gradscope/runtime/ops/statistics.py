@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from . import writes
-from .arrays import conj
+from .arrays import conj, in_rows
 from .reductions import count_of, dims_or_all, spread
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axes_of, axis_of
@@ -277,7 +277,9 @@ def _renorm(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     norms = _vector_norm(xp, self, p, _other_dims(dim, self.ndim), True)
-    return self * xp.where(norms > maxnorm, maxnorm / (norms + _RENORM_EPSILON), 1).astype(norms.dtype, copy=False)
+    return in_rows(xp, self) * xp.where(norms > maxnorm, maxnorm / (norms + _RENORM_EPSILON), 1).astype(
+        norms.dtype, copy=False
+    )
 
 
 def _renorm_self(g: Any, self: Any, p: Any, dim: int, maxnorm: Any, F: Any) -> Any:

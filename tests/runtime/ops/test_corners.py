@@ -336,3 +336,43 @@ def test_ldexp_is_as_wide_as_its_first_argument(torch: Any, kinds: tuple[str, st
     )
     assert str(found.dtype).split(".")[1] == str(expected.dtype).split(".")[1]
     assert found.tolist() == expected.tolist()
+
+
+IN_ROWS = {
+    "x[:, list]": lambda m, x: x[:, [0, 2]],
+    "x[:, matrix]": lambda m, x: x[:, m.tensor([[0, 1], [2, 0]])],
+    "x[:, mask]": lambda m, x: x[:, m.tensor([True, False, True, True])],
+    "x[list, list]": lambda m, x: x[[0, 1], [1, 2]],
+    "index_select": lambda m, x: x.index_select(1, m.tensor([1, 0])),
+    "cumsum": lambda m, x: x.cumsum(0),
+    "cumprod": lambda m, x: x.cumprod(1),
+    "roll": lambda m, x: x.roll(1, 0),
+    "softmax": lambda m, x: x.softmax(0),
+    "log_softmax": lambda m, x: x.log_softmax(1),
+    "layer_norm": lambda m, x: m.nn.functional.layer_norm(x, (4,)),
+    "batch_norm": lambda m, x: m.nn.functional.batch_norm(x, None, None, training=True),
+    "renorm": lambda m, x: x.renorm(2, 0, 1.0),
+    "stack": lambda m, x: m.stack([x, x], 2),
+    "sum": lambda m, x: x[None].sum(0),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("use", IN_ROWS)
+def test_what_pytorch_gives_in_rows_can_be_viewed(torch: Any, use: str, turned: bool) -> None:
+    for lib in (gs, torch):
+        x = lib.arange(12.0).reshape(4, 3).t() if turned else lib.arange(12.0).reshape(3, 4)
+        found = IN_ROWS[use](lib, x)
+        assert found.is_contiguous()
+        found.view(-1)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["cat", "stack", "hstack"])
+def test_what_is_joined_has_the_dtype_all_promote_to(torch: Any, name: str) -> None:
+    found, expected = (
+        getattr(lib, name)([lib.tensor([1]), lib.tensor([1.5]), lib.tensor([True])]) for lib in (gs, torch)
+    )
+    assert found.dtype is gs.float32
+    assert found.tolist() == expected.tolist()
