@@ -8,7 +8,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..inspect.adapters.native import NativeAdapter, NativeShare, dtype_name, location_of
+from ..inspect.adapters.native import NativeAdapter, NativeShare, location_of
+from ..inspect.records import dtype_name
 from ..runtime import events
 from ..runtime.errors import InplaceError, SavedTensorFreedError, SavedTensorModifiedError
 from .diagnosis import (

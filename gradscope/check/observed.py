@@ -10,8 +10,8 @@ from types import FrameType
 from typing import Any
 
 from ..inspect.adapters import Adapter, Observer
-from ..inspect.adapters.native import dtype_name, location_of
-from ..inspect.records import Location
+from ..inspect.adapters.native import location_of
+from ..inspect.records import Location, dtype_name
 from ..runtime import events
 from .diagnosis import (
     ChangedFacts,

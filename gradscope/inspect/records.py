@@ -6,8 +6,10 @@ as long as one likes, and nothing of the program stays alive because of it.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 __all__ = [
     "DebuggerEvent",
@@ -19,6 +21,7 @@ __all__ = [
     "StopReason",
     "TensorSpec",
     "TensorSummary",
+    "dtype_name",
     "operator_name",
 ]
 
@@ -252,6 +255,27 @@ class DebuggerEvent:
     reason: StopReason | None = None
     text: str = ""
     stream: str = "stdout"
+
+
+@functools.cache
+def dtype_name(dtype: Any) -> str:
+    """Return the bare name of a framework's dtype, an empty string for None.
+
+    Parameters
+    ----------
+    dtype : dtype or None
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> dtype_name(gs.float32), dtype_name(None)
+    ('float32', '')
+    """
+    return "" if dtype is None else str(dtype).rpartition(".")[2]
 
 
 def operator_name(name: str) -> str:

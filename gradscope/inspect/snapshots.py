@@ -7,7 +7,7 @@ from typing import Any
 
 from .adapters import Adapter
 from .order import Wire
-from .records import EdgeRecord, NodeRecord, SavedRecord, TensorSummary, operator_name
+from .records import EdgeRecord, NodeRecord, SavedRecord, TensorSummary, dtype_name, operator_name
 from .statistics import summarize
 from .tracking import module_of_parameter
 
@@ -74,7 +74,7 @@ def saved_records(adapter: Adapter, node: Any, *, summaries: bool) -> tuple[Save
             SavedRecord(
                 name=view.name,
                 shape=view.shape,
-                dtype="" if released or view.dtype is None else str(view.dtype).rpartition(".")[2],
+                dtype="" if released else dtype_name(view.dtype),
                 nbytes=view.nbytes,
                 saved_version=before,
                 current_version=now,

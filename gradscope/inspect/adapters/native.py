@@ -19,7 +19,7 @@ from ...runtime.engine import GraphTask
 from ...runtime.graph import Node
 from ...runtime.leaves import AccumulateGrad
 from ...runtime.storage import memory_of
-from ..records import Location, TensorSpec
+from ..records import Location, TensorSpec, dtype_name
 from .bits import DEVICE_ELEMENTS, Region, bits_of
 from .hooks import NodeHook, hook_name
 from .protocol import Converted, FailedCall, Observer, Plan, SavedView, hears_entries, key_in
@@ -396,12 +396,6 @@ def _converted(array: Any) -> Any:
         return array
     spec = TensorSpec(tuple(array.shape), _name_of(array.dtype), _place_of(type(array)))  # type: ignore[arg-type]
     return Converted(device.to_host(array), spec)
-
-
-@functools.cache
-def dtype_name(dtype: Any) -> str:
-    """Return the bare name of a dtype: ``'float32'``."""
-    return "" if dtype is None else str(dtype).rpartition(".")[2]
 
 
 @functools.cache

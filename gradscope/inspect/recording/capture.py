@@ -13,8 +13,7 @@ from typing import Any
 import numpy
 
 from ..adapters import Adapter, Observer
-from ..records import Location, NodeRecord, operator_name
-from ..snapshots import saved_records
+from ..records import Location, NodeRecord, dtype_name, operator_name
 from ..tracking import Tracker, module_of_parameter
 from .courses import KEPT, Course, Courses, Known
 from .iterations import IterationCounter
@@ -299,18 +298,18 @@ class Capture(Observer):
         location = adapter.location(node)
         text = name, place, module, parameter, location, leads
         told = module or module_of_parameter(parameter)
-        outputs = adapter.outputs(node)
-        saved = saved_records(adapter, node, summaries=False)
-        record = NodeRecord(view.ran, place, name, operator_name(name), 0, told, parameter, location, ())
-        known.wanted = self._policy.wants(record)
+        known.wanted = self._policy.everything or (
+            self._policy.values
+            and self._policy.wants(NodeRecord(-1, place, name, operator_name(name), 0, told, parameter, location, ()))
+        )
         with self._lock:
             number = self._rows.get(text)  # the same line can have several call sites
             if number is None:
                 number = self._rows[text] = self._next["nodes"]()
                 self._writer.put([
                     number, name, self._module(told), parameter, self._location(location), place, leads,
-                    [(spec.shape, spec.dtype, spec.device) for spec in outputs],
-                    [(s.name, s.shape, s.dtype, s.nbytes) for s in saved],
+                    [(spec.shape, spec.dtype, spec.device) for spec in adapter.outputs(node)],
+                    [(s.name, s.shape, dtype_name(s.dtype), s.nbytes) for s in adapter.saved(node)],
                 ])  # fmt: skip
                 if len(self._rows) >= KEPT:
                     self._rows.clear()

@@ -15,10 +15,10 @@ from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import GradientEdge
 
 from ....runtime import events
-from ...records import Location, TensorSpec
+from ...records import Location, TensorSpec, dtype_name
 from ..bits import Region
 from ..hooks import NodeHook
-from ..native import dtype_name, location_of
+from ..native import location_of
 from ..protocol import FailedCall, Observer, Plan, SavedView, key_in
 from . import TorchSpec
 from .backward import backward_tap

@@ -9,9 +9,8 @@ from typing import Any
 import numpy
 import torch
 
-from ...records import TensorSpec
+from ...records import TensorSpec, dtype_name
 from .. import bits
-from ..native import dtype_name
 from ..protocol import Converted
 from . import TorchSpec
 
