@@ -11,6 +11,7 @@ from ..records import Location
 from ..wording import count, format_bytes
 from .aliasing import GradientAliasing
 from .base import Explanation, adapter_of, at, plain
+from .cycles import GraphCycle
 from .examine import Examiner, FlowTrouble
 from .gradient_flow import DeadUnits, GradientFlow
 from .growth import Growth, GrowthWatch
@@ -37,8 +38,8 @@ class Symptom:
     Attributes
     ----------
     kind : str
-        ``'no gradient'``, ``'NaN'``, ``'updates'``, ``'gradient flow'``, ``'growth'``, ``'aliasing'``, or what another
-        instrument calls it.
+        ``'no gradient'``, ``'NaN'``, ``'updates'``, ``'gradient flow'``, ``'growth'``, ``'cycle'``, ``'aliasing'``, or
+        what another instrument calls it.
     text : str
     location : Location or None
     """
@@ -93,6 +94,8 @@ class Diagnosis(Explanation):
         Gradients that vanish or explode.
     zeros : tuple of ZeroGradient
         Gradients that are zero, and what made them so.
+    cycles : tuple of GraphCycle
+        Custom Functions that keep their own graph.
     others : tuple of Symptom
         What other instruments have found.
     """
@@ -108,6 +111,7 @@ class Diagnosis(Explanation):
     updates: Updates = field(default_factory=lambda: Updates(0))
     trouble: tuple[FlowTrouble, ...] = ()
     zeros: tuple[ZeroGradient, ...] = ()
+    cycles: tuple[GraphCycle, ...] = ()
     others: tuple[Symptom, ...] = ()
 
     @property
@@ -121,8 +125,8 @@ class Diagnosis(Explanation):
             found.append(Symptom("no gradient", str(self.missing), first))
         found += [Symptom("updates", str(entry), entry.location) for entry in self.updates.findings]
         if self.growth:
-            keeper = self.growth.keepers[0].grows if self.growth.keepers else self.growth.joint
-            found.append(Symptom("growth", str(self.growth), keeper))
+            found.append(Symptom("growth", str(self.growth), self.growth.location))
+        found += [Symptom("cycle", str(cycle), cycle.location) for cycle in self.cycles]
         if self.aliasing is not None and self.aliasing.dangerous:
             text = "\n".join(entry.text for entry in self.aliasing.dangerous)
             found.append(Symptom("aliasing", text))
@@ -228,6 +232,7 @@ class Doctor:
             updates=self._updates.updates,
             trouble=tuple(examiner.trouble.values()),
             zeros=_zero_gradients(examiner.zeros.values()),
+            cycles=tuple(examiner.cycles),
         )
 
     def explain(self, error: BaseException | None) -> bool:

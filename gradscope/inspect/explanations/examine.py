@@ -12,6 +12,7 @@ from ..records import Location
 from ..statistics import norm_of
 from ..stepping import OptimizerHooks, held_by
 from .aliasing import GradientAliasing, aliasing
+from .cycles import GraphCycle, kept_own_outputs
 from .gains import GainLook
 from .gradient_flow import DeadUnits, GradientFlow, dead_units, gradient_flow
 from .ledger import Ledger
@@ -91,6 +92,8 @@ class Examiner(Observer):
         By the id of a leaf whose gradient was zero the last time: its name, and what made it so.
     rectifiers : dict
         Dead units, by place.
+    cycles : dict of GraphCycle to None
+        Custom Functions that keep their own graph.
     sharing, memory, flow
         The latest, or the largest, of each.
     """
@@ -104,6 +107,7 @@ class Examiner(Observer):
         self.trouble: dict[str, FlowTrouble] = {}
         self.zeros: dict[int, tuple[str, tuple[ZeroCause, ...]]] = {}
         self.rectifiers: dict[tuple[Any, ...], DeadUnits] = {}
+        self.cycles: dict[GraphCycle, None] = {}
         self.sharing: GradientAliasing | None = None
         self.memory: MemoryReport | None = None
         self._hooks = OptimizerHooks(after=self._stepped)
@@ -140,6 +144,7 @@ class Examiner(Observer):
         """Keep its saved tensors until it has run."""
         if id(call.task) in self._open:
             self._saved.now = saved_values(self.adapter, call.node)
+            self.cycles.update(dict.fromkeys(kept_own_outputs(self.adapter, call.node)))
 
     def node_exited(self, call: Any) -> None:
         """Look at what it made."""

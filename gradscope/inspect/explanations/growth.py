@@ -16,6 +16,7 @@ from ..order import Wire, walk
 from ..records import Location
 from ..wording import count, format_bytes
 from .base import Explanation, adapter_of, at, storage_bytes
+from .cycles import GraphCycle, have_graphs, tied_gradients
 from .holders import Roots
 from .lines import caller, place, uses_of
 
@@ -25,7 +26,11 @@ _TOKEN = "gradscope.inspect.born"
 # A trend shows in so many backward passes of one line.
 _TREND = 4
 _CANDIDATES = 16
+# What no variable keeps takes seconds to be searched for among millions of objects.
+_IN_VAIN = 2
+_SEARCHES = 3
 _INDEX = re.compile(r"\[\d+\]$")
+_CREATING = re.compile(r"\.backward\(.*create_graph=True")
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,8 @@ class Growth(Explanation):
         For longer graphs: the line at which an iteration builds on a result of an earlier one.
     keepers : tuple of Keeper
         Who keeps the graphs.
+    cycles : tuple of GraphCycle
+        Where no variable does: the cycles that may.
     """
 
     samples: tuple[Sample, ...]
@@ -101,6 +108,13 @@ class Growth(Explanation):
     per_iteration: int
     joint: Location | None
     keepers: tuple[Keeper, ...]
+    cycles: tuple[GraphCycle, ...] = ()
+
+    @property
+    def location(self) -> Location | None:
+        """The line to look at."""
+        grows = next((keeper.grows for keeper in self.keepers if keeper.grows is not None), None)
+        return self.joint or grows or next((cycle.location for cycle in self.cycles), None)
 
     def __bool__(self) -> bool:
         return self.kind != "steady"
@@ -121,6 +135,7 @@ class Growth(Explanation):
         lines += [f"  {keeper}" for keeper in self.keepers]
         if self.keepers:
             lines.append("  Keep the number, loss.item(), or loss.detach(), which has no graph.")
+        lines += [f"  {line}" for cycle in self.cycles for line in str(cycle).splitlines()]
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
@@ -178,6 +193,8 @@ class GrowthWatch(Observer):
         self._tokens: weakref.WeakSet[_Token] = weakref.WeakSet()
         self._joint: Location | None = None
         self._keepers: tuple[Keeper, ...] = ()
+        self._cycles: dict[GraphCycle, None] = {}
+        self._searches = 0
         self._depth = threading.local()
 
     # --- what the observer passes on ---
@@ -213,9 +230,14 @@ class GrowthWatch(Observer):
     def growth(self) -> Growth:
         """What has been seen so far."""
         kind, step = self._trend()
-        if kind != "steady" and not self._keepers:
+        if kind == "steady":
+            return Growth(tuple(self._samples), kind, step, None, self._keepers)
+        if not self._keepers and self._searches < _SEARCHES:
+            self._searches += 1
             self._keepers = self._find_keepers()
-        return Growth(tuple(self._samples), kind, step, self._joint if kind != "steady" else None, self._keepers)
+        joint = self._joint if kind == "longer graphs" else None
+        cycles = tuple(self._cycles) if not self._keepers else ()
+        return Growth(tuple(self._samples), kind, step, joint, self._keepers, cycles)
 
     # --- looking ---
 
@@ -226,8 +248,17 @@ class GrowthWatch(Observer):
         nbytes = _saved_bytes(self.adapter, wires)
         self._samples.append(Sample(len(self._samples) + 1, location, nodes, nbytes, len(self._tokens)))
         # Now, while the loop runs: afterwards its variables may be gone.
-        if not self._keepers and self._trend()[0] != "steady":
+        if not self._keepers and self._searches < _SEARCHES and self._trend()[0] != "steady":
+            self._searches += 1
             self._keepers = self._find_keepers()
+            if not self._keepers and not self._cycles:
+                self._cycles.update(dict.fromkeys(self._find_cycles()))
+
+    def _find_cycles(self) -> list[GraphCycle]:
+        """Return the cycles that may keep the graphs: a backward that makes a graph of the gradients ties one."""
+        places = [sample.location for sample in self._samples if sample.location is not None]
+        creating = next((place for place in places if _CREATING.search(place.source)), None)
+        return [tied_gradients(creating)] if creating is not None or have_graphs(self.adapter) else []
 
     def _trend(self) -> tuple[str, int]:
         """Return the kind of growth over the last samples of one line, and its step."""
@@ -263,19 +294,29 @@ class GrowthWatch(Observer):
         roots = Roots()
         found: dict[tuple[str, str], Keeper] = {}
         candidates = [t for t in living(self.adapter.tensor_classes()) if self._has_old_graph(t)][:_CANDIDATES]
+        in_vain = 0
         for tensor in candidates:
+            if in_vain == _IN_VAIN and not found:
+                break
             holder = roots.holder(tensor, ignore=(candidates,))
+            in_vain += holder is None
             if holder is None or (holder.name, holder.scope) in found:
                 continue
             root = self.adapter.root(tensor)
             made = None if root is None else self.adapter.location(root[0])
-            grows = None if made is None else uses_of(holder.name, made)
             # Which of its items was met first says nothing.
             path = _INDEX.sub("[...]", holder.path)
+            grows = None if made is None else uses_of(_attribute_of(path) or holder.name, made)
             found[holder.name, holder.scope] = Keeper(holder.name, path, holder.scope, made, grows)
         # A variable that is merely the last of its loop keeps one graph; one that grows keeps them all.
         growing = [keeper for keeper in found.values() if keeper.grows is not None or keeper.path != keeper.name]
         return tuple(growing or found.values())
+
+    def _before_this_round(self) -> int:
+        """Return the iteration before which graphs are old: one line may call several backwards in each round."""
+        last = self._samples[-1]
+        before = next((s for s in reversed(self._samples[:-1]) if s.location == last.location), last)
+        return before.number
 
     def _has_old_graph(self, tensor: Any) -> bool:
         try:
@@ -286,7 +327,7 @@ class GrowthWatch(Observer):
             return False
         stack = [root[0]]
         seen: set[int] = set()
-        old = len(self._samples) - 1
+        old = self._before_this_round()
         while stack and len(seen) < 10_000:
             node = stack.pop()
             key = self.adapter.key(node)
@@ -298,6 +339,12 @@ class GrowthWatch(Observer):
                 return True
             stack += [child for child, _ in self.adapter.edges(node) if child is not None]
         return False
+
+
+def _attribute_of(path: str) -> str:
+    """Return the attribute that holds the items: ``'seen'`` of ``'probe.seen[...]'``, nothing of a path with others."""
+    name = path.removesuffix("[...]").rpartition(".")[2]
+    return name if name.isidentifier() else ""
 
 
 def _saved_bytes(adapter: Adapter, wires: dict[int, Wire]) -> int:

@@ -19,6 +19,7 @@ __all__ = [
     "caller",
     "fields_of",
     "last_name",
+    "line_of",
     "location_at",
     "name_of",
     "place",
@@ -112,8 +113,23 @@ def location_at(frame: FrameType, lineno: int) -> Location:
     -------
     Location
     """
-    filename = frame.f_code.co_filename
-    return Location(filename, lineno, frame.f_code.co_qualname, linecache.getline(filename, lineno).strip())
+    return line_of(frame.f_code.co_filename, lineno, frame.f_code.co_qualname)
+
+
+def line_of(filename: str, lineno: int, function: str = "") -> Location:
+    """Return a line of a file.
+
+    Parameters
+    ----------
+    filename : str
+    lineno : int
+    function : str
+
+    Returns
+    -------
+    Location
+    """
+    return Location(filename, lineno, function, linecache.getline(filename, lineno).strip())
 
 
 def name_of(value: Any, frame: FrameType | None) -> str:
@@ -197,8 +213,7 @@ def uses_of(name: str, near: Location) -> Location | None:
     if not lines:
         return None
     after = [line for line in lines if line >= near.lineno]
-    line = min(after) if after else max(lines)
-    return Location(near.filename, line, near.function, linecache.getline(near.filename, line).strip())
+    return line_of(near.filename, min(after) if after else max(lines), near.function)
 
 
 def syntax_tree(filename: str) -> ast.Module | None:

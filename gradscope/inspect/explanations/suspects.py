@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import linecache
 import sys
 from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -17,10 +16,9 @@ from typing import Any, NamedTuple
 
 from ...runtime.events import is_library_file
 from ..names import tables_of
-from ..records import Location
 from .cuts import WEAK, cut_of, dotted, switched_off
 from .functions import Function, Place, around, behind, forward_of, node_of, places_of, reached
-from .lines import fields_of, last_name, syntax_tree, variables_of
+from .lines import fields_of, last_name, line_of, syntax_tree, variables_of
 from .no_grad_records import Reason, Suspect
 from .slices import FUNCTIONS
 
@@ -195,7 +193,7 @@ def switches(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
     for filename in sorted(file for file in files if type(file) is str and not _is_foreign(file)):
         tree = syntax_tree(filename)
         for lineno in () if tree is None else switched_off(tree):
-            place = Location(filename, lineno, "", linecache.getline(filename, lineno).strip())
+            place = line_of(filename, lineno)
             found.append(Suspect(Reason.NO_GRAD, "turns recording off for all that follows", place))
     return tuple(found)
 

@@ -169,7 +169,7 @@ class UnheldParameters:
         )
 
 
-_UNKNOWN = _Why("", "", "Give it to the optimizer, or spare its part of the backward: requires_grad_(False).")
+_UNKNOWN = _Why("", "", "Hand it to an optimizer, or spare that part of the backward: requires_grad_(False).")
 
 
 class _Modules:

@@ -58,7 +58,7 @@ def test_a_loss_kept_by_an_object(fw):
             self.values = []
 
         def update(self, value):
-            self.values.append(value)
+            self.values.append(value)  # HERE: meter
 
     w, meter = weight(fw), Meter()
     with gi.growth() as watch:
@@ -66,7 +66,8 @@ def test_a_loss_kept_by_an_object(fw):
             loss = (w * w).sum()
             loss.backward()
             meter.update(loss)
-    assert [k.path.split("[")[0] for k in watch.result.keepers] == ["meter.values"]
+    (keeper,) = watch.result.keepers
+    assert (keeper.path, keeper.grows.lineno) == ("meter.values[...]", line(__file__, "meter"))
 
 
 def test_numbers_are_no_growth(fw):
@@ -99,6 +100,17 @@ def test_two_backwards_an_iteration(fw):
             (w * w).sum().backward()
             (w.exp() * w * w).sum().backward()
     assert not watch.result
+
+
+def test_two_backwards_an_iteration_do_not_make_the_last_loss_a_keeper(fw):
+    w, kept = weight(fw), []
+    with gi.growth() as watch:
+        for _ in range(6):
+            first, second = (w * w).sum(), (w.exp() * w).sum()
+            first.backward()
+            second.backward()
+            kept.append(first)  # HERE: first
+    assert [(k.path, k.grows.lineno) for k in watch.result.keepers] == [("kept[...]", line(__file__, "first"))]
 
 
 def test_without_backward(fw):
