@@ -56,7 +56,7 @@ def operator_form(op: Operator) -> Callable[..., Any]:
     """Return the function of `op` for Python's operators: NotImplemented where the other operand is no tensor."""
     scope = function_scope(op)
     scope["general"] = general.OperatorForm()
-    function = compile_function(partial(function_source, op, out=False), op.name.replace(".", "_"), scope, op)
+    function = compile_function(partial(function_source, op, dunder=True), op.name.replace(".", "_"), scope, op)
     function.__doc__, function.operator = op.function.__doc__, op
     function.__signature__ = call_signature(op, with_out=False)
     return function
@@ -81,6 +81,7 @@ def compile_function(make_source: Callable[[], str], name: str, scope: dict[str,
         function.__code__ = real.__code__
         return function(*args, **kwargs)
 
+    function.__qualname__ = name  # a wrong call is told by this name
     scope["__name__"] = function.__module__ = op.family
     scope["compile_now"] = compile_now
     return function
@@ -104,7 +105,7 @@ def call_signature(op: Operator, *, with_out: bool) -> inspect.Signature:
     kinds = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
     parameters = [
         inspect.Parameter(
-            p.name,
+            keyword_of(op, p.name),
             kinds[p.keyword_only],
             default=inspect.Parameter.empty if p.default is None else literal(p.default),
         )
@@ -304,15 +305,21 @@ def function_scope(op: Operator) -> dict[str, Any]:
     return scope
 
 
-def signature(op: Operator, *, out: bool = True) -> str:
-    """Return the text between the parentheses of the function's ``def``, with or without its ``out=``."""
+def keyword_of(op: Operator, name: str) -> str:
+    """Return the keyword that stands for a parameter in a call: PyTorch's ``input`` for the schema's ``self``."""
+    return "input" if name == "self" and op.parameters[0].name == name else name
+
+
+def signature(op: Operator, *, dunder: bool = False) -> str:
+    """Return the text between the parentheses of the function's ``def``; that of a Python operator has no ``out=``."""
     parts, starred = [], False
     for p in op.parameters:
         if p.keyword_only and not starred:
             parts.append("*")
             starred = True
-        parts.append(p.name if p.default is None else f"{p.name}={p.default}")
-    if op.out and out:
+        name = p.name if dunder else keyword_of(op, p.name)
+        parts.append(name if p.default is None else f"{name}={p.default}")
+    if op.out and not dunder:
         parts += ([] if starred else ["*"]) + ["out=None"]
     return ", ".join(parts)
 
@@ -329,16 +336,21 @@ def is_simple(op: Operator) -> bool:
     )
 
 
-def function_source(op: Operator, *, out: bool = True) -> str:
-    """Write the function that users call; that of Python's operators has no ``out=``."""
+def function_source(op: Operator, *, dunder: bool = False) -> str:
+    """Write the function that users call, or that of a Python operator."""
     name = op.name.replace(".", "_")
-    head = [f"def {name}({signature(op, out=out)}):"]
+    head = [f"def {name}({signature(op, dunder=dunder)}):", *([] if dunder else own_name(op))]
     arguments = ", ".join(p.name for p in op.parameters)
-    if op.out and out:
+    if op.out and not dunder:
         head.append(f"    if out is not None: return writes.run_out(op, ({arguments},), out)")
     if not is_simple(op):
         return "\n".join([*head, f"    return general.run(op, ({arguments},))"]) + "\n"
     return "\n".join([*head, *simple_body(op, f"({arguments},)")]) + "\n"
+
+
+def own_name(op: Operator) -> list[str]:
+    """Return the line that gives the first argument the name which the schema and the formulas know it by."""
+    return ["    self = input"] if op.parameters and op.parameters[0].name == "self" else []
 
 
 def simple_body(op: Operator, arguments: str) -> list[str]:

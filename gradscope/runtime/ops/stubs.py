@@ -92,7 +92,7 @@ def _definition(name: str, function: Callable[..., Any], indent: str, method: bo
     else:
         parameters = _composite_parameters(function)
         result = "Tensor" if op is not None or (name.endswith("_") and not name.startswith("__")) else "Any"
-    if not method and hasattr(function, "__wrapped__"):  # takes its first tensor as ``input``, see keywords.py
+    if not method and parameters:  # the first tensor is PyTorch's ``input``
         parameters[0] = parameters[0].replace("self:", "input:", 1)
     if name.startswith("__") and len(parameters) > 1:
         return f"{indent}def {name}(self, other: Any) -> Tensor: ...{_override(name)}\n"

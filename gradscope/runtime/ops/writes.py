@@ -31,7 +31,8 @@ def make_inplace(op: Operator) -> Callable[..., Any]:
     def source() -> str:
         parameters = codegen.signature(op).removesuffix(", *, out=None").removesuffix(", out=None")
         names = ", ".join(p.name for p in op.parameters)
-        return f"def {name}({parameters}):\n    return run_inplace(op, ({names},))\n"
+        lines = [f"def {name}({parameters}):", *codegen.own_name(op), f"    return run_inplace(op, ({names},))"]
+        return "\n".join(lines) + "\n"
 
     function = codegen.compile_function(source, name, {"op": op, "run_inplace": run_inplace}, op)
     function.__doc__ = f"In-place form of :func:`{op.name}`."

@@ -10,6 +10,8 @@ import pytest
 import gradscope as gs
 
 CALLS = {
+    "exp(input=)": lambda m, x: m.exp(input=x),
+    "add(input=, other=)": lambda m, x: m.add(input=x, other=x, alpha=2),
     "sum(input=)": lambda m, x: m.sum(input=x),
     "sum(x=, axis=, keepdims=)": lambda m, x: m.sum(x=x, axis=1, keepdims=True),
     "x.sum(axis=, keepdims=)": lambda m, x: x.sum(axis=0, keepdims=True),
@@ -86,3 +88,9 @@ def test_what_is_no_tensor_is_named() -> None:
         gs.sum([1, 2])
     with pytest.raises(TypeError, match=r"max\(\): argument 'input' .*must be Tensor, not int"):
         gs.max(input=5)
+
+
+def test_a_wrong_call_is_told_by_the_functions_name() -> None:
+    for call in (lambda: gs.exp2(gs.ones(1), wrong=1), lambda: gs.exp2(gs.ones(1), wrong=1)):
+        with pytest.raises(TypeError, match=r"exp2\(\) got an unexpected keyword argument 'wrong'"):
+            call()
