@@ -113,10 +113,12 @@ class Interrupter:
         self._bell = threading.Lock()
         self._bell.acquire()
         self._outside = threading.Event()
+        self._thrown = False
         self.ident: int | None = None
 
     def __enter__(self) -> Interrupter:
         self._outside.clear()
+        self._thrown = False
         self.ident = threading.get_ident()
         return self
 
@@ -125,8 +127,8 @@ class Interrupter:
         with self._lock:
             self.ident = None
         self._outside.set()
-        # What was thrown and has not arrived yet is taken back.
-        _set_async(ident, None)
+        if self._thrown:
+            _take_back(ident)
 
     @property
     def here(self) -> bool:
@@ -148,6 +150,7 @@ class Interrupter:
         with self._lock:
             if self.ident is None:
                 return False
+            self._thrown = True
             _set_async(self.ident, _bearing(error))
         self.wake()
         return True
@@ -193,9 +196,27 @@ def _bearing(error: BaseException) -> type[BaseException]:
     return type(type(error).__name__, (type(error),), {"__new__": __new__})
 
 
-def _set_async(ident: int | None, kind: type[BaseException] | None) -> None:
+class _TakenBackError(BaseException):
+    """Comes in the place of an exception that has not arrived yet."""
+
+
+def _take_back(ident: int | None) -> None:
+    """Have what was thrown in the calling thread, and has not arrived yet, not arrive.
+
+    Another exception takes its place and is caught. With none in its place, Python 3.11 and 3.12 would take it that one
+    is under way as long as the process runs: the next function called under ``sys.settrace`` would wait for it.
+    """
+    try:
+        _set_async(ident, _TakenBackError)
+        for _ in range(100):  # it arrives between two bytecodes
+            pass
+    except _TakenBackError:
+        pass
+
+
+def _set_async(ident: int | None, kind: type[BaseException]) -> None:
     if ident is not None:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(kind) if kind else None)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(kind))
 
 
 class ThreadFamily:

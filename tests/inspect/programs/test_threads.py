@@ -1,6 +1,8 @@
 """The program's thread: a main thread to the program, interrupted from others, survived by its children."""
 
 import concurrent.futures
+import subprocess
+import sys
 import threading
 import time
 
@@ -60,6 +62,31 @@ def test_an_exception_that_does_not_arrive_inside_does_not_arrive_outside():
         except ValueError:
             pass
         assert sum(range(50)) == 1225
+
+
+TRACED_AFTERWARDS = """
+import sys
+from gradscope.inspect.programs.threads import Interrupter
+
+interrupter = Interrupter()
+for throws in (False, True):
+    try:
+        with interrupter:
+            if throws:
+                interrupter.throw(ValueError())
+    except ValueError:
+        pass
+sys.setprofile(lambda *unused: None)
+print((lambda: "called")())
+"""
+
+
+def test_what_is_traced_afterwards_runs():
+    # In a process of its own, which can be ended if it hangs.
+    run = subprocess.run(
+        [sys.executable, "-c", TRACED_AFTERWARDS], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (run.stdout, run.stderr) == ("called\n", "")
 
 
 def test_end_insists():
