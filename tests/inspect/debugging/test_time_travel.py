@@ -361,15 +361,18 @@ class Travel(RuleBasedStateMachine):
         try:
             self.session.scale_grad(0, factor)
         except (SessionError, ValueError):
-            assert (
-                state in ("replaying", "finished") or self.session.nodes[self.session.current].name == "AccumulateGrad"
-            )
+            assert state in ("replaying", "finished") or self.nothing_to_edit()
             return
         assert state != "replaying"
         self.edited = True
         if state == "paused before":
             del self.seen[key]
         self.look()
+
+    def nothing_to_edit(self):
+        """Whether the node has run and gives its first input no gradient: a leaf's, or one of an input without."""
+        record = self.session.inspect(self.session.current)
+        return self.session.state.value == "paused after" and not any((record.grad_inputs or ())[:1])
 
     @precondition(lambda self: self.session.state.ended)
     @rule(verb=st.sampled_from(["start", "step", "cont", "into", "out", "next_backward"]))
