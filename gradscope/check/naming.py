@@ -6,6 +6,7 @@ import sys
 from types import FrameType
 from typing import Any
 
+from ..inspect.frames import variables_of
 from ..runtime.events import is_library_file
 
 __all__ = ["name_of"]
@@ -36,7 +37,7 @@ def name_of(leaf: Any) -> str:
     while frame is not None:
         if not is_library_file(frame.f_code.co_filename):
             # A name from further out (`model.fc1.weight` in the training loop) beats one from within (`self.weight`).
-            found = _name_among(leaf, frame.f_locals) or found
+            found = _name_among(leaf, variables_of(frame)) or found
         frame = frame.f_back
     return found
 

@@ -19,6 +19,7 @@ from ...runtime.engine import GraphTask
 from ...runtime.graph import Node
 from ...runtime.leaves import AccumulateGrad
 from ...runtime.storage import memory_of
+from ..frames import variables_of
 from ..records import Location, TensorSpec, dtype_name
 from .bits import DEVICE_ELEMENTS, Region, bits_of
 from .hooks import NodeHook, hook_name
@@ -203,7 +204,7 @@ class NativeAdapter:
         """Return the innermost node that some of `frames` (innermost first) are running, None if none are."""
         for frame in frames:
             if frame.f_code is GraphTask._advance.__code__:
-                names = frame.f_locals
+                names = variables_of(frame)
                 task, node, grad = names["self"], names["node"], names["grad"]
                 if node is not None:
                     return NativeCall(task, node, task._as_tensors(grad if node.multi else [grad]))

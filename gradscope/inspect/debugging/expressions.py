@@ -11,6 +11,7 @@ import numpy
 
 from ...runtime.events import is_library_file
 from ..adapters import Adapter, SavedView
+from ..frames import variables_of
 from ..statistics import count_bad, norm_of
 
 __all__ = [
@@ -93,10 +94,9 @@ class Namespace(dict[str, Any]):
             value = self[name] = self._makers[name]()
             return value
         if self._frame is not None:
-            if name in self._frame.f_locals:
-                return self._frame.f_locals[name]
-            if name in self._frame.f_globals:
-                return self._frame.f_globals[name]
+            for scope in (variables_of(self._frame), self._frame.f_globals):
+                if name in scope:
+                    return scope[name]
         raise KeyError(name)
 
     def names(self) -> list[str]:

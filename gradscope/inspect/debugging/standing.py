@@ -5,8 +5,6 @@ Everything here runs on the program's own thread, through the gate.
 
 from __future__ import annotations
 
-import ctypes
-import sys
 import traceback
 from collections.abc import Callable, Hashable
 from types import FrameType
@@ -15,6 +13,7 @@ from typing import Any
 import numpy
 
 from ..adapters import Adapter
+from ..frames import run_in
 from ..records import NodeRecord
 from . import expressions
 from .reports import WhatIf
@@ -102,12 +101,7 @@ class Standing:
         """Run a Python statement in the frame of the user's function, as if it stood there."""
         if not self.frames:
             raise ValueError("no function of the program is paused here")
-        frame = self.frames[0]
-        names = frame.f_locals
-        exec(compile(statement, "<debugger>", "single"), frame.f_globals, names)
-        if names is not frame.f_globals and sys.version_info < (3, 13):
-            # Otherwise what has been assigned stays in the copy that f_locals is.
-            ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+        run_in(self.frames[0], compile(statement, "<debugger>", "single"))
 
     def namespace(self, asker: Hashable = "eval") -> expressions.Namespace:
         """Return what expressions know here; `asker` tells one expression from another."""

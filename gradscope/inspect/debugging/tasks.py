@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 from ..adapters import Adapter, FailedCall
+from ..frames import variables_of
 from ..heap import no_collection
 from ..order import Wire, engine_order, walk
 from ..records import Location, NodeRecord, SavedRecord, operator_name
@@ -414,6 +415,6 @@ class TaskView:
 def _variables(frame: FrameType | None) -> dict[int, str]:
     """Return the names of the variables that a frame sees, by the identity of their values."""
     found: dict[int, str] = {}
-    for scope in (frame.f_globals, frame.f_locals) if frame is not None else ():
+    for scope in (frame.f_globals, variables_of(frame)) if frame is not None else ():
         found.update({id(value): name for name, value in reversed(list(scope.items()))})
     return found

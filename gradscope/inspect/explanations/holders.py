@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.events import is_library_file
+from ..frames import variables_of
 from ..heap import referrers
-from .lines import fields_of, variables_of
+from .lines import fields_of
 
 __all__ = ["Holder", "Roots", "cycle_of", "link", "referrers_of"]
 

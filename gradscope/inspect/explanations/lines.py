@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
 import os
 import sys
@@ -13,6 +12,7 @@ from types import FrameType, GetSetDescriptorType
 from typing import Any
 
 from ...runtime.events import is_library_file
+from ..frames import variables_of
 from ..records import Location
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "user_frame",
     "user_frames",
     "uses_of",
-    "variables_of",
 ]
 
 
@@ -153,28 +152,6 @@ def name_of(value: Any, frame: FrameType | None) -> str:
             if bound is value and name.isidentifier() and not name.startswith("_"):
                 return prefix + name
     return ""
-
-
-def variables_of(frame: FrameType) -> dict[str, Any]:
-    """Return the local variables of a frame, without keeping them alive.
-
-    Before Python 3.13 a function's frame keeps the dictionary that ``f_locals`` has made, and what is in it, until the
-    function returns.
-
-    Parameters
-    ----------
-    frame : frame
-
-    Returns
-    -------
-    dict of str to object
-    """
-    kept = frame.f_locals
-    found = dict(kept)
-    unshared = sys.getrefcount(kept) <= 3  # the frame, `kept`, and the argument of getrefcount()
-    if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED and unshared:
-        kept.clear()
-    return found
 
 
 def fields_of(thing: Any) -> dict[str, Any]:

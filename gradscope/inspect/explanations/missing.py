@@ -11,9 +11,10 @@ from typing import Any
 
 from ...runtime.events import is_library_file
 from ..adapters import Adapter
+from ..frames import variables_of
 from ..records import Location
 from .dataflow import Recorder
-from .lines import location_at, name_of, user_frames, variables_of
+from .lines import location_at, name_of, user_frames
 from .no_grad_records import GradientReport, NoGradient, Reason
 from .why_no_grad import Case
 

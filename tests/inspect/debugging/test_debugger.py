@@ -819,6 +819,31 @@ def test_a_session_keeps_no_node_and_no_tensor_alive():
         gc.enable()
 
 
+class Batch:
+    pass
+
+
+def test_a_session_keeps_no_variable_of_the_program_alive():
+    alive = []
+
+    def run():
+        x, batch = gs.tensor([1.0, 2.0], requires_grad=True), Batch()
+        gone = weakref.ref(batch)
+        (x * x).sum().backward()
+        del batch
+        alive.append(gone())
+
+    with debugging(run) as session:
+        session.start()
+        wait(session)
+        assert session.nodes[-1].parameter == "x"
+        assert session.evaluate("x.requires_grad")
+        session.execute("x.grad = None")
+        session.cont()
+        wait(session)
+    assert alive == [None]
+
+
 def test_nobody_listens_when_it_is_over():
     _, run = product()
     with debugging(run) as session:

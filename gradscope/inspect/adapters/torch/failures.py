@@ -16,6 +16,7 @@ import torch
 from torch.autograd.function import BackwardCFunction
 
 from ....runtime.events import CallSite, is_library_file
+from ...frames import variables_of
 from ...order import engine_order
 from ..hooks import frame_name
 from ..protocol import FailedCall
@@ -99,7 +100,7 @@ def failed_call(error: BaseException, frames: Sequence[FrameType]) -> FailedCall
 def _engine_in(frames: Sequence[FrameType]) -> _Engine | None:
     """Return the innermost call of the engine."""
     for place, frame in enumerate(frames):
-        names = frame.f_locals
+        names = variables_of(frame)
         if frame.f_code.co_name == _ENGINE and "t_outputs" in names and len(names.get("args", ())) >= 4:
             grads, keep_graph, _, inputs = names["args"][:4]
             accumulate = bool(names.get("kwargs", {}).get("accumulate_grad"))
@@ -116,11 +117,12 @@ def _loss_in(error: BaseException, frames: Sequence[FrameType]) -> tuple[_Engine
     for frame in frames:
         if is_library_file(frame.f_code.co_filename):
             continue
-        losses = {id(value): name for name, value in frame.f_locals.items() if _is_loss(value)}
+        variables = variables_of(frame)
+        losses = {id(value): name for name, value in variables.items() if _is_loss(value)}
         if len(losses) == 1:
             name = next(iter(losses.values()))
             note = f"the traceback does not show the backward: `{name}` in {frame.f_code.co_name}() may be its loss"
-            return _Engine((frame.f_locals[name],), (None,), False, (), True, []), note
+            return _Engine((variables[name],), (None,), False, (), True, []), note
     return None, ""
 
 
@@ -163,7 +165,7 @@ def _custom(inner: Iterable[FrameType]) -> tuple[Any, list[Any] | None]:
     """Return the node of the custom Function whose backward was running, and the gradients it was given."""
     for frame in inner:
         if frame.f_code is _APPLY:
-            names = frame.f_locals
+            names = variables_of(frame)
             return names["self"], list(names["args"])
     return None, None
 

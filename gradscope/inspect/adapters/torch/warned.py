@@ -15,6 +15,8 @@ from typing import Any
 from torch._ops import OpOverload
 from torch.overrides import handle_torch_function
 
+from ...frames import variables_of
+
 __all__ = ["relocate_warnings"]
 
 # What a dispatch mode calls is a frame of its own since PyTorch 2.15.
@@ -101,6 +103,6 @@ def _caller(mode: FrameType, modes: Collection[CodeType]) -> FrameType | None:
     between: set[CodeType | None] = {*modes, *_PASSED}
     while frame is not None and frame.f_code in between:
         # A function of PyTorch written in Python hands itself to the modes, and runs a second time inside them.
-        between.add(getattr(frame.f_locals.get("func"), "__code__", None))
+        between.add(getattr(variables_of(frame).get("func"), "__code__", None))
         frame = frame.f_back
     return frame
