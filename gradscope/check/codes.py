@@ -163,6 +163,46 @@ CODES: dict[str, Code] = {
             """,
             severity="silent-wrong",
         ),
+        _code(
+            "GS107",
+            "a module's input changed in place",
+            """
+            A module was called with a tensor, wrote it in place and returned another one; the caller went on with its
+            own tensor, which now has other values. Nothing raises, and the gradient is that of a function which is not
+            the one that stands there. Typical is ReLU(inplace=True) at the beginning of a residual branch: the skip
+            connection then carries relu(x) in place of x.
+            """,
+            """
+            branch = gs.nn.Sequential(gs.nn.ReLU(inplace=True), gs.nn.Linear(3, 3))
+            out = branch(x) + x        # the ReLU has written x
+            """,
+            """
+            branch = gs.nn.Sequential(gs.nn.ReLU(), gs.nn.Linear(3, 3))
+            out = branch(x) + x
+            """,
+            severity="silent-wrong",
+        ),
+        _code(
+            "GS108",
+            "shared gradient changed in place",
+            """
+            A hook, or the backward of a custom Function, wrote a gradient that it was given, and another node of the
+            same backward pass gets that very tensor: an addition, for one, hands its gradient on to both operands.
+            The other branch's gradient is wrong, without an error. A hook should return a new gradient, which then
+            takes the place of the old one on its own branch only.
+            """,
+            """
+            a, b = w * 2, w * 3
+            b.register_hook(lambda grad: grad.mul_(0.1))
+            ((a + b) ** 2).sum().backward()
+            """,
+            """
+            a, b = w * 2, w * 3
+            b.register_hook(lambda grad: grad * 0.1)
+            ((a + b) ** 2).sum().backward()
+            """,
+            severity="silent-wrong",
+        ),
     )
 }
 

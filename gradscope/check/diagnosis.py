@@ -11,6 +11,7 @@ from .source import Write, written_at
 
 __all__ = [
     "ASSIGNED",
+    "Bystander",
     "ChangedFacts",
     "FreedFacts",
     "ModifiedFacts",
@@ -18,6 +19,8 @@ __all__ = [
     "ShareFact",
     "WriteFact",
     "changed",
+    "changed_gradient",
+    "changed_input",
     "freed",
     "modified",
     "refused",
@@ -374,4 +377,67 @@ def freed(facts: FreedFacts) -> Finding:
             if same
             else "add the losses and call backward() once, or pass retain_graph=True to the first"
         ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bystander:
+    """A tensor that a module was given, and wrote.
+
+    Attributes
+    ----------
+    name : str
+        The variable of the caller; empty where it has none.
+    shape : tuple of int
+    dtype : str
+    module : str
+        What the caller calls the module that it gave the tensor to.
+    writer : str
+        The class of the module, inside that one, which wrote it.
+    operator : str
+    written, made : Location or None
+        Where it was written, and where the writer was made to work in place, if that stands in the source.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    module: str
+    writer: str
+    operator: str
+    written: Location | None
+    made: Location | None = None
+
+
+def changed_input(facts: Bystander, reader: str, read: Location | None) -> Finding:
+    """Return the finding for a tensor that a module has written and its caller reads: GS107."""
+    tensor = TensorDescription(facts.name, facts.shape, facts.dtype)
+    name = facts.name or "x"
+    return Finding(
+        code="GS107",
+        message=f"{tensor} was given to `{facts.module}`, whose {facts.writer} changed it in place, and is read again",
+        sites=_sites(
+            ("made", facts.made, f"this {facts.writer} works in place"),
+            ("written", facts.written, f"written here by {facts.operator}, inside `{facts.module}`"),
+            ("read", read, f"read here by {reader}, with the new values"),
+        ),
+        tensor=tensor,
+        node=reader,
+        help=f"make that {facts.writer} without inplace=True, or call {facts.module}({name}.clone())",
+    )
+
+
+def changed_gradient(operator: str, written: Location, other: str, recorded: Location | None) -> Finding:
+    """Return the finding for a gradient that was written, and that another node gets too: GS108."""
+    text = written_at(written, operator)
+    way_out = f"compute a new gradient, and leave this one as it is: `return {text.name} * ...`"
+    return Finding(
+        code="GS108",
+        message=f"a gradient was changed in place, and {other} gets the same tensor",
+        sites=_sites(
+            ("written", written, f"written here by {operator}, while backward runs"),
+            ("read", recorded, f"{other}, recorded here, computes with the new values"),
+        ),
+        node=other,
+        help=way_out if text.name else "compute a new gradient, and leave the one that is given as it is",
     )

@@ -50,8 +50,9 @@ class Site:
     role : str
         ``'written'``, ``'saved'`` and ``'read'`` for GS101 and GS102; ``'written'`` for GS103; ``'read'``, ``'freed'``
         (the first backward) and ``'saved'`` for GS104; ``'written'`` and ``'viewed'`` for GS105; ``'written'``,
-        ``'shared'`` (where its memory was handed out), ``'saved'`` and ``'read'`` for GS106; ``'written again'`` for
-        further writes since the save.
+        ``'shared'`` (where its memory was handed out), ``'saved'`` and ``'read'`` for GS106; ``'made'`` (what
+        works in place), ``'written'`` and ``'read'`` for GS107; ``'written'`` and ``'read'`` for GS108; ``'written
+        again'`` for further writes since the save.
     location : Location
     text : str
         What happened there.

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..inspect.adapters.either import load_torch_adapter, warn_too_old
 from ..inspect.adapters.imports import when_imported
+from .bystanders import BystanderWatch
 from .findings import Finding
 from .native import NativeWatch
 from .observed import AdapterWatch
@@ -61,6 +62,7 @@ class Sanitizer:
         self._lock = threading.Lock()
         self._native: NativeWatch | None = None
         self._torch: AdapterWatch | None = None
+        self._bystanders: BystanderWatch | None = None
         self._too_old = ""
 
     @property
@@ -94,12 +96,13 @@ class Sanitizer:
 
     def __enter__(self) -> Sanitizer:
         self._native = NativeWatch(self._add)
+        self._bystanders = BystanderWatch(self._add)
         self._give_up = when_imported("torch", self._torch_imported)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._give_up()
-        for watch in (self._torch, self._native):
+        for watch in (self._torch, self._bystanders, self._native):
             if watch is not None:
                 watch.close()
 

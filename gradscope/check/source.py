@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import linecache
 import re
@@ -10,9 +11,10 @@ import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
 
+from ..inspect.explanations.lines import last_name, line_of, syntax_tree
 from ..inspect.records import Location
 
-__all__ = ["Write", "is_suppressed", "without_comment", "written_at"]
+__all__ = ["Write", "is_suppressed", "made_in_place", "without_comment", "written_at"]
 
 _IGNORE = re.compile(r"#\s*gradscope:\s*ignore\[([^\]]*)\]")
 
@@ -218,3 +220,41 @@ def _statements(filename: str, text: str) -> tuple[ast.stmt, ...]:
     except (SyntaxError, ValueError):
         return ()
     return tuple(node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not hasattr(node, "body"))
+
+
+def made_in_place(owner: type, attribute: str, kind: str) -> Location | None:
+    """Return the line of a class that makes a child, or a part of it, which works in place: ``ReLU(inplace=True)``.
+
+    Parameters
+    ----------
+    owner : type
+        The module's class.
+    attribute : str
+        The child's name.
+    kind : str
+        The class of the part.
+
+    Returns
+    -------
+    Location or None
+        None where no such line assigns the attribute.
+    """
+    try:
+        filename, (lines, first) = inspect.getfile(owner), inspect.getsourcelines(owner)
+    except (OSError, TypeError):
+        return None
+    tree = syntax_tree(filename)
+    for node in () if tree is None else ast.walk(tree):
+        inside = isinstance(node, ast.Assign) and first <= node.lineno < first + len(lines)
+        if inside and any(last_name(target) == attribute for target in node.targets):  # type: ignore[attr-defined]
+            made = next((n for n in ast.walk(node) if _is_made_in_place(n, kind)), None)
+            if made is not None:
+                return line_of(filename, made.lineno, f"{owner.__qualname__}.__init__")  # type: ignore[attr-defined]
+    return None
+
+
+def _is_made_in_place(node: ast.AST, kind: str) -> bool:
+    if not isinstance(node, ast.Call) or last_name(node.func) != kind:
+        return False
+    flags = [keyword.value for keyword in node.keywords if keyword.arg == "inplace"] or node.args[-1:]
+    return any(isinstance(flag, ast.Constant) and flag.value is True for flag in flags)

@@ -1,7 +1,7 @@
 """In-place misuse as it is met in real programs, and programs that look alike and are right.
 
 Each program marks the lines a report has to name with a comment that ends in the role: ``# written``, ``# saved``,
-``# read``, ``# freed``, ``# viewed``, ``# shared``. The row numbers are those of docs/check.md.
+``# read``, ``# freed``, ``# viewed``, ``# shared``, ``# made``. The row numbers are those of docs/check.md.
 """
 
 import re
@@ -397,7 +397,138 @@ SILENT = [
 ]
 
 
+BEHIND_A_BACK = [
+    Program(
+        "4 a residual branch that begins with ReLU(inplace=True)",
+        "GS107",
+        """
+        class Block(gs.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = gs.nn.Sequential(
+                    gs.nn.ReLU(inplace=True),  # made
+                    gs.nn.Linear(3, 3),
+                )
+
+            def forward(self, x):
+                out = self.body(x)  # written
+                return out + x  # read
+
+        x = gs.ones(2, 3, requires_grad=True)
+        gs.nn.Sequential(gs.nn.Linear(3, 3), Block())(x).sum().backward()
+        """,
+        "make that ReLU without inplace=True, or call self.body(x.clone())",
+    ),
+    Program(
+        "4 a module's own forward writes its argument",
+        "GS107",
+        """
+        class Scale(gs.nn.Module):
+            def forward(self, x):
+                x *= 2  # written
+                return x.sum(1)
+
+        w = gs.ones(2, 3, requires_grad=True)
+        h = w * 1
+        total = Scale()(h)
+        (total + h.mean(1)).sum().backward()  # read
+        """,
+    ),
+    Program(
+        "27 a hook writes a gradient that the other branch gets too",
+        "GS108",
+        """
+        w = gs.ones(3, requires_grad=True)
+        def slow_down(grad):
+            grad.mul_(0.1)  # written
+        a = w * 2  # read
+        b = w * 3
+        b.register_hook(slow_down)
+        ((a + b) ** 2).sum().backward()
+        """,
+        "`return grad * ...`",
+    ),
+    Program(
+        "26 a custom backward writes the gradient that it is given",
+        "GS108",
+        """
+        class Clip(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, grad):
+                grad.clamp_(-0.1, 0.1)  # written
+                return grad
+
+        w = gs.ones(3, requires_grad=True)
+        a = w * 2  # read
+        b = Clip.apply(w * 3)
+        ((a + b) ** 2).sum().backward()
+        """,
+        "new gradient",
+    ),
+]
+
+
 LEGAL = {
+    "a module that works in place and returns its input": """
+        layer, relu = gs.nn.Linear(3, 3), gs.nn.ReLU(inplace=True)
+        h = layer(gs.ones(2, 3))
+        relu(h)
+        (h + h * 2).sum().backward()
+        """,
+    "a module that writes its input, which nobody reads again": """
+        body = gs.nn.Sequential(gs.nn.ReLU(inplace=True), gs.nn.Linear(3, 3))
+        x = gs.ones(2, 3, requires_grad=True)
+        body(x * 2).sum().backward()
+        """,
+    "a module that writes a result of its own": """
+        class Block(gs.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = gs.nn.Sequential(gs.nn.Linear(3, 3), gs.nn.ReLU(inplace=True), gs.nn.Linear(3, 3))
+
+            def forward(self, x):
+                return self.body(x) + x
+
+        x = gs.ones(2, 3, requires_grad=True)
+        Block()(x * 2).sum().backward()
+        """,
+    "a hook that writes a gradient which only its branch gets": """
+        w = gs.ones(3, requires_grad=True)
+        y = (w * 3).exp()
+        y.register_hook(lambda grad: grad.mul_(0.1))
+        (y**2).sum().backward()
+        """,
+    "a hook that writes what it passes on to two operands": """
+        w = gs.ones(3, requires_grad=True)
+        y = w * 2 + w * 3
+        y.register_hook(lambda grad: grad.mul_(0.1))
+        (y**2).sum().backward()
+        """,
+    "a hook that returns a new gradient": """
+        w = gs.ones(3, requires_grad=True)
+        a, b = w * 2, w * 3
+        b.register_hook(lambda grad: grad * 0.1)
+        ((a + b) ** 2).sum().backward()
+        """,
+    "a custom backward that writes a gradient of its own": """
+        class Double(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                mine = grad.clone()
+                mine *= 2
+                return mine
+
+        w = gs.ones(3, requires_grad=True)
+        ((Double.apply(w) + w * 2) ** 2).sum().backward()
+        """,
     "write before anything saved it": """
         x = gs.ones(3, requires_grad=True)
         scores = x * 2
@@ -524,7 +655,7 @@ def marked(path):
     found = {}
     for number, line in enumerate(Path(path).read_text().splitlines(), start=1):
         up = re.search(r"(\d+) lines up", line)
-        for role in re.findall(r"# (written again|written|saved|read|freed|viewed|shared)\b", line):
+        for role in re.findall(r"# (written again|written|saved|read|freed|viewed|shared|made)\b", line):
             found[role] = number - int(up.group(1)) if up else number
     return found
 
@@ -563,6 +694,18 @@ def test_what_raises_nothing_is_found_by_its_values(program, framework, tmp_path
     assert {s.role: s.location.lineno for s in finding.sites} == expected
     assert program.helps in finding.help
     assert finding.occurrences == program.occurrences
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("program", BEHIND_A_BACK, ids=lambda p: p.row)
+def test_what_is_changed_behind_a_back_is_reported(program, framework, tmp_path):
+    path = write(tmp_path / "program.py", program.source, framework)
+    sanitizer, result = check_script(path)
+    assert result.error is None
+    (finding,) = sanitizer.findings
+    assert (finding.code, finding.severity) == (program.code, "silent-wrong")
+    assert {s.role: s.location.lineno for s in finding.sites} == marked(path)
+    assert program.helps in finding.help
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

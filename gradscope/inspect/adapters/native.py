@@ -357,7 +357,7 @@ class NativeObservation:
         handlers: dict[type[events.Event], Callable[[Any], None]] = {}
         if forward:
             handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
-            handlers[events.ModuleForward] = lambda event: observer.module_left(event.module)
+            handlers[events.ModuleForward] = lambda event: _module_ran(observer, event)
         if forward:
             recorded = observer.operator_recorded
             handlers[events.NodeRecorded] = lambda event: recorded(event.node)
@@ -389,6 +389,11 @@ class NativeObservation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _module_ran(observer: Observer, event: events.ModuleForward) -> None:
+    observer.module_left(event.module)
+    observer.module_returned(event.module, event.args, event.output)
 
 
 def _converted(array: Any) -> Any:

@@ -176,6 +176,9 @@ class Observer:
     def module_left(self, module: Any) -> None:
         """`module` has run forward."""
 
+    def module_returned(self, module: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """`module` has run forward on `inputs`, and returns `output`; told after :meth:`module_left`."""
+
     def operator_recorded(self, node: Any) -> None:
         """`node` has been made."""
 

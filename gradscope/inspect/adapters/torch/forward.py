@@ -220,6 +220,7 @@ class ForwardTap:
                 break
         for observer in self.modules:
             observer.module_left(module)
+            observer.module_returned(module, args, output)
 
     def _entered(self) -> list[tuple[int, bool]]:
         try:

@@ -1,0 +1,252 @@
+"""What is changed in place behind somebody's back: the tensor a module was given, the gradient that others get too.
+
+No saved tensor is spoilt by it and no version tells: the program computes something else than what stands there.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from ..inspect.adapters import AnyAdapter, Observer
+from ..inspect.explanations.lines import caller, name_of, user_frame, variables_of
+from ..inspect.names import tables_of
+from ..inspect.records import Location
+from .diagnosis import Bystander, changed_gradient, changed_input
+from .findings import Finding
+from .source import made_in_place
+
+__all__ = ["BystanderWatch"]
+
+
+@dataclass(slots=True)
+class _Written:
+    """A tensor that was written in the forward pass, and the modules that were running, outermost first."""
+
+    tensor: weakref.ref[Any]
+    modules: tuple[int, ...]
+    writer: str
+    operator: str
+    location: Location | None
+
+
+@dataclass(slots=True)
+class _Suspect:
+    """A tensor that a module has written and not returned: who reads it next reads other values."""
+
+    tensor: weakref.ref[Any]
+    bystander: Bystander
+
+
+@dataclass(slots=True)
+class _Gradient:
+    """A gradient that was written while a backward ran.
+
+    `below` are the keys of the nodes that are to see the new values: the one it was written for, and those after it.
+    """
+
+    tensor: Any
+    operator: str
+    location: Location
+    below: set[int] = field(default_factory=set)
+    told: bool = False
+
+
+class _Backward:
+    """A backward that runs on a thread."""
+
+    def __init__(self, called: Location | None) -> None:
+        self.called = called
+        self.node: Any = None
+        self.written: dict[Any, _Gradient] = {}
+
+
+class BystanderWatch(Observer):
+    """Watches modules and hooks that write what they were given.
+
+    Parameters
+    ----------
+    tell : callable
+        Called with each finding, and None.
+    """
+
+    def __init__(self, tell: Callable[[Finding, BaseException | None], None]) -> None:
+        self._tell = tell
+        self._adapter = AnyAdapter()
+        self._local = threading.local()
+        self._written: dict[int, _Written] = {}
+        self._suspects: dict[int, _Suspect] = {}
+        self._observation = self._adapter.observe(self, forward=True, backward=True, writes=True)
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._observation.close()
+
+    # --- the forward pass ---
+
+    def module_entered(self, module: Any) -> None:
+        """Note that a module runs."""
+        self._modules().append((id(module), type(module).__name__))
+
+    def module_left(self, module: Any) -> None:
+        """Note that it has run."""
+        modules = self._modules()
+        while modules and modules.pop()[0] != id(module):
+            pass
+
+    def module_returned(self, module: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Suspect the inputs that it has written and does not return."""
+        if not self._written:
+            return
+        returned = {self._adapter.memory_key(tensor) for tensor in self._tensors(output)}
+        for tensor in self._tensors(inputs):
+            write = self._written.get(id(tensor))
+            if write is None or write.tensor() is not tensor or id(module) not in write.modules:
+                continue
+            root = self._adapter.root(tensor)
+            if root is None or self._adapter.memory_key(tensor) in returned:
+                continue
+            spec, frame = self._adapter.spec(tensor), user_frame()
+            owner, attribute = _child_of(frame, module)
+            bystander = Bystander(
+                name=name_of(tensor, frame),
+                shape=spec.shape,
+                dtype=spec.dtype,
+                module=f"self.{attribute}" if attribute else name_of(module, frame) or type(module).__name__,
+                writer=write.writer,
+                operator=write.operator,
+                written=write.location,
+                made=None if owner is None else made_in_place(type(owner), attribute, write.writer),
+            )
+            self._suspects[self._adapter.key(root[0])] = _Suspect(write.tensor, bystander)
+
+    def operator_recorded(self, node: Any) -> None:
+        """Report the reader of a tensor that a module has written."""
+        if not self._suspects:
+            return
+        for child, _ in self._adapter.edges(node):
+            suspect = None if child is None else self._suspects.pop(self._adapter.key(child), None)
+            if suspect is not None and suspect.tensor() is not None:
+                name, place = self._adapter.node_name(node), self._adapter.location(node)
+                self._tell(changed_input(suspect.bystander, name, place), None)
+
+    def tensor_written(self, write: Any) -> None:
+        """Note what is written inside a module, or while a backward runs."""
+        running = self._backwards()
+        if running:
+            self._note_gradient(running[-1], write)
+            return
+        modules = self._modules()
+        if not modules:
+            return
+        tensor, key, table = write.tensor, id(write.tensor), self._written
+
+        def gone(reference: Any) -> None:
+            if key in table and table[key].tensor is reference:
+                del table[key]
+
+        outer = tuple(identity for identity, _ in modules)
+        table[key] = _Written(weakref.ref(tensor, gone), outer, modules[-1][1], write.operator, write.location)
+
+    # --- the backward pass ---
+
+    def task_started(self, task: Any) -> None:
+        """Note who called it."""
+        self._backwards().append(_Backward(caller()))
+
+    def task_finished(self, task: Any) -> None:
+        """Forget it, and the gradients that were held back from being reused."""
+        if self._backwards():
+            self._backwards().pop()
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """Forget it."""
+        self.task_finished(task)
+
+    def node_entered(self, call: Any) -> None:
+        """Report a node that gets a gradient which was changed for another."""
+        backwards = self._backwards()
+        if not backwards:
+            return
+        running = backwards[-1]
+        running.node = call.node
+        if running.written:
+            self._look_at(running, call)
+
+    def node_exited(self, call: Any) -> None:
+        """Note who is to see the new values of a gradient."""
+        backwards = self._backwards()
+        if not backwards:
+            return
+        running = backwards[-1]
+        running.node = None
+        for gradient in running.written.values():
+            if self._adapter.key(call.node) in gradient.below:
+                children = (child for child, _ in self._adapter.edges(call.node) if child is not None)
+                gradient.below.update(map(self._adapter.key, children))
+
+    def _look_at(self, running: _Backward, call: Any) -> None:
+        for grad in call.grad_outputs:
+            gradient = None if grad is None else running.written.get(self._adapter.memory_key(grad))
+            if gradient is None or gradient.told:
+                continue
+            key = self._adapter.key(call.node)
+            if not gradient.below:
+                gradient.below.add(key)  # a hook runs right before the node that it belongs to
+            elif key not in gradient.below:
+                gradient.told = True
+                name, place = self._adapter.node_name(call.node), self._adapter.location(call.node)
+                self._tell(changed_gradient(gradient.operator, gradient.location, name, place), None)
+
+    def _note_gradient(self, running: _Backward, write: Any) -> None:
+        location = write.location
+        # What the engine itself adds up stands on the line that called backward().
+        if location is None or (running.called is not None and _line(location) == _line(running.called)):
+            return
+        memory = self._adapter.memory_key(write.tensor)
+        if memory in running.written:
+            return
+        gradient = running.written[memory] = _Gradient(write.tensor, write.operator, location)
+        if running.node is not None:
+            gradient.below.add(self._adapter.key(running.node))
+
+    # --- per thread ---
+
+    def _modules(self) -> list[tuple[int, str]]:
+        try:
+            modules: list[tuple[int, str]] = self._local.modules
+        except AttributeError:
+            modules = self._local.modules = []
+        return modules
+
+    def _backwards(self) -> list[_Backward]:
+        try:
+            backwards: list[_Backward] = self._local.backwards
+        except AttributeError:
+            backwards = self._local.backwards = []
+        return backwards
+
+    def _tensors(self, value: Any) -> Iterator[Any]:
+        """Yield the tensors in an argument or a result."""
+        if self._adapter.is_tensor(value):
+            yield value
+            return
+        items: Iterable[Any] = value.values() if isinstance(value, dict) else value
+        for item in items if isinstance(value, (tuple, list, dict)) else ():
+            yield from self._tensors(item)
+
+
+def _child_of(frame: FrameType | None, module: Any) -> tuple[Any, str]:
+    """Return the module whose method a frame runs, and as which child it has another; None where it has not."""
+    owner = None if frame is None else variables_of(frame).get("self")
+    children = {} if owner is None else tables_of(owner)[1]
+    name = next((name for name, child in children.items() if child is module), "")
+    return (owner, name) if name else (None, "")
+
+
+def _line(location: Location) -> tuple[str, int]:
+    return location.filename, location.lineno
