@@ -10,6 +10,7 @@ import json
 import os
 from typing import Any
 
+from ..inspect.explanations.lines import start_directory
 from ..inspect.records import Location
 from .findings import Finding, Site
 from .runner import ScriptResult
@@ -66,7 +67,7 @@ def finding_as_text(finding: Finding, *, directory: str | None = None) -> str:
     ----------
     finding : Finding
     directory : str, optional
-        Files below it are named relative to it; the working directory by default.
+        Files below it are named relative to it; the one in which the program was started by default.
 
     Returns
     -------
@@ -74,7 +75,9 @@ def finding_as_text(finding: Finding, *, directory: str | None = None) -> str:
     """
     times = f" ({finding.occurrences} times)" if finding.occurrences > 1 else ""
     lines = [f"{finding.code} {finding.severity}: {finding.message}{times}"]
-    shown = [(_place(site.location, directory or os.getcwd()), _source(site), site.text) for site in finding.sites]
+    shown = [
+        (_place(site.location, directory or start_directory()), _source(site), site.text) for site in finding.sites
+    ]
     widths = [max((len(row[i]) for row in shown), default=0) for i in (0, 1)]
     for number, (place, source, text) in enumerate(shown):
         mark = "<-" if number == 0 else "  "

@@ -31,6 +31,8 @@ for step in range(3):
 print("args", sys.argv[1:])
 """
 
+MOVING = TRAIN.replace("for step", "import os; os.chdir('/')\nfor step")
+
 DUMP = TRAIN + "for p in model.parameters():\n    print(p.detach().numpy().tobytes().hex())\n"
 
 
@@ -39,6 +41,12 @@ def debug(tmp_path, source, *arguments, before=(), text=None):
     (tmp_path / "script.py").write_text(dedent(source))
     command = [sys.executable, "-m", "gradscope", "debug", *before, "script.py", *arguments]
     return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, input=text or "")
+
+
+def test_places_are_named_from_where_the_script_was_started(tmp_path):
+    done = debug(tmp_path, MOVING, before=("-c", "step; flow"))
+    assert done.stdout.count("  script.py:10  loss = (model(x) ** 2).mean()") == 2
+    assert str(tmp_path) not in done.stdout
 
 
 def test_commands(tmp_path):

@@ -23,6 +23,9 @@ __all__ = [
     "location_at",
     "name_of",
     "place",
+    "relative_path",
+    "start_directory",
+    "started_here",
     "syntax_tree",
     "user_frame",
     "user_frames",
@@ -30,8 +33,60 @@ __all__ = [
 ]
 
 
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it has been removed
+        return ""
+
+
+_started_in = _working_directory()
+
+
+def started_here() -> None:
+    """Note that a program is about to be started in the working directory; without it, this process is the program."""
+    global _started_in
+    _started_in = _working_directory()
+
+
+def start_directory() -> str:
+    """Return the directory in which the program was started: names of files stay the same when it goes elsewhere.
+
+    Returns
+    -------
+    str
+        Empty where that had been removed.
+    """
+    return _started_in
+
+
+def relative_path(filename: str) -> str:
+    """Return a path as seen from the directory in which the program was started.
+
+    Parameters
+    ----------
+    filename : str
+
+    Returns
+    -------
+    str
+        `filename` itself where there is no way from there, and of what is no absolute path.
+
+    Examples
+    --------
+    >>> relative_path("<stdin>")
+    '<stdin>'
+    """
+    if not _started_in or not os.path.isabs(filename):
+        return filename
+    try:
+        return os.path.relpath(filename, _started_in)
+    except ValueError:  # another drive
+        return filename
+
+
 def place(location: Location | None) -> str:
-    """Return ``file:line``, relative to the working directory when the file is below it.
+    """Return ``file:line``, relative to the directory in which the program was started when the file is below it.
 
     Parameters
     ----------
@@ -49,11 +104,8 @@ def place(location: Location | None) -> str:
     """
     if location is None:
         return "-"
-    name = location.filename
-    if os.path.isabs(name):
-        relative = os.path.relpath(name)
-        name = name if relative.startswith(os.pardir) else relative
-    return f"{name}:{location.lineno}"
+    name = relative_path(location.filename)
+    return f"{location.filename if name.startswith(os.pardir) else name}:{location.lineno}"
 
 
 def user_frame(start: FrameType | None = None) -> FrameType | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 
 from ..debugging.columns import NodeList
 from ..debugging.reports import WatchRecord, WhatIf
+from ..explanations.lines import relative_path
 from ..records import Location, NodeRecord, SavedRecord, TensorSummary
 from ..statistics import format_shape
 
@@ -26,7 +26,7 @@ _MARKS = {"done": "+", "current": ">", "pending": " ", "failed": "!", "skipped":
 
 
 def short_path(filename: str) -> str:
-    """Return a path relative to the current directory where that is shorter.
+    """Return a path relative to the directory in which the program was started, where that is shorter.
 
     Parameters
     ----------
@@ -36,10 +36,7 @@ def short_path(filename: str) -> str:
     -------
     str
     """
-    try:
-        relative = os.path.relpath(filename)
-    except ValueError:  # another drive
-        return filename
+    relative = relative_path(filename)
     return relative if len(relative) < len(filename) else filename
 
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
 
+from ..explanations.lines import started_here
 from .exits import ExitCalls
 from .gate import ProgramAborted
 from .program import Program, Write, own_traceback, print_uncaught
@@ -56,6 +57,7 @@ class ScriptProgram(Program):
     def __init__(
         self, target: str | Target, argv: Sequence[str] = (), *, stdin: bool = False, terminal: bool = False
     ) -> None:
+        started_here()
         self._target = find_target(target) if isinstance(target, str) else target
         super().__init__(self._target.title)
         self.argv = list(argv)

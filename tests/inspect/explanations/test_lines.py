@@ -4,11 +4,13 @@ import linecache
 import sys
 
 from gradscope.inspect import Location
+from gradscope.inspect.explanations import lines
 from gradscope.inspect.explanations.lines import (
     caller,
     fields_of,
     name_of,
     place,
+    started_here,
     syntax_tree,
     user_frame,
     user_frames,
@@ -50,6 +52,9 @@ def test_lines_where_a_variable_grows(tmp_path):
 
 def test_places(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lines, "_started_in", "")
+    started_here()
+    monkeypatch.chdir("/")  # the program goes elsewhere
     assert place(Location(str(tmp_path / "train.py"), 3, "", "")) == "train.py:3"
     assert place(Location("/elsewhere/train.py", 3, "", "")) == "/elsewhere/train.py:3"
     assert place(Location("<stdin>", 3, "", "")) == "<stdin>:3"

@@ -1,6 +1,8 @@
 """Records as text."""
 
 from gradscope.inspect import EdgeRecord, Location, NodeRecord, SavedRecord, summarize
+from gradscope.inspect.explanations import lines
+from gradscope.inspect.explanations.lines import started_here
 from gradscope.inspect.lines.render import (
     graph_text,
     list_text,
@@ -61,6 +63,10 @@ def test_saved_line():
 
 def test_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lines, "_started_in", "")
+    started_here()
+    monkeypatch.chdir("/")  # the program goes elsewhere
     assert short_path(str(tmp_path / "train.py")) == "train.py"
     assert short_path("/elsewhere/x.py") == "/elsewhere/x.py"
+    assert short_path("<stdin>") == "<stdin>"
     assert place_of(None) == ""
