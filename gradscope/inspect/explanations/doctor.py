@@ -11,14 +11,15 @@ from ..records import Location
 from ..wording import count, format_bytes
 from .aliasing import GradientAliasing
 from .base import Explanation, adapter_of, at, plain
+from .blamed import gradients_of_none, loss_without_graph
 from .cycles import GraphCycle
 from .examine import Examiner, FlowTrouble
+from .failed import FailedBackward, failed_backward
 from .gradient_flow import DeadUnits, GradientFlow
 from .growth import Growth, GrowthWatch
 from .ledger import Ledger
 from .lines import place
 from .memory import MemoryReport
-from .missing import loss_without_graph
 from .nan_origin import NanOrigin, NanWatch
 from .no_grad_records import GradientReport
 from .updates import Updates, UpdateWatch
@@ -38,8 +39,8 @@ class Symptom:
     Attributes
     ----------
     kind : str
-        ``'no gradient'``, ``'NaN'``, ``'updates'``, ``'gradient flow'``, ``'growth'``, ``'cycle'``, ``'aliasing'``, or
-        what another instrument calls it.
+        ``'failed'``, ``'no gradient'``, ``'NaN'``, ``'updates'``, ``'gradient flow'``, ``'growth'``, ``'cycle'``,
+        ``'aliasing'``, or what another instrument calls it.
     text : str
     location : Location or None
     """
@@ -96,6 +97,8 @@ class Diagnosis(Explanation):
         Gradients that are zero, and what made them so.
     cycles : tuple of GraphCycle
         Custom Functions that keep their own graph.
+    failed : FailedBackward or None
+        Where the backward failed that ended the program.
     others : tuple of Symptom
         What other instruments have found.
     """
@@ -112,12 +115,15 @@ class Diagnosis(Explanation):
     trouble: tuple[FlowTrouble, ...] = ()
     zeros: tuple[ZeroGradient, ...] = ()
     cycles: tuple[GraphCycle, ...] = ()
+    failed: FailedBackward | None = None
     others: tuple[Symptom, ...] = ()
 
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
         """What is wrong, the worst first."""
         found = list(self.others)
+        if self.failed is not None and not self.others:
+            found.append(Symptom("failed", str(self.failed), self.failed.location))
         if self.nan.first is not None:
             found.append(Symptom("NaN", str(self.nan), self.nan.first.location))
         if self.missing.parameters:
@@ -151,6 +157,8 @@ class Diagnosis(Explanation):
         if self.backwards:
             found = count(len(self.symptoms), "finding") if self.symptoms else "Nothing found"
             seen = f"{found} in {count(self.backwards, 'backward pass', 'backward passes')}."
+        elif self.symptoms:
+            seen = f"{count(len(self.symptoms), 'finding')}; no backward pass ran."
         if self.memory is not None:
             seen += f" The largest graph held {format_bytes(self.memory.total)}."
         return "\n".join([*self._list(), seen])
@@ -214,6 +222,7 @@ class Doctor:
         self._updates = UpdateWatch(self._ledger.recorder, self._examiner.names.paths)
         self._nan = NanWatch(self._adapter)
         self._growth = GrowthWatch(self._adapter)
+        self._failed: FailedBackward | None = None
         self._observations: list[Any] = []
 
     @property
@@ -233,6 +242,7 @@ class Doctor:
             trouble=tuple(examiner.trouble.values()),
             zeros=_zero_gradients(examiner.zeros.values()),
             cycles=tuple(examiner.cycles),
+            failed=self._failed,
         )
 
     def explain(self, error: BaseException | None) -> bool:
@@ -246,11 +256,18 @@ class Doctor:
         -------
         bool
         """
-        found = None if error is None else loss_without_graph(self._adapter, error)
-        if found is None:
+        if error is None:
             return False
-        self._examiner.missing.refused(*found)
-        return bool(self._examiner.missing.report().parameters)
+        missing = self._examiner.missing
+        refused, of_none = loss_without_graph(self._adapter, error), gradients_of_none(self._adapter, error)
+        if refused is not None:
+            missing.refused(refused)
+            return bool(missing.report().parameters)
+        if of_none:
+            missing.none(of_none)
+            return True
+        self._failed = failed_backward(self._adapter, error)
+        return self._failed is not None and self._failed.certain
 
     def __enter__(self) -> Doctor:
         self._ledger.__enter__()

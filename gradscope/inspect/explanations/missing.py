@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import sys
-import traceback
 import weakref
 from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any
 
-from ...runtime.events import is_library_file
 from ..adapters import Adapter
-from ..frames import variables_of
 from ..records import Location
+from .blamed import Refused, leaves_in
 from .dataflow import Recorder
-from .lines import location_at, name_of, user_frames
+from .lines import name_of, user_frames
 from .no_grad_records import GradientReport, NoGradient, Reason
 from .why_no_grad import Case
 
-__all__ = ["MissingGradients", "ModelNames", "loss_without_graph"]
+__all__ = ["MissingGradients", "ModelNames"]
 
 
 class ModelNames:
@@ -82,6 +80,7 @@ class MissingGradients:
         self._answers: dict[int, tuple[weakref.ref[Any], dict[Location | None, NoGradient]]] = {}
         self._wanted: dict[int, Location | None] = {}
         self._refused = False
+        self._named: list[NoGradient] = []
         self._total = 0
 
     def ran(self, root: Any, location: Location | None) -> None:
@@ -92,12 +91,22 @@ class MissingGradients:
             end = self._recorder.entry_of(leaf)
         self._ask(root, end, None, location, ())
 
-    def refused(self, loss: Any, location: Location | None, frames: Sequence[FrameType]) -> None:
-        """Ask for a loss without a graph, of which backward() was called at `location`."""
+    def refused(self, refused: Refused) -> None:
+        """Ask for a loss without a graph."""
         self._answers.clear()
         self._wanted.clear()
         self._refused = True
-        self._ask(None, self._recorder.entry_of(loss), loss, location, frames)
+        loss, end = refused.loss, self._recorder.entry_of(refused.loss)
+        self._ask(None, end, loss, refused.location, refused.frames)
+        if not self._recorder.models():
+            case = Case(self._adapter, self._recorder, None, root=None, end=end, loss=loss, frames=refused.frames)
+            self._named = [case.explain(leaf, name) for name, leaf in leaves_in(self._adapter, refused.frames)]
+
+    def none(self, pairs: Iterable[tuple[str, Any]]) -> None:
+        """Ask for tensors whose gradient the program took for one, and it was None."""
+        for name, tensor in pairs:
+            case = Case(self._adapter, self._recorder, tensor, root=None, end=None)
+            self._named.append(case.explain(tensor, name))
 
     def stepped(self, held: Iterable[Any], location: Location | None) -> None:
         """Note that an optimizer has stepped with the tensors in `held`, after the backward called at `location`."""
@@ -138,45 +147,4 @@ class MissingGradients:
             answer = answers.get(self._wanted.get(identity), next(iter(answers.values())))
             if answer.reason is not Reason.FROZEN:
                 kept.append(answer)
-        return GradientReport(tuple(kept), self._total)
-
-
-# What the functions that start a backward call the tensor that they are given.
-_GIVEN = ("self", "tensor", "tensors", "outputs")
-
-
-def loss_without_graph(adapter: Adapter, error: BaseException) -> tuple[Any, Location | None, list[FrameType]] | None:
-    """Return the tensor of which a backward was asked for in vain, because it does not require grad.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    error : BaseException
-        What the program has raised.
-
-    Returns
-    -------
-    (Tensor, Location or None, list of frame) or None
-        The tensor, the line that asked, and the user's frames on the way, innermost first; None for another error.
-    """
-    if not isinstance(error, RuntimeError) or "does not require grad" not in str(error):
-        return None
-    steps = list(traceback.walk_tb(error.__traceback__))
-    users = [(frame, lineno) for frame, lineno in steps if not is_library_file(frame.f_code.co_filename)][::-1]
-    if not users:
-        return None
-    asking, lineno = users[0]
-    for frame, _ in steps[[frame for frame, _ in steps].index(asking) + 1 :]:
-        for tensor in _given_to(adapter, frame):
-            return tensor, location_at(asking, lineno), [frame for frame, _ in users]
-    return None
-
-
-def _given_to(adapter: Adapter, frame: FrameType) -> Iterable[Any]:
-    """Yield the tensors without a graph that a function was given."""
-    variables = variables_of(frame)
-    for name in _GIVEN:
-        value: Any = variables.get(name)
-        for item in value if type(value) in (tuple, list) else (value,):
-            if adapter.is_tensor(item) and not item.requires_grad:
-                yield item
+        return GradientReport((*self._named, *kept), max(self._total, len(self._named)))
