@@ -75,9 +75,8 @@ def finding_as_text(finding: Finding, *, directory: str | None = None) -> str:
     """
     times = f" ({finding.occurrences} times)" if finding.occurrences > 1 else ""
     lines = [f"{finding.code} {finding.severity}: {finding.message}{times}"]
-    shown = [
-        (_place(site.location, directory or start_directory()), _source(site), site.text) for site in finding.sites
-    ]
+    start = directory or start_directory()
+    shown = [(_place(site.location, start), _source(site), site.text) for site in finding.sites]
     widths = [max((len(row[i]) for row in shown), default=0) for i in (0, 1)]
     for number, (place, source, text) in enumerate(shown):
         mark = "<-" if number == 0 else "  "

@@ -6,9 +6,11 @@ back is frozen data.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..names import named_tensors
 from ..tracking import join
 from .core import DebuggerCore
 from .standing import Standing
@@ -82,7 +84,12 @@ class Questions(DebuggerCore):
             from ..explanations.gradient_flow import gradient_flow
 
             known = {} if model else self._parameters()
-            return gradient_flow(known or place.value(model or "model"))
+            pairs = named_tensors(self._adapter, known or place.value(model or "model"))
+            answer = gradient_flow(pairs)
+            if answer.verdict != "none":
+                return answer
+            ahead = place.arrivals(leaf for _, leaf in pairs)
+            return replace(answer, findings=(_not_yet(place.roots(), ahead),))
 
         return self._at_stop(ask)
 
@@ -115,7 +122,7 @@ class Questions(DebuggerCore):
             else:
                 found = place.value(f"({subject},)")
             answer = why_no_grad(*found, **({} if len(found) > 1 else self._loss_at(place)))
-            return _in_progress(answer, place.arrival(found[0])) if place.roots() else answer
+            return _in_progress(answer, place.arrivals(found[:1])) if place.roots() else answer
 
         return self._at_stop(ask)
 
@@ -135,15 +142,26 @@ class Questions(DebuggerCore):
         return {"loss": value} if self._adapter.is_tensor(value) else {}
 
 
-def _in_progress(answer: Any, node: int | None = None) -> Any:
-    """Return an answer that knows of the backward in progress; `node` is where the gradient will arrive, if known."""
+def _not_yet(roots: Sequence[Any], ahead: Sequence[int]) -> str:
+    """Return what to do where no gradient has arrived; `ahead` are the nodes of this backward that bring them."""
+    if not roots:
+        return "no gradient has arrived yet: go on into a backward (`next-backward`), and ask again there"
+    if not ahead:
+        return "no gradient has arrived, and this backward brings none: `why NAME` tells why a parameter gets none"
+    last = ahead[-1]
+    coming = f"it comes at node {last}" if len(ahead) == 1 else f"they come at nodes {ahead[0]} to {last}"
+    return f"no gradient has arrived yet: {coming} of this backward, and `run-to {last}` goes there"
+
+
+def _in_progress(answer: Any, ahead: Sequence[int] = ()) -> Any:
+    """Return an answer that knows of the backward in progress; `ahead` is where the gradient will arrive, if known."""
     from ..explanations.no_grad_records import GradientReport, Reason
 
     if isinstance(answer, GradientReport):
         return replace(answer, parameters=tuple(_in_progress(parameter) for parameter in answer.parameters))
     if answer.reason is not Reason.NOT_RUN:
         return answer
-    if node is None:
+    if not ahead:
         return replace(answer, message="reached, and this backward has not come to it yet", help="")
-    message = f"reached: its gradient arrives at node {node} of this backward, which has not run yet"
-    return replace(answer, message=message, help=f"`run-to {node}` goes there.")
+    message = f"reached: its gradient arrives at node {ahead[0]} of this backward, which has not run yet"
+    return replace(answer, message=message, help=f"`run-to {ahead[0]}` goes there.")

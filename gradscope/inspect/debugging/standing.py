@@ -6,7 +6,7 @@ Everything here runs on the program's own thread, through the gate.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from types import FrameType
 from typing import Any
 
@@ -80,14 +80,13 @@ class Standing:
         view = self._view
         return [] if view is None or not view.live else [node for node, _ in self._adapter.task_roots(view.task)]
 
-    def arrival(self, leaf: Any) -> int | None:
-        """Return the node that will accumulate into a leaf; None if none will, or it has run."""
-        view = self._view
+    def arrivals(self, leaves: Iterable[Any]) -> list[int]:
+        """Return the nodes ahead that will accumulate into some leaves, in the engine's order."""
+        view, wanted = self._view, {id(leaf) for leaf in leaves}
         if view is None or not view.live:
-            return None
-        ahead = range(view.index, len(view.order))
-        found = (i for i in ahead if self._adapter.variable(view.live_node(view.order[i])) is leaf)
-        return next(found, None)
+            return []
+        variable, order = self._adapter.variable, view.order
+        return [i for i in range(view.index, len(order)) if id(variable(view.live_node(order[i]))) in wanted]
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression, tensors as copied arrays."""

@@ -26,6 +26,9 @@ _RATIO = 1e3
 # The size of an update beside its weight at which training stands still, or jumps, with the usual learning rates.
 _STILL, _WILD = 1e-7, 10.0
 
+_NOT_YET = "no gradient has arrived yet: call backward() first, or pass the loss: gi.gradient_flow(model, loss)"
+_NOT_REACHED = "the loss reaches none of them; why_no_grad() tells why"
+
 
 @dataclass(frozen=True)
 class ParameterFlow:
@@ -101,7 +104,8 @@ class GradientFlow(Explanation):
     rectifiers : tuple of DeadUnits
         Those with dead units; known when a loss was given.
     verdict : str
-        ``'ok'``, ``'vanishing'``, ``'exploding'``, ``'zero'`` (everywhere, for some parameters) or ``'not finite'``.
+        ``'ok'``, ``'vanishing'``, ``'exploding'``, ``'zero'`` (everywhere, for some parameters), ``'not finite'``, or
+        ``'none'``: no parameter has a gradient.
     findings : tuple of str
         What is wrong, a sentence each.
     first : str
@@ -215,6 +219,8 @@ def gradient_flow(params: Any = None, loss: Any = None, *, adapter: Adapter | No
     grads, rectifiers = _gradients(adapter, pairs, loss)
     flows = tuple(_flow(adapter, name, tensor, grads.get(id(tensor))) for name, tensor in pairs)
     verdict, ends, first = _verdict(flows)
+    if verdict == "none":
+        ends = (_NOT_YET if loss is None else _NOT_REACHED,)
     return GradientFlow(flows, tuple(rectifiers), verdict, (*ends, *_findings(flows, rectifiers)), first)
 
 
@@ -267,6 +273,8 @@ def _flow(adapter: Adapter, name: str, tensor: Any, grad: Any) -> ParameterFlow:
 
 def _verdict(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...], str]:
     """Compare the gradients at the two ends of the model."""
+    if flows and all(flow.grad_norm is None for flow in flows):
+        return "none", (), ""
     if any(flow.bad for flow in flows):
         return "not finite", (), ""
     # Biases and normalisation weights live on other scales than the matrices, where there are any.

@@ -42,6 +42,23 @@ def test_verdicts(fw, first, verdict):
     assert gi.gradient_flow([("first", weights[0]), ("last", weights[1])]).verdict == verdict
 
 
+def test_before_any_gradient_has_arrived(fw):
+    model = fw.nn.Linear(3, 2)
+    flow = gi.gradient_flow(model)
+    assert flow.verdict == "none"
+    assert str(flow) == (
+        "0 of 2 parameters have a gradient: none\n"
+        "  no gradient has arrived yet: call backward() first, or pass the loss: gi.gradient_flow(model, loss)"
+    )
+
+
+def test_of_a_loss_that_reaches_no_parameter(fw):
+    flow = gi.gradient_flow(fw.nn.Linear(3, 2), fw.ones(1, requires_grad=True).sum())
+    assert str(flow) == (
+        "0 of 2 parameters have a gradient: none\n  the loss reaches none of them; why_no_grad() tells why"
+    )
+
+
 def test_vanishing_through_saturated_layers(fw):
     fw.manual_seed(0)
     layers = []

@@ -160,9 +160,21 @@ def test_memory_of_this_backward_and_of_another_loss():
 
 def test_flow_counts_the_gradients_that_have_come_so_far():
     before, _, after, named = answers(asked, "flow", "until param:0.weight", "flow", "flow model")
-    assert before.startswith("0 of 4 parameters have a gradient")
+    assert before == (
+        "0 of 4 parameters have a gradient: none\n"
+        "  no gradient has arrived yet: they come at nodes 3 to 8 of this backward, and `run-to 8` goes there"
+    )
     assert after == named
     assert after.startswith("2 of 4 parameters have a gradient")
+
+
+def test_flow_says_where_gradients_will_come_if_none_has():
+    one, none = answers(asked, "flow [model[2].bias]", "flow head.parameters()")
+    assert one.endswith("arrived yet: it comes at node 4 of this backward, and `run-to 4` goes there")
+    assert none == (
+        "0 of 2 parameters have a gradient: none\n"
+        "  no gradient has arrived, and this backward brings none: `why NAME` tells why a parameter gets none"
+    )
 
 
 def test_why_takes_paths_modules_and_losses():
