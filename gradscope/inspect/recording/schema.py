@@ -73,7 +73,7 @@ def create(path: str) -> None:
     connection = sqlite3.connect(fresh, isolation_level=None)
     try:
         connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("PRAGMA page_size = 16384")  # pages of nodes are large, and each of SQLite's has its price
+        connection.execute("PRAGMA page_size = 8192")  # pages of nodes are large, and each of SQLite's has its price
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA}")
         connection.executescript(f"BEGIN; {_TABLES} COMMIT;")

@@ -402,7 +402,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(tmp_path
 def test_a_full_disk_does_not_stop_the_program(tmp_path, capsys):
     plain = train(mlp(), 30)
     recorder = gi.recording.Recorder(
-        tmp_path / "run.gscope", gi.recording.policy.Policy.parse("all"), page_limit=24
+        tmp_path / "run.gscope", gi.recording.policy.Policy.parse("all"), page_limit=30
     )  # fmt: skip
     with recorder:
         for _ in range(3):
