@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import device, engine, state, tangents
+from . import device, engine, events, state, tangents
 from .dtype import BY_NUMPY
 from .engine import GraphTask
 from .gradients import wrap
@@ -166,10 +166,20 @@ def grad(
     captures = [target_edge(t, i) for i, t in enumerate(targets)]
     task = GraphTask(roots, grads, keep, carried, create_graph, captures)
     run_task(task)
-    return tuple(
+    results = tuple(
         _result(g, t, i, allow_unused, materialize_grads)
         for i, (g, t) in enumerate(zip(task.captured, targets, strict=True))
     )
+    if not create_graph and events.wanted(events.OperatorRecorded):
+        _tell_of_constants((*outputs, *targets), results)
+    return results
+
+
+def _tell_of_constants(operands: Sequence[Any], results: Sequence[Any]) -> None:
+    """Emit what tells a listener that follows values where those of `results` are from, which have no node."""
+    given = tuple(t for t in operands if not isinstance(t, GradientEdge))
+    made = tuple(t for t in results if t is not None)
+    events.emit(events.OperatorRecorded(None, "grad", given, made, events.call_site_if_wanted(3)))
 
 
 def _result(grad: Any, target: Any, index: int, allow_unused: bool, materialize: bool) -> Any:

@@ -80,6 +80,8 @@ class Recorder(Tracker):
         entry.differentiable = any(_has_gradients(t) for t in outputs)
         entry.location = location
         entry.module = self._running_module()
+        if entry.name == "grad" and not entry.recorded:
+            entry.constant = any(_is_leaf(t) and not self.adapter.is_parameter(t) for t in inputs)
         self._keep(entry)
         if call.node is not None:
             self.adapter.notes(call.node)[_MADE_BY, id(self)] = entry

@@ -13,7 +13,7 @@ from .aliasing import GradientAliasing
 from .base import Explanation, adapter_of, at, plain
 from .blamed import gradients_of_none, loss_without_graph
 from .cycles import GraphCycle
-from .examine import Examiner, FlowTrouble
+from .examine import ConstantGradient, Examiner, FlowTrouble
 from .failed import FailedBackward, failed_backward
 from .gradient_flow import DeadUnits, GradientFlow
 from .growth import Growth, GrowthWatch
@@ -39,8 +39,8 @@ class Symptom:
     Attributes
     ----------
     kind : str
-        ``'failed'``, ``'no gradient'``, ``'NaN'``, ``'updates'``, ``'gradient flow'``, ``'growth'``, ``'cycle'``,
-        ``'aliasing'``, or what another instrument calls it.
+        ``'failed'``, ``'no gradient'``, ``'NaN'``, ``'constant gradient'``, ``'updates'``, ``'gradient flow'``,
+        ``'growth'``, ``'cycle'``, ``'aliasing'``, or what another instrument calls it.
     text : str
     location : Location or None
     """
@@ -97,6 +97,8 @@ class Diagnosis(Explanation):
         Gradients that are zero, and what made them so.
     cycles : tuple of GraphCycle
         Custom Functions that keep their own graph.
+    constants : tuple of ConstantGradient
+        Gradients in a loss through which it has no derivative.
     failed : FailedBackward or None
         Where the backward failed that ended the program.
     others : tuple of Symptom
@@ -115,6 +117,7 @@ class Diagnosis(Explanation):
     trouble: tuple[FlowTrouble, ...] = ()
     zeros: tuple[ZeroGradient, ...] = ()
     cycles: tuple[GraphCycle, ...] = ()
+    constants: tuple[ConstantGradient, ...] = ()
     failed: FailedBackward | None = None
     others: tuple[Symptom, ...] = ()
 
@@ -129,6 +132,7 @@ class Diagnosis(Explanation):
         if self.missing.parameters:
             first = self.missing.parameters[0].location
             found.append(Symptom("no gradient", str(self.missing), first))
+        found += [Symptom("constant gradient", str(entry), entry.location) for entry in self.constants]
         found += [Symptom("updates", str(entry), entry.location) for entry in self.updates.findings]
         if self.growth:
             found.append(Symptom("growth", str(self.growth), self.growth.location))
@@ -242,6 +246,7 @@ class Doctor:
             trouble=tuple(examiner.trouble.values()),
             zeros=_zero_gradients(examiner.zeros.values()),
             cycles=tuple(examiner.cycles),
+            constants=tuple(examiner.constants),
             failed=self._failed,
         )
 

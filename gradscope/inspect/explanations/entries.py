@@ -36,10 +36,13 @@ class Entry:
         Whether it is a leaf that requires grad.
     memory : Hashable
         Of a source: where its elements are.
+    constant : bool
+        Whether it is autograd.grad() without create_graph, with respect to what is no parameter.
     """
 
     __slots__ = (
         "__weakref__",
+        "constant",
         "differentiable",
         "forgotten",
         "grad_enabled",
@@ -65,6 +68,7 @@ class Entry:
         self.memory: Any = None
         self.module = ""
         self.leaf = False
+        self.constant = False
 
     def ancestors(self) -> set[Entry]:
         """Return the entry and all it was computed from."""

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import gradscope.inspect as gi
 from tests.inspect.explanations.lines import line
 
@@ -176,6 +178,45 @@ def test_autograd_grad_leaves_no_gradient_and_that_is_no_finding(fw):
         loss = (model(fw.ones(2, 3)) ** 2).mean()
         fw.autograd.grad(loss, list(model.parameters()))
     assert doctor.diagnosis.symptoms == ()
+
+
+def penalised(fw, treat, **options):
+    """Train a critic with a gradient penalty, whose slope goes through `treat`."""
+    critic = fw.nn.Sequential(fw.nn.Linear(3, 4), fw.nn.Tanh(), fw.nn.Linear(4, 1))
+    with gi.Doctor() as doctor:
+        for _ in range(2):
+            critic.zero_grad()
+            between = fw.randn(8, 3, requires_grad=True)
+            scores = critic(between)
+            slope = fw.autograd.grad(scores.sum(), between, retain_graph=True, **options)[0]  # HERE: slope
+            treat(critic, scores, between, slope).backward()
+    return doctor.diagnosis
+
+
+def test_a_penalty_that_is_a_constant(fw):
+    diagnosis = penalised(fw, lambda c, scores, x, g: scores.mean() + 10 * ((g.norm(2, 1) - 1) ** 2).mean())
+    (symptom,) = diagnosis.symptoms
+    assert symptom.kind == "constant gradient"
+    assert symptom.location.lineno == line(__file__, "slope")
+    assert "Pass create_graph=True" in symptom.text
+
+
+def test_a_penalty_with_a_graph_is_no_finding(fw):
+    diagnosis = penalised(fw, lambda c, scores, x, g: scores.mean() + (g.norm(2, 1) - 1).mean(), create_graph=True)
+    assert diagnosis.symptoms == ()
+
+
+@pytest.mark.parametrize(
+    "treat",
+    [
+        lambda critic, scores, x, g: scores.mean() + g.detach().norm(),
+        lambda critic, scores, x, g: critic(x + 0.1 * g.sign()).mean(),
+        lambda critic, scores, x, g: critic(x.detach() + 0.1 * g).mean() + scores.mean(),
+        lambda critic, scores, x, g: scores.mean() * (1 + g.norm()),
+    ],
+)
+def test_a_gradient_that_is_meant_to_be_a_constant(fw, treat):
+    assert penalised(fw, treat).constants == ()
 
 
 def refused(fw, loss):
