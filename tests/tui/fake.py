@@ -89,7 +89,7 @@ class FakeSession:
     def __init__(self, nodes: list[NodeRecord] | None = None, *, held: bool = False, backwards: int = 2) -> None:
         self.state = SessionState.NOT_STARTED
         self.reason: StopReason | None = None
-        self.task_index = 0
+        self.task_index = self.begun = 0
         self.nodes: list[NodeRecord] = []
         self.current = -1
         self.output: list[str] = []
@@ -168,12 +168,12 @@ class FakeSession:
             self._backward()
 
     def _backward(self) -> None:
-        if self.task_index == self._backwards:
+        if self.begun == self._backwards:
             self.state, self.reason = SessionState.FINISHED, StopReason("finished", "the program has ended")
             self.ended = True
             self._tell(DebuggerEvent("state", self.state, self.reason))
             return
-        self.task_index += 1
+        self.task_index = self.begun = self.begun + 1
         self.nodes = list(self._graph)
         self.stop(0, StopReason("entry", f"first node of backward {self.task_index}"))
 
@@ -195,7 +195,7 @@ class FakeSession:
         self._go("cont", (), lambda: self._to(len(self.nodes)) if self._table else self._finish())
 
     def _finish(self) -> None:
-        self.task_index = self._backwards
+        self.begun = self._backwards
         self._backward()
 
     def run_to(self, index: int) -> None:
@@ -239,7 +239,7 @@ class FakeSession:
     def restart(self) -> None:
         self.calls.append(Call("restart"))
         self.ended = False
-        self.task_index = 0
+        self.task_index = self.begun = 0
         self._backward()
 
     def pause(self) -> None:
@@ -254,6 +254,10 @@ class FakeSession:
 
     def wait(self, timeout: float | None = None) -> SessionState:
         return self.state
+
+    @property
+    def task_count(self) -> int:
+        return self.begun
 
     @property
     def breakpoints(self) -> list[Any]:

@@ -169,6 +169,26 @@ def test_view_opens_a_recording_on_a_terminal_and_prints_it_without_one(script, 
     os.close(ours)
 
 
+def test_backwards_that_ran_free_are_counted(debugger, script):
+    script.write_text(script.read_text().replace("range(2)", "range(40)"))
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED before #0/3" in text_of(app))
+        await type_in(pilot, "break iter:30", ":")
+        await until(pilot, lambda: debugger.breakpoints)
+        await pilot.press("c")
+        await until(pilot, lambda: " backward 30 " in text_of(app).split("\n")[0])
+        assert "PAUSED before #0/3" in text_of(app)
+        await type_in(pilot, "delete 1", ":")
+        await until(pilot, lambda: not debugger.breakpoints)
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        assert " 40 backwards" in text_of(app).split("\n")[0]
+        assert "of backward 30, the last stop" in text_of(app)
+
+    play(scenario, debugger, size=(120, 30))
+
+
 def test_the_past_is_looked_at_and_asked_what_if(debugger):
     async def scenario(app, pilot):
         await until(pilot, lambda: "PAUSED before #0/3" in text_of(app))

@@ -180,7 +180,7 @@ class SessionApp(App[int]):
         live = self._present[1] if past and self._present[0] == task and not has_ended(session) else -1
         if paused:
             self._shown_task = task
-        self._show_rail(task, current if paused else -1, live)
+        self._show_rail(task if paused else session.task_count, current if paused else -1, live)
         self._show_status(here, live)
         self.query_one(BreakpointPane).show(tuple(session.breakpoints), session.catching)
         self.query_one(WatchPane).show(tuple(session.watches))
@@ -225,7 +225,7 @@ class SessionApp(App[int]):
             total=len(self._records),
             what=f"{here.name} {here.parameter or here.module}".rstrip() if here else "",
             why=reason.text if reason is not None and state != "running" else "",
-            task=task,
+            task=task if is_paused(state) else session.task_count,
             inside=tuple(inside),
             live=live,
             reached=self._present[1] if task == self._present[0] else len(self._records),

@@ -98,6 +98,11 @@ class RecordedSession:
         return self._place + 1 if self._tasks else 0
 
     @property
+    def task_count(self) -> int:
+        """How many backwards the recording has."""
+        return len(self._tasks)
+
+    @property
     def nodes(self) -> Sequence[NodeRecord]:
         """The nodes of the backward that is shown."""
         task = self._task

@@ -75,7 +75,11 @@ class Session(Protocol):
 
     @property
     def task_index(self) -> int:
-        """Which backward this is, from 1; 0 before the first."""
+        """Which backward is shown, from 1; 0 before the first."""
+
+    @property
+    def task_count(self) -> int:
+        """How many backwards there have been, also while the program runs free."""
 
     @property
     def nodes(self) -> Sequence[NodeRecord]:

@@ -139,6 +139,11 @@ class Debugger(TimeTravel, Controls, Questions):
         return self._session.task_count if view is None else view.number
 
     @property
+    def task_count(self) -> int:
+        """How many backwards the program has begun on the threads that were followed, also while it runs free."""
+        return self._session.task_count
+
+    @property
     def nodes(self) -> Sequence[NodeRecord]:
         """The nodes of the backward that is shown, in the engine's order: run, current, and predicted.
 

@@ -13,8 +13,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from gradscope.inspect.wording import count
 from gradscope_tui.inks import ink
-from gradscope_tui.session import is_paused
+from gradscope_tui.session import is_over, is_paused
 from gradscope_tui.widgets.states import SESSION_STATES
 
 __all__ = ["Status", "StatusBar"]
@@ -39,7 +40,7 @@ class Status:
     why : str
         Why the session has stopped.
     task : int
-        Which backward this is, from 1.
+        Which backward this is, from 1; how many there were, when the program has ended.
     inside : tuple of int
         Backwards in which this one is nested, the innermost first.
     live : int
@@ -142,8 +143,7 @@ class StatusBar(Widget):
                 text.append(f"  LIVE #{status.live}", self._ink("now"))
         right = Text(f" ●{status.breakpoints} " if status.breakpoints else " ", self._ink("bad"))
         if status.task and width >= 40:
-            inside = "".join(f" in {number}" for number in status.inside)
-            right = Text.assemble((f" backward {status.task}{inside} ", self._ink("dim")), right)
+            right = Text.assemble((f" {self._backwards()} ", self._ink("dim")), right)
         if width >= 60:
             right = Text.assemble((f" {status.script} ", self._ink("dim")), right)
         room = width - right.cell_len
@@ -151,6 +151,13 @@ class StatusBar(Widget):
             text.truncate(max(room, min(width, 24)), overflow="ellipsis")
         text.append(" " * max(0, room - text.cell_len))
         return text.append_text(right)
+
+    def _backwards(self) -> str:
+        """Return which backward this is, and in which others; at the end, how many there were."""
+        status = self._status
+        if is_over(status.state):
+            return count(status.task, "backward")
+        return f"backward {status.task}" + "".join(f" in {number}" for number in status.inside)
 
     def _second_line(self, width: int) -> Text:
         """Return the timeline and the reason."""
