@@ -129,7 +129,8 @@ class Recorder(Tracker):
         memory = self._memory_of(tensor)
         written = self._in_memory(self._written, memory)
         if known is not None:
-            return written if written is not None and written.number > known.number else known
+            last = written if written is not None and written.number > known.number else known
+            return last if last.recorded else self._of_function(tensor, last)
         behind = written or self._in_memory(self._by_memory, memory)
         if behind is None:
             return self._source(tensor)
@@ -225,6 +226,39 @@ class Recorder(Tracker):
             # Nothing tells where it was made; where it was first used is the next best.
             entry.location = location
         return entry
+
+    def _of_function(self, tensor: Any, inside: Entry) -> Entry:
+        """Return a new entry for the result of a custom Function whose call nobody told; `inside` if it is none.
+
+        Parameters
+        ----------
+        tensor : Tensor
+        inside : Entry
+            The operator in its forward that computed the tensor.
+        """
+        root = None if inside.recorded else self.adapter.root(tensor)
+        if root is None:
+            return inside
+        node = root[0]
+        entry = self.entry_of_node(node)
+        if entry is None:
+            entry = Entry(self.adapter.node_name(node), tuple(dict.fromkeys(self._given_to(node, inside))))
+            entry.recorded = entry.grad_enabled = entry.differentiable = True
+            entry.location, entry.module = inside.location, inside.module
+            self._keep(entry)
+            self.adapter.notes(node)[_MADE_BY, id(self)] = entry
+        self._made(tensor, entry)
+        return entry
+
+    def _given_to(self, node: Any, inside: Entry) -> Iterable[Entry]:
+        for child, _ in self.adapter.edges(node):
+            leaf = None if child is None else self.adapter.variable(child)
+            entry = self.entry_of(leaf) if leaf is not None else child and self.entry_of_node(child)
+            if entry is not None:
+                yield entry
+        if self.adapter.node_name(node).startswith("Checkpoint"):
+            # Re-entrant checkpoints differentiate with respect to parameters that no edge leads to.
+            yield from (entry for entry in inside.ancestors() if entry.leaf)
 
     def _running_module(self) -> str:
         stack = self._stack()

@@ -95,6 +95,14 @@ def loss_of_gradient(entry: Entry) -> Answer:
         )
     if entry.name in _DETACHING:
         return Answer(Reason.DETACHED, f"not reached: detached{where}", (entry.location,), "Remove the detach().")
+    function = "" if entry.grad_enabled else _function_of(entry.location)
+    if function:
+        return Answer(
+            Reason.NO_GRAD,
+            f"not reached: {entry.name} ran in {function}.forward(), which is not recorded{where}",
+            (entry.location,),
+            "Save its inputs and outputs alone, and compute the rest in backward().",
+        )
     if not entry.grad_enabled:
         way_out = _out_of_no_grad(entry.location)
         return Answer(Reason.NO_GRAD, f"not reached: {entry.name} ran under no_grad{where}", (entry.location,), way_out)
@@ -125,6 +133,17 @@ def loss_of_gradient(entry: Entry) -> Answer:
         (entry.location,),
         "Either it has no derivative, or the tensor did not require grad at that time.",
     )
+
+
+def _function_of(location: Location | None) -> str:
+    """Return the name of the custom Function whose forward a line is in, an empty string where it is in none."""
+    tree = None if location is None else syntax_tree(location.filename)
+    if location is None or tree is None:
+        return ""
+    classes = (n for n in ast.walk(tree) if isinstance(n, ast.ClassDef))
+    functions = (n for n in classes if any(last_name(base) == "Function" for base in n.bases))
+    forwards = ((n.name, m) for n in functions for m in n.body if getattr(m, "name", "") == "forward")
+    return next((name for name, m in forwards if m.lineno <= location.lineno <= (m.end_lineno or m.lineno)), "")
 
 
 def _out_of_no_grad(location: Location | None) -> str:

@@ -37,6 +37,43 @@ def test_detached(fw):
     assert gi.why_no_grad(v, loss).reason is Reason.NOT_RUN
 
 
+def cube_of(fw):
+    class Cube(fw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            square = x * x  # HERE: square
+            ctx.save_for_backward(3 * square)
+            return square * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (slope,) = ctx.saved_tensors
+            return grad * slope
+
+    return Cube
+
+
+def test_a_custom_function_lets_gradients_through(fw):
+    w, cube = leaf(fw), cube_of(fw)
+    with gi.ledger():
+        h = cube.apply(cube.apply(w * 2))
+        loss = (h.detach() * leaf(fw)).sum()  # HERE: after
+    check(gi.why_no_grad(w, loss), Reason.DETACHED, "after")
+
+
+def test_what_a_custom_function_saved_was_not_recorded():
+    import gradscope as fw
+
+    w, v = leaf(fw), leaf(fw)
+    with gi.ledger():
+        (slope,) = fw.autograd.grad(cube_of(fw).apply(v * w).sum(), v, create_graph=True)
+        loss = (slope - w).sum() - (slope / w.detach()).sum()
+    found = gi.why_no_grad(v, loss)
+    check(found, Reason.NO_GRAD, "square")
+    assert "mul ran in Cube.forward(), which is not recorded" in found.message
+    assert found.help == "Save its inputs and outputs alone, and compute the rest in backward()."
+
+
 def test_no_grad(fw):
     w, v = leaf(fw), leaf(fw)
     with gi.ledger():
@@ -93,6 +130,17 @@ def test_a_reentrant_checkpoint_without_an_input_that_requires_grad():
 
 
 @pytest.mark.torch
+def test_a_reentrant_checkpoint_lets_gradients_through():
+    torch = pytest.importorskip("torch")
+    from torch.utils.checkpoint import checkpoint
+
+    w = leaf(torch)
+    with gi.ledger():
+        h = checkpoint(lambda x: x * w, leaf(torch), use_reentrant=True)
+        loss = (h.detach() * leaf(torch)).sum()  # HERE: after the checkpoint
+    check(gi.why_no_grad(w, loss), Reason.DETACHED, "after the checkpoint")
+
+
 def test_a_tensor_made_of_tensors():
     torch = pytest.importorskip("torch", reason="gradscope's own tensor() is no operator")
     w, v = leaf(torch), leaf(torch)
