@@ -174,6 +174,7 @@ def test_a_damaged_page_costs_its_own_nodes_only(tmp_path):
         play(scenario, session)
         lost, whole = RecordedNodes(recording, recording.tasks()[0]), RecordedNodes(recording, recording.tasks()[1])
         assert [node.name for node in whole.bare()] == [node.name for node in whole]
+        assert [node.name for node in whole.candidates(3)] == [node.name for node in whole][3:]
         assert [node.name for node in lost.bare()] == [node.name for node in lost]
         assert [node.index for node in lost] == list(range(len(lost)))
         assert lost[3:5] == list(lost)[3:5]

@@ -14,6 +14,7 @@ from textual.app import App
 from textual.css.query import NoMatches
 from textual.worker import Worker
 
+from gradscope.inspect.debugging.columns import candidates_of
 from gradscope_tui.actions import ACTIONS
 from gradscope_tui.messages import SessionChanged
 from gradscope_tui.session import (
@@ -24,7 +25,6 @@ from gradscope_tui.session import (
     is_past,
     is_paused,
     why_not,
-    without_gradients,
 )
 from gradscope_tui.threads import on_thread
 from gradscope_tui.widgets.dock import BreakpointPane
@@ -267,7 +267,7 @@ class SessionApp(App[int]):
             return self._marks[1]
 
         def find() -> frozenset[int]:
-            looked_at = without_gradients(nodes)
+            looked_at = candidates_of(nodes)
             return frozenset(node.index for node in looked_at if any(point.matches(node) for point in points))
 
         self._marks = key, frozenset()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
 from typing import overload
 
 from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
@@ -78,6 +79,10 @@ class RecordedNodes(Sequence[NodeRecord]):
     def order(self) -> Hashable:
         """What tells whether the nodes stand as before: they do, as long as there are no more of them."""
         return self.task.id, self.task.count
+
+    def candidates(self, start: int = 0) -> Iterator[NodeRecord]:
+        """Yield what breakpoints ask of the nodes from a place on."""
+        return islice(self.bare(), start, None)
 
     def bare(self) -> Iterator[NodeRecord]:
         """Yield all nodes without their gradients, which are most of what there is to read."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from gradscope.inspect.debugging.breakpoints import Candidate
     from gradscope.inspect.debugging.reports import TaskRecord, ThreadRecord, WatchRecord, WhatIf
     from gradscope.inspect.records import DebuggerEvent, NodeRecord, StopReason
 
@@ -53,7 +54,7 @@ class Breakpoint(Protocol):
     def command(self) -> str:
         """Return the command of line mode that makes it."""
 
-    def matches(self, candidate: NodeRecord, /) -> bool:
+    def matches(self, candidate: Candidate, /) -> bool:
         """Say whether it lies on a node."""
 
 

@@ -6,12 +6,14 @@ kept of a node is a tuple.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple, Protocol, overload
 
 from ..records import EdgeRecord, Location, NodeRecord, TensorSpec, operator_name
+from .specs import Candidate
 
-__all__ = ["Column", "NodeList", "RecordSource", "record_of"]
+__all__ = ["Column", "ColumnFacts", "NodeList", "RecordSource", "candidates_of", "record_of"]
 
 
 class Column(NamedTuple):
@@ -43,6 +45,41 @@ def record_of(column: Column, key: int, index: int, state: str) -> NodeRecord:
     )
 
 
+class ColumnFacts:
+    """What a breakpoint asks of a node whose backward has ended."""
+
+    __slots__ = ("_column", "index")
+
+    def __init__(self, column: Column, index: int) -> None:
+        self._column = column
+        self.index = index
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self._column.name
+
+    @property
+    def operator(self) -> str:
+        """The operator's name."""
+        return operator_name(self._column.name)
+
+    @property
+    def module(self) -> str:
+        """The module's path."""
+        return self._column.module
+
+    @property
+    def parameter(self) -> str:
+        """The parameter's path."""
+        return self._column.parameter
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that made the node."""
+        return self._column.location
+
+
 class RecordSource(Protocol):
     """A backward that can tell of its nodes by their place."""
 
@@ -52,6 +89,9 @@ class RecordSource(Protocol):
 
     def record(self, index: int) -> NodeRecord:
         """Return the record of the node at a place."""
+
+    def candidate(self, index: int) -> Candidate:
+        """Return what a breakpoint asks of the node at a place."""
 
     def position(self, key: int) -> int | None:
         """Return the place of a node."""
@@ -95,5 +135,26 @@ class NodeList(Sequence[NodeRecord]):
         """Return the place of a node by its key, None if it is not one of these."""
         return self._source.position(key)
 
+    def candidates(self, start: int = 0) -> Iterator[Candidate]:
+        """Yield what a breakpoint asks of the nodes from a place on, without making a record."""
+        return map(self._source.candidate, range(start, len(self)))
+
     def __repr__(self) -> str:
         return f"<{len(self)} nodes>"
+
+
+def candidates_of(nodes: Sequence[NodeRecord], start: int = 0) -> Iterator[Candidate]:
+    """Yield what a breakpoint asks of nodes: of such as can tell it, without making or reading a record.
+
+    Parameters
+    ----------
+    nodes : sequence of NodeRecord
+    start : int
+        The first of them.
+
+    Yields
+    ------
+    Candidate
+    """
+    tell: Callable[[int], Iterator[Candidate]] | None = getattr(nodes, "candidates", None)
+    return islice(iter(nodes), start, None) if tell is None else tell(start)

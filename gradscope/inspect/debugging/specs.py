@@ -6,6 +6,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Protocol
 
 from ..records import Location
@@ -95,7 +96,8 @@ def parse_spec(spec: str) -> Matcher:
 
 def _glob(pattern: str) -> Callable[[str], bool]:
     found = re.compile(fnmatch.translate(pattern.lower())).match
-    return lambda text: found(text.lower()) is not None
+    # A graph of 100,000 nodes has few names.
+    return lru_cache(maxsize=1024)(lambda text: found(text.lower()) is not None)
 
 
 def _operator(spec: str, rest: str) -> Matcher:

@@ -16,7 +16,7 @@ from ..order import Wire, engine_order, walk
 from ..records import Location, NodeRecord, SavedRecord, operator_name
 from ..snapshots import bare_record, saved_records
 from ..tracking import Tracker, module_of_parameter
-from .columns import Column, NodeList, record_of
+from .columns import Column, ColumnFacts, NodeList, record_of
 from .restore import GradBackup
 from .values import Group, ValueStore
 
@@ -33,12 +33,12 @@ class CallFacts:
         self.task = view.number
         self.iteration = view.iteration
 
-    @cached_property
+    @property
     def name(self) -> str:
         """The node's name."""
         return self._view.adapter.node_name(self._node)
 
-    @cached_property
+    @property
     def operator(self) -> str:
         """The operator's name."""
         return operator_name(self.name)
@@ -330,6 +330,12 @@ class TaskView:
             grad_inputs=None if seen.produced is None else seen.produced.known,
             saved=seen.saved,
         )
+
+    def candidate(self, index: int) -> CallFacts | ColumnFacts:
+        """Return what a breakpoint may ask of a node."""
+        key = self.order[index]
+        wire = self._wires.get(key)
+        return ColumnFacts(self._columns[key], index) if wire is None else CallFacts(self, wire.node, index)
 
     def module_at(self, index: int) -> str:
         """Return the module path of a node, or that of its parameter's module."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..debugging.breakpoints import Breakpoint
+from ..debugging.columns import candidates_of
 from .line_core import LineCore
 from .render import watch_line
 from .verbs import UsageError
@@ -43,7 +44,7 @@ class BreakVerbs(LineCore):
         debugger = self.debugger
         if point.on_value is not None or point.spec.startswith(("iter:", "backward:")) or not debugger.nodes:
             return ""
-        ahead = sum(point.matches(node) for node in debugger.nodes[debugger.current + 1 :])
+        ahead = sum(map(point.matches, candidates_of(debugger.nodes, debugger.current + 1)))
         return f", {ahead} of the nodes ahead in this backward"
 
     def _do_breakpoints(self, argument: str) -> None:
