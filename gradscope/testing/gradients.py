@@ -10,6 +10,7 @@ import numpy
 from ..autograd.gradcheck import GradcheckError, Mismatch, gradcheck, gradgradcheck
 from ..runtime import device
 from ..runtime.tensor import Tensor
+from .functions import backward_of, functions_behind
 
 __all__ = ["assert_gradients", "hints"]
 
@@ -54,6 +55,7 @@ def assert_gradients(
     """
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, got {order!r}\nHigher orders: check the function's gradient itself.")
+    refuse_foreign(inputs)
     before = [numpy.array(device.to_host(v._array)) if isinstance(v, Tensor) else None for v in inputs]
     options: dict[str, Any] = {
         "eps": eps,
@@ -69,12 +71,24 @@ def assert_gradients(
         refuse_written_inputs(function, inputs, before)
         gradcheck(function, inputs, **options)
     except GradcheckError as error:
-        raise AssertionError(report(function, inputs, "gradient", error)) from None
+        behind = [] if backward_of(function) else functions_behind(function, inputs, **options)
+        raise AssertionError("\n".join([report(function, inputs, "gradient", error), *behind])) from None
     if order == 2:
         try:
             gradgradcheck(function, inputs, **options)
         except GradcheckError as error:
             raise AssertionError(report(function, inputs, "second derivative", error)) from None
+
+
+def refuse_foreign(inputs: Sequence[Any]) -> None:
+    """Raise when a tensor that requires grad is none of gradscope's: its library has a check of its own."""
+    for index, value in enumerate(inputs):
+        if not isinstance(value, Tensor) and getattr(value, "requires_grad", False):
+            library = type(value).__module__.partition(".")[0]
+            raise TypeError(
+                f"assert_gradients checks gradscope's tensors; input {index} is one of {library}\n"
+                f"Use {library}.autograd.gradcheck(function, inputs)."
+            )
 
 
 def refuse_written_inputs(function: Callable[..., Any], inputs: Sequence[Any], before: Sequence[Any]) -> None:
@@ -103,6 +117,9 @@ def report(function: Callable[..., Any], inputs: Sequence[Any], what: str, error
 
 def describe_function(function: Callable[..., Any]) -> str:
     """Return the name of a function and where it stands."""
+    backward = backward_of(function)
+    if backward:
+        return backward
     name = getattr(function, "__qualname__", None) or repr(function)
     code = getattr(function, "__code__", None)
     return f"{name}()" + (f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else "")

@@ -46,6 +46,53 @@ def test_a_failure_names_the_function_the_inputs_and_the_worst_elements() -> Non
     assert "Hint: the gradient is 0.5 times the right one at every wrong element: a factor is missing" in text
 
 
+class Square(gs.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: gs.Tensor) -> gs.Tensor:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, grad: gs.Tensor) -> gs.Tensor:
+        (x,) = ctx.saved_tensors
+        return 3 * x * grad
+
+
+class Scaled(gs.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: gs.Tensor, factor: float) -> gs.Tensor:
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx: Any, grad: gs.Tensor) -> tuple[gs.Tensor, None]:
+        return grad, None
+
+
+def backward_at(kind: Any) -> str:
+    return f"{kind.__name__}.backward() at {__file__}:{kind.backward.__code__.co_firstlineno}"
+
+
+def test_a_custom_function_is_named_by_its_backward() -> None:
+    assert failure(Square.apply, leaf()).startswith(f"wrong gradient in {backward_at(Square)}\n")
+
+
+def test_the_custom_function_in_a_model_that_is_wrong_is_named() -> None:
+    text = failure(lambda x: Square.apply(Scaled.apply(x.exp(), 1.0)).sum(), leaf())
+    assert text.endswith(f"{backward_at(Square)} is wrong by itself")
+
+
+def test_a_custom_function_with_other_arguments_is_named_as_a_possibility() -> None:
+    text = failure(lambda x: Scaled.apply(x.exp(), 3.0).sum(), leaf())
+    assert text.endswith(f"it goes through {backward_at(Scaled)}")
+
+
+def test_tensors_of_another_library_are_refused() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"input 0 is one of torch\nUse torch\.autograd\.gradcheck"):
+        assert_gradients(torch.exp, torch.ones(2, requires_grad=True))
+
+
 def test_a_second_derivative_says_what_its_numbers_mean() -> None:
     def function(x: gs.Tensor) -> gs.Tensor:
         y = x * 1
