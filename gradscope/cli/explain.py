@@ -1,4 +1,4 @@
-"""``gradscope explain CODE|TOPIC``: what a finding code means, or how something about gradients works."""
+"""``gradscope explain CODE|TOPIC|MESSAGE``: what a finding or an error means, or how something about gradients works."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ __all__ = ["add_parser", "run"]
 
 _DESCRIPTION = """\
 Print what a finding code such as GS101 means, or a short text about a topic such as nan or leaf, with a program that
-has the problem and one that does not. Without an argument, list codes and topics.
+has the problem and one that does not. Of the message of an error about gradients, PyTorch's or gradscope's, print the
+topic. Without an argument, list codes and topics.
 
 exit status: 0, or 2 if there is no such code or topic"""
 
@@ -28,11 +29,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "explain",
-        help="print what a finding code or a topic is about",
+        help="print what a finding code, an error message or a topic is about",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", metavar="CODE|TOPIC", nargs="*", help="such as GS101, nan, second-backward")
+    parser.add_argument("what", metavar="CODE|TOPIC|MESSAGE", nargs="*", help="such as GS101, nan, second-backward")
     parser.set_defaults(run=run)
     return parser
 

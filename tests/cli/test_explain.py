@@ -35,6 +35,27 @@ def test_a_topic(capsys, words):
 
 
 @pytest.mark.parametrize(
+    ("message", "topic"),
+    [
+        (
+            "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace",
+            "inplace",
+        ),
+        ("element 0 of tensors does not require grad and does not have a grad_fn", "no-grad"),
+        ("AttributeError: 'NoneType' object has no attribute 'data'", "no-grad"),
+        ("Trying to backward through the graph a second time (or directly access saved tensors", "second-backward"),
+        ("a leaf Variable that requires grad is being used in an in-place operation.", "leaf"),
+        ("function CubeBackward returned an incorrect number of gradients (expected 2, got 1)", "custom-function"),
+        ("Function 'SqrtBackward0' returned nan values in its 0th output.", "nan"),
+    ],
+)
+def test_an_error(capsys, message, topic):
+    status, out, _ = explain(capsys, *message.split())
+    assert status == 0
+    assert out.startswith(f"{topic}: ")
+
+
+@pytest.mark.parametrize(
     "words", [["version-counter"], ["version", "counter"], ["version_counter"], ["version counter"]]
 )
 def test_a_topic_of_two_words(capsys, words):

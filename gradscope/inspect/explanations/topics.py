@@ -27,6 +27,8 @@ class Topic:
     tool : str
         What of gradscope helps.
     aliases : tuple of str
+    errors : tuple of str
+        Parts of the messages, PyTorch's or gradscope's, that it is about.
     """
 
     name: str
@@ -36,11 +38,14 @@ class Topic:
     good: str
     tool: str
     aliases: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
 
 
-def _topic(name: str, title: str, text: str, bad: str, good: str, tool: str, *aliases: str) -> Topic:
+def _topic(
+    name: str, title: str, text: str, bad: str, good: str, tool: str, *aliases: str, errors: tuple[str, ...] = ()
+) -> Topic:
     paragraphs = [fill(part.strip(), 88) for part in dedent(text).strip().split("\n\n")]
-    return Topic(name, title, "\n\n".join(paragraphs), dedent(bad).strip(), dedent(good).strip(), tool, aliases)
+    return Topic(name, title, "\n\n".join(paragraphs), dedent(bad).strip(), dedent(good).strip(), tool, aliases, errors)
 
 
 _ALL = (
@@ -66,6 +71,7 @@ _ALL = (
         """,
         "gradscope check SCRIPT names the three lines: saved, written, needed.",
         "in-place",
+        errors=("modified by an inplace operation",),
     ),
     _topic(
         "version-counter",
@@ -119,6 +125,7 @@ _ALL = (
         "gi.nan_origin(loss); `with gi.watch_nan(stop=True):` raises at the operator that makes the first NaN.",
         "inf",
         "nans",
+        errors=("returned nan values",),
     ),
     _topic(
         "double-where",
@@ -166,11 +173,18 @@ _ALL = (
         loss.backward()
         assert w.grad is not None
         """,
-        "with gi.ledger(): ...; gi.why_no_grad(model, loss). On a whole script: gradscope doctor SCRIPT",
+        "gradscope doctor SCRIPT. In a program: with gi.ledger(): ...; gi.why_no_grad(model, loss)",
         "why-no-grad",
         "no_grad",
         "nograd",
         "detach",
+        "grad-is-none",
+        errors=(
+            "does not require grad and does not have a grad_fn",
+            "'NoneType' object has no attribute",
+            "appears to not have been used in the graph",
+            "Can't call numpy() on Tensor that requires grad",
+        ),
     ),
     _topic(
         "leaf",
@@ -195,6 +209,7 @@ _ALL = (
         "leaves",
         "retain_grad",
         "non-leaf",
+        errors=("a leaf Variable that requires grad", "can't optimize a non-leaf Tensor", "that is not a leaf Tensor"),
     ),
     _topic(
         "second-backward",
@@ -223,6 +238,7 @@ _ALL = (
         """,
         "gi.second_backward(loss): where the first was, and the line that builds on it. gradscope check: GS104",
         "second",
+        errors=("backward through the graph a second time", "after they have already been freed"),
     ),
     _topic(
         "retain_graph",
@@ -267,6 +283,73 @@ _ALL = (
         """,
         "gradscope check SCRIPT reports GS105 with the line that made the view.",
         "view",
+        errors=("is a view and is being modified inplace", "is a view and its base"),
+    ),
+    _topic(
+        "custom-function",
+        "an autograd.Function of one's own",
+        """
+        backward() returns one gradient for each argument of forward(), in order and in the argument's shape; None for
+        what is no tensor. Nothing checks the formula. forward() runs unrecorded: for second derivatives save its inputs
+        and outputs, and compute what is between in backward(). Save tensors by save_for_backward(), not as ctx.x.
+        """,
+        """
+        class Scaled(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.factor = factor
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.factor       # two arguments, one gradient
+
+        Scaled.apply(gs.ones(3, requires_grad=True), 2.0).sum().backward()     # RuntimeError
+        """,
+        """
+        class Scaled(gs.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                ctx.factor = factor
+                return x * factor
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.factor, None
+
+        x = gs.ones(3, dtype=gs.float64, requires_grad=True)
+        assert gs.autograd.gradcheck(lambda x: Scaled.apply(x, 2.0), (x,))
+        """,
+        "gradscope.testing.assert_gradients names the Function whose formula is wrong; gradscope doctor SCRIPT",
+        "function",
+        "gradcheck",
+        errors=("returned an incorrect number of gradients", "returned an invalid gradient"),
+    ),
+    _topic(
+        "create-graph",
+        "a gradient as a part of the loss",
+        """
+        autograd.grad() returns constants. To differentiate a loss that contains a gradient (a penalty on its norm, a
+        force, a residual of a differential equation) pass create_graph=True. Parameters that only add something, such
+        as the last bias, drop out of the derivative and rightly get no gradient from it.
+        """,
+        """
+        w, x = gs.ones(3, requires_grad=True), gs.ones(3, requires_grad=True)
+        (slope,) = gs.autograd.grad((w * x).exp().sum(), x)
+        loss = (w * w).sum() + (slope.norm() - 1) ** 2         # the penalty changes nothing
+        loss.backward()
+        assert w.grad.tolist() == [2.0, 2.0, 2.0]
+        """,
+        """
+        w, x = gs.ones(3, requires_grad=True), gs.ones(3, requires_grad=True)
+        (slope,) = gs.autograd.grad((w * x).exp().sum(), x, create_graph=True)
+        loss = (w * w).sum() + (slope.norm() - 1) ** 2
+        loss.backward()
+        assert w.grad.tolist() != [2.0, 2.0, 2.0]
+        """,
+        "gradscope doctor SCRIPT",
+        "gradient-penalty",
+        "double-backward",
     ),
     _topic(
         "hooks",
@@ -319,6 +402,7 @@ _ALL = (
         "gi.memory(loss): by module, operator and line. gi.growth(): who keeps graphs of earlier iterations.",
         "growth",
         "kept-loss",
+        errors=("out of memory",),
     ),
     _topic(
         "accumulation",
@@ -340,7 +424,7 @@ _ALL = (
             w.sum().backward()
         assert w.grad.tolist() == [1.0, 1.0, 1.0]
         """,
-        "gi.why_no_grad(w, loss) says `cleared`, and by which backward it had been filled.",
+        "gradscope doctor SCRIPT; gi.updates() tells of gradients that an optimizer used twice, or never.",
         "zero_grad",
         "zero-grad",
     ),
@@ -368,7 +452,7 @@ _ALL = (
         y.sum().backward()
         assert float(x.grad.abs().max()) == 1.0
         """,
-        "gi.gradient_flow(model, loss), with .table() and .plot()",
+        "gradscope doctor SCRIPT; gi.gradient_flow(model, loss), with .table() and .plot()",
         "exploding",
         "dead-relu",
         "gradient-flow",
@@ -381,7 +465,7 @@ _BY_ALIAS = {alias: topic for topic in _ALL for alias in (topic.name, *topic.ali
 
 
 def find_topic(word: str) -> Topic | None:
-    """Return the topic that a word names, None if there is none.
+    """Return the topic that a word names or an error message is about, None if there is none.
 
     Parameters
     ----------
@@ -396,8 +480,11 @@ def find_topic(word: str) -> Topic | None:
     --------
     >>> find_topic("Version Counter").name, find_topic("zebra")
     ('version-counter', None)
+    >>> find_topic("RuntimeError: Trying to backward through the graph a second time (...)").name
+    'second-backward'
     """
-    return next((topic for alias, topic in _BY_ALIAS.items() if _plain(alias) == _plain(word)), None)
+    named = next((topic for alias, topic in _BY_ALIAS.items() if _plain(alias) == _plain(word)), None)
+    return named or next((t for t in _ALL if any(part.lower() in word.lower() for part in t.errors)), None)
 
 
 def suggest(word: str, more: Iterable[str] = ()) -> list[str]:
