@@ -1,4 +1,4 @@
-"""``gradscope explain CODE|TOPIC|MESSAGE``: what a finding or an error means, or how something about gradients works."""
+"""``gradscope explain CODE|TOPIC|MESSAGE``: what a finding or an error means, or how gradients work."""
 
 from __future__ import annotations
 
