@@ -38,7 +38,7 @@ def test_a_topic(capsys, words):
     ("message", "topic"),
     [
         (
-            "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace",
+            "RuntimeError: one of the variables has been modified by an inplace operation: [torch.FloatTensor",
             "inplace",
         ),
         ("element 0 of tensors does not require grad and does not have a grad_fn", "no-grad"),
