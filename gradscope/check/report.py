@@ -24,6 +24,9 @@ SCHEMA = 1
 # A longer line of source is cut, so that what it is annotated with stays on the screen.
 _SOURCE_WIDTH = 60
 
+# What trouble with gradients ends a program with, where no write is to blame.
+_ABOUT_GRADIENTS = (RuntimeError, AttributeError, TypeError)
+
 
 def as_text(sanitizer: Sanitizer, result: ScriptResult) -> str:
     """Return the report for people.
@@ -56,6 +59,8 @@ def as_text(sanitizer: Sanitizer, result: ScriptResult) -> str:
         parts.append(f"Nothing found{hidden}: no backward pass ran.")
     else:
         parts.append(f"Nothing found{hidden} in {counts}.")
+    if sanitizer.frameworks and not findings and isinstance(result.error, _ABOUT_GRADIENTS):
+        parts.append("`gradscope doctor` also looks for gradients that are missing, wrong or NaN.")
     parts += [f"Not looked into: {reason}." for reason in sanitizer.unseen]
     return "\n".join(parts) + "\n"
 

@@ -120,6 +120,15 @@ def test_another_error_is_the_scripts(tmp_path):
     assert lines[-1] == "ValueError: no data"
 
 
+def test_an_error_that_no_write_explains_leads_to_the_doctor(tmp_path):
+    done = check(tmp_path, "import gradscope as gs\ngs.ones(3, requires_grad=True).argmax().backward()\n")
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[-2:] == [
+        "Nothing found: no backward pass ran.",
+        "`gradscope doctor` also looks for gradients that are missing, wrong or NaN.",
+    ]
+
+
 def test_findings_before_another_error_count(tmp_path):
     done = check(tmp_path, CAUGHT + "raise ValueError('no data')\n")
     assert done.returncode == 1
