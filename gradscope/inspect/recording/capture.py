@@ -31,6 +31,7 @@ _INSERT = {
 }
 
 _MOST = 512  # nodes on a tray
+_HEAVY = 4 << 20  # bytes of copies on it
 
 _clock = time.perf_counter_ns
 _thread = threading.get_ident
@@ -221,7 +222,7 @@ class Capture(Observer):
                 tray = view.tray_here()
             self._put(view, tray, call, ended, self._looks)
             tray.resumed.append(_clock())
-            if len(tray.places) >= _MOST:
+            if len(tray.places) >= _MOST or view.taker.nbytes > _HEAVY:
                 self._hand_over(view)
                 tray.begun = _clock()
         except Exception as error:

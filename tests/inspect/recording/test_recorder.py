@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import threading
 import time
+import tracemalloc
 from contextlib import closing
 
 import numpy
@@ -256,6 +257,20 @@ def test_iterations_by_hand_and_marks(tmp_path):
     assert [i.label for i in recording.iterations()] == ["warm up", "real"]
     assert [task.iteration for task in recording.tasks()] == [0, 0, 1, 1]
     assert [(e.kind, e.text, e.iteration) for e in recording.events()] == [("mark", "half way", 1)]
+
+
+def test_copies_of_large_gradients_do_not_pile_up(tmp_path):
+    recorder = gi.recording.Recorder(tmp_path / "run.gscope", gi.recording.policy.Policy.parse("all"), room=8 << 20)
+    y = x = gs.ones(1 << 18, requires_grad=True)
+    for _ in range(100):
+        y = -y
+    with recorder:
+        tracemalloc.start()
+        y.sum().backward()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert recorder.nodes == 102
+    assert peak < 20 << 20
 
 
 def test_values_of_selected_nodes_only(tmp_path):
