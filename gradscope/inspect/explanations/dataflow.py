@@ -18,6 +18,7 @@ from ..records import Location
 from ..tracking import Tracker
 from .entries import BackwardRun, Entry
 from .lines import caller
+from .terms import COMPARING, crossed
 
 __all__ = ["Recorder", "operator_of", "ran_in"]
 
@@ -82,6 +83,8 @@ class Recorder(Tracker):
         entry.module = self._running_module()
         if entry.name == "grad" and not entry.recorded:
             entry.constant = any(_is_leaf(t) and not self.adapter.is_parameter(t) for t in inputs)
+        if entry.recorded and entry.name in COMPARING:
+            entry.crossed = crossed([tuple(t.shape) for t in inputs])
         self._keep(entry)
         if call.node is not None:
             self.adapter.notes(call.node)[_MADE_BY, id(self)] = entry

@@ -13,7 +13,7 @@ from .aliasing import GradientAliasing
 from .base import Explanation, adapter_of, at, plain
 from .blamed import gradients_of_none, loss_without_graph
 from .cycles import GraphCycle
-from .examine import ConstantGradient, Examiner, FlowTrouble
+from .examine import Examiner, FlowTrouble
 from .failed import FailedBackward, failed_backward
 from .gradient_flow import DeadUnits, GradientFlow
 from .growth import Growth, GrowthWatch
@@ -22,6 +22,7 @@ from .lines import place
 from .memory import MemoryReport
 from .nan_origin import NanOrigin, NanWatch
 from .no_grad_records import GradientReport
+from .terms import LossTerm
 from .updates import Updates, UpdateWatch
 from .zeros import ZeroCause
 
@@ -39,8 +40,8 @@ class Symptom:
     Attributes
     ----------
     kind : str
-        ``'failed'``, ``'no gradient'``, ``'NaN'``, ``'constant gradient'``, ``'updates'``, ``'gradient flow'``,
-        ``'growth'``, ``'cycle'``, ``'aliasing'``, or what another instrument calls it.
+        ``'failed'``, ``'no gradient'``, ``'NaN'``, ``'constant gradient'``, ``'broadcast'``, ``'updates'``,
+        ``'gradient flow'``, ``'growth'``, ``'cycle'``, ``'aliasing'``, or what another instrument calls it.
     text : str
     location : Location or None
     """
@@ -97,8 +98,8 @@ class Diagnosis(Explanation):
         Gradients that are zero, and what made them so.
     cycles : tuple of GraphCycle
         Custom Functions that keep their own graph.
-    constants : tuple of ConstantGradient
-        Gradients in a loss through which it has no derivative.
+    terms : tuple of LossTerm
+        What is in a loss and does not do what it looks like.
     failed : FailedBackward or None
         Where the backward failed that ended the program.
     others : tuple of Symptom
@@ -117,7 +118,7 @@ class Diagnosis(Explanation):
     trouble: tuple[FlowTrouble, ...] = ()
     zeros: tuple[ZeroGradient, ...] = ()
     cycles: tuple[GraphCycle, ...] = ()
-    constants: tuple[ConstantGradient, ...] = ()
+    terms: tuple[LossTerm, ...] = ()
     failed: FailedBackward | None = None
     others: tuple[Symptom, ...] = ()
 
@@ -132,7 +133,7 @@ class Diagnosis(Explanation):
         if self.missing.parameters:
             first = self.missing.parameters[0].location
             found.append(Symptom("no gradient", str(self.missing), first))
-        found += [Symptom("constant gradient", str(entry), entry.location) for entry in self.constants]
+        found += [Symptom(term.kind, str(term), term.location) for term in self.terms]
         found += [Symptom("updates", str(entry), entry.location) for entry in self.updates.findings]
         if self.growth:
             found.append(Symptom("growth", str(self.growth), self.growth.location))
@@ -246,7 +247,7 @@ class Doctor:
             trouble=tuple(examiner.trouble.values()),
             zeros=_zero_gradients(examiner.zeros.values()),
             cycles=tuple(examiner.cycles),
-            constants=tuple(examiner.constants),
+            terms=tuple(examiner.terms.values()),
             failed=self._failed,
         )
 

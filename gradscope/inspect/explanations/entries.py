@@ -38,11 +38,14 @@ class Entry:
         Of a source: where its elements are.
     constant : bool
         Whether it is autograd.grad() without create_graph, with respect to what is no parameter.
+    crossed : str
+        Of a comparison, what broadcasting has made of a column and a row; else empty.
     """
 
     __slots__ = (
         "__weakref__",
         "constant",
+        "crossed",
         "differentiable",
         "forgotten",
         "grad_enabled",
@@ -69,6 +72,7 @@ class Entry:
         self.module = ""
         self.leaf = False
         self.constant = False
+        self.crossed = ""
 
     def ancestors(self) -> set[Entry]:
         """Return the entry and all it was computed from."""

@@ -12,19 +12,18 @@ from ..records import Location
 from ..statistics import norm_of
 from ..stepping import OptimizerHooks, held_by
 from .aliasing import GradientAliasing, aliasing
-from .base import at
 from .cycles import GraphCycle, kept_own_outputs
 from .gains import GainLook
 from .gradient_flow import DeadUnits, GradientFlow, dead_units, gradient_flow
 from .ledger import Ledger
 from .lines import caller, user_frame
-from .lost import constants_in
 from .memory import MemoryReport, memory_of
 from .missing import MissingGradients, ModelNames
 from .nan_looks import saved_values
+from .terms import LossTerm, terms_of
 from .zeros import ZeroCause, ZeroLook
 
-__all__ = ["ConstantGradient", "Examiner", "FlowTrouble"]
+__all__ = ["Examiner", "FlowTrouble"]
 
 # After the first backward passes only every 2**k-th is looked into: a training run has many, and they resemble.
 _FIRST = 4
@@ -64,29 +63,6 @@ _HELP = {
 }
 
 
-@dataclass(frozen=True)
-class ConstantGradient:
-    """A gradient in a loss, through which the loss has no derivative.
-
-    Attributes
-    ----------
-    location : Location or None
-        The call of autograd.grad().
-    backward : Location or None
-        The backward of the loss.
-    """
-
-    location: Location | None
-    backward: Location | None
-
-    def __str__(self) -> str:
-        return (
-            f"the loss{at(self.backward)} contains a gradient that autograd.grad() gave without a graph"
-            f"{at(self.location)}: it is a constant there\n"
-            "  Pass create_graph=True, or detach() it where it is meant to be a constant."
-        )
-
-
 @dataclass
 class _Open:
     """A backward that runs."""
@@ -119,7 +95,8 @@ class Examiner(Observer):
         Dead units, by place.
     cycles : dict of GraphCycle to None
         Custom Functions that keep their own graph.
-    constants : dict of ConstantGradient to None
+    terms : dict of LossTerm
+        What is in a loss and does not do what it looks like, by kind and line.
     sharing, memory, flow
         The latest, or the largest, of each.
     """
@@ -134,7 +111,7 @@ class Examiner(Observer):
         self.zeros: dict[int, tuple[str, tuple[ZeroCause, ...]]] = {}
         self.rectifiers: dict[tuple[Any, ...], DeadUnits] = {}
         self.cycles: dict[GraphCycle, None] = {}
-        self.constants: dict[ConstantGradient, None] = {}
+        self.terms: dict[tuple[str, Location | None], LossTerm] = {}
         self.sharing: GradientAliasing | None = None
         self.memory: MemoryReport | None = None
         self._hooks = OptimizerHooks(after=self._stepped)
@@ -200,8 +177,8 @@ class Examiner(Observer):
         self.sharing = sharing if sharing.dangerous or self.sharing is None else self.sharing
         self.missing.ran(running.root, running.location)
         end = self.recorder.entry_of_node(running.root[0])
-        for entry in () if end is None else constants_in(end):
-            self.constants[ConstantGradient(entry.location, running.location)] = None
+        for term in () if end is None else terms_of(end, running.location):
+            self.terms.setdefault((term.kind, term.location), term)
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the backward."""

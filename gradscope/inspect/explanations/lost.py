@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
 from typing import NamedTuple
 
 from ..records import Location
@@ -13,11 +12,9 @@ from .entries import Entry
 from .lines import last_name, syntax_tree
 from .no_grad_records import Reason
 
-__all__ = ["Answer", "constants_in", "loss_of_gradient", "lost_on_the_way"]
+__all__ = ["DETACHING", "Answer", "loss_of_gradient", "lost_on_the_way"]
 
-_DETACHING = {"detach", "detach_copy"}
-_ADDING = {"add", "iadd", "radd", "sub", "isub", "rsub", "stack", "cat", "concat"}
-_SCALING = {"mul", "imul", "rmul", "div", "truediv", "neg", "sum", "mean", "squeeze", "reshape", "view"}
+DETACHING = {"detach", "detach_copy"}
 _COPYING = {"tensor", "as_tensor", "asarray", "scalar_tensor", "new_tensor"}
 
 
@@ -46,43 +43,6 @@ def lost_on_the_way(loss: Entry, sources: set[Entry]) -> list[Entry]:
     return lost if loss in carries else []
 
 
-def constants_in(loss: Entry) -> list[Entry]:
-    """Return the gradients that autograd.grad() gave without a graph and that are a term of a loss, latest first.
-
-    A term: what was added to the loss, by itself or after more arithmetic without a graph. A gradient that changes the
-    data of another forward is meant to be a constant, and so is what was detached or computed under no_grad.
-
-    Parameters
-    ----------
-    loss : Entry
-
-    Returns
-    -------
-    list of Entry
-    """
-    found: dict[Entry, None] = {}
-    seen, stack = {loss}, [loss]
-    while stack:
-        entry = stack.pop()
-        if entry.constant:
-            found[entry] = None
-            continue
-        new = [i for i in _terms(entry) if i not in seen]
-        seen.update(new)
-        stack += new
-    return sorted(found, key=lambda entry: -entry.number)
-
-
-def _terms(entry: Entry) -> Collection[Entry]:
-    """Return those inputs of an operator whose terms are terms of its result."""
-    if not entry.recorded:
-        return entry.inputs if entry.grad_enabled and entry.name not in _DETACHING else ()
-    name = entry.name.strip("_")
-    if name in _ADDING:
-        return entry.inputs
-    return [i for i in entry.inputs if i.recorded] if name in _SCALING else ()
-
-
 def loss_of_gradient(entry: Entry) -> Answer:
     """Return what an operator that let no gradient through did."""
     where = at(entry.location)
@@ -93,7 +53,7 @@ def loss_of_gradient(entry: Entry) -> Answer:
             (entry.location,),
             "Use the tensor itself; for NumPy code write an autograd.Function.",
         )
-    if entry.name in _DETACHING:
+    if entry.name in DETACHING:
         return Answer(Reason.DETACHED, f"not reached: detached{where}", (entry.location,), "Remove the detach().")
     function = "" if entry.grad_enabled else _function_of(entry.location)
     if function:

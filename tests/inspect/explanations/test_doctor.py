@@ -216,7 +216,40 @@ def test_a_penalty_with_a_graph_is_no_finding(fw):
     ],
 )
 def test_a_gradient_that_is_meant_to_be_a_constant(fw, treat):
-    assert penalised(fw, treat).constants == ()
+    assert penalised(fw, treat).terms == ()
+
+
+def compared(fw, loss):
+    model = fw.nn.Linear(3, 1)
+    with gi.Doctor() as doctor:
+        loss(model(fw.randn(8, 3)), fw.randn(8)).backward()
+    return doctor.diagnosis
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_a_column_compared_with_a_row(fw):
+    for diagnosis in (
+        compared(fw, lambda y, t: 2 * ((y - t) ** 2).mean() + 1),
+        compared(fw, lambda y, t: (t - y).abs().sum()),
+        compared(fw, fw.nn.functional.mse_loss),
+    ):
+        (symptom,) = diagnosis.symptoms
+        assert symptom.kind == "broadcast"
+        assert " broadcast to (8, 8) in " in symptom.text
+        assert "Give both the same shape" in symptom.text
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda y, t: ((y - t[:, None]) ** 2).mean(),
+        lambda y, t: (y - t[:4]).pow(2).mean(),
+        lambda y, t: (-((y - t) ** 2)).exp().sum(),
+        lambda y, t: (y * t).sum(),
+    ],
+)
+def test_shapes_that_may_be_meant(fw, loss):
+    assert compared(fw, loss).terms == ()
 
 
 def refused(fw, loss):
