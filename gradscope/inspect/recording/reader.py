@@ -57,8 +57,9 @@ class Recording:
         self._pages: OrderedDict[int, Page] = OrderedDict()
         with self._reading():
             self._connection = _connect(self.path)
-        # One that nobody closes, in a notebook for instance, is closed when it is let go.
-        weakref.finalize(self, self._connection.close)
+        # One that nobody closes, in a notebook for instance, is closed when it is let go. Not at the interpreter's end:
+        # a thread may be reading then, below whom SQLite would free what it reads.
+        weakref.finalize(self, self._connection.close).atexit = False
         try:
             self.refresh()
         except RecordingError:

@@ -1,5 +1,6 @@
 """Reading: what is there, lazily, while it is written, after a crash, and from damaged bytes."""
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -83,6 +84,34 @@ def test_killed_at_random_moments_it_opens_up_to_the_last_commit():
     counts = [int(line.split()[5]) for line in done.stdout.splitlines()]
     assert len(counts) == 10
     assert max(counts) > 42
+
+
+READ_AT_EXIT = """
+import atexit, sys
+
+atexit.register(lambda: print(len(recording.find("op:*"))))  # the last of all to be called
+
+import gradscope.inspect as gi
+
+recording = gi.open_recording(sys.argv[1])
+"""
+
+
+def test_what_nobody_has_closed_is_open_to_the_end(tmp_path):
+    # Otherwise it would be closed while a thread reads from it, which SQLite does not survive.
+    recorded(tmp_path / "run.gscope", steps=2).close()
+    command = [sys.executable, "-c", READ_AT_EXIT, str(tmp_path / "run.gscope")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "18\n", "")
+
+
+def test_what_nobody_has_closed_is_closed_when_it_is_let_go(tmp_path):
+    recording = recorded(tmp_path / "run.gscope", steps=1)
+    connection = recording._connection
+    del recording
+    gc.collect()  # its backwards know it
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 @pytest.mark.parametrize(
