@@ -261,7 +261,7 @@ def test_iterations_by_hand_and_marks(tmp_path):
 
 def test_copies_of_large_gradients_do_not_pile_up(tmp_path):
     recorder = gi.recording.Recorder(tmp_path / "run.gscope", gi.recording.policy.Policy.parse("all"), room=8 << 20)
-    y = x = gs.ones(1 << 18, requires_grad=True)
+    y = gs.ones(1 << 18, requires_grad=True)
     for _ in range(100):
         y = -y
     with recorder:
