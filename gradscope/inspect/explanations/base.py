@@ -18,7 +18,7 @@ from .lines import place
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["Explanation", "adapter_of", "at", "describe", "parameters_of", "plain", "storage_bytes"]
+__all__ = ["Explanation", "adapter_of", "adapter_of_loss", "at", "describe", "parameters_of", "plain", "storage_bytes"]
 
 
 class Explanation:
@@ -129,6 +129,35 @@ def adapter_of(value: Any, adapter: Adapter | None = None) -> Adapter:
         If no known framework owns `value`.
     """
     return adapter_for(value) if adapter is None and value is not None else adapter or adapter_for()
+
+
+def adapter_of_loss(asked: str, loss: Any, adapter: Adapter | None = None) -> Adapter:
+    """Return the adapter that answers for a loss.
+
+    Parameters
+    ----------
+    asked : str
+        The function that it was passed to.
+    loss : Tensor
+    adapter : Adapter, optional
+        The caller's choice, which wins.
+
+    Returns
+    -------
+    Adapter
+
+    Raises
+    ------
+    TypeError
+        If `loss` is no tensor: a module has no graph, what it computes has.
+    """
+    found = adapter if adapter is not None else adapter_for() if loss is None else adapter_for(loss)
+    if loss is None or not found.is_tensor(loss):
+        raise TypeError(
+            f"{asked}() takes a loss, a tensor that was computed, got {type(loss).__name__}\n"
+            f"Pass what the model computed: gi.{asked}(model(inputs).sum())."
+        )
+    return found
 
 
 def parameters_of(params: Any, loss: Any, adapter: Adapter | None = None) -> tuple[Adapter, list[tuple[str, Any]]]:

@@ -13,7 +13,7 @@ from ..records import Location, operator_name
 from ..statistics import format_shape
 from ..tracking import Tracker
 from ..wording import count, format_bytes
-from .base import Explanation, adapter_of, storage_bytes
+from .base import Explanation, adapter_of_loss, storage_bytes
 from .dataflow import Recorder
 from .ledger import Ledger, recorder_for
 from .lines import place
@@ -204,6 +204,8 @@ def memory(
 
     Raises
     ------
+    TypeError
+        If `loss` is no tensor.
     RuntimeError
         If the loss has no graph.
 
@@ -216,7 +218,7 @@ def memory(
     >>> report.total, report.of_kind("parameter"), [(g.label, g.nbytes) for g in report.by_operator()]
     (8000, 4000, [('Exp', 4000)])
     """
-    adapter = adapter_of(loss, adapter)
+    adapter = adapter_of_loss("memory", loss, adapter)
     root = adapter.root(loss)
     if root is None:
         raise RuntimeError("the loss does not require grad, so it holds no graph\nIt was computed under no_grad?")

@@ -12,7 +12,7 @@ from ..names import name_graph
 from ..records import operator_name
 from ..stepping import OptimizerHooks
 from ..tracking import Tracker
-from .base import adapter_of
+from .base import adapter_of, adapter_of_loss
 from .ledger import recorder_for
 from .nan_causes import Cause, forward_cause
 from .nan_looks import BackwardLook, Book, ForwardLook, birth_of, first_bad, saved_values
@@ -183,7 +183,7 @@ def nan_origin(loss: Any, *, params: Any = None, grad: Any = None, adapter: Adap
     0 * inf: the derivative of sqrt is infinite at 0, and the gradient that arrives is 0 (MulBackward0 multiplied \
 it by 0)
     """
-    adapter = adapter_of(loss, adapter)
+    adapter = adapter_of_loss("nan_origin", loss, adapter)
     replay = Replay(adapter, loss)
     book = Book()
     names = name_graph(adapter, replay.wires, params, tracker=recorder_for())

@@ -12,7 +12,7 @@ from ..order import Wire, walk
 from ..records import Location
 from ..tracking import Tracker
 from ..wording import count
-from .base import Explanation, adapter_of, at
+from .base import Explanation, adapter_of_loss, at
 from .dataflow import ran_in
 from .lines import place
 from .replay import freed_nodes
@@ -115,7 +115,7 @@ def second_backward(loss: Any, *, adapter: Adapter | None = None) -> SecondBackw
     >>> [node.name for node in found.shared], found.nodes
     (['ExpBackward0'], 4)
     """
-    adapter = adapter_of(loss, adapter)
+    adapter = adapter_of_loss("second_backward", loss, adapter)
     root = adapter.root(loss)
     if root is None:
         raise RuntimeError("the loss does not require grad, so it has no graph\nThere is no backward to run.")

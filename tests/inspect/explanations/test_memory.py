@@ -31,6 +31,20 @@ def test_parameters_inputs_and_activations(fw):
     assert "156 B: 80 B of activations, 16 B of parameters, 60 B of inputs" in str(report)
 
 
+@pytest.mark.parametrize("ask", [gi.memory, gi.second_backward, gi.nan_origin])
+def test_what_is_no_loss_is_refused_with_what_to_pass(fw, ask):
+    model = fw.nn.Linear(3, 2)
+    for wrong, kind in ((model, "Linear"), (None, "NoneType")):
+        with pytest.raises(TypeError) as raised:
+            ask(wrong)
+        assert str(raised.value) == (
+            f"{ask.__name__}() takes a loss, a tensor that was computed, got {kind}\n"
+            f"Pass what the model computed: gi.{ask.__name__}(model(inputs).sum())."
+        )
+    with pytest.raises(TypeError, match="takes a loss"):
+        ask(model(fw.ones(1, 3)).sum().grad_fn)
+
+
 def test_what_was_not_seen_is_not_called_outside(fw):
     loss = fw.ones(3, requires_grad=True).exp().sum()
     assert [g.label for g in gi.memory(loss).by_module()] == ["(module not known)"]
