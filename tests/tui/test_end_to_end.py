@@ -211,6 +211,25 @@ def test_the_past_is_looked_at_and_asked_what_if(debugger):
     play(scenario, debugger, size=(100, 30))
 
 
+def test_a_what_if_names_the_hooks_that_it_left_out(debugger, script):
+    script.write_text(
+        "import gradscope as gs\n"
+        "def clip(grad):\n"
+        "    return grad.clamp(-1, 1)\n"
+        "w = gs.ones(3, requires_grad=True)\n"
+        "w.register_hook(clip)\n"
+        "w.exp().sum().backward()\n"
+    )
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED before #0/3" in text_of(app))
+        await type_in(pilot, "grad * 2", "i")
+        await until(pilot, lambda: isinstance(app.screen, WhatIfScreen))
+        await until(pilot, lambda: "Without the hook clip (train.py:2) of node 2 AccumulateGrad w" in text_of(app))
+
+    play(scenario, debugger, size=(100, 30))
+
+
 def test_a_nan_is_explained_where_it_appears(debugger, script):
     script.write_text(
         "import gradscope as gs\nx = gs.tensor([0.0, 4.0], requires_grad=True)\n"

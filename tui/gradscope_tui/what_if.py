@@ -101,6 +101,8 @@ class WhatIfScreen(ModalScreen[None]):
             note = f"{nodes}: nothing was accumulated, and the script has not noticed."
             if not found.complete:
                 note += "\nNorms are of what passes through this node only: earlier nodes are not recorded."
+            for hook in found.hooks_left_out:
+                note += f"\nWithout the hook {hook}"
             yield Static(Text(note, "dim"))
 
     def action_scroll(self, rows: int) -> None:
