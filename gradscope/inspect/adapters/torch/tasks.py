@@ -18,6 +18,7 @@ from torch.autograd.graph import get_gradient_edge
 from ....runtime.events import CallSite
 from ..protocol import Observer, hears_entries
 from .freeing import cut_rows
+from .hanging import hang
 from .saved import RELEASED, saved_of, tell_violation, versions_in
 
 __all__ = ["TorchCall", "TorchTask", "edge_of", "walk"]
@@ -104,7 +105,7 @@ class TorchTask:
         self._thread = threading.get_ident()
         self._id: int | None = None
         self._running: dict[int, TorchCall] = {}
-        self._handles: list[Any] = []
+        self._take_off: Callable[[], None] | None = None
         self._kept: list[Any] | None = None
 
     # --- around the engine ---
@@ -123,10 +124,9 @@ class TorchTask:
         gc.disable()
         try:
             if any(hears_entries(observer) for observer in self._observers):
-                for node in self.nodes:
-                    self._handles += (node.register_prehook(self._entered), node.register_hook(self._exited))
+                self._take_off = hang(self.nodes, self._exited, self._entered)
             else:
-                self._handles += [node.register_hook(self._ran) for node in self.nodes]
+                self._take_off = hang(self.nodes, self._ran)
         finally:
             if enabled:
                 gc.enable()
@@ -151,9 +151,9 @@ class TorchTask:
         """Take the hooks off."""
         if self in _live:
             _live.remove(self)
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        if self._take_off is not None:
+            self._take_off()
+            self._take_off = None
         self._running.clear()
 
     # --- what will run ---
