@@ -24,7 +24,7 @@ from . import TorchSpec
 from .backward import backward_tap
 from .failures import failed_call
 from .forward import SITE, forward_tap
-from .freeing import cut_rows
+from .freeing import cut_row
 from .hooks import hooks_of
 from .host import bits_of, from_host, region_of, spec_of, to_host, to_hosts
 from .saved import saved_of
@@ -85,7 +85,7 @@ class TorchAdapter:
 
     def edges(self, node: Any) -> Sequence[tuple[Any, int]]:
         """Return (node or None, input number) for each produced gradient."""
-        cut_rows((node,))
+        cut_row(node)
         return node.next_functions
 
     def outputs(self, node: Any) -> tuple[TensorSpec, ...]:

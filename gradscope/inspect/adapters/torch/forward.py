@@ -23,13 +23,13 @@ from torch.autograd import Function
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 
-from ....runtime.events import user_site
+from ....runtime.events import CallSite, user_site
 from ..protocol import Observer
-from .freeing import cut_rows
+from .freeing import cut_row
 from .hooks import note_hooks
 from .operators import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .refusals import explain_refusal
-from .unpacking import note_packing
+from .unpacking import SHOWN, note_packing
 from .warned import relocate_warnings
 from .writes import SHARING, TorchShare, WriteMode
 
@@ -37,6 +37,7 @@ __all__ = ["SITE", "ForwardTap", "forward_tap"]
 
 SITE = "gradscope.inspect.site"
 
+_TENSOR = torch.Tensor
 _sequence_nr = torch._C._autograd._get_sequence_nr
 _traced = torch.compiler.is_dynamo_compiling
 
@@ -242,17 +243,23 @@ class ForwardTap:
         if self.muted.depth:
             return
         site = user_site(3)
-        node = grad_fn_of(result) if made == 1 and type(result) is torch.Tensor else None
+        node = grad_fn_of(result) if made == 1 and type(result) is _TENSOR else None
         if node is not None and node._sequence_nr() == before:  # one call, one node, as a rule
-            nodes = [] if SITE in node.metadata else [node]
-        else:
-            nodes = _made_since(before, result, args)[::-1]
-        cut_rows(nodes)
-        for node in nodes:
-            node.metadata[SITE] = site
+            self._note(node, site)
+            return
+        for node in reversed(_made_since(before, result, args)):
+            self._note(node, site)
+
+    def _note(self, node: Any, site: CallSite) -> None:
+        notes = node.metadata
+        if SITE in notes:
+            return
+        notes[SITE] = site
+        cut_row(node)
+        if not SHOWN:
             note_packing(node)
-            for observer in self.nodes:
-                observer.operator_recorded(node)
+        for observer in self.nodes:
+            observer.operator_recorded(node)
 
     def ran(self, func: Any, args: Any, kwargs: Any, result: Any, before: int) -> None:
         """Tell of an operator that has run, recorded or not."""

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from random import Random
 from typing import Any
 
-__all__ = ["cut_rows"]
+__all__ = ["cut_row", "cut_rows"]
 
 _LATE = "gradscope.inspect.late"
 # By chance, for no pattern in a graph can then avoid it: a piece of more than 15,000 nodes is one of a million.
@@ -35,7 +35,26 @@ def cut_rows(nodes: Sequence[Any]) -> None:
     """
     global _left
     _left -= len(nodes)
-    while _left < 0 and nodes:
+    if _left < 0 and nodes:
+        _cut(nodes)
+
+
+def cut_row(node: Any) -> None:
+    """See to it for one node.
+
+    Parameters
+    ----------
+    node : torch.autograd.graph.Node
+    """
+    global _left
+    _left -= 1
+    if _left < 0:
+        _cut((node,))
+
+
+def _cut(nodes: Sequence[Any]) -> None:
+    global _left
+    while _left < 0:
         node = nodes[_left % len(nodes)]  # other threads count too
         _left += int(_gap()) + 1
         behind = [child for child, _ in node.next_functions if child is not None]

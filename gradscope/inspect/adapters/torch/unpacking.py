@@ -33,8 +33,8 @@ def versions_in(error: BaseException) -> tuple[int, int] | None:
 
 
 def note_packing(node: Any) -> None:
-    """Note on a node that has just been made whether saved-tensor hooks pack what it saves, if that cannot be seen."""
-    if not SHOWN and _default_hooks(True) is not None:
+    """Note on a node that has just been made whether saved-tensor hooks pack what it saves, which is not `SHOWN`."""
+    if _default_hooks(True) is not None:
         node.metadata[_PACKED] = True
 
 
