@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -218,6 +219,8 @@ class NativeAdapter:
     def plan(self, task: GraphTask) -> Plan:
         """Return the nodes that a backward may run, and what tells them from others."""
         nodes = task.nodes
+        edges = [node.edges for node in nodes]
+        flat = list(itertools.chain.from_iterable(edges))
         return Plan(
             nodes,
             [node.name() for node in nodes],
@@ -225,7 +228,9 @@ class NativeAdapter:
             [getattr(node, "_site", None) for node in nodes],
             [node.variable if type(node) is AccumulateGrad else None for node in nodes],
             [getattr(node, "_notes", None) for node in nodes],
-            [node.edges for node in nodes],
+            list(map(len, edges)),
+            [edge[0] if type(edge) is tuple else edge for edge in flat],
+            [edge[1] if type(edge) is tuple else 0 for edge in flat],
         )
 
     def to_host(self, tensor: Any) -> numpy.ndarray:

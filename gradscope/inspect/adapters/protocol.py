@@ -236,8 +236,12 @@ class Plan(NamedTuple):
     leaves : sequence of Tensor or None
         Of each AccumulateGrad.
     notes : sequence of dict or None
-    edges : sequence of sequence
-        For each produced gradient the node that receives it, or (node, input number); a node may be None.
+    fans : sequence of int
+        How many gradients each produces.
+    receivers : sequence of node or None
+        For each produced gradient, node by node, who receives it.
+    inputs : sequence of int
+        As which of its inputs.
     """
 
     nodes: Sequence[Any]
@@ -246,7 +250,9 @@ class Plan(NamedTuple):
     sites: Sequence[Any]
     leaves: Sequence[Any]
     notes: Sequence[dict[Any, Any] | None]
-    edges: Sequence[Sequence[Any]]
+    fans: Sequence[int]
+    receivers: Sequence[Any]
+    inputs: Sequence[int]
 
 
 class Converted(NamedTuple):

@@ -294,10 +294,10 @@ class Capture(Observer):
 
     def _describe(self, view: _Task, place: int, known: Known, node: Any) -> None:
         """Give a node that has not run before its row in the table `nodes`."""
-        name, _, module, parameter, leads = view.course.keys[place]
+        name, module, parameter = view.course.facts(place)
         adapter = view.adapter
         location = adapter.location(node)
-        text = name, place, module, parameter, location, leads
+        text = name, place, module, parameter, location, known.leads
         told = module or module_of_parameter(parameter)
         known.wanted = self._policy.everything or (
             self._policy.values
@@ -308,7 +308,7 @@ class Capture(Observer):
             if number is None:
                 number = self._rows[text] = self._next["nodes"]()
                 self._writer.put([
-                    number, name, self._module(told), parameter, self._location(location), place, leads,
+                    number, name, self._module(told), parameter, self._location(location), place, known.leads,
                     [(spec.shape, spec.dtype, spec.device) for spec in adapter.outputs(node)],
                     [(s.name, s.shape, dtype_name(s.dtype), s.nbytes) for s in adapter.saved(node)],
                 ])  # fmt: skip

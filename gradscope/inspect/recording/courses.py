@@ -54,17 +54,23 @@ class Course:
 
     Attributes
     ----------
-    keys : list of tuple
-        Of each node its name, where it was made, its module, its parameter, and where its gradients go.
+    columns : tuple of list
+        Of each node its name, where it was made, its module, its parameter, and how many gradients it produces; of each
+        produced gradient the place of its receiver, and its input.
     nodes : list of Known
     """
 
-    __slots__ = ("_outlines", "keys", "nodes")
+    __slots__ = ("_outlines", "columns", "nodes")
 
-    def __init__(self, keys: list[tuple[Any, ...]], nodes: list[Known]) -> None:
-        self.keys = keys
+    def __init__(self, columns: tuple[Sequence[Any], ...], nodes: list[Known]) -> None:
+        self.columns = columns
         self.nodes = nodes
         self._outlines: dict[tuple[int, int], Outlined] = {}
+
+    def facts(self, place: int) -> tuple[str, str, str]:
+        """Return the name of a node, its module and its parameter."""
+        names, _, modules, parameters, *_ = self.columns
+        return names[place], modules[place], parameters[place]
 
     def outlined(
         self, looks: tuple[list[Any], ...], forms_of: Callable[[list[Any], list[Any]], list[Form | None]]
@@ -96,7 +102,7 @@ class Courses:
     """All courses of a program."""
 
     def __init__(self) -> None:
-        self._nodes: dict[tuple[int, tuple[Any, ...]], Known] = {}
+        self._nodes: dict[tuple[Any, ...], Known] = {}
         self._courses: dict[Any, Course] = {}  # the latest, by what tells its root
 
     def find(self, plan: Plan, names: dict[int, str]) -> tuple[Course, dict[Any, Any], Any]:
@@ -109,22 +115,27 @@ class Courses:
             The paths of parameters, by id.
         """
         places: dict[Any, Any] = dict(zip(plan.nodes, itertools.count()))
-        places[None] = None
         modules = [notes.get(MODULE, "") if notes else "" for notes in plan.notes]
         parameters = ["" if leaf is None else names.get(id(leaf), "") for leaf in plan.leaves]
-        leads = [
-            tuple([(places[e[0]], e[1]) if type(e) is tuple else (places[e], 0) for e in edges]) for edges in plan.edges
-        ]
-        keys = list(zip(plan.names, plan.sites, modules, parameters, leads))
-        root = keys[0] if keys else None
+        receivers = list(map(places.get, plan.receivers))
+        columns = plan.names, plan.sites, modules, parameters, plan.fans, receivers, plan.inputs
+        root = tuple([column[0] for column in columns[:5]]) if places else None
         course = self._courses.get(root)
-        if course is None or course.keys != keys:
-            if len(self._nodes) + len(keys) > KEPT:  # a program whose every backward is another
+        if course is None or course.columns != columns:
+            if len(self._nodes) + len(places) > KEPT:  # a program whose every backward is another
                 self._nodes.clear()
                 self._courses.clear()
-            course = self._courses[root] = Course(keys, list(map(self._known, enumerate(keys))))
+            course = self._courses[root] = Course(columns, self._known(columns))
         return course, places, numpy.array(plan.sequence_nrs, numpy.uint64)
 
-    def _known(self, identity: tuple[int, tuple[Any, ...]]) -> Known:
-        known = self._nodes.get(identity)
-        return self._nodes.setdefault(identity, Known(identity[1][-1])) if known is None else known
+    def _known(self, columns: tuple[Sequence[Any], ...]) -> list[Known]:
+        *facts, fans, receivers, inputs = columns
+        edges = zip(receivers, inputs)
+        leads = [tuple(itertools.islice(edges, fan)) for fan in fans]
+        found = []
+        for identity in zip(itertools.count(), *facts, leads):
+            known = self._nodes.get(identity)
+            if known is None:
+                known = self._nodes[identity] = Known(identity[-1])
+            found.append(known)
+        return found

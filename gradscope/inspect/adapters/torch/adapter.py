@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from operator import itemgetter
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -195,6 +197,7 @@ class TorchAdapter:
         """Return the nodes that a backward may run, and what tells them from others."""
         nodes = task.nodes
         notes = [node.metadata for node in nodes]
+        flat = list(itertools.chain.from_iterable(task.edges))
         return Plan(
             nodes,
             [node.name() for node in nodes],
@@ -202,7 +205,9 @@ class TorchAdapter:
             [known.get(SITE) for known in notes],
             [node.variable if type(node) is _ACCUMULATE_GRAD else None for node in nodes],
             notes,
-            task.edges,
+            list(map(len, task.edges)),
+            list(map(itemgetter(0), flat)),
+            list(map(itemgetter(1), flat)),
         )
 
     def to_host(self, tensor: torch.Tensor) -> numpy.ndarray:
