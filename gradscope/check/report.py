@@ -59,6 +59,8 @@ def as_text(sanitizer: Sanitizer, result: ScriptResult) -> str:
         parts.append(f"Nothing found{hidden}: no backward pass ran.")
     else:
         parts.append(f"Nothing found{hidden} in {counts}.")
+    if isinstance(result.error, KeyboardInterrupt):
+        parts.append("The script was interrupted; this is what was seen until then.")
     if sanitizer.frameworks and not findings and isinstance(result.error, _ABOUT_GRADIENTS):
         parts.append("`gradscope doctor` also looks for gradients that are missing, wrong or NaN.")
     parts += [f"Not looked into: {reason}." for reason in sanitizer.unseen]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
+from ..inspect.programs.interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
 from ..inspect.programs.targets import Target, find_target, first_on_path
 from .sanitizer import Sanitizer
 
@@ -28,7 +29,7 @@ class ScriptResult:
     error : BaseException or None
         What it raised and did not catch; not SystemExit.
     exit_code : int
-        What it passed to ``sys.exit()``; 0 when it came to its end, 1 after an error.
+        What it passed to ``sys.exit()``; 0 when it came to its end, 1 after an error, 130 after a KeyboardInterrupt.
     directory : str
         The working directory it was started in; empty when not known.
     """
@@ -91,16 +92,22 @@ def run_script(path: str, arguments: Sequence[str] = (), *, module: bool = False
     exit_code = 0
     with _as_main(target, arguments) as main:
         try:
-            code, facts, sys.argv[0] = target.load()
-            main.__dict__.update(facts)
-            exec(code, main.__dict__)
+            with interrupting_the_script_only():
+                code, facts, sys.argv[0] = target.load()
+                main.__dict__.update(facts)
+                exec(code, main.__dict__)
         except SystemExit as leaving:
             exit_code = _exit_code(leaving)
         except BaseException as raised:
             here = raised.__traceback__
             # Without this frame, which python would not have.
             error, exit_code = raised.with_traceback(here and here.tb_next), 1
-        _join_threads()
+        try:
+            _join_threads()
+        except KeyboardInterrupt as raised:
+            error = error or raised.with_traceback(None)
+    if isinstance(error, KeyboardInterrupt):
+        exit_code = KILLED_BY_SIGINT
     return ScriptResult(path, tuple(arguments), error, exit_code, directory)
 
 

@@ -20,7 +20,8 @@ each was saved, where it was written, where it was needed. Writes that no versio
 found by their values. The script computes what it computes without.
 {SCRIPT}
 
-exit status: 0 nothing found, 1 findings, 2 the script could not be run, or failed for another reason"""
+exit status: 0 nothing found, 1 findings, 2 the script could not be run, or failed for another reason, 130 after Ctrl-C,
+which ends the script: what was found until then is reported"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -99,6 +100,8 @@ def _check(args: argparse.Namespace) -> tuple[int, str]:
     if os.getpid() != pid:  # a child that the script has forked
         return result.exit_code, ""
     status = FOUND if sanitizer.findings else FAILED if result.exit_code else NOTHING_FOUND
+    if isinstance(result.error, KeyboardInterrupt):
+        status = result.exit_code
     if status == FAILED and result.error is None:
         print(f"gradscope check: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
     report = as_json(sanitizer, result, status) if args.format == "json" else as_text(sanitizer, result)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
+_INTERRUPTED = 130
+
 _LEAVE = 2.0
 """Seconds that an ended script is given."""
 
@@ -25,7 +27,7 @@ Run a script as `python SCRIPT args` would, and stop before the first node of it
 {SCRIPT}
 
 exit status: the script's own; 1 if it raised, never called backward(), or a command of -c or --commands failed; 2 if
-the command line is wrong or there is no such script"""
+the command line is wrong or there is no such script; 130 after a second Ctrl-C"""
 
 _EXAMPLES = """\
 examples:
@@ -168,9 +170,12 @@ def _run_line(mode: LineMode, commands: list[str] | None) -> tuple[int, str]:
         else:
             mode.run_commands(commands)
     except KeyboardInterrupt:  # one that came between two waits
+        mode.interrupted = True
         debugger.abort()
         debugger.wait(_LEAVE)
     status, text = debugger.conclusion()
+    if mode.interrupted:
+        status = _INTERRUPTED
     if mode.mid_line and (not status or mode.stdout.isatty()):
         text = "\n" + text
     return status or int(commands is not None and mode.failures > 0), text

@@ -25,7 +25,8 @@ graphs that grow from one iteration to the next. The script computes what it com
 
 Without SCRIPT, report on the installation: what was found, what is missing and how to install it.
 
-exit status: 0 nothing found, 1 findings, 2 the script could not be run, or failed"""
+exit status: 0 nothing found, 1 findings, 2 the script could not be run, or failed, 130 after Ctrl-C, which ends the
+script: what was found until then is reported"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -98,6 +99,8 @@ def _examine(args: argparse.Namespace) -> tuple[int, str]:
         print(f"gradscope doctor: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
     failed = result.exit_code and not explained
     status = FAILED if failed else FOUND if diagnosis else NOTHING_FOUND
+    if isinstance(result.error, KeyboardInterrupt):
+        status = result.exit_code
     if args.format == "text":
         return status, f"{diagnosis}\n{_ended_by(result.error, explained)}"
     ended = None if result.error is None else {"type": type(result.error).__name__, "message": str(result.error)}
@@ -122,6 +125,8 @@ def _ended_by(error: BaseException | None, explained: bool) -> str:
         return ""
     if explained:
         return f"The script did not catch the {type(error).__name__} and ended there.\n"
+    if isinstance(error, KeyboardInterrupt):
+        return "The script was interrupted; this is what was seen until then.\n"
     return f"The script ended by {type(error).__name__}; this is what was seen until then.\n"
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser", "run"]
 
-FAILED, REFUSED = 1, 2
+FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
 _FOLDS = ("auto", "module", "blocks", "chains", "order", "none")
 
@@ -26,7 +26,7 @@ Without -o, print the graph in numbers and as a tree of modules.
 {SCRIPT}
 
 exit status: 0; 1 if the script raised, ended before the backward, or the file could not be written; 2 if the command
-line is wrong or there is no such script"""
+line is wrong or there is no such script; 130 after Ctrl-C, which ends the script"""
 
 _EXAMPLES = """\
 examples:
@@ -109,8 +109,14 @@ def run(args: argparse.Namespace) -> int:
     if trouble:
         return _say(trouble, FAILED)
     with own(sys.stdout) as stdout:
-        with program.signals.serving():
-            found = capture_graph(program, backward=args.backward, gradients=args.gradients)
+        stderr = sys.stderr
+        try:
+            with program.signals.serving():
+                found = capture_graph(program, backward=args.backward, gradients=args.gradients)
+        except KeyboardInterrupt:
+            print("gradscope: interrupted", file=stderr, flush=True)
+            leave_if_it_runs(program, INTERRUPTED)
+            return INTERRUPTED
         if found.graph is None:
             status = _say(_why_none(program, found.backwards, args.backward), FAILED)
         else:

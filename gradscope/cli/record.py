@@ -20,7 +20,8 @@ every backward in it to a file. The script computes what it computes without. Af
 up to the last commit, a fraction of a second before; it can be looked at while the script runs.
 {SCRIPT}
 
-exit status: the script's own; 2 if the command line is wrong, there is no such script, or FILE cannot be written"""
+exit status: the script's own, 130 after Ctrl-C; 2 if the command line is wrong, there is no such script, or FILE
+cannot be written"""
 
 _EXAMPLES = """\
 examples:

@@ -1,11 +1,8 @@
 """Where output goes when it cannot go where it should: a closed pipe, a full disk, streams closed by the parent."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
@@ -77,14 +74,3 @@ def test_the_graph_is_printed_where_the_command_was_told_to(tmp_path):
     output, errors = process.communicate()
     assert (process.returncode, errors) == (0, "")
     assert output.startswith("3 nodes, 3 edges")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is not sent to a process there")
-def test_ctrl_c_is_said_though_the_script_has_stderr(tmp_path):
-    source = "import pathlib, time\npathlib.Path('begun').touch()\nwhile True: time.sleep(0.01)\n"
-    process = start(tmp_path, ["graph", "script.py"], source)
-    while not Path(tmp_path, "begun").exists():
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    assert process.communicate()[1] == "gradscope: interrupted\n"
-    assert process.returncode == 130

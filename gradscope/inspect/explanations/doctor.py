@@ -262,7 +262,7 @@ class Doctor:
         -------
         bool
         """
-        if error is None:
+        if error is None or isinstance(error, KeyboardInterrupt):  # which does not come from the gradients
             return False
         missing = self._examiner.missing
         refused, of_none = loss_without_graph(self._adapter, error), gradients_of_none(self._adapter, error)

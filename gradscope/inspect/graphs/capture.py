@@ -23,6 +23,7 @@ from .model import BackwardGraph, graph_of_roots
 __all__ = ["Capture", "capture_graph"]
 
 _PATIENCE = 10.0
+_AFTER_CTRL_C = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ def capture_graph(
     ------
     ValueError
         If `backward` is not positive.
+    KeyboardInterrupt
+        After Ctrl-C, which ends the program.
 
     Examples
     --------
@@ -99,9 +102,14 @@ def capture_graph(
             taker.ended.set()
 
     ProgramThread(run).start()
-    # In slices, so that a signal reaches the main thread on every platform.
-    while not taker.done.wait(0.2) and not taker.ended.is_set():
-        pass
+    try:
+        # In slices, so that a signal reaches the main thread on every platform.
+        while not taker.done.wait(0.2) and not taker.ended.is_set():
+            pass
+    except KeyboardInterrupt:
+        program.end()
+        taker.ended.wait(_AFTER_CTRL_C)
+        raise
     deadline = time.monotonic() + _PATIENCE
     while not taker.ended.wait(0.2) and time.monotonic() < deadline:
         # It may have caught what was raised in it.

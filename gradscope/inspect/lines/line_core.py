@@ -30,6 +30,7 @@ class LineCore:
         self.stdout = stdout or sys.stdout
         self.stderr = stderr or sys.stderr
         self.failures = 0
+        self.interrupted = False
         self.mid_line = False
         self._leaving = False
         self._end_told = False

@@ -214,7 +214,7 @@ class LineMode(BreakVerbs, LookVerbs):
             except KeyboardInterrupt:
                 presses += 1
                 if presses > 1:
-                    self._leaving = True
+                    self._leaving = self.interrupted = True
                     return
         if state.paused or self._end_told:  # or back at the end, out of the past
             self.say_stop()

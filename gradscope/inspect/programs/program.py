@@ -17,7 +17,8 @@ from .threads import Interrupter
 
 __all__ = ["CallProgram", "Program", "Write", "own_traceback", "print_uncaught"]
 
-_HERE = str(Path(__file__).parents[1])
+_GRADSCOPE = Path(__file__).parents[2]
+_INSTRUMENTS = (str(_GRADSCOPE / "inspect"), str(_GRADSCOPE / "check"))
 
 _PROGRAMS: WeakSet[Program] = WeakSet()
 
@@ -121,6 +122,8 @@ class CallProgram(Program):
 def own_traceback(error: BaseException) -> str:
     """Return a traceback as python prints it, without the debugger's own frames.
 
+    After Ctrl-C it ends with the program's own line: how far gradscope had come says nothing about the program.
+
     Parameters
     ----------
     error : BaseException
@@ -140,6 +143,9 @@ def own_traceback(error: BaseException) -> str:
         kept = [f for f in part.stack if not _ours(f.filename)]
         part.stack = traceback.StackSummary.from_list(kept)
         pending += [part.__cause__, part.__context__, *(part.exceptions or ())]
+    if isinstance(error, KeyboardInterrupt):
+        while told.stack and told.stack[-1].filename.startswith((str(_GRADSCOPE), "<gradscope ")):
+            del told.stack[-1]
     return "".join(told.format())
 
 
@@ -187,4 +193,4 @@ def _own_part(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _ours(filename: str) -> bool:
-    return filename.startswith(_HERE)
+    return filename.startswith(_INSTRUMENTS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from typing import Any
 from ..explanations.lines import started_here
 from .exits import ExitCalls
 from .gate import ProgramAborted
+from .interrupts import KILLED_BY_SIGINT
 from .program import Program, Write, own_traceback, print_uncaught
 from .signals import SignalDesk
 from .streams import captured, flush
@@ -22,8 +22,6 @@ from .targets import Target, check_script, find_target, first_on_path
 from .threads import ThreadFamily
 
 __all__ = ["ScriptProgram", "check_script"]
-
-_KILLED_BY_SIGINT = 128 + signal.SIGINT
 
 
 class ScriptProgram(Program):
@@ -128,7 +126,7 @@ class ScriptProgram(Program):
             flush()
             self.error = error
             self.traceback = print_uncaught(error)
-            return _KILLED_BY_SIGINT if isinstance(error, KeyboardInterrupt) else 1
+            return KILLED_BY_SIGINT if isinstance(error, KeyboardInterrupt) else 1
         return 0
 
     @staticmethod

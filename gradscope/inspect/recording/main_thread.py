@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from ..programs.interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
 from ..programs.program import print_uncaught
 from ..programs.targets import Target, first_on_path
 
 __all__ = ["run_on_main_thread"]
-
-_KILLED_BY_SIGINT = 130
 
 
 def run_on_main_thread(target: Target, arguments: Sequence[str]) -> int:
@@ -38,7 +37,11 @@ def run_on_main_thread(target: Target, arguments: Sequence[str]) -> int:
     try:
         with first_on_path(target.path0):
             status = _execute(target, module)
-            _join_threads()
+            try:
+                _join_threads()
+            except KeyboardInterrupt:
+                print_uncaught(KeyboardInterrupt())
+                status = KILLED_BY_SIGINT
     finally:
         sys.modules["__main__"], sys.argv = kept
     return status
@@ -46,14 +49,15 @@ def run_on_main_thread(target: Target, arguments: Sequence[str]) -> int:
 
 def _execute(target: Target, module: ModuleType) -> int:
     try:
-        code, facts, sys.argv[0] = target.load()
-        module.__dict__.update(facts)
-        exec(code, module.__dict__)
+        with interrupting_the_script_only():
+            code, facts, sys.argv[0] = target.load()
+            module.__dict__.update(facts)
+            exec(code, module.__dict__)
     except SystemExit as leaving:
         return _status(leaving.code)
     except BaseException as error:
         print_uncaught(error)
-        return _KILLED_BY_SIGINT if isinstance(error, KeyboardInterrupt) else 1
+        return KILLED_BY_SIGINT if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 
