@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,12 @@ __all__ = ["hang"]
 # returns the dict and a handle.
 _REGISTER = "_register_hook"
 _lock = threading.RLock()  # reentrant, for a signal handler that runs a backward
+
+
+class _Hooks(dict[Any, Any]):
+    """A node's hooks: handles refer to it weakly."""
+
+    __slots__ = ("__weakref__",)
 
 
 def hang(
@@ -45,7 +50,7 @@ def hang(
             if hook is not ran and hook is not entered:  # of another thread
                 return register(hooks, hook)
             if hooks is None:
-                hooks = OrderedDict()
+                hooks = _Hooks()
             hooks[key] = hook
             hung.append(hooks)
             return hooks, None

@@ -49,11 +49,11 @@ class TorchCall:
 
     __slots__ = ("task", "node", "grad_outputs", "grad_inputs", "skip")
 
-    def __init__(self, task: TorchTask, node: Any, grad_outputs: list[Any], grad_inputs: Sequence[Any] = ()) -> None:
+    def __init__(self, task: TorchTask, node: Any, grad_outputs: list[Any], grad_inputs: list[Any]) -> None:
         self.task = task
         self.node = node
         self.grad_outputs = grad_outputs
-        self.grad_inputs = list(grad_inputs)
+        self.grad_inputs = grad_inputs
         self.skip = False
 
 
@@ -187,7 +187,7 @@ class TorchTask:
     def _entered(self, grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if not self._mine():
             return None
-        call = TorchCall(self, _current_node(), list(grads))
+        call = TorchCall(self, _current_node(), list(grads), [])
         self._running[threading.get_ident()] = call
         for observer in self._observers:
             observer.node_entered(call)
@@ -208,7 +208,7 @@ class TorchTask:
         """Tell of a node that has run where nobody wants to hear before it does."""
         if _current_id() != self._id and not self._mine():
             return None
-        return self._tell_exit(TorchCall(self, _current_node(), list(grads), produced), produced)
+        return self._tell_exit(TorchCall(self, _current_node(), list(grads), list(produced)), produced)
 
     def _tell_exit(self, call: TorchCall, produced: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if self._kept is not None:
