@@ -7,10 +7,11 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
+from ..inspect.programs.exits import before_os_exit
 from ..inspect.programs.interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
 from ..inspect.programs.targets import Target, find_target, first_on_path
 from .sanitizer import Sanitizer
@@ -66,7 +67,13 @@ def check_script(path: str, arguments: Sequence[str] = (), *, module: bool = Fal
     return sanitizer, result
 
 
-def run_script(path: str, arguments: Sequence[str] = (), *, module: bool = False) -> ScriptResult:
+def run_script(
+    path: str,
+    arguments: Sequence[str] = (),
+    *,
+    module: bool = False,
+    on_exit: Callable[[ScriptResult], int] | None = None,
+) -> ScriptResult:
     """Run a script as ``__main__`` on this thread; wait for the threads it started.
 
     Parameters
@@ -76,6 +83,9 @@ def run_script(path: str, arguments: Sequence[str] = (), *, module: bool = False
     arguments : sequence of str
     module : bool
         `path` is the name of a module, as for ``python -m``.
+    on_exit : callable, optional
+        Called when the script ends the process by ``os._exit``, after which nothing is returned here; it returns the
+        status for that.
 
     Returns
     -------
@@ -90,7 +100,12 @@ def run_script(path: str, arguments: Sequence[str] = (), *, module: bool = False
     directory = os.getcwd()
     error: BaseException | None = None
     exit_code = 0
-    with _as_main(target, arguments) as main:
+
+    def leave(status: int) -> int:
+        result = ScriptResult(path, tuple(arguments), None, status, directory)
+        return status if on_exit is None else on_exit(result)
+
+    with _as_main(target, arguments) as main, before_os_exit(leave):
         try:
             with interrupting_the_script_only():
                 code, facts, sys.argv[0] = target.load()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .output import report_stream
 from .scripts import SCRIPT, add_format_argument, add_script_arguments
+
+if TYPE_CHECKING:
+    from ..check import Sanitizer, ScriptResult
 
 __all__ = ["add_parser", "run"]
 
@@ -77,32 +80,44 @@ def run(args: argparse.Namespace) -> int:
     int
     """
     with report_stream(args.format) as stream:
-        status, report = _check(args)
-        print(report, end="", file=stream, flush=True)
-    return status
+        return _check(args, stream)
 
 
-def _check(args: argparse.Namespace) -> tuple[int, str]:
-    """Run the script; return the exit status and the report."""
-    from ..check import as_json, as_text, check_script
+def _check(args: argparse.Namespace, stream: TextIO) -> int:
+    """Run the script, write the report, and return the exit status."""
+    from ..check import Sanitizer, run_script
     from ..inspect.programs.program import print_uncaught
     from ..inspect.programs.streams import flush
 
     pid = os.getpid()
     try:
-        sanitizer, result = check_script(args.script, args.args, module=args.module)
+        with Sanitizer() as sanitizer:
+            result = run_script(
+                args.script,
+                args.args,
+                module=args.module,
+                on_exit=lambda result: _report(args, sanitizer, result, stream),
+            )
     except (OSError, ImportError) as error:
         print(f"gradscope check: {error}", file=sys.stderr)
-        return FAILED, ""
+        return FAILED
     flush()
     if result.error is not None and not sanitizer.explains(result.error):
         print_uncaught(result.error)
     if os.getpid() != pid:  # a child that the script has forked
-        return result.exit_code, ""
+        return result.exit_code
+    return _report(args, sanitizer, result, stream)
+
+
+def _report(args: argparse.Namespace, sanitizer: Sanitizer, result: ScriptResult, stream: TextIO) -> int:
+    """Write the report, and return the exit status."""
+    from ..check import as_json, as_text
+
     status = FOUND if sanitizer.findings else FAILED if result.exit_code else NOTHING_FOUND
     if isinstance(result.error, KeyboardInterrupt):
         status = result.exit_code
     if status == FAILED and result.error is None:
         print(f"gradscope check: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
     report = as_json(sanitizer, result, status) if args.format == "json" else as_text(sanitizer, result)
-    return status, report
+    print(report, end="", file=stream, flush=True)
+    return status

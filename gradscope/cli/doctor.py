@@ -7,10 +7,14 @@ import json
 import os
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .output import report_stream
 from .scripts import SCRIPT, add_format_argument, add_script_arguments
+
+if TYPE_CHECKING:
+    from ..check import ScriptResult
+    from ..inspect import Diagnosis
 
 __all__ = ["add_parser", "run"]
 
@@ -69,13 +73,11 @@ def run(args: argparse.Namespace) -> int:
     if args.script is None:
         return _installation(args.format)
     with report_stream(args.format) as stream:
-        status, report = _examine(args)
-        print(report, end="", file=stream, flush=True)
-    return status
+        return _examine(args, stream)
 
 
-def _examine(args: argparse.Namespace) -> tuple[int, str]:
-    """Run the script; return the exit status and the report."""
+def _examine(args: argparse.Namespace, stream: TextIO) -> int:
+    """Run the script, write the report, and return the exit status."""
     from ..check import Sanitizer, run_script
     from ..inspect import Doctor
     from ..inspect.programs.program import print_uncaught
@@ -84,17 +86,33 @@ def _examine(args: argparse.Namespace) -> tuple[int, str]:
     pid = os.getpid()
     try:
         with Sanitizer() as sanitizer, Doctor() as doctor:
-            result = run_script(args.script, args.args, module=args.module)
+
+            def diagnosis() -> Diagnosis:
+                return replace(doctor.diagnosis, others=_findings_of(sanitizer))
+
+            result = run_script(
+                args.script,
+                args.args,
+                module=args.module,
+                on_exit=lambda result: _report(args, diagnosis(), result, False, stream),
+            )
             explained = doctor.explain(result.error) or sanitizer.explains(result.error)
-            diagnosis = replace(doctor.diagnosis, others=_findings_of(sanitizer))
+            found = diagnosis()
     except (OSError, ImportError) as error:
         print(f"gradscope doctor: {error}", file=sys.stderr)
-        return FAILED, ""
+        return FAILED
     flush()
     if result.error is not None and not explained:
         print_uncaught(result.error)
     if os.getpid() != pid:  # a child that the script has forked
-        return result.exit_code, ""
+        return result.exit_code
+    return _report(args, found, result, explained, stream)
+
+
+def _report(
+    args: argparse.Namespace, diagnosis: Diagnosis, result: ScriptResult, explained: bool, stream: TextIO
+) -> int:
+    """Write the report, and return the exit status."""
     if result.exit_code and result.error is None:
         print(f"gradscope doctor: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
     failed = result.exit_code and not explained
@@ -102,10 +120,12 @@ def _examine(args: argparse.Namespace) -> tuple[int, str]:
     if isinstance(result.error, KeyboardInterrupt):
         status = result.exit_code
     if args.format == "text":
-        return status, f"{diagnosis}\n{_ended_by(result.error, explained)}"
+        print(f"{diagnosis}\n{_ended_by(result.error, explained)}", end="", file=stream, flush=True)
+        return status
     ended = None if result.error is None else {"type": type(result.error).__name__, "message": str(result.error)}
     facts = {"schema": 1, "script": args.script, "arguments": args.args, "exit_status": status, "ended_by": ended}
-    return status, json.dumps({**facts, **diagnosis.to_dict()}, indent=2, allow_nan=False) + "\n"
+    print(json.dumps({**facts, **diagnosis.to_dict()}, indent=2, allow_nan=False), file=stream, flush=True)
+    return status
 
 
 def _findings_of(sanitizer: Any) -> tuple[Any, ...]:

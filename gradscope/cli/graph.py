@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from .output import own
 from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs, positive
@@ -93,6 +93,8 @@ def run(args: argparse.Namespace) -> int:
     """
     from ..inspect.export.formats import format_of
     from ..inspect.graphs.capture import capture_graph
+    from ..inspect.programs.exits import before_os_exit
+    from ..inspect.programs.gate import ProgramAborted
     from ..inspect.programs.script import ScriptProgram
     from ..inspect.programs.targets import find_target
 
@@ -108,17 +110,24 @@ def run(args: argparse.Namespace) -> int:
     trouble = _unwritable(args.output)
     if trouble:
         return _say(trouble, FAILED)
+    left: list[int] = []
+
+    def leave(status: int) -> NoReturn:
+        left.append(status)
+        program.end()
+        raise ProgramAborted
+
     with own(sys.stdout) as stdout:
         stderr = sys.stderr
         try:
-            with program.signals.serving():
+            with program.signals.serving(), before_os_exit(leave):
                 found = capture_graph(program, backward=args.backward, gradients=args.gradients)
         except KeyboardInterrupt:
             print("gradscope: interrupted", file=stderr, flush=True)
             leave_if_it_runs(program, INTERRUPTED)
             return INTERRUPTED
         if found.graph is None:
-            status = _say(_why_none(program, found.backwards, args.backward), FAILED)
+            status = _say(_why_none(program, found.backwards, args.backward, left), FAILED)
         else:
             status = _deliver(found.graph, format, args, stdout)
     leave_if_it_runs(program, status)
@@ -198,9 +207,11 @@ def _unwritable(path: str | None) -> str:
     return ""
 
 
-def _why_none(program: ScriptProgram, begun: int, wanted: int) -> str:
+def _why_none(program: ScriptProgram, begun: int, wanted: int, left: list[int]) -> str:
     before = "before its first backward" if not begun else f"after {begun} of {wanted} backwards"
     error = program.error
+    if left:
+        return f"{program.title} ended by os._exit({left[0]}), {before}"
     if error is not None:
         text = (str(error).strip() or "no message").splitlines()[0]
         return f"{program.title} raised {type(error).__name__}: {text} ({_raised_at(error)}{before})"

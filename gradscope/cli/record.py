@@ -80,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
     """
+    from ..inspect.programs.exits import before_os_exit
     from ..inspect.programs.targets import find_target
     from ..inspect.recording import RecordingError, record
     from ..inspect.recording.main_thread import run_on_main_thread
@@ -94,8 +95,15 @@ def run(args: argparse.Namespace) -> int:
     except (OSError, ImportError, ValueError, RecordingError) as error:
         print(f"gradscope record: {error}", file=sys.stderr)
         return 2
+
+    def leave(status: int) -> int:
+        recorder.stop()
+        _tell(recorder)
+        return status
+
     try:
-        status = run_on_main_thread(target, arguments)
+        with before_os_exit(leave):
+            status = run_on_main_thread(target, arguments)
     finally:
         recorder.stop()
     _tell(recorder)

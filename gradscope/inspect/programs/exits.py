@@ -1,21 +1,47 @@
-"""What ``atexit`` knows of a program: kept apart from the debugger's own, and called at the program's end."""
+"""How a program ends: what ``atexit`` knows of it, kept apart from the debugger's own, and ``os._exit``."""
 
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from .gate import ProgramAborted
 from .program import own_traceback
 from .threads import replaced
 
-__all__ = ["ExitCalls"]
+__all__ = ["ExitCalls", "before_os_exit"]
 
 _IGNORED = "Exception ignored in atexit callback" + (" {!r}:" if sys.version_info >= (3, 13) else ": {!r}")
+
+
+@contextmanager
+def before_os_exit(call: Callable[[int], int]) -> Iterator[None]:
+    """Do what is still to be done when the program calls ``os._exit`` in the block: it leaves time for nothing else.
+
+    Parameters
+    ----------
+    call : callable
+        Takes the exit status and returns that of the process; not called in a process that the program has forked.
+    """
+    real, pid, lock = os._exit, os.getpid(), threading.RLock()
+
+    def _exit(status: int) -> NoReturn:
+        if os.getpid() == pid:
+            with lock:  # another thread that leaves meanwhile waits
+                try:
+                    status = call(status)
+                except Exception as error:
+                    print(f"gradscope: {type(error).__name__}: {error}", file=sys.__stderr__, flush=True)
+                real(status)
+        real(status)
+
+    with replaced(os, "_exit", _exit):
+        yield
 
 
 class ExitCalls:

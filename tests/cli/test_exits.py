@@ -1,0 +1,81 @@
+"""A script that ends the process itself."""
+
+import os
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+import gradscope.inspect as gi
+
+BUG = """\
+import os, sys, threading
+import gradscope as gs
+
+w = gs.ones(3, requires_grad=True)
+y = w.exp()
+z = y.sum()
+y.add_(1)
+try:
+    z.backward()
+except RuntimeError:
+    pass
+"""
+
+# Each ends the process, or says so, in one way.
+LEAVING = {
+    "at once": "print('last', flush=True)\nos._exit(0)\n",
+    "in a thread": "print('last', flush=True)\nthreading.Thread(target=os._exit, args=(0,)).start()\n"
+    "threading.Event().wait(60)\n",
+    "in a hook": "print('last', flush=True)\nx = w * 2\nx.register_hook(lambda grad: os._exit(0))\n"
+    "x.sum().backward()\n",
+}
+
+
+def run(folder, source, *command):
+    (folder / "script.py").write_text(dedent(source))
+    command = [sys.executable, "-m", "gradscope", *command, "script.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("command", ["check", "doctor"])
+@pytest.mark.parametrize("where", LEAVING)
+def test_findings_are_reported_before_os_exit(command, where, tmp_path):
+    done = run(tmp_path, BUG + LEAVING[where], command)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("last\nGS101 error: ")
+    assert ("\nFound 1 error in " if command == "check" else "\n1 finding in ") in done.stdout
+
+
+def test_the_status_of_os_exit_counts_where_nothing_was_found(tmp_path):
+    done = run(tmp_path, "import os; os._exit(9)\n", "check")
+    assert (done.returncode, done.stderr) == (2, "gradscope check: script.py ended with exit status 9\n")
+
+
+@pytest.mark.parametrize("where", LEAVING)
+def test_a_recording_is_whole_before_os_exit(where, tmp_path):
+    done = run(tmp_path, BUG + LEAVING[where].replace("0", "7"), "record")
+    assert (done.returncode, done.stdout) == (7, "last\n")
+    assert done.stderr.startswith("gradscope: recorded ")
+    with gi.open_recording(tmp_path / "script.gscope") as recording:
+        assert recording.runs[0].state == "finished"
+        assert len(recording.tasks()) == 1 + (where == "in a hook")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_child_leaves_by_os_exit_without_a_word(tmp_path):
+    forked = "if not os.fork():\n    os._exit(3)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+    done = run(tmp_path, BUG + forked, "check")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("3\nGS101 error: ")
+    assert done.stdout.count("GS101 error") == 1
+
+
+def test_the_graph_is_drawn_though_the_script_leaves_by_os_exit(tmp_path):
+    done = run(tmp_path, BUG.replace("except RuntimeError:\n    pass", "finally:\n    os._exit(0)"), "graph")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("3 nodes, ")
+    done = run(tmp_path, "import os; os._exit(0)\n", "graph")
+    said = "gradscope graph: script.py ended by os._exit(0), before its first backward\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
