@@ -37,8 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     stderr = sys.stderr  # which a script that still runs may have
     try:
         status = _run(argv)
-        if not sys.stdout.closed:
-            sys.stdout.flush()
+        stdout = sys.__stdout__  # in whose place the script may have put what is no file
+        if stdout is not None and not stdout.closed:
+            stdout.flush()
         return status
     except KeyboardInterrupt:
         print("gradscope: interrupted", file=stderr)

@@ -1,4 +1,4 @@
-"""A script that ends the process itself."""
+"""A script that ends the process itself, or leaves streams behind that are no files."""
 
 import os
 import subprocess
@@ -79,3 +79,24 @@ def test_the_graph_is_drawn_though_the_script_leaves_by_os_exit(tmp_path):
     done = run(tmp_path, "import os; os._exit(0)\n", "graph")
     said = "gradscope graph: script.py ended by os._exit(0), before its first backward\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    ["None", "type('Tee', (), {'write': lambda self, text: real.write(text), 'flush': lambda self: real.flush()})()"],
+    ids=["none", "a tee"],
+)
+@pytest.mark.parametrize("command", [["check"], ["record"], ["doctor"], ["debug", "-c", "continue"]], ids=" ".join)
+def test_a_script_may_put_what_is_no_file_in_the_place_of_stdout(command, stream, tmp_path):
+    source = """\
+    import sys
+    import gradscope as gs
+    real = sys.stdout
+    sys.stdout = STREAM
+    gs.ones(3, requires_grad=True).sum().backward()
+    print("shown")
+    """
+    done = run(tmp_path, source.replace("STREAM", stream), *command)
+    assert done.returncode == 0, done.stderr
+    assert ("shown\n" in done.stdout) == (stream != "None")
+    assert "Traceback" not in done.stderr
