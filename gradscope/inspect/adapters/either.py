@@ -271,8 +271,8 @@ class AnyAdapter:
         """Return the nodes that a backward may run, and what tells them from others."""
         return self._of(task).plan(task)
 
-    def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Return the values of the gradients that a node was given and has made."""
+    def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
+        """Return the values of the gradients that a node was given and has made, and how many it was given."""
         return self._of(call.node).hosts(call)
 
     def spec(self, tensor: Any) -> TensorSpec:

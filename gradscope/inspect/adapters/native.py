@@ -238,16 +238,18 @@ class NativeAdapter:
         array = tensor._array
         return array if type(array) is numpy.ndarray else device.to_host(array)
 
-    def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Return the values of the gradients that a node was given and has made, as NumPy arrays, None for None."""
+    def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
+        """Return the values of the gradients that a node was given and has made, and how many it was given."""
         arrays = call.arrays if type(call) is events.NodeExited else None
         if arrays is None:
-            given = [None if g is None else g._array for g in call.grad_outputs]
-            arrays = given, [None if g is None else g._array for g in call.grad_inputs]
-        if not device.elsewhere():
-            return arrays
-        given, made = ([None if a is None else _converted(a) for a in group] for group in arrays)
-        return given, made
+            given = call.grad_outputs
+            found = [None if g is None else g._array for g in (*given, *call.grad_inputs)]
+        else:
+            given, made = arrays
+            found = [*given, *made]
+        if device.elsewhere():
+            found = [None if array is None else _converted(array) for array in found]
+        return found, len(given)
 
     def spec(self, tensor: Any) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""

@@ -381,10 +381,10 @@ class Adapter(Protocol):
     def to_host(self, tensor: Any) -> numpy.ndarray:
         """Return the values as a NumPy array, which may share memory with the tensor."""
 
-    def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Return the values of the gradients that a node was given and has made.
+    def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
+        """Return the values of the gradients that a node was given and has made, and how many it was given.
 
-        Each is a NumPy array, which may share the gradient's memory, None for None, or Converted.
+        Each value is a NumPy array, which may share the gradient's memory, None for None, or Converted.
         """
 
     def spec(self, tensor: Any) -> TensorSpec:

@@ -197,10 +197,7 @@ class Capture(Observer):
             return
         if call.node not in view.places:
             return
-        tray = view.tray_here()
-        self._put(view, tray, call, _clock(), self._looks and call.grad_outputs is not None)
-        tray.produced[-1] = -1
-        tray.resumed.append(_clock())
+        self._put(view, view.tray_here(), call, _clock(), self._looks and call.grad_outputs is not None, failed=True)
         self._hand_over(view, failed=True)
         self._event("error", text, view, view.ran - 1)
 
@@ -221,25 +218,22 @@ class Capture(Observer):
                 self._hand_over(view)
                 tray = view.tray_here()
             self._put(view, tray, call, ended, self._looks)
-            tray.resumed.append(_clock())
-            if len(tray.places) >= _MOST or view.taker.nbytes > _HEAVY:
+            if len(tray) >= _MOST or view.taker.nbytes > _HEAVY:
                 self._hand_over(view)
                 tray.begun = _clock()
         except Exception as error:
             self._failed(error)
 
-    def _put(self, view: _Task, tray: Tray, call: Any, ended: int, look: bool) -> None:
+    def _put(self, view: _Task, tray: Tray, call: Any, ended: int, looks: bool, failed: bool = False) -> None:
         place = view.places[call.node]
         known = view.course.nodes[place]
         if known.row < 0:
             self._describe(view, place, known, call.node)
-        tray.places.append(place)  # the first of all, so that what is not whole can be told
-        tray.ended.append(ended)
-        if look:
-            view.taker.take(tray, view.flow, place, known, call)
-        else:
-            tray.incoming.append(-1)
-            tray.produced.append(-1)
+        incoming, produced = view.taker.take(tray.met, view.flow, place, known, call) if looks else (-1, -1)
+        if failed:
+            produced = -1
+        # In one step, so that the writer's thread finds it whole.
+        tray.rows += place, ended, incoming, produced, _clock()
 
     def gather(self) -> bool:
         """Hand over what waits of all backwards; return whether one runs. The writer's thread asks now and then."""
@@ -280,7 +274,7 @@ class Capture(Observer):
             view.ran += len(batch)
             nbytes, view.taker.nbytes = view.taker.nbytes, 0
             self._writer.put(batch, nbytes)
-        if tray.thread == _thread() and tray.done == len(tray.places):
+        if tray.thread == _thread() and tray.empty:
             tray.clear()
 
     def _taker_of(self, adapter: Adapter) -> Taker:

@@ -30,31 +30,33 @@ _LARGE = 4096
 _SMALL_BYTES = 8 * RAW
 """Bytes up to which a gradient is taken as it is, and looked at later."""
 
+_ROW, _MET = 5, 3
+"""Entries of a tray for a node, and for a gradient."""
+
+_NOTHING = (None, None, None)
+
 
 class Tray:
     """What was taken of nodes of one backward that have run on one thread, until it is handed over, many at once.
 
-    That thread alone puts in, `resumed` last; the writer's may take out what is complete.
+    That thread alone puts in, a node's row last; the writer's may take out what is complete. The lists are flat: that
+    spares a backward an object for each node, and the garbage collector the look at it.
 
     Attributes
     ----------
     thread : int
     begun : int
         When the first of the nodes here began: when the one before it on this thread was done with, in ns.
-    places, ended, resumed : list of int
-        Of each node its place in the backward, when it had run, and when the program went on.
-    incoming, produced : list of int
-        How many gradients were taken of it, -1 where nobody looked.
-    met : list of (bytes, Snapshot or None)
-        The gradients, and of those that are here as their bytes also `dtypes` and `shapes`.
+    rows : list
+        Five of each node: its place in the backward, when it had run, how many gradients it was given and has made (-1
+        where nobody looked), and when the program went on.
+    met : list
+        Three of each gradient: its bytes, dtype and shape, or a Snapshot (or None), None and None.
     done, gradients : int
         How many nodes and gradients here have been handed over.
     """
 
-    __slots__ = (
-        "begun", "done", "dtypes", "ended", "gradients", "incoming", "met", "places", "produced", "resumed", "shapes",
-        "thread",
-    )  # fmt: skip
+    __slots__ = ("begun", "done", "gradients", "met", "rows", "thread")
 
     def __init__(self, begun: int) -> None:
         self.thread = threading.get_ident()
@@ -62,33 +64,37 @@ class Tray:
         self.done = self.gradients = 0
         self.clear()
 
+    def __len__(self) -> int:
+        return len(self.rows) // _ROW
+
     def take_out(self) -> tuple[tuple[list[int], list[int]], list[Any], tuple[list[Any], ...]] | None:
         """Take out what is complete and has not been, None for nothing: times, gradients, and what goes by an outline.
 
         That is: places, numbers of gradients, their dtypes and shapes.
         """
-        begin, end = self.done, len(self.resumed)
+        begin, end = self.done, len(self)
         if begin == end:
             return None
-        resumed, incoming, produced = self.resumed[begin:end], self.incoming[begin:end], self.produced[begin:end]
+        rows = self.rows[begin * _ROW : end * _ROW]
+        places, ended, incoming, produced, resumed = (rows[i::_ROW] for i in range(_ROW))
         first = self.gradients
         last = first + sum(incoming) + incoming.count(-1) + sum(produced) + produced.count(-1)
-        times = [self.begun, *resumed[:-1]], self.ended[begin:end]
+        taken = self.met[first * _MET : last * _MET]
+        met, dtypes, shapes = (taken[i::_MET] for i in range(_MET))
+        times = [self.begun, *resumed[:-1]], ended
         self.done, self.gradients, self.begun = end, last, resumed[-1]
-        looks = self.places[begin:end], incoming, produced, self.dtypes[first:last], self.shapes[first:last]
-        return times, self.met[first:last], looks
+        return times, met, (places, incoming, produced, dtypes, shapes)
 
     def clear(self) -> None:
         """Make room, where all has been handed over."""
         self.done = self.gradients = 0
-        self.places: list[int] = []
-        self.ended: list[int] = []
-        self.resumed: list[int] = []
-        self.incoming: list[int] = []
-        self.produced: list[int] = []
+        self.rows: list[Any] = []
         self.met: list[Any] = []
-        self.dtypes: list[Any] = []
-        self.shapes: list[Any] = []
+
+    @property
+    def empty(self) -> bool:
+        """Whether all has been handed over, and no node is being put in."""
+        return self.done == len(self) and self.gradients * _MET == len(self.met)
 
 
 class _Sent:
@@ -128,29 +134,32 @@ class Taker:
         self._forms: dict[tuple[Any, Any], Form] = {}
         self.nbytes = 0  # of all copies so far
 
-    def take(self, tray: Tray, flow: Flow, place: int, known: Known, call: Any) -> None:
-        """Put the gradients of a node onto a tray."""
-        given, made = self._hosts(call)
-        count = len(given)
+    def take(self, met: list[Any], flow: Flow, place: int, known: Known, call: Any) -> tuple[int, int]:
+        """Add the gradients of a node to those of a tray; return how many it was given and has made."""
+        hosts, count = self._hosts(call)
         small = -1 if known.wanted else _SMALL_BYTES
-        met, dtypes, shapes = tray.met, tray.dtypes, tray.shapes
-        large: list[_Sent] = []
-        for nr, host in enumerate((*given, *made)):
+        begin = len(met)
+        for host in hosts:
             if type(host) is _ARRAY and host.nbytes <= small:
-                met.append(host.tobytes())
-                dtypes.append(host.dtype)
-                shapes.append(host.shape)
-                continue
-            dtypes.append(None)
-            shapes.append(None)
-            if host is None:
-                met.append(None)
-            elif nr < count:
-                met.append(self._arrived(flow, (place, nr), host, known.wanted, large))
+                met += host.tobytes(), host.dtype, host.shape
+            elif host is None:
+                met += _NOTHING
             else:
-                met.append(self._sent(flow, nr - count, host, known, large))
-        tray.incoming.append(count)
-        tray.produced.append(len(made))
+                break
+        else:
+            return count, len(hosts) - count
+        del met[begin:]
+        large: list[_Sent] = []
+        for nr, host in enumerate(hosts):
+            if type(host) is _ARRAY and host.nbytes <= small:
+                met += host.tobytes(), host.dtype, host.shape
+            elif host is None:
+                met += _NOTHING
+            elif nr < count:
+                met += self._arrived(flow, (place, nr), host, known.wanted, large), None, None
+            else:
+                met += self._sent(flow, nr - count, host, known, large), None, None
+        return count, len(hosts) - count
 
     def forms(self, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Form | None]:
         """Return what the gradients that were taken as bytes look like; None for others."""

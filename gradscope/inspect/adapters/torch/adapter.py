@@ -214,10 +214,11 @@ class TorchAdapter:
         """Return the values as a NumPy array."""
         return to_host(tensor)
 
-    def hosts(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Return the values of the gradients that a node was given and has made."""
+    def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
+        """Return the values of the gradients that a node was given and has made, and how many it was given."""
+        given = call.grad_outputs
         with torch._C.DisableTorchFunction():
-            return to_hosts(call.grad_outputs), to_hosts(call.grad_inputs)
+            return to_hosts((*given, *call.grad_inputs)), len(given)
 
     def spec(self, tensor: torch.Tensor) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""

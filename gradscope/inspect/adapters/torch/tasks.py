@@ -193,7 +193,7 @@ class TorchTask:
             observer.node_entered(call)
         if call.skip:
             return (None,) * len(grads)
-        return _changed(call.grad_outputs, grads)
+        return tuple(call.grad_outputs) if any(map(is_not, call.grad_outputs, grads)) else None
 
     def _exited(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if _current_id() != self._id:
@@ -215,7 +215,7 @@ class TorchTask:
             self._kept.append(call.node)
         for observer in self._observers:
             observer.node_exited(call)
-        return _changed(call.grad_inputs, produced)
+        return tuple(call.grad_inputs) if any(map(is_not, call.grad_inputs, produced)) else None
 
     def _mine(self) -> bool:
         """Whether the engine runs this task now: nodes can be shared with others, nested in it or on other threads."""
@@ -261,11 +261,6 @@ def _refuse(grads: tuple[Any, ...]) -> None:
 
 # Those whose hooks are in place, in the order in which they began.
 _live: list[TorchTask] = []
-
-
-def _changed(now: list[Any], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Return what replaces gradients, None where nobody has."""
-    return tuple(now) if any(map(is_not, now, before)) else None
 
 
 def edge_of(value: Any) -> tuple[Any, int] | None:
