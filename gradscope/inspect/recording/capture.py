@@ -20,7 +20,7 @@ from .iterations import IterationCounter
 from .pages import Batch
 from .policy import Policy
 from .store import Change, Move
-from .taking import Flow, Taker, Tray
+from .taking import ROW, Flow, Taker, Tray
 from .writer import Writer
 
 __all__ = ["Capture"]
@@ -30,7 +30,7 @@ _INSERT = {
     for name, count in {"modules": 2, "locations": 5, "specs": 5, "events": 8}.items()
 }
 
-_MOST = 512  # nodes on a tray
+_MOST = 512 * ROW  # of a tray's rows
 _HEAVY = 4 << 20  # bytes of copies on it
 
 _clock = time.perf_counter_ns
@@ -218,7 +218,7 @@ class Capture(Observer):
                 self._hand_over(view)
                 tray = view.tray_here()
             self._put(view, tray, call, ended, self._looks)
-            if len(tray) >= _MOST or view.taker.nbytes > _HEAVY:
+            if len(tray.rows) >= _MOST or view.taker.nbytes > _HEAVY:
                 self._hand_over(view)
                 tray.begun = _clock()
         except Exception as error:

@@ -20,7 +20,7 @@ from .courses import Known
 from .digest import FIRST, FLOATS, SMALL, measure
 from .pages import RAW, Form, Snapshot
 
-__all__ = ["Flow", "Taker", "Tray"]
+__all__ = ["ROW", "Flow", "Taker", "Tray"]
 
 _ARRAY = numpy.ndarray
 
@@ -30,7 +30,7 @@ _LARGE = 4096
 _SMALL_BYTES = 8 * RAW
 """Bytes up to which a gradient is taken as it is, and looked at later."""
 
-_ROW, _MET = 5, 3
+ROW, _MET = 5, 3
 """Entries of a tray for a node, and for a gradient."""
 
 _NOTHING = (None, None, None)
@@ -65,7 +65,7 @@ class Tray:
         self.clear()
 
     def __len__(self) -> int:
-        return len(self.rows) // _ROW
+        return len(self.rows) // ROW
 
     def take_out(self) -> tuple[tuple[list[int], list[int]], list[Any], tuple[list[Any], ...]] | None:
         """Take out what is complete and has not been, None for nothing: times, gradients, and what goes by an outline.
@@ -75,8 +75,8 @@ class Tray:
         begin, end = self.done, len(self)
         if begin == end:
             return None
-        rows = self.rows[begin * _ROW : end * _ROW]
-        places, ended, incoming, produced, resumed = (rows[i::_ROW] for i in range(_ROW))
+        rows = self.rows[begin * ROW : end * ROW]
+        places, ended, incoming, produced, resumed = (rows[i::ROW] for i in range(ROW))
         first = self.gradients
         last = first + sum(incoming) + incoming.count(-1) + sum(produced) + produced.count(-1)
         taken = self.met[first * _MET : last * _MET]
