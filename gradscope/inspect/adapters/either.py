@@ -151,6 +151,10 @@ class AnyAdapter:
         """Return the node that a gradient of `tensor` enters, and at which input."""
         return self._of(tensor).root(tensor)
 
+    def is_leaf(self, tensor: Any) -> bool | None:
+        """Whether no operator has computed a tensor; None where a view's history can no longer be told."""
+        return self._of(tensor).is_leaf(tensor)
+
     def key(self, node: Any) -> int:
         """Return the stable identity of a node; the frameworks share one count."""
         return self._of(node).key(node)

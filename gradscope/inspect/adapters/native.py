@@ -86,6 +86,10 @@ class NativeAdapter:
         edge = gs.autograd.graph.get_gradient_edge(tensor)
         return edge.node, edge.output_nr
 
+    def is_leaf(self, tensor: Any) -> bool | None:
+        """Whether no operator has computed a tensor; None where a view's history can no longer be told."""
+        return None if _history_is_lost(tensor) else tensor.is_leaf
+
     def key(self, node: Node) -> int:
         """Return the number that this process gave the node when it was first asked about."""
         return key_in(node.metadata)
@@ -420,3 +424,14 @@ def _name_of(kind: Any) -> str:
 def _place_of(kind: type) -> str:
     """Return the device of arrays of a type, as its text."""
     return str(device.device(device._by_type[kind].type_name))
+
+
+def _history_is_lost(tensor: Any) -> bool:
+    """Whether a tensor is a view made under no_grad, or by several at once, whose memory was written through another.
+
+    Asked for its history it would raise, and tell all listeners that a write was refused.
+    """
+    view, counter = tensor._view, tensor._vc
+    if view is None or counter is None or view.version == counter.version or view.creation == "default":
+        return False
+    return view.edge is not None or view.base.requires_grad

@@ -289,6 +289,9 @@ class Adapter(Protocol):
     def root(self, tensor: Any) -> tuple[Any, int] | None:
         """Return the node that a gradient of `tensor` enters, and at which input; None if it requires no grad."""
 
+    def is_leaf(self, tensor: Any) -> bool | None:
+        """Whether no operator has computed a tensor; None where a view's history can no longer be told."""
+
     def key(self, node: Any) -> int:
         """Return the stable identity of a node: the same as long as the node lives, never given to another."""
 

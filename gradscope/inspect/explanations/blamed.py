@@ -99,7 +99,7 @@ def leaves_in(adapter: Adapter, frames: Iterable[FrameType]) -> list[tuple[str, 
     found: dict[int, tuple[str, Any]] = {}
     for frame in frames:
         for name, value in variables_of(frame).items():
-            if adapter.is_tensor(value) and value.requires_grad and value.is_leaf:
+            if adapter.is_tensor(value) and value.requires_grad and adapter.is_leaf(value):
                 found.setdefault(id(value), (name, value))
     return list(found.values())
 
@@ -123,7 +123,7 @@ def gradients_of_none(adapter: Adapter, error: BaseException) -> list[tuple[str,
         variables = {**frame.f_globals, **variables_of(frame)}
         for name in _with_grad(frame.f_code.co_filename, lineno):
             tensor = _value_of(name, variables)
-            if adapter.is_tensor(tensor) and (not tensor.is_leaf or adapter.leaf_grad(tensor) is None):
+            if adapter.is_tensor(tensor) and (not adapter.is_leaf(tensor) or adapter.leaf_grad(tensor) is None):
                 found[name] = tensor
     return list(found.items())
 

@@ -54,7 +54,7 @@ def kept_own_outputs(adapter: Adapter, node: Any) -> list[GraphCycle]:
         return []
     found = []
     for name, value in list(fields_of(node).items()):
-        if not adapter.is_tensor(value) or not value.requires_grad or value.is_leaf:
+        if not adapter.is_tensor(value) or not value.requires_grad or adapter.is_leaf(value) is not False:
             continue
         root = adapter.root(value)
         if root is not None and adapter.key(root[0]) == adapter.key(node):
@@ -89,7 +89,7 @@ def have_graphs(adapter: Adapter) -> bool:
     -------
     bool
     """
-    leaves = (tensor for tensor in living(adapter.tensor_classes()) if adapter.is_parameter(tensor) and tensor.is_leaf)
+    leaves = (t for t in living(adapter.tensor_classes()) if adapter.is_parameter(t) and adapter.is_leaf(t))
     return any(grad is not None and grad.requires_grad for grad in map(adapter.leaf_grad, leaves))
 
 

@@ -71,7 +71,7 @@ class Recorder(Tracker):
             return
         inputs = [t for t in call.inputs if self.adapter.is_tensor(t)]
         before = {id(t) for t in inputs}
-        if all(id(t) in before and _is_leaf(t) for t in outputs):
+        if all(id(t) in before and self._is_leaf(t) for t in outputs):
             self._initialised(outputs, call.location)
             return  # a parameter was initialised or updated, which is no use of it
         location = call.location
@@ -82,7 +82,7 @@ class Recorder(Tracker):
         entry.location = location
         entry.module = self._running_module()
         if entry.name == "grad" and not entry.recorded:
-            entry.constant = any(_is_leaf(t) and not self.adapter.is_parameter(t) for t in inputs)
+            entry.constant = any(self._is_leaf(t) and not self.adapter.is_parameter(t) for t in inputs)
         if entry.recorded and entry.name in COMPARING:
             entry.crossed = crossed([tuple(t.shape) for t in inputs])
         self._keep(entry)
@@ -127,7 +127,7 @@ class Recorder(Tracker):
         known = _alive(self._by_id.get(id(tensor)), tensor)
         if known is not None and known.leaf:
             return known
-        if _is_leaf(tensor):
+        if self._is_leaf(tensor):
             return self._source(tensor, leaf=True)
         memory = self._memory_of(tensor)
         written = self._in_memory(self._written, memory)
@@ -283,10 +283,14 @@ class Recorder(Tracker):
             self._by_memory[memory] = (self._watch(tensor, self._by_memory, memory), entry)
         return entry
 
+    def _is_leaf(self, tensor: Any) -> bool:
+        """Whether a tensor is a leaf that requires grad."""
+        return bool(tensor.requires_grad and self.adapter.is_leaf(tensor))
+
     def _made(self, tensor: Any, entry: Entry, *, written: bool = False) -> Any:
         """Note that an operator made a tensor; return the address of its memory."""
         memory = self._memory_of(tensor)
-        if not _is_leaf(tensor):
+        if not self._is_leaf(tensor):
             self._by_id[id(tensor)] = (self._watch(tensor, self._by_id), entry, memory)
         if self._in_memory(self._by_memory, memory) is None:
             self._by_memory[memory] = (self._watch(tensor, self._by_memory, memory), entry)
@@ -343,14 +347,6 @@ def operator_of(name: str) -> str:
     """
     bare = name.rpartition("::")[2].removeprefix("aten.").partition(".")[0]
     return bare if bare.startswith("__") else bare.rstrip("_") or bare
-
-
-def _is_leaf(tensor: Any) -> bool:
-    """Whether a tensor is a leaf that requires grad; a view that was written behind its back does not tell."""
-    try:
-        return bool(tensor.requires_grad and tensor.is_leaf)
-    except RuntimeError:
-        return False
 
 
 def _address(tensor: Any) -> Any:

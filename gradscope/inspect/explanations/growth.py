@@ -320,8 +320,8 @@ class GrowthWatch(Observer):
 
     def _has_old_graph(self, tensor: Any) -> bool:
         try:
-            root = None if tensor.is_leaf else self.adapter.root(tensor)
-        except (AttributeError, RuntimeError):  # half made by another thread; a view written behind its back
+            root = self.adapter.root(tensor) if self.adapter.is_leaf(tensor) is False else None
+        except (AttributeError, RuntimeError):  # half made by another thread
             return False
         if root is None:
             return False

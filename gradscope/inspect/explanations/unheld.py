@@ -232,7 +232,7 @@ class _Modules:
         """Say whether a module has a result in the place of a parameter, whose AccumulateGrad has a key."""
         for module in self._all:
             for attribute, value in list(fields_of(module).items()):
-                if not self._adapter.is_tensor(value) or value.is_leaf:
+                if not self._adapter.is_tensor(value) or self._adapter.is_leaf(value) is not False:
                     continue
                 root = self._adapter.root(value)
                 wires = {} if root is None else walk(self._adapter, [root[0]])

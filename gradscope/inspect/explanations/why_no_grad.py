@@ -161,7 +161,7 @@ class Case:
     def _answer(self, tensor: Any) -> Answer:
         if not tensor.requires_grad:
             return self._frozen(tensor)
-        if not tensor.is_leaf:
+        if not self.adapter.is_leaf(tensor):
             return self._non_leaf(tensor)
         if id(tensor) in self.leaves:
             return self._reached(tensor)

@@ -73,6 +73,13 @@ class TorchAdapter:
         """Return the node that a gradient of `tensor` enters, and at which input."""
         return edge_of(tensor)
 
+    def is_leaf(self, tensor: torch.Tensor) -> bool | None:
+        """Whether no operator has computed a tensor; None where a view's history can no longer be told."""
+        try:
+            return tensor.is_leaf
+        except RuntimeError:
+            return None
+
     def key(self, node: Any) -> int:
         """Return the number kept in the node's metadata: its Python object is made anew when nobody holds it."""
         return key_in(node.metadata)
