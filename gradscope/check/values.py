@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..inspect.adapters import Adapter, SavedView
+from ..runtime.graph import Node
 from .ledger import Ledger
 
 __all__ = ["SavedValues"]
 
 _NOTE = "gradscope.check.values"
 
-# In training, batch_norm saves its statistics and writes them, but its derivative does not read them; cuDNN keeps the
-# state of its generator beside what dropout needs.
+# In training, batch_norm saves its statistics and writes them, but its derivative does not read them, and that of
+# gradscope never does: it has copies of its own. cuDNN keeps the state of its generator beside what dropout needs.
 _STATISTICS = ("running_mean", "running_var")
 _STATE = "dropout_state"
 
@@ -76,4 +77,6 @@ class SavedValues:
 
 
 def _unread(node: Any, name: str) -> bool:
-    return name == _STATE or (name in _STATISTICS and getattr(node, "_saved_training", False))
+    return name == _STATE or (
+        name in _STATISTICS and (isinstance(node, Node) or getattr(node, "_saved_training", False))
+    )

@@ -79,6 +79,19 @@ def test_the_checksum_does_not_depend_on_how_a_tensor_is_looked_at(framework):
     assert not adapter.region(x[:, 0]).apart(adapter.region(x[2]))
 
 
+def test_running_statistics_that_move_on_spoil_nothing_in_gradscope():
+    gs.manual_seed(0)
+    norm, x = gs.nn.BatchNorm1d(2), gs.randn(8, 2, requires_grad=True)
+    with Sanitizer() as sanitizer:
+        alone = norm.eval()(x).pow(2).sum()
+        (expected,) = gs.autograd.grad(alone, x)
+        y = norm(x).pow(2).sum()
+        norm.train()(x)
+        y.backward()
+    assert sanitizer.findings == []
+    assert x.grad.equal(expected)
+
+
 @pytest.mark.torch
 def test_tensors_without_memory_of_their_own_are_passed_over():
     torch = pytest.importorskip("torch")
