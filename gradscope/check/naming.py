@@ -1,4 +1,4 @@
-"""What a leaf is called where the program stands: the path of a parameter, or the variable that holds it."""
+"""What a tensor is called: a leaf where the program stands, what was saved by the node that had computed it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import sys
 from types import FrameType
 from typing import Any
 
+from ..inspect.adapters import Adapter
 from ..inspect.frames import variables_of
+from ..inspect.records import dtype_name
 from ..runtime.events import is_library_file
 
-__all__ = ["name_of"]
+__all__ = ["name_of", "producer_of"]
 
 
 def name_of(leaf: Any) -> str:
@@ -40,6 +42,32 @@ def name_of(leaf: Any) -> str:
             found = _name_among(leaf, variables_of(frame)) or found
         frame = frame.f_back
     return found
+
+
+def producer_of(adapter: Adapter, node: Any, saved: Any) -> str:
+    """Return the node that computed a saved tensor that is an input of the node and has history.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    node : object
+        Which saved it.
+    saved : SavedView
+
+    Returns
+    -------
+    str
+        Empty where it is not known.
+    """
+    looks = (saved.shape, dtype_name(saved.dtype))
+    inputs = set()
+    for child, number in adapter.edges(node):
+        spec = adapter.outputs(child)[number] if child is not None else None
+        if spec is not None and (spec.shape, spec.dtype) == looks:
+            inputs.add(adapter.node_name(child))
+    # Several that look alike: the name under which it was saved does not tell which.
+    producer = inputs.pop() if len(inputs) == 1 else ""
+    return "" if producer == "AccumulateGrad" else producer
 
 
 def _name_among(leaf: Any, variables: dict[str, Any]) -> str:

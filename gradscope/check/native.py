@@ -25,7 +25,7 @@ from .diagnosis import (
 )
 from .findings import Finding
 from .ledger import Ledger, Shares
-from .naming import name_of
+from .naming import name_of, producer_of
 from .values import SavedValues
 
 __all__ = ["NativeWatch"]
@@ -151,7 +151,8 @@ class NativeWatch:
             saved_name=error.saved_name,
             shape=error.shape,
             dtype=dtype_name(error.dtype),
-            producer=error.producer or "",
+            # The error names, as PyTorch's does, what the tensor is the result of by now: of the write.
+            producer=(self._input_of(error, saved) if saved is not None else "") or error.producer or "",
             saved_version=then,
             current_version=now,
             saved=location_of(error.saved_at),
@@ -161,6 +162,9 @@ class NativeWatch:
             reached=reached,
             spared=spared,
         )
+
+    def _input_of(self, error: SavedTensorModifiedError, saved: Any) -> str:
+        return "" if saved.is_output or error.producer is None else producer_of(self._adapter, error.node, saved)
 
     def _changed_facts(self, saved: Any, then: int, task: Any) -> ChangedFacts:
         memory = self._adapter.memory_key(saved.data)

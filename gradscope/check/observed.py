@@ -26,7 +26,7 @@ from .diagnosis import (
 )
 from .findings import Finding
 from .ledger import Ledger, Shares
-from .naming import name_of
+from .naming import name_of, producer_of
 from .values import SavedValues
 
 __all__ = ["AdapterWatch"]
@@ -216,21 +216,9 @@ class AdapterWatch(Observer):
         return None if leaf is None else name_of(leaf)
 
     def _producer(self, node: Any, saved: Any) -> str:
-        """Return the node that computed a saved tensor: the one that saved it, if it is its result, or one before."""
-        adapter = self._adapter
-        looks = (saved.shape, dtype_name(saved.dtype))
         if saved.name.startswith(("result", "output")):
-            return adapter.node_name(node)
-        if not saved.data.requires_grad:
-            return ""
-        inputs = set()
-        for child, number in adapter.edges(node):
-            spec = adapter.outputs(child)[number] if child is not None else None
-            if spec is not None and (spec.shape, spec.dtype) == looks:
-                inputs.add(adapter.node_name(child))
-        # Several that look alike: the name under which it was saved does not tell which.
-        producer = inputs.pop() if len(inputs) == 1 else ""
-        return "" if producer == "AccumulateGrad" else producer
+            return self._adapter.node_name(node)
+        return producer_of(self._adapter, node, saved) if saved.data.requires_grad else ""
 
 
 class _Backward:

@@ -74,6 +74,20 @@ def test_findings_carry_the_facts():
     assert finding.written.function == "violate"
 
 
+def test_a_tensor_is_called_the_result_of_what_it_was_when_it_was_saved():
+    x, w = gs.ones(2, 3, requires_grad=True), gs.ones(3, 3, requires_grad=True)
+    with Sanitizer() as sanitizer:
+        y = x.relu()
+        z = y @ w
+        y += z
+        with pytest.raises(RuntimeError, match="output 0 of AddBackward0"):  # of the write, as PyTorch says
+            z.sum().backward()
+    assert [(f.node, f.tensor.producer) for f in sanitizer.findings] == [
+        ("MmBackward0", "ReluBackward0"),
+        ("ReluBackward0", "ReluBackward0"),
+    ]
+
+
 def test_the_nodes_that_would_have_failed_too_are_reported():
     x = gs.ones(3, requires_grad=True)
     with Sanitizer() as sanitizer:
