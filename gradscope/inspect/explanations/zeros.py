@@ -19,6 +19,9 @@ __all__ = ["ZeroCause", "ZeroLook", "zero_causes"]
 _STEPS = {"Ceil", "Floor", "Round", "Sign", "Trunc", "Heaviside"}
 _RECTIFIERS = {"Relu", "Threshold", "Relu6", "Hardtanh", "Clamp", "ClampMin", "ClampMax", "HardtanhBackward"}
 _SATURATING = {"Sigmoid": 1.0, "Tanh": 1.0}
+# What they do to a gradient is to sum it up, where an operand was broadcast; a bias always is.
+_ADDING = {"Add", "Expand", "Sub"}
+_WITH_BIAS = {"Addmm", "Linear"}
 _SELECTING = {"Where", "MaskedFill", "Index", "IndexSelect", "Gather", "MaskedSelect", "Select", "Slice", "Narrow"}
 
 
@@ -88,10 +91,20 @@ class ZeroLook:
             if not _is_zero(adapter, produced[index]):
                 arriving[place] = None
                 continue
-            if not dead and own is None:
-                own = _cause(adapter, node, saved)
+            causes = inherited
+            if not dead and not self._cancels(node, index, grads, produced[index], saved):
+                own = own or _cause(adapter, node, saved)
+                causes = [own]
             if arriving.get(place, []) is not None:
-                arriving.setdefault(place, []).extend(inherited if dead else [own])  # type: ignore[union-attr,list-item]
+                arriving.setdefault(place, []).extend(causes)  # type: ignore[union-attr]
+
+    def _cancels(self, node: Any, index: int, grads: Sequence[Any], produced: Any, saved: Mapping[str, Any]) -> bool:
+        """Whether a gradient is zero only because what a node sums up for it cancels: nothing is wrong with that."""
+        host, operator = self._adapter.to_host, operator_name(self._adapter.node_name(node))
+        if operator in _ADDING or (operator in _WITH_BIAS and host(produced).ndim <= 1):
+            return True
+        other = saved.get(("other", "self")[index]) if operator == "Mul" and len(grads) == 1 and index < 2 else None
+        return other is not None and bool(numpy.any(host(grads[0]) * host(other)))
 
 
 def zero_causes(adapter: Adapter, loss: Any) -> dict[int, tuple[ZeroCause, ...]]:
