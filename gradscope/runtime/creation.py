@@ -10,7 +10,7 @@ import numpy
 
 from . import device as devices
 from . import dtype as dtypes
-from . import state
+from . import events, state
 from .from_python import to_array
 from .layout import check_rank, format_name
 from .ops.errors import check_number
@@ -171,7 +171,24 @@ def tensor(
     """
     array = to_array(data, dtype)
     array = array.copy() if isinstance(data, (Tensor, numpy.ndarray)) or devices.is_array(data) else array
-    return finish(_place(array, device), requires_grad)
+    result = finish(_place(array, device), requires_grad)
+    if state.special and events.wanted(events.OperatorRecorded):
+        _tell_copied(data, result)
+    return result
+
+
+def _tell_copied(data: Any, result: Tensor) -> None:
+    """Tell the listeners which tensors' values were copied."""
+    copied, rest = [], [data]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, Tensor):
+            copied.append(item)
+        elif isinstance(item, (list, tuple)):
+            rest.extend(reversed(item))
+    if copied:
+        site = events.call_site_if_wanted()
+        events.emit(events.OperatorRecorded(None, "tensor", tuple(copied), (result,), site))
 
 
 def _place(array: Any, where: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import gradscope as gs
+from gradscope.runtime import events
 from tests.runtime.ops.operator_cases import assert_same_refusal
 
 
@@ -180,3 +181,13 @@ def test_channels_last_wants_channels() -> None:
         gs.zeros_like(gs.ones(2), memory_format="rows")
     assert gs.full_like(gs.ones(2, 3).t(), 2, memory_format="contiguous_format").stride() == (2, 1)
     assert gs.randint_like(gs.ones(2, 3).t(), 5).stride() == (1, 3)
+
+
+def test_listeners_hear_which_tensors_were_copied() -> None:
+    a, b, heard = gs.ones(1, requires_grad=True), gs.ones(1), []
+    with events.subscribe(heard.append, events.OperatorRecorded):
+        c = gs.tensor([[a, 1.0], (2.0, b)])
+        gs.tensor([1.0])
+    (event,) = heard
+    assert (event.node, event.name, event.outputs) == (None, "tensor", (c,))
+    assert [tensor is expected for tensor, expected in zip(event.inputs, (a, b), strict=True)] == [True, True]
