@@ -14,7 +14,7 @@ from ..records import Location, operator_name
 from ..statistics import format_shape
 from .dataflow import operator_of
 from .lines import name_of, user_frame
-from .nan_causes import Cause, backward_cause, element_of, forward_cause, is_elementwise
+from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
 from .nan_records import Birth, NanOrigin, Step
 
 __all__ = ["BackwardLook", "Book", "ForwardLook", "birth_of", "first_bad", "saved_values"]
@@ -100,6 +100,10 @@ class Book:
         any_nan = any(birth.value == "NaN" for birth in births)
         # An infinity that led to nothing comes after what is NaN.
         births.sort(key=lambda birth: any_nan and birth.value == "Inf" and not birth.chain)
+        unsafe = {birth.location for birth in births if birth.help == DOUBLE_WHERE and birth.location is not None}
+        if births and births[0].location in unsafe:
+            # The program has chosen between two branches already, and means the other one there.
+            births[0] = replace(births[0], help=DOUBLE_WHERE)
         return NanOrigin(tuple(births), self.passed_on, tuple(self.masked), tuple(self.parameters))
 
 
@@ -359,7 +363,7 @@ class ForwardLook:
         """Whether bad gradients have made a parameter bad, from which everything is so from now on."""
         if not self._book.parameters:
             return False
-        leaves = [t for t in inputs if t.is_leaf and t.requires_grad]
+        leaves = [t for t in inputs if t.requires_grad and self._adapter.is_leaf(t)]
         if not any(first_bad(self._adapter.to_host(leaf)) is not None for leaf in leaves):
             return False
         self._book.close()

@@ -141,6 +141,13 @@ def test_the_double_where(fw):
     assert first.operands == (("result", 0.0), ("gradient", 0.0))
     assert "where(ok, f(where(ok, x, 1)), 0)" in first.help
     assert x.grad is None
+    x = fw.tensor([-1.0, 400.0], requires_grad=True)
+    with gi.watch_nan() as watch:
+        fw.where(x > 0, x, x.exp() - 1).sum().backward()
+    first = watch.origin.first
+    assert (first.name, first.direction, first.value) == ("exp", "forward", "Inf")
+    assert "where(ok, f(where(ok, x, 1)), 0)" in first.help  # the other branch is chosen there, and meant
+    x = fw.tensor([0.0, 4.0], requires_grad=True)
     safe = fw.where(x > 0, x, fw.ones(2))
     assert not gi.nan_origin(fw.where(x > 0, safe.sqrt(), fw.zeros(2)).sum())
 
