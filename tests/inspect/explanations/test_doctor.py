@@ -118,6 +118,37 @@ def test_contributions_that_cancel_are_no_finding(fw):
     assert doctor.diagnosis.symptoms == ()
 
 
+CANCELLING = {
+    "a bias": lambda fw, x, w, b: fw.nn.functional.linear(x, w, b),
+    "a bias added": lambda fw, x, w, b: x @ w.t() + b,
+    "a factor": lambda fw, x, w, b: (x @ w.t() + 5) * (b + fw.ones(1)),
+    "a bias expanded": lambda fw, x, w, b: x @ w.t() + b.expand(4, 1),
+}
+
+
+@pytest.mark.parametrize("function", CANCELLING.values(), ids=CANCELLING)
+def test_rows_that_pull_a_parameter_up_and_down_alike_are_no_finding(fw, function):
+    x, w, b = fw.ones(4, 3), fw.nn.Parameter(fw.ones(1, 3)), fw.nn.Parameter(fw.zeros(1))
+    signs = fw.tensor([[1.0], [-1.0], [1.0], [-1.0]])
+    with gi.Doctor() as doctor:
+        loss = (function(fw, x, w, b) * signs).mean()
+        (loss + (w * w).sum()).backward()
+    assert b.grad.tolist() == [0.0]
+    assert doctor.diagnosis.symptoms == ()
+
+
+def test_a_layer_that_writes_its_parameter_through_a_view_under_no_grad_is_no_finding(fw):
+    with gi.Doctor() as doctor:
+        embedding = fw.nn.Embedding(3, 2, padding_idx=0)
+        with fw.no_grad():
+            row = embedding.weight[1]
+            row.fill_(1.0)
+        embedding(fw.tensor([1, 2])).sum().backward()
+    assert doctor.diagnosis.symptoms == ()
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        _ = row.grad_fn
+
+
 def test_vanishing_and_what_does_it(fw):
     layers = [layer for _ in range(10) for layer in (fw.nn.Linear(8, 8), fw.nn.Sigmoid())]
     model = fw.nn.Sequential(*layers, fw.nn.Linear(8, 1))
