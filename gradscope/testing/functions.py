@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any, NamedTuple
 
 from ..autograd.context import FunctionNode
@@ -10,7 +11,7 @@ from ..autograd.gradcheck import gradcheck
 from ..runtime import events
 from ..runtime.tensor import Tensor
 
-__all__ = ["backward_of", "functions_behind"]
+__all__ = ["backward_of", "functions_behind", "place_of"]
 
 
 class _Call(NamedTuple):
@@ -33,7 +34,24 @@ def backward_of(function: Any) -> str:
     code = getattr(getattr(kind, "backward", None), "__code__", None)
     if code is None or getattr(function, "__name__", "") != "apply":
         return ""
-    return f"{kind.__name__}.backward() at {code.co_filename}:{code.co_firstlineno}"
+    return f"{kind.__name__}.backward() at {place_of(code)}"
+
+
+def place_of(code: CodeType) -> str:
+    """Return ``file:line`` of a function's code, from where the program was started.
+
+    Parameters
+    ----------
+    code : code
+
+    Returns
+    -------
+    str
+    """
+    from ..inspect.explanations.lines import place
+    from ..inspect.records import Location
+
+    return place(Location(code.co_filename, code.co_firstlineno, code.co_name, ""))
 
 
 def functions_behind(function: Callable[..., Any], inputs: Sequence[Any], **options: Any) -> list[str]:

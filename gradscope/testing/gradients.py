@@ -10,7 +10,7 @@ import numpy
 from ..autograd.gradcheck import GradcheckError, Mismatch, gradcheck, gradgradcheck
 from ..runtime import device
 from ..runtime.tensor import Tensor
-from .functions import backward_of, functions_behind
+from .functions import backward_of, functions_behind, place_of
 
 __all__ = ["assert_gradients", "hints"]
 
@@ -122,7 +122,7 @@ def describe_function(function: Callable[..., Any]) -> str:
         return backward
     name = getattr(function, "__qualname__", None) or repr(function)
     code = getattr(function, "__code__", None)
-    return f"{name}()" + (f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else "")
+    return f"{name}()" + (f" at {place_of(code)}" if code is not None else "")
 
 
 def describe_inputs(inputs: Sequence[Any]) -> str:
