@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
 import weakref
@@ -179,6 +180,25 @@ class _Token:
         self.iteration = iteration
 
 
+class _Collector:
+    """Counts what the cyclic collector takes of a set, for as long as this lives."""
+
+    def __init__(self, members: weakref.WeakSet[_Token]) -> None:
+        self.taken = 0
+        counter, there = weakref.ref(self), 0
+
+        def collecting(phase: str, info: dict[str, int]) -> None:
+            nonlocal there
+            mine = counter()
+            if phase == "start":
+                there = len(members)
+            elif mine is not None:
+                mine.taken += there - len(members)
+
+        gc.callbacks.append(collecting)
+        weakref.finalize(self, gc.callbacks.remove, collecting).atexit = False
+
+
 class GrowthWatch(Observer):
     """Counts nodes while the program runs.
 
@@ -191,6 +211,9 @@ class GrowthWatch(Observer):
         self.adapter = adapter
         self._samples: list[Sample] = []
         self._tokens: weakref.WeakSet[_Token] = weakref.WeakSet()
+        self._collector = _Collector(self._tokens)
+        # At each sample, how many nodes the cyclic collector had taken.
+        self._taken: list[int] = []
         self._joint: Location | None = None
         self._keepers: tuple[Keeper, ...] = ()
         self._cycles: dict[GraphCycle, None] = {}
@@ -246,6 +269,7 @@ class GrowthWatch(Observer):
             self._joint = self._find_joint(wires) or self._joint
         nodes = sum(1 for wire in wires.values() if self.adapter.variable(wire.node) is None)
         nbytes = _saved_bytes(self.adapter, wires)
+        self._taken.append(self._collector.taken)
         self._samples.append(Sample(len(self._samples) + 1, location, nodes, nbytes, len(self._tokens)))
         # Now, while the loop runs: afterwards its variables may be gone.
         if not self._keepers and self._searches < _SEARCHES and self._trend()[0] != "steady":
@@ -265,11 +289,13 @@ class GrowthWatch(Observer):
         if not self._samples:
             return "steady", 0
         here = self._samples[-1].location
-        same = list(islice((s for s in reversed(self._samples) if s.location == here), _TREND))[::-1]
+        pairs = zip(reversed(self._samples), reversed(self._taken), strict=True)
+        same = list(islice((pair for pair in pairs if pair[0].location == here), _TREND))[::-1]
         if len(same) < _TREND:
             return "steady", 0
-        graphs = [b.graph - a.graph for a, b in pairwise(same)]
-        kept = [(b.alive - b.graph) - (a.alive - a.graph) for a, b in pairwise(same)]
+        graphs = [b.graph - a.graph for (a, _), (b, _) in pairwise(same)]
+        # Cycles are kept until the collector comes along, in whichever iteration: what it took counts as kept.
+        kept = [(b.alive + y - b.graph) - (a.alive + x - a.graph) for (a, x), (b, y) in pairwise(same)]
         if min(graphs) > 0:
             return "longer graphs", min(graphs)
         if min(kept) > 0:

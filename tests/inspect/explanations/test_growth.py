@@ -1,5 +1,6 @@
 """Graphs that grow over iterations: who keeps them, and on which line."""
 
+import gc
 import json
 
 import pytest
@@ -68,6 +69,35 @@ def test_a_loss_kept_by_an_object(fw):
             meter.update(loss)
     (keeper,) = watch.result.keepers
     assert (keeper.path, keeper.grows.lineno) == ("meter.values[...]", line(__file__, "meter"))
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_cycles_that_the_collector_takes_now_and_then(fw, every):
+    w, before = weight(fw), len(gc.callbacks)
+    with gi.growth() as watch:
+        for step in range(8):
+            loss = (w * w).sum()
+            ring = [loss]
+            ring.append(ring)
+            loss.backward()
+            del loss, ring
+            if step % every == 0:
+                gc.collect()
+    assert (watch.result.kind, watch.result.per_iteration) == ("kept graphs", 2)
+    del watch
+    assert len(gc.callbacks) == before
+
+
+def test_what_the_collector_finds_besides_is_no_growth(fw):
+    w = weight(fw)
+    with gi.growth() as watch:
+        for _ in range(8):
+            ring = []
+            ring.append(ring)
+            (w * w).sum().backward()
+            del ring
+            gc.collect()
+    assert watch.result.kind == "steady"
 
 
 def test_numbers_are_no_growth(fw):
