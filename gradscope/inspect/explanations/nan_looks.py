@@ -100,8 +100,8 @@ class Book:
         any_nan = any(birth.value == "NaN" for birth in births)
         # An infinity that led to nothing comes after what is NaN.
         births.sort(key=lambda birth: any_nan and birth.value == "Inf" and not birth.chain)
-        unsafe = {birth.location for birth in births if birth.help == DOUBLE_WHERE and birth.location is not None}
-        if births and births[0].location in unsafe:
+        unsafe = {birth.location for birth in births if birth.help == DOUBLE_WHERE and "Where" in birth.text}
+        if births and births[0].location is not None and births[0].location in unsafe:
             # The program has chosen between two branches already, and means the other one there.
             births[0] = replace(births[0], help=DOUBLE_WHERE)
         return NanOrigin(tuple(births), self.passed_on, tuple(self.masked), tuple(self.parameters))
