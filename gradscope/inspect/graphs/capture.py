@@ -100,6 +100,7 @@ def capture_graph(
                 program.run(write or _nowhere)
         finally:
             taker.ended.set()
+            taker.done.set()  # whoever waits for the graph need not wait longer
 
     ProgramThread(run).start()
     try:
