@@ -108,11 +108,13 @@ class Outline:
         Without numbers and times.
     small : ndarray of SMALL_FORM
         Of the gradients that the page keeps itself.
+    gradients : int
+        How many there are.
     kept, others : list of int, or None where the page keeps all
         Which these are, and which are not.
     """
 
-    __slots__ = ("kept", "nodes", "others", "places", "small")
+    __slots__ = ("gradients", "kept", "nodes", "others", "places", "small")
 
     def __init__(
         self,
@@ -127,6 +129,7 @@ class Outline:
         self.nodes["node"], self.nodes["incoming"], self.nodes["produced"] = rows, incoming, produced
         shown = [(at, f.spec, f.size, f.dtype.itemsize) for at, f in enumerate(forms) if f is not None and f.kept]
         self.small = numpy.array(shown, SMALL_FORM)
+        self.gradients = len(forms)
         self.kept: list[int] | None = None
         self.others: list[int] | None = None
         if len(shown) < len(forms):
@@ -137,7 +140,7 @@ class Outline:
 class Batch:
     """Consecutive nodes of one backward that have run, on their way to the writer.
 
-    Attributes
+    Parameters
     ----------
     task : int
         The row of the table `tasks`.
@@ -149,9 +152,16 @@ class Batch:
         The gradients: bytes where the page keeps them, a Snapshot where not, None for an undefined one.
     failed : bool
         Whether the last of the nodes did.
+
+    Attributes
+    ----------
+    raw : bytes
+        The gradients that the page keeps, joined: while they wait, their memory serves the backward that goes on.
+    others : list of Snapshot or None
+        Those that it does not.
     """
 
-    __slots__ = ("failed", "met", "outline", "sequence_nrs", "task", "times")
+    __slots__ = ("failed", "others", "outline", "raw", "sequence_nrs", "task", "times")
 
     def __init__(
         self, task: int, outline: Outline, sequence_nrs: Any, times: tuple[Any, Any], met: list[Any], failed: bool
@@ -160,7 +170,8 @@ class Batch:
         self.outline = outline
         self.sequence_nrs = sequence_nrs
         self.times = times
-        self.met = met
+        self.raw = b"".join(met if outline.kept is None else [met[at] for at in outline.kept])
+        self.others: list[Snapshot | None] = [met[at] for at in outline.others or ()]
         self.failed = failed
 
     def __len__(self) -> int:
@@ -285,22 +296,20 @@ def encode_page(batches: Sequence[Batch]) -> PackedPage:
     """
     nodes = numpy.concatenate([batch.outline.nodes for batch in batches])
     small = numpy.concatenate([batch.outline.small for batch in batches])
-    raw: list[bytes] = []
     others: list[Snapshot | None] = []
     node = gradient = form = 0
     for batch in batches:
-        outline, met = batch.outline, batch.met
+        outline = batch.outline
         part = nodes[node : node + len(batch)]
         part["sequence_nr"] = batch.sequence_nrs
         part["started"], ended = batch.times
         part["duration"] = ended - part["started"]
         part["state"][-1] = batch.failed
         small["at"][form : form + len(outline.small)] += gradient
-        raw += met if outline.kept is None else [met[at] for at in outline.kept]
-        others += [met[at] for at in outline.others or ()]
-        node, gradient, form = node + len(batch), gradient + len(met), form + len(outline.small)
+        others += batch.others
+        node, gradient, form = node + len(batch), gradient + outline.gradients, form + len(outline.small)
     tensors, entries, previews = _describe(others)
-    return PackedPage(nodes, tensors, small, b"".join(raw), entries, previews)
+    return PackedPage(nodes, tensors, small, b"".join([batch.raw for batch in batches]), entries, previews)
 
 
 def _describe(met: Sequence[Snapshot | None]) -> tuple[Any, Any, dict[int, str]]:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from . import schema
 from .blobs import pack_array
-from .pages import Batch, Snapshot, encode_page
+from .pages import Batch, encode_page
 from .policy import Policy
 from .schema import RecordingError
 
@@ -197,8 +197,8 @@ class Store:
         return page.blobs()
 
     def _values(self, iteration: int, batches: Sequence[Batch]) -> Iterator[Sequence[Any]]:
-        for taken in chain.from_iterable([batch.met for batch in batches]):
-            if type(taken) is Snapshot and taken.value >= 0 and taken.array is not None:
+        for taken in chain.from_iterable([batch.others for batch in batches]):
+            if taken is not None and taken.value >= 0 and taken.array is not None:
                 data = pack_array(taken.array)
                 taken.array = None  # another node may have it too
                 self._value_bytes += len(data)
