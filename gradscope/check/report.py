@@ -10,7 +10,7 @@ import json
 import os
 from typing import Any
 
-from ..inspect.explanations.lines import start_directory
+from ..inspect.places import start_directory
 from ..inspect.records import Location
 from .findings import Finding, Site
 from .runner import ScriptResult

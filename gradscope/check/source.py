@@ -11,7 +11,7 @@ import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ..inspect.explanations.lines import last_name, line_of, syntax_tree
+from ..inspect.places import last_name, line_of, syntax_tree
 from ..inspect.records import Location
 
 __all__ = ["Write", "is_suppressed", "made_in_place", "without_comment", "written_at"]

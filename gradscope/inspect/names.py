@@ -14,9 +14,9 @@ from types import FrameType
 from typing import Any
 
 from .adapters import Adapter
-from .explanations.lines import fields_of, name_of, user_frame, user_frames
 from .heap import living
 from .order import Wire
+from .places import fields_of, name_of, user_frame, user_frames
 from .records import operator_name
 from .tracking import Tracker, free_label, join, latest_tracker, module_of_parameter
 

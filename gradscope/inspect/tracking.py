@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .adapters import Adapter, AnyAdapter, Observer
-from .explanations.lines import name_of, user_frames
+from .places import name_of, user_frames
 
 __all__ = ["Tracker", "free_label", "join", "latest_tracker", "module_of_parameter", "remember", "track"]
 

@@ -48,7 +48,7 @@ def place_of(code: CodeType) -> str:
     -------
     str
     """
-    from ..inspect.explanations.lines import place
+    from ..inspect.places import place
     from ..inspect.records import Location
 
     return place(Location(code.co_filename, code.co_firstlineno, code.co_name, ""))

@@ -4,9 +4,8 @@ import pytest
 
 import gradscope as gs
 from gradscope.check import Finding, Sanitizer, ScriptResult, Site, TensorDescription, as_json, as_text, finding_as_text
-from gradscope.inspect import Location
-from gradscope.inspect.explanations import lines
-from gradscope.inspect.explanations.lines import started_here
+from gradscope.inspect import Location, places
+from gradscope.inspect.places import started_here
 
 
 def finding(**changes):
@@ -51,7 +50,7 @@ def test_a_long_line_is_cut():
 )
 def test_a_path_is_relative_below_the_working_directory(tmp_path, monkeypatch, filename, shown):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(lines, "_started_in", "")
+    monkeypatch.setattr(places, "_started_in", "")
     started_here()
     monkeypatch.chdir("/")  # the program goes elsewhere
     site = Site("written", Location(filename.format(cwd=tmp_path), 1, "f", "x"), "written here")

@@ -10,7 +10,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.autograd.gradcheck import Mismatch
-from gradscope.inspect.explanations.lines import relative_path
+from gradscope.inspect.places import relative_path
 from gradscope.testing import assert_gradients
 from gradscope.testing.gradients import hints
 

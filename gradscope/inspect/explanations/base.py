@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..adapters import Adapter, adapter_for
 from ..names import named_tensors, unusable
+from ..places import place
 from ..records import Location
 from ..statistics import format_shape
-from .lines import place
 
 if TYPE_CHECKING:
     from rich.table import Table

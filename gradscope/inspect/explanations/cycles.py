@@ -9,9 +9,9 @@ from typing import Any
 
 from ..adapters import Adapter
 from ..heap import living
+from ..places import fields_of, line_of, syntax_tree
 from ..records import Location
 from .base import at
-from .lines import fields_of, line_of, syntax_tree
 
 __all__ = ["GraphCycle", "have_graphs", "kept_own_outputs", "tied_gradients"]
 

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..adapters import Adapter
+from ..places import caller
 from ..records import Location
 from ..tracking import Tracker
 from .entries import BackwardRun, Entry
-from .lines import caller
 from .terms import COMPARING, crossed
 
 __all__ = ["Recorder", "operator_of", "ran_in"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..adapters import Adapter
+from ..places import place
 from ..records import Location
 from ..wording import count, format_bytes
 from .aliasing import GradientAliasing
@@ -18,7 +19,6 @@ from .failed import FailedBackward, failed_backward
 from .gradient_flow import DeadUnits, GradientFlow
 from .growth import Growth, GrowthWatch
 from .ledger import Ledger
-from .lines import place
 from .memory import MemoryReport
 from .nan_origin import NanOrigin, NanWatch
 from .no_grad_records import GradientReport

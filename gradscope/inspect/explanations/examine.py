@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..adapters import Adapter, Observer
+from ..places import caller, user_frame
 from ..records import Location
 from ..statistics import norm_of
 from ..stepping import OptimizerHooks, held_by
@@ -16,7 +17,6 @@ from .cycles import GraphCycle, kept_own_outputs
 from .gains import GainLook
 from .gradient_flow import DeadUnits, GradientFlow, dead_units, gradient_flow
 from .ledger import Ledger
-from .lines import caller, user_frame
 from .memory import MemoryReport, memory_of
 from .missing import MissingGradients, ModelNames
 from .nan_looks import saved_values

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..adapters import Adapter
+from ..places import line_of, place, syntax_tree
 from ..records import Location
 from .base import at
-from .lines import line_of, place, syntax_tree
 
 __all__ = ["FailedBackward", "failed_backward"]
 

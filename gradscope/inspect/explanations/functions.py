@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from ...runtime.events import is_library_file
 from ..names import tables_of
+from ..places import fields_of, syntax_tree
 from ..records import Location
 from .cuts import dotted, is_quiet
-from .lines import fields_of, syntax_tree
 from .no_grad_records import Reason, Suspect
 from .slices import FUNCTIONS, Flow, Passed
 

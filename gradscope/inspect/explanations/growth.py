@@ -14,12 +14,12 @@ from typing import Any
 from ..adapters import Adapter, Observer
 from ..heap import living
 from ..order import Wire, walk
+from ..places import caller, place, uses_of
 from ..records import Location
 from ..wording import count, format_bytes
 from .base import Explanation, adapter_of, at, storage_bytes
 from .cycles import GraphCycle, have_graphs, tied_gradients
 from .holders import Roots
-from .lines import caller, place, uses_of
 
 __all__ = ["Growth", "GrowthWatch", "Keeper", "Sample", "growth"]
 

@@ -16,7 +16,7 @@ from typing import Any
 from ...runtime.events import is_library_file
 from ..frames import variables_of
 from ..heap import referrers
-from .lines import fields_of
+from ..places import fields_of
 
 __all__ = ["Holder", "Roots", "cycle_of", "link", "referrers_of"]
 

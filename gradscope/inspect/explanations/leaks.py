@@ -11,12 +11,12 @@ from typing import Any
 
 from ..adapters import Adapter, Observer
 from ..heap import living
+from ..places import place
 from ..records import Location
 from ..statistics import format_shape
 from ..wording import count, format_bytes
 from .base import Explanation, adapter_of, at
 from .holders import Roots, cycle_of
-from .lines import place
 
 __all__ = ["Leak", "Leaks", "leaks"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from ..places import last_name, syntax_tree
 from ..records import Location
 from .base import at
 from .cuts import quiet_from
 from .entries import Entry
-from .lines import last_name, syntax_tree
 from .no_grad_records import Reason
 
 __all__ = ["DETACHING", "Answer", "loss_of_gradient", "lost_on_the_way"]

@@ -9,6 +9,7 @@ from typing import Any
 from ..adapters import Adapter
 from ..names import Names, name_graph
 from ..order import walk
+from ..places import place
 from ..records import Location, operator_name
 from ..statistics import format_shape
 from ..tracking import Tracker
@@ -16,7 +17,6 @@ from ..wording import count, format_bytes
 from .base import Explanation, adapter_of_loss, storage_bytes
 from .dataflow import Recorder
 from .ledger import Ledger, recorder_for
-from .lines import place
 
 __all__ = ["MemoryGroup", "MemoryReport", "SavedMemory", "memory", "memory_of"]
 

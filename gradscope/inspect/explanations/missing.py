@@ -9,10 +9,10 @@ from types import FrameType
 from typing import Any
 
 from ..adapters import Adapter
+from ..places import name_of, user_frames
 from ..records import Location
 from .blamed import Refused, leaves_in
 from .dataflow import Recorder
-from .lines import name_of, user_frames
 from .no_grad_records import GradientReport, NoGradient, Reason
 from .why_no_grad import Case
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy
 
 from ..adapters import Adapter
+from ..places import name_of, user_frame
 from ..records import Location, operator_name
 from ..statistics import format_shape
 from .dataflow import operator_of
-from .lines import name_of, user_frame
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
 from .nan_records import Birth, NanOrigin, Step
 

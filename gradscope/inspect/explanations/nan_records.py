@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..places import place
 from ..records import Location
 from ..statistics import format_shape
 from ..wording import count
 from .base import Explanation, at
-from .lines import place
 
 __all__ = ["Birth", "NanOrigin", "Step"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ..places import place
 from ..records import Location
 from ..statistics import format_shape
 from ..wording import count
 from .base import Explanation, describe
-from .lines import place
 
 __all__ = ["GradientReport", "NoGradient", "Reason", "Suspect"]
 

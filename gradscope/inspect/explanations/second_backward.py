@@ -9,12 +9,12 @@ from typing import Any
 from ..adapters import Adapter
 from ..names import name_graph
 from ..order import Wire, walk
+from ..places import place
 from ..records import Location
 from ..tracking import Tracker
 from ..wording import count
 from .base import Explanation, adapter_of_loss, at
 from .dataflow import ran_in
-from .lines import place
 from .replay import freed_nodes
 
 __all__ = ["SecondBackward", "SharedNode", "second_backward"]

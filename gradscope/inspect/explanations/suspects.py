@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from ...runtime.events import is_library_file
 from ..frames import variables_of
 from ..names import tables_of
+from ..places import fields_of, last_name, line_of, syntax_tree
 from .cuts import WEAK, cut_of, dotted, switched_off
 from .functions import Function, Place, around, behind, forward_of, node_of, places_of, reached
-from .lines import fields_of, last_name, line_of, syntax_tree
 from .no_grad_records import Reason, Suspect
 from .slices import FUNCTIONS
 

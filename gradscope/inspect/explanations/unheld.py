@@ -11,12 +11,12 @@ from ..adapters import Adapter
 from ..heap import living
 from ..names import tables_of
 from ..order import walk
+from ..places import fields_of
 from ..records import Location
 from ..statistics import format_shape
 from ..stepping import held_by, living_optimizers
 from ..wording import count
 from .base import at
-from .lines import fields_of
 
 __all__ = ["Unheld", "UnheldParameters"]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 
 from ..adapters import Adapter, Observer
+from ..places import caller, place
 from ..records import Location
 from ..statistics import format_shape
 from ..stepping import OptimizerHooks, held_by
@@ -17,7 +18,6 @@ from ..wording import count
 from .base import Explanation, adapter_of, at
 from .dataflow import Recorder
 from .ledger import Ledger
-from .lines import caller, place
 from .unheld import Unheld, UnheldParameters
 
 __all__ = ["StaleGradients", "UnusedGradients", "UpdateWatch", "Updates", "updates"]

@@ -10,6 +10,7 @@ from typing import Any
 from ..adapters import Adapter
 from ..names import named_tensors, names_for, parameters_below
 from ..order import walk
+from ..places import name_of, user_frames
 from ..records import operator_name
 from ..statistics import norm_of
 from ..tracking import module_of_parameter
@@ -18,7 +19,6 @@ from .dataflow import Recorder, ran_in
 from .entries import Entry
 from .functions import places_of
 from .ledger import Ledger, recorder_for
-from .lines import name_of, user_frames
 from .lost import Answer, loss_of_gradient, lost_on_the_way
 from .no_grad_records import GradientReport, NoGradient, Reason, Suspect
 from .replay import freed_nodes

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..adapters import Adapter, AnyAdapter, Observer, adapter_for
-from ..explanations.lines import user_frames
 from ..frames import variables_of
+from ..places import user_frames
 from ..programs.gate import ProgramAborted
 from ..programs.program import Program, Write
 from ..programs.threads import ProgramThread

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ..debugging.columns import NodeList
 from ..debugging.reports import WatchRecord, WhatIf
-from ..explanations.lines import relative_path
+from ..places import relative_path
 from ..records import Location, NodeRecord, SavedRecord, TensorSummary
 from ..statistics import format_shape
 

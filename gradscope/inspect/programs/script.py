@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
 
-from ..explanations.lines import started_here
+from ..places import started_here
 from .exits import ExitCalls
 from .gate import ProgramAborted
 from .interrupts import KILLED_BY_SIGINT

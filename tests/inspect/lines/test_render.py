@@ -1,8 +1,6 @@
 """Records as text."""
 
-from gradscope.inspect import EdgeRecord, Location, NodeRecord, SavedRecord, summarize
-from gradscope.inspect.explanations import lines
-from gradscope.inspect.explanations.lines import started_here
+from gradscope.inspect import EdgeRecord, Location, NodeRecord, SavedRecord, places, summarize
 from gradscope.inspect.lines.render import (
     graph_text,
     list_text,
@@ -12,6 +10,7 @@ from gradscope.inspect.lines.render import (
     short_path,
     summary_line,
 )
+from gradscope.inspect.places import started_here
 
 
 def nodes():
@@ -63,7 +62,7 @@ def test_saved_line():
 
 def test_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(lines, "_started_in", "")
+    monkeypatch.setattr(places, "_started_in", "")
     started_here()
     monkeypatch.chdir("/")  # the program goes elsewhere
     assert short_path(str(tmp_path / "train.py")) == "train.py"

@@ -3,9 +3,8 @@
 import linecache
 import sys
 
-from gradscope.inspect import Location
-from gradscope.inspect.explanations import lines
-from gradscope.inspect.explanations.lines import (
+from gradscope.inspect import Location, places
+from gradscope.inspect.places import (
     caller,
     fields_of,
     name_of,
@@ -52,7 +51,7 @@ def test_lines_where_a_variable_grows(tmp_path):
 
 def test_places(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(lines, "_started_in", "")
+    monkeypatch.setattr(places, "_started_in", "")
     started_here()
     monkeypatch.chdir("/")  # the program goes elsewhere
     assert place(Location(str(tmp_path / "train.py"), 3, "", "")) == "train.py:3"

@@ -11,9 +11,9 @@ from functools import lru_cache
 from types import FrameType, GetSetDescriptorType
 from typing import Any
 
-from ...runtime.events import is_library_file
-from ..frames import variables_of
-from ..records import Location
+from ..runtime.events import is_library_file
+from .frames import variables_of
+from .records import Location
 
 __all__ = [
     "caller",
