@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from gradscope.inspect import places
 from gradscope.runtime import dtype, events, state
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -32,6 +33,12 @@ def _untouched_modes() -> Iterator[None]:
         dtype.set_default_dtype(dtype.float32)
         leaked.append("the default dtype was changed")
     assert not leaked, f"left behind by the test: {'; '.join(leaked)} ({events.__name__})"
+
+
+@pytest.fixture(autouse=True)
+def _started_where_pytest_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that a test has run on a thread of this process says where it was started; the next test has not."""
+    monkeypatch.setattr(places, "_started_in", places.start_directory())
 
 
 @pytest.fixture

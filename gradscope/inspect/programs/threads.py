@@ -232,11 +232,12 @@ class ThreadFamily:
     @contextmanager
     def gathering(self) -> Iterator[None]:
         """Make the calling thread the main thread, and remember what it and its descendants start."""
-        head, start, main, hook = (
+        head, start, main, hook, unraisable = (
             threading.current_thread(),
             threading.Thread.start,
             threading.main_thread,
             threading.excepthook,
+            sys.unraisablehook,
         )
         name, active = head.name, True
         self._members.add(head)
@@ -257,6 +258,11 @@ class ThreadFamily:
             if args.exc_type is not ProgramAborted:
                 hook(args)
 
+        def unraisablehook(args: Any) -> None:
+            # It can arrive in a callback or a destructor, which lets nothing out; then it comes again.
+            if not issubclass(args.exc_type, ProgramAborted):
+                unraisable(args)
+
         if head is not main():
             head.name = "MainThread"
         try:
@@ -264,6 +270,7 @@ class ThreadFamily:
                 replaced(threading.Thread, "start", start_member),
                 replaced(threading, "main_thread", main_thread),
                 replaced(threading, "excepthook", excepthook),
+                replaced(sys, "unraisablehook", unraisablehook),
             ):
                 yield
         finally:

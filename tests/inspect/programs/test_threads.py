@@ -168,6 +168,28 @@ def test_an_aborted_thread_of_the_program_dies_silently(capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_an_abort_that_arrives_in_a_destructor_is_not_reported_and_comes_again(capsys):
+    class Slow:
+        def __del__(self):
+            inside.set()
+            until = time.monotonic() + 5
+            while time.monotonic() < until:
+                pass
+
+    def function(interrupter):
+        with family.gathering():
+            Slow()
+            interrupter.sleep(30)
+
+    family, inside = ThreadFamily(), threading.Event()
+    worker = Worker(function)
+    assert inside.wait(5)
+    worker.interrupter.end(grace=0.01)
+    worker.thread.join(5)
+    assert type(worker.error) is ProgramAborted
+    assert capsys.readouterr().err == ""
+
+
 def test_what_somebody_else_replaced_stays():
     class Owner:
         value = 1
