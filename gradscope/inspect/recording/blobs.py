@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import zlib
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy
 __all__ = ["pack_array", "unpack_array"]
 
 _KINDS = "biufc"
+_DTYPE = re.compile(rf"[<|][{_KINDS}]\d\d?")
 _LEVEL = 1  # gradients hardly compress: zeros do, and level 1 finds them
 _SMALL = 4096  # bytes that are not worth it
 
@@ -68,10 +70,11 @@ def unpack_array(data: bytes) -> numpy.ndarray:
     header, found, body = bytes(data).partition(b"\n")
     try:
         way, name, shape = json.loads(header)
+        # NumPy reads more into a name than dtypes, and raises what it likes.
+        if not found or not _DTYPE.fullmatch(name) or any(not isinstance(n, int) or n < 0 for n in shape):
+            raise ValueError("its header is not one")
         dtype = numpy.dtype(name)
         wanted = dtype.itemsize * math.prod(shape)
-        if not found or dtype.kind not in _KINDS or any(not isinstance(n, int) or n < 0 for n in shape):
-            raise ValueError("its header is not one")
         # Never more than the header promises: damaged bytes may promise to grow without end.
         elements = body if way == "raw" or not wanted else zlib.decompressobj().decompress(body, wanted)
         values = numpy.frombuffer(elements, dtype).reshape(shape)

@@ -2,7 +2,7 @@
 
 import numpy
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -34,6 +34,8 @@ def test_what_is_no_number_is_refused():
 
 
 @given(st.binary(max_size=60))
+@example(b'["raw", "<f,", [1]]\n0000')  # NumPy raises a SyntaxError
+@example(b'["raw", 4, [1]]\n0000')
 def test_bytes_that_are_no_array_give_a_value_error(data):
     with pytest.raises(ValueError, match="damaged"):
         unpack_array(data)
