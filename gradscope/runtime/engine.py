@@ -397,7 +397,7 @@ class GraphTask:
             results = node.apply(grad) if self.keep_graph else node.spend(grad)
             if self.kept is not None:
                 self.kept.append(node)
-        if not events.wanted(events.NodeExited):
+        if events.NodeExited not in events.heard:
             return results
         index = -1
         edge: Any

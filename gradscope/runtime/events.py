@@ -332,7 +332,8 @@ Listener = Callable[[Event], None]
 
 _lock = threading.RLock()
 _subscriptions: tuple[Subscription, ...] = ()
-_by_kind: dict[type[Event], tuple[tuple[Listener, int | None], ...]] = {}
+# Who listens, and on which thread, by kind. Whoever asks once a node looks here, which takes half as long as wanted().
+heard: dict[type[Event], tuple[tuple[Listener, int | None], ...]] = {}
 # How many of the user's frames the listeners want of a call site.
 _call_sites = 0
 # Whether somebody listens to what happens to a node before it has run, or to what it has saved.
@@ -416,28 +417,28 @@ def subscribe_each(
 
 
 def _set(subscriptions: tuple[Subscription, ...]) -> None:
-    global _subscriptions, _by_kind, _call_sites, closely
+    global _subscriptions, heard, _call_sites, closely
     with _lock:
         _subscriptions = subscriptions
-        _by_kind = {
+        heard = {
             kind: tuple((s.listeners[kind], s.thread) for s in subscriptions if kind in s.listeners)
             for kind in {k for s in subscriptions for k in s.listeners}
         }
         _call_sites = max((s.call_sites for s in subscriptions), default=0)
-        closely = not _CLOSE.isdisjoint(_by_kind)
-        state.set_listening(bool(_by_kind))
+        closely = not _CLOSE.isdisjoint(heard)
+        state.set_listening(bool(heard))
 
 
 def wanted(kind: type[Event]) -> bool:
     """Whether anybody listens to events of `kind`."""
-    return kind in _by_kind
+    return kind in heard
 
 
 def emit(event: Event) -> None:
     """Hand `event` to its listeners, in the order they subscribed; the computation of tangents is no event."""
     if state.local.in_tangent:
         return
-    for listener, thread in _by_kind.get(type(event), ()):
+    for listener, thread in heard.get(type(event), ()):
         if thread is None or thread == threading.get_ident():
             listener(event)
 

@@ -195,9 +195,16 @@ class Capture(Observer):
         call = view.adapter.failed_call(error, frames[::-1])
         if call is None or call.in_hook or (call.task is not None and call.task is not view.task):
             return
-        if call.node not in view.places:
+        place = view.places.get(call.node)
+        if place is None:
             return
-        self._put(view, view.tray_here(), call, _clock(), self._looks and call.grad_outputs is not None, failed=True)
+        tray, ended, incoming = view.tray_here(), _clock(), -1
+        known = view.course.nodes[place]
+        if known.row < 0:
+            self._describe(view, place, known, call.node)
+        if self._looks and call.grad_outputs is not None:
+            incoming, _ = view.taker.take(tray.met, view.flow, place, known, call)
+        tray.rows += place, ended, incoming, -1, _clock()
         self._hand_over(view, failed=True)
         self._event("error", text, view, view.ran - 1)
 
@@ -217,23 +224,18 @@ class Capture(Observer):
             if tray.thread != _thread():
                 self._hand_over(view)
                 tray = view.tray_here()
-            self._put(view, tray, call, ended, self._looks)
+            place = view.places[call.node]
+            known = view.course.nodes[place]
+            if known.row < 0:
+                self._describe(view, place, known, call.node)
+            incoming, produced = view.taker.take(tray.met, view.flow, place, known, call) if self._looks else (-1, -1)
+            # In one step, so that the writer's thread finds it whole.
+            tray.rows += place, ended, incoming, produced, _clock()
             if len(tray.rows) >= _MOST or view.taker.nbytes > _HEAVY:
                 self._hand_over(view)
                 tray.begun = _clock()
         except Exception as error:
             self._failed(error)
-
-    def _put(self, view: _Task, tray: Tray, call: Any, ended: int, looks: bool, failed: bool = False) -> None:
-        place = view.places[call.node]
-        known = view.course.nodes[place]
-        if known.row < 0:
-            self._describe(view, place, known, call.node)
-        incoming, produced = view.taker.take(tray.met, view.flow, place, known, call) if looks else (-1, -1)
-        if failed:
-            produced = -1
-        # In one step, so that the writer's thread finds it whole.
-        tray.rows += place, ended, incoming, produced, _clock()
 
     def gather(self) -> bool:
         """Hand over what waits of all backwards; return whether one runs. The writer's thread asks now and then."""

@@ -199,7 +199,7 @@ def watched(op: Operator, arguments: tuple[Any, ...]) -> Any:
         if site is not None:
             node._site = site
         tell_recorded(node)
-    if events.wanted(events.OperatorRecorded):
+    if events.OperatorRecorded in events.heard:
         tell_ran(op, node, list(arguments), [output])
     return output
 
@@ -445,9 +445,10 @@ def annotate(node: Node) -> None:
 
 def tell_recorded(node: Node) -> None:
     """Tell the listeners of a node that has been added to the graph."""
-    if events.wanted(events.TensorSaved):
+    heard = events.heard
+    if events.TensorSaved in heard:
         announce_saved(node)
-    if events.wanted(events.NodeRecorded):
+    if events.NodeRecorded in heard:
         events.emit(events.NodeRecorded(node))
 
 
