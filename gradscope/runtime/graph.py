@@ -101,7 +101,7 @@ class Node:
     seq: int
     # Unset until somebody records a call site, or asks for the metadata.
     _site: Any
-    _notes: dict[Any, Any]
+    _notes: dict[Any, Any] | None
 
     # --- what the engine calls ---
 
@@ -136,11 +136,10 @@ class Node:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's notes."""
-        try:
-            return self._notes
-        except AttributeError:
-            self._notes = {}
-            return self._notes
+        notes = getattr(self, "_notes", None)
+        if notes is None:
+            notes = self._notes = {}
+        return notes
 
     @property
     def call_site(self) -> Any:

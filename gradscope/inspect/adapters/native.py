@@ -7,6 +7,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from operator import attrgetter
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
@@ -223,12 +224,12 @@ class NativeAdapter:
     def plan(self, task: GraphTask) -> Plan:
         """Return the nodes that a backward may run, and what tells them from others."""
         nodes = task.nodes
-        edges = [node.edges for node in nodes]
+        edges = list(map(attrgetter("edges"), nodes))
         flat = list(itertools.chain.from_iterable(edges))
         return Plan(
             nodes,
-            [node.name() for node in nodes],
-            [node._sequence_nr() for node in nodes],
+            list(map(attrgetter("node_name"), nodes)),
+            list(map(attrgetter("seq"), nodes)),
             [getattr(node, "_site", None) for node in nodes],
             [node.variable if type(node) is AccumulateGrad else None for node in nodes],
             [getattr(node, "_notes", None) for node in nodes],

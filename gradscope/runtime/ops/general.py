@@ -164,7 +164,7 @@ class OperatorForm:
     def watched(op: Operator, arguments: tuple[Any, ...]) -> Any:
         """Do the same while something special is on."""
         try:
-            return watched(op, arguments)
+            return watched(op, arguments, 4)
         except OperandError:
             return NotImplemented
 
@@ -186,8 +186,11 @@ def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
     return finish(op, operands, results, aux, xp)
 
 
-def watched(op: Operator, arguments: tuple[Any, ...]) -> Any:
-    """Call `op` while something special is on: where that is only listeners, by its compiled form."""
+def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
+    """Call `op` while something special is on: where that is only listeners, by its compiled form.
+
+    The user's frame is `depth` frames up at least.
+    """
     if state.special != state.listening:
         return run(op, arguments)
     output = op.observed(*arguments)
@@ -195,9 +198,9 @@ def watched(op: Operator, arguments: tuple[Any, ...]) -> Any:
         return run(op, arguments)
     node = output._edge if output._view is None else output._view.edge
     if node is not None:
-        site = events.call_site_if_wanted(3)
+        site = events.call_site_if_wanted(depth)
         if site is not None:
-            node._site = site
+            node._site, node._notes = site, None  # to ask a slot that is not set takes seven times as long
         tell_recorded(node)
     if events.OperatorRecorded in events.heard:
         tell_ran(op, node, list(arguments), [output])
