@@ -233,7 +233,8 @@ class PackedPage:
 
     def first_bad(self) -> int | None:
         """Return the first node that has a NaN or Inf among its gradients, None if there is none."""
-        bad = self._others()[(self.tensors["nans"] > 0) | (self.tensors["infs"] > 0)].tolist()[:1]
+        odd = (self.tensors["nans"] > 0) | (self.tensors["infs"] > 0)
+        bad: list[int] = self._others()[odd].tolist()[:1] if odd.any() else []
         if self.raw:
             finite = numpy.isfinite(self._elements())
             if not finite.all():
