@@ -1,8 +1,8 @@
 """What recording costs: a character-GPT training step and tiny operators, recorded and plain, in gradscope and PyTorch.
 
-Run it as ``python benchmarks/recording.py``. Every figure is the ratio of two medians that were measured in turns;
-wanted are at most 2.0 for the GPT step (2 layers, d = 128) and 3.0 for tiny operators, with ``keep="summaries"``. Set
-``OPENBLAS_NUM_THREADS=1``, as PyTorch is held to one thread too.
+Run it as ``python benchmarks/recording.py``. Plain and recorded stretches take turns; a ratio is the median of theirs,
+with the quartiles in parentheses. Wanted are at most 2.0 for the GPT step (2 layers, d = 128) and 3.0 for tiny
+operators, with ``keep="summaries"``. Set ``OPENBLAS_NUM_THREADS=1``, as PyTorch is held to one thread too.
 """
 
 from __future__ import annotations
@@ -95,22 +95,21 @@ _STRETCH = 0.25  # seconds, about, of plain steps that are measured in a row: se
 Times = tuple[float, float]  # on the wall, and of all threads on the processor
 
 
-def compare(step: Callable[[], Any], keep: str, seconds: float) -> tuple[Times, Times]:
-    """Return the median times of a step, plain and recorded, measured in turns."""
-    plain: list[Times] = []
-    recorded: list[Times] = []
+def compare(step: Callable[[], Any], keep: str, seconds: float) -> list[tuple[Times, Times]]:
+    """Return the times of a step, plain and recorded, of stretches that were measured in turns."""
+    pairs: list[tuple[Times, Times]] = []
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(3):
             step()
         end = time.perf_counter() + seconds
-        while time.perf_counter() < end or len(recorded) < 3:
+        while time.perf_counter() < end or len(pairs) < 3:
             times = max(8, int(_STRETCH / _timed(step)[0]))
-            plain.append(_timed(step, times))
+            plain = _timed(step, times)
             with gi.record(os.path.join(folder, "run.gscope"), keep=keep) as recorder:
                 step()  # Everything new is described once.
                 recorder.flush()
-                recorded.append(_timed(step, times, recorder.flush))
-    return _median(plain), _median(recorded)
+                pairs.append((plain, _timed(step, times, recorder.flush)))
+    return pairs
 
 
 def _timed(step: Callable[[], Any], times: int = 1, finish: Callable[[], Any] = lambda: None) -> Times:
@@ -122,8 +121,10 @@ def _timed(step: Callable[[], Any], times: int = 1, finish: Callable[[], Any] = 
     return (time.perf_counter() - wall) / times, (time.process_time() - processor) / times
 
 
-def _median(times: list[Times]) -> Times:
-    return statistics.median(wall for wall, _ in times), statistics.median(processor for _, processor in times)
+def _told(pairs: list[tuple[Times, Times]], clock: int) -> str:
+    """Return the median of the stretches' ratios on one of the two clocks, and the quartiles."""
+    low, middle, high = statistics.quantiles([after[clock] / before[clock] for before, after in pairs], n=4)
+    return f"{middle:.2f} ({low:.2f}-{high:.2f})"
 
 
 def main() -> None:
@@ -146,11 +147,11 @@ def main() -> None:
             framework.set_num_threads(1)
         for case, (make, wanted) in CASES.items():
             if options.case in (None, case):
-                plain, recorded = compare(make(framework), options.keep, options.seconds)
-                ratios = [after / before for before, after in zip(plain, recorded)]
+                pairs = compare(make(framework), options.keep, options.seconds)
+                plain, recorded = (statistics.median(pair[i][0] for pair in pairs) for i in range(2))
                 print(
-                    f"{name:<10} {case:<5} plain {plain[0] * 1e3:8.2f} ms  recorded {recorded[0] * 1e3:8.2f} ms  "
-                    f"ratio {ratios[0]:5.2f} (wanted: {wanted:.1f}), of processor time {ratios[1]:5.2f}"
+                    f"{name:<10} {case:<5} plain {plain * 1e3:8.2f} ms  recorded {recorded * 1e3:8.2f} ms  "
+                    f"ratio {_told(pairs, 0)}, of processor time {_told(pairs, 1)}  (wanted: {wanted:.1f})"
                 )
 
 
