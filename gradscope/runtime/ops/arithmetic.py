@@ -11,6 +11,7 @@ import numpy
 from .. import dtype as dtypes
 from . import general, writes
 from .arrays import conj
+from .errors import refuse_kinds
 from .registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
 from .samples import binary, by_number
 
@@ -125,10 +126,11 @@ def _refuse_zero(self: Any, other: Any) -> None:
         raise RuntimeError("ZeroDivisionError\nAn integer is divided by 0: convert with .float(), or mask the zeros.")
 
 
-def _dividing(ufunc: str) -> Any:
-    """Return the forward of a ufunc that divides, which refuses integers divided by zero."""
+def _dividing(ufunc: str, kernel: str) -> Any:
+    """Return the forward of a ufunc that divides, which refuses bools, and integers divided by zero."""
 
     def forward(xp: Any, self: Any, other: Any) -> Any:
+        refuse_kinds(kernel, self, "b")
         _refuse_zero(self, other)
         return getattr(xp, ufunc)(self, other)
 
@@ -161,7 +163,7 @@ operator(
 )
 operator(
     "floor_divide(Tensor self, Tensor other)",
-    _dividing("floor_divide"),
+    _dividing("floor_divide", "div_floor_cpu"),
     promote="numeric",
     inplace=True,
     out=True,
@@ -182,7 +184,7 @@ def _rounded_quotient(self: Any, other: Any, mode: str, F: Any) -> Any:
 for _form, _nr in (("tensor", 1), ("scalar", 0)):
     operator(
         f"remainder.{_form}(Tensor self, Tensor other)",
-        _dividing("remainder"),
+        _dividing("remainder", "remainder_cpu"),
         promote="numeric",
         inplace=True,
         out=True,
@@ -201,7 +203,7 @@ for _form, _nr in (("tensor", 1), ("scalar", 0)):
     )
     operator(
         f"fmod.{_form}(Tensor self, Tensor other)",
-        _dividing("fmod"),
+        _dividing("fmod", "fmod_cpu"),
         promote="numeric",
         inplace=True,
         out=True,

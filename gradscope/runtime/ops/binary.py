@@ -244,9 +244,14 @@ def _power_of_two(self: Any, other: Any) -> Any:
     return power.to(self.dtype) if self.is_floating_point() and not other.is_floating_point() else power
 
 
+def _nextafter(xp: Any, self: Any, other: Any) -> Any:
+    refuse_kinds("nextafter_cpu", self, "biu")
+    return xp.nextafter(self, other)
+
+
 operator(
     "nextafter(Tensor self, Tensor other)",
-    "nextafter",
+    _nextafter,
     promote="numeric",
     inplace=True,
     out=True,

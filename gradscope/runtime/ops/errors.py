@@ -19,8 +19,12 @@ class LinAlgError(RuntimeError):
 
 
 def refuse_bools(name: str, values: list[Any]) -> None:
-    """Raise for a subtraction in which one operand is a bool tensor, before promotion hides it."""
-    kinds = [value.dtype.kind for value in values if hasattr(value, "dtype")]
+    """Raise for a subtraction in which one operand is a bool tensor, or a bool, before promotion hides it."""
+    kinds = [
+        "b" if isinstance(value, bool) else value.dtype.kind
+        for value in values
+        if isinstance(value, bool) or hasattr(value, "dtype")
+    ]
     if "b" not in kinds:
         return
     if set(kinds) == {"b"} and len(kinds) > 1:

@@ -84,6 +84,7 @@ def _running(xp: Any, choose: Any, array: Any, axis: int) -> Any:
 def _running_extreme(name: str) -> Any:
     def forward(xp: Any, self: Any, dim: int) -> Any:
         axis = axis_of(dim, self.ndim)
+        refuse_kinds("cummax_cpu" if name == "maximum" else "cummin_cpu", self, "c")
         if self.ndim == 0:
             return self.copy(), xp.zeros((), dtype=xp.int64)
         values = _running(xp, getattr(xp, name), self, axis)

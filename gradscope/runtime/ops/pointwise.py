@@ -258,9 +258,14 @@ def round_(self: Any, *, decimals: int = 0) -> Any:
     return OPERATORS["round.nearest"].inplace_function(self)  # type: ignore[misc]
 
 
+def _frac(xp: Any, self: Any) -> Any:
+    refuse_kinds("frac_cpu", self, "biu")
+    return self - xp.trunc(self)
+
+
 operator(
     "frac(Tensor self)",
-    lambda xp, self: self - xp.trunc(self),
+    _frac,
     inplace=True,
     out=True,
     derivatives={"self": lambda g: g},
