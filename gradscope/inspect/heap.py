@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import gc
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain, compress, repeat, starmap
 from typing import Any
 
@@ -84,11 +86,28 @@ def _referring(things: Sequence[Any], test: Callable[[int], bool]) -> Iterator[A
 
 def _held(things: Sequence[Any], tuples: set[int]) -> list[tuple[Any, ...]]:
     """Return those tuples around `things` to which another object refers."""
+    times = Counter(map(id, _chosen(_around(things), id, tuples.__contains__)))
+    held = {identity for identity, count in times.items() if count > _asking()}
+    found = {id(item): item for item in _chosen(_around(things), id, held.__contains__)} if held else {}
+    return [item for item in found.values() if type(item) is tuple]
+
+
+@cache
+def _asking() -> int:
+    """Return how often :func:`_around` yields a tuple to which nothing refers.
+
+    From Python 3.13 on get_referrers() copies its arguments, and finds the tuple in which they were.
+    """
+    thing: Any = type("Thing", (), {})()
+    around = (thing,)
+    return list(map(id, chain.from_iterable(_around([thing])))).count(id(around))
+
+
+def _around(things: Sequence[Any]) -> Iterator[Any]:
+    """Yield lists of what those objects refer to that refer to tuples around `things`."""
     # Popped, so that the iterator is gone by the time that referrers are looked for.
     once = iter([None, _referring(things, id(tuple).__eq__)].pop, None)
-    around = starmap(gc.get_referents, starmap(gc.get_referrers, once))
-    found = {id(item): item for item in list(_chosen(around, id, tuples.__contains__))}
-    return [item for item in found.values() if type(item) is tuple]
+    return starmap(gc.get_referents, starmap(gc.get_referrers, once))
 
 
 def _chosen(lists: Iterator[list[Any]], *steps: Callable[[Any], Any]) -> Iterator[Any]:

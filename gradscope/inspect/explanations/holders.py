@@ -161,6 +161,8 @@ def link(container: Any, item: Any) -> str:
     if issubclass(kind, dict):
         key = next((k for k, v in list(container.items()) if v is item), None)
         return "" if key is None else f"[{key!r}]" if not isinstance(key, int) or key < 10**6 else "[...]"
+    if kind is tuple and len(gc.get_referents(container)) < len(container):
+        return ""  # tuple() fills it just now: to read a place that has nothing in it yet would end the process
     if issubclass(kind, (list, tuple, deque)):
         # Copies, for another thread may change what is looked through.
         return next((f"[{i}]" for i, v in enumerate(list(container)) if v is item), "")
