@@ -151,7 +151,7 @@ def adapter_of_loss(asked: str, loss: Any, adapter: Adapter | None = None) -> Ad
     TypeError
         If `loss` is no tensor: a module has no graph, what it computes has.
     """
-    found = adapter if adapter is not None else adapter_for() if loss is None else adapter_for(loss)
+    found = adapter_of(loss, adapter)
     if loss is None or not found.is_tensor(loss):
         raise TypeError(
             f"{asked}() takes a loss, a tensor that was computed, got {type(loss).__name__}\n"

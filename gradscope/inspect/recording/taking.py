@@ -58,10 +58,12 @@ class Tray:
 
     __slots__ = ("begun", "done", "gradients", "met", "rows", "thread")
 
+    done: int
+    gradients: int
+
     def __init__(self, begun: int) -> None:
         self.thread = threading.get_ident()
         self.begun = begun
-        self.done = self.gradients = 0
         self.clear()
 
     def __len__(self) -> int:

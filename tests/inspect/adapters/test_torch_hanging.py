@@ -136,6 +136,22 @@ def test_a_backward_that_a_signal_handler_runs_while_hooks_are_hung():
     assert torch.autograd.Function._register_hook is before
 
 
+def test_where_hanging_ends_in_an_exception_nothing_stays_hung():
+    from gradscope.inspect.adapters.torch.hanging import hang
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    before = torch.autograd.Function._register_hook
+    loss, found = nodes()
+    seen: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        hang([*found[:2], Registers(interrupted)], lambda produced, grads: seen.append("ours"))
+    loss.backward()
+    assert not seen
+    assert torch.autograd.Function._register_hook is before
+
+
 def test_a_pytorch_that_registers_hooks_in_another_way():
     from gradscope.inspect.adapters.torch.hanging import hang
 

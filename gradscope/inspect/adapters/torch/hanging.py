@@ -41,7 +41,16 @@ def hang(
         Takes the hooks off.
     """
     hung: list[dict[Any, Any]] = []
+    handles: list[Any] = []
     key = object()  # a handle's would be a number
+
+    def take_off() -> None:
+        for hooks in hung:
+            hooks.pop(key, None)
+        for handle in handles:
+            if handle is not None:  # a PyTorch that registers hooks in another way
+                handle.remove()
+
     with _lock:
         register: Any = getattr(Function, _REGISTER, None)
         own = Function.__dict__.get(_REGISTER)
@@ -57,23 +66,16 @@ def hang(
 
         setattr(Function, _REGISTER, staticmethod(enter))
         try:
-            if entered is not None:
-                handles = [
-                    handle for node in nodes for handle in (node.register_prehook(entered), node.register_hook(ran))
-                ]
-            else:
-                handles = [node.register_hook(ran) for node in nodes]
+            for node in nodes:
+                if entered is not None:
+                    handles.append(node.register_prehook(entered))
+                handles.append(node.register_hook(ran))
+        except BaseException:  # Ctrl-C too
+            take_off()
+            raise
         finally:
             if own is None:
                 delattr(Function, _REGISTER)
             else:
                 setattr(Function, _REGISTER, own)
-
-    def take_off() -> None:
-        for hooks in hung:
-            hooks.pop(key, None)
-        for handle in handles:
-            if handle is not None:  # a PyTorch that registers hooks in another way
-                handle.remove()
-
     return take_off
