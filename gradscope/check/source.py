@@ -11,8 +11,9 @@ import tokenize
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ..inspect.places import last_name, line_of, syntax_tree
+from ..inspect.places import line_of
 from ..inspect.records import Location
+from ..inspect.syntax import last_name, syntax_tree
 
 __all__ = ["Write", "is_suppressed", "made_in_place", "without_comment", "written_at"]
 

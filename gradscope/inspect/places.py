@@ -7,18 +7,17 @@ import linecache
 import os
 import sys
 from collections.abc import Iterator
-from functools import lru_cache
 from types import FrameType, GetSetDescriptorType
 from typing import Any
 
 from ..runtime.events import is_library_file
 from .frames import variables_of
 from .records import Location
+from .syntax import last_name, syntax_tree
 
 __all__ = [
     "caller",
     "fields_of",
-    "last_name",
     "line_of",
     "location_at",
     "name_of",
@@ -26,7 +25,6 @@ __all__ = [
     "relative_path",
     "start_directory",
     "started_here",
-    "syntax_tree",
     "user_frame",
     "user_frames",
     "uses_of",
@@ -245,31 +243,6 @@ def uses_of(name: str, near: Location) -> Location | None:
     return line_of(near.filename, min(after) if after else max(lines), near.function)
 
 
-def syntax_tree(filename: str) -> ast.Module | None:
-    """Return the syntax of a file; None where there is no source, or it cannot be parsed.
-
-    Parameters
-    ----------
-    filename : str
-        Or the name under which a notebook's cell is known.
-
-    Returns
-    -------
-    ast.Module or None
-    """
-    source = "".join(linecache.getlines(filename))
-    return _parsed(source) if source else None
-
-
-@lru_cache(maxsize=64)
-def _parsed(source: str) -> ast.Module | None:
-    # By its text, not its name: a file is edited, and a notebook's cell is run again.
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
-
-
 def _growing_lines(filename: str) -> dict[str, tuple[int, ...]]:
     tree = syntax_tree(filename)
     if tree is None:
@@ -292,10 +265,3 @@ def _grown_by(node: ast.AST) -> str:
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         return last_name(node.targets[0].value)
     return ""
-
-
-def last_name(expression: ast.AST) -> str:
-    """Return ``'argmax'`` for ``torch.argmax``; an empty string for what is no name."""
-    if isinstance(expression, ast.Attribute):
-        return expression.attr
-    return expression.id if isinstance(expression, ast.Name) else ""

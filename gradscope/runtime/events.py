@@ -332,7 +332,8 @@ Listener = Callable[[Event], None]
 
 _lock = threading.RLock()
 _subscriptions: tuple[Subscription, ...] = ()
-# Who listens, and on which thread, by kind. Whoever asks once a node looks here, which takes half as long as wanted().
+# Who listens, and on which thread, by kind. Whoever asks once a node looks here: that takes little more than half the
+# time of wanted().
 heard: dict[type[Event], tuple[tuple[Listener, int | None], ...]] = {}
 # How many of the user's frames the listeners want of a call site.
 _call_sites = 0

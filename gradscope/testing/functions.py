@@ -50,8 +50,9 @@ def place_of(code: CodeType) -> str:
     """
     from ..inspect.places import place
     from ..inspect.records import Location
+    from ..inspect.syntax import definition_line
 
-    return place(Location(code.co_filename, code.co_firstlineno, code.co_name, ""))
+    return place(Location(code.co_filename, definition_line(code), code.co_name, ""))
 
 
 def functions_behind(function: Callable[..., Any], inputs: Sequence[Any], **options: Any) -> list[str]:

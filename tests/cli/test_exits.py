@@ -8,20 +8,7 @@ from textwrap import dedent
 import pytest
 
 import gradscope.inspect as gi
-
-BUG = """\
-import os, sys, threading
-import gradscope as gs
-
-w = gs.ones(3, requires_grad=True)
-y = w.exp()
-z = y.sum()
-y.add_(1)
-try:
-    z.backward()
-except RuntimeError:
-    pass
-"""
+from tests.cli.sources import BUG
 
 # Each ends the process, or says so, in one way.
 LEAVING = {

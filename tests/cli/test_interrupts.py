@@ -10,22 +10,12 @@ from textwrap import indent
 import pytest
 
 import gradscope.inspect as gi
+from tests.cli.sources import BUG
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is not sent to a process there")
 
-START = """\
-import pathlib, sys, threading, time
-import gradscope as gs
-
-w = gs.ones(3, requires_grad=True)
-y = w.exp()
-z = y.sum()
-y.add_(1)
-try:
-    z.backward()
-except RuntimeError:
-    pass
-(w * w).sum().backward()
+START = f"""\
+{BUG}(w * w).sum().backward()
 
 def begun(*unused):
     pathlib.Path("begun").touch()

@@ -1,6 +1,5 @@
 """Finding lines and variables of the user's program."""
 
-import linecache
 import sys
 
 from gradscope.inspect import Location, places
@@ -10,7 +9,6 @@ from gradscope.inspect.places import (
     name_of,
     place,
     started_here,
-    syntax_tree,
     user_frame,
     user_frames,
     uses_of,
@@ -80,14 +78,3 @@ def test_fields_without_waking_anything():
     thing.x = 1
     assert fields_of(thing) == {"x": 1}
     assert (fields_of(Lazy()), fields_of(Slotted()), fields_of(3)) == ({}, {}, {})
-
-
-def test_syntax_is_that_of_the_text_as_it_is_now(tmp_path):
-    file = tmp_path / "model.py"
-    file.write_text("a = 1\n")
-    first = syntax_tree(str(file))
-    assert syntax_tree(str(file)) is first
-    file.write_text("a = 1\nb = 22\n")
-    linecache.checkcache(str(file))
-    assert len(syntax_tree(str(file)).body) == 2
-    assert syntax_tree(str(tmp_path / "none.py")) is None

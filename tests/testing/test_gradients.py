@@ -11,6 +11,7 @@ import pytest
 import gradscope as gs
 from gradscope.autograd.gradcheck import Mismatch
 from gradscope.inspect.places import relative_path
+from gradscope.inspect.syntax import definition_line
 from gradscope.testing import assert_gradients
 from gradscope.testing.gradients import hints
 
@@ -71,7 +72,7 @@ class Scaled(gs.autograd.Function):
 
 
 def backward_at(kind: Any) -> str:
-    return f"{kind.__name__}.backward() at {relative_path(__file__)}:{kind.backward.__code__.co_firstlineno}"
+    return f"{kind.__name__}.backward() at {relative_path(__file__)}:{definition_line(kind.backward.__code__)}"
 
 
 def test_a_custom_function_is_named_by_its_backward() -> None:

@@ -12,8 +12,9 @@ from typing import Any
 from ...runtime.events import is_library_file
 from ..adapters import Adapter
 from ..frames import variables_of
-from ..places import location_at, syntax_tree
+from ..places import location_at
 from ..records import Location
+from ..syntax import syntax_tree
 from .cuts import dotted
 
 __all__ = ["Refused", "gradients_of_none", "leaves_in", "loss_without_graph"]

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..places import last_name
+from ..syntax import last_name
 from .no_grad_records import Reason
 
 __all__ = ["WEAK", "Cut", "cut_of", "dotted", "is_quiet", "quiet_from", "switched_off"]

@@ -9,8 +9,9 @@ from typing import Any
 
 from ..adapters import Adapter
 from ..heap import living
-from ..places import fields_of, line_of, syntax_tree
+from ..places import fields_of, line_of
 from ..records import Location
+from ..syntax import syntax_tree
 from .base import at
 
 __all__ = ["GraphCycle", "have_graphs", "kept_own_outputs", "tied_gradients"]

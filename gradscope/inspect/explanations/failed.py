@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..adapters import Adapter
-from ..places import line_of, place, syntax_tree
+from ..places import line_of, place
 from ..records import Location
+from ..syntax import syntax_of
 from .base import at
 
 __all__ = ["FailedBackward", "failed_backward"]
@@ -95,15 +96,6 @@ def _arguments(function: Any) -> Sequence[str]:
 def _last_return(function: Any) -> Location | None:
     """Return the last line of a function that returns something."""
     code = getattr(function, "__code__", None)
-    tree = None if code is None else syntax_tree(code.co_filename)
-    if code is None or tree is None:
-        return None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name and _begins(node) == code.co_firstlineno:
-            lines = [part.lineno for part in ast.walk(node) if isinstance(part, ast.Return)]
-            return line_of(code.co_filename, max(lines), code.co_qualname) if lines else None
-    return None
-
-
-def _begins(function: ast.FunctionDef) -> int:
-    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+    body = None if code is None else syntax_of(code)
+    lines = [] if body is None else [part.lineno for part in ast.walk(body) if isinstance(part, ast.Return)]
+    return line_of(code.co_filename, max(lines), code.co_qualname) if lines else None  # type: ignore[union-attr]

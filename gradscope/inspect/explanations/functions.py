@@ -11,18 +11,19 @@ import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from ...runtime.events import is_library_file
 from ..names import tables_of
-from ..places import fields_of, syntax_tree
+from ..places import fields_of
 from ..records import Location
+from ..syntax import FUNCTIONS, syntax_of
 from .cuts import dotted, is_quiet
 from .no_grad_records import Reason, Suspect
-from .slices import FUNCTIONS, Flow, Passed
+from .slices import Flow, Passed
 
-__all__ = ["Function", "Place", "around", "behind", "forward_of", "node_of", "places_of", "reached"]
+__all__ = ["Function", "Place", "around", "behind", "forward_of", "places_of", "reached"]
 
 # Enough to read a large model's own code; more is not read for the sake of a guess.
 _MOST_FUNCTIONS = 200
@@ -225,7 +226,7 @@ def _plain(thing: Any) -> FunctionType | None:
 
 def _function(function: FunctionType, owner: type | None, carried: frozenset[str] = frozenset()) -> Function | None:
     code = function.__code__
-    node = node_of(code)
+    node = syntax_of(code)
     if not isinstance(node, FUNCTIONS):
         return None
     return Function(code.co_filename, code.co_qualname, node, carried, globals=function.__globals__, owner=owner)
@@ -280,28 +281,3 @@ def _taken(function: Function, passed: Passed) -> frozenset[str]:
     if rest is not None and any(i >= len(arguments) for i in passed.places):
         names.add(rest.arg)
     return frozenset(names)
-
-
-def node_of(code: CodeType) -> Any:
-    """Return the syntax of a function, or of a file outside of its functions.
-
-    Parameters
-    ----------
-    code : code
-
-    Returns
-    -------
-    ast.AST or None
-        None where there is no source.
-    """
-    if is_library_file(code.co_filename):
-        return None
-    tree = syntax_tree(code.co_filename)
-    if tree is None or code.co_name == "<module>":
-        return tree
-    named = (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and node.name == code.co_name)
-    return next((node for node in named if _first_line(node) == code.co_firstlineno), None)
-
-
-def _first_line(function: Any) -> int:
-    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from ..places import last_name, syntax_tree
 from ..records import Location
+from ..syntax import last_name, syntax_tree
 from .base import at
 from .cuts import quiet_from
 from .entries import Entry

@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from ..syntax import FUNCTIONS
 from .cuts import Cut, cut_of, dotted, is_quiet
 from .no_grad_records import Reason
 
-__all__ = ["FUNCTIONS", "Flow", "Hit", "Passed"]
+__all__ = ["Flow", "Hit", "Passed"]
 
 # What these give says something of a tensor, and carries nothing of its value.
 _FACTS = {"device", "dtype", "grad", "grad_fn", "is_cuda", "layout", "ndim", "requires_grad", "shape"}
 _ASKING = {"dim", "element_size", "get_device", "is_contiguous", "numel", "size", "stride"}
 _ASKING_FUNCTIONS = {"hasattr", "id", "isinstance", "len", "print", "range", "repr", "str", "type"}
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from ...runtime.events import is_library_file
 from ..frames import variables_of
 from ..names import tables_of
-from ..places import fields_of, last_name, line_of, syntax_tree
+from ..places import fields_of, line_of
+from ..syntax import FUNCTIONS, last_name, syntax_of, syntax_tree
 from .cuts import WEAK, cut_of, dotted, switched_off
-from .functions import Function, Place, around, behind, forward_of, node_of, places_of, reached
+from .functions import Function, Place, around, behind, forward_of, places_of, reached
 from .no_grad_records import Reason, Suspect
-from .slices import FUNCTIONS
 
 __all__ = ["Source", "switches"]
 
@@ -124,7 +124,7 @@ class Source:
         """Yield the functions on the stack, innermost first."""
         root = places[0].module if places else None
         for scene in self._scenes:
-            node = node_of(scene.code)
+            node = syntax_of(scene.code)
             if node is None:
                 continue
             models = _holders(scene.variables, root)

@@ -270,12 +270,13 @@ class UpdateWatch(Observer):
 
     def task_finished(self, task: Any) -> None:
         """Forget the task."""
-        run = self._runs.pop(id(task), None)
-        if run is not None:
-            run.senders.clear()
+        self._forget(task)
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the task."""
+        self._forget(task)
+
+    def _forget(self, task: Any) -> None:
         run = self._runs.pop(id(task), None)
         if run is not None:
             run.senders.clear()
