@@ -13,8 +13,9 @@ from types import FrameType
 from typing import Any
 
 from ..inspect.adapters import AnyAdapter, Observer
+from ..inspect.frames import variables_of
 from ..inspect.names import tables_of
-from ..inspect.places import caller, name_of, user_frame, variables_of
+from ..inspect.places import caller, name_of, user_frame
 from ..inspect.records import Location
 from .diagnosis import Bystander, changed_gradient, changed_input
 from .findings import Finding
