@@ -158,7 +158,7 @@ _PARTS = (
     ("networkx", "the graph model", "pip install networkx", False),
     ("textual", "the terminal UI", "pip install textual", False),
     ("rich", "tables", "pip install rich", False),
-    ("torch", "debugging PyTorch programs (2.8 or newer)", "pip install 'gradscope-debugger[torch]'", True),
+    ("torch", "debugging PyTorch programs (2.4 or newer)", "pip install 'gradscope-debugger[torch]'", True),
     ("cupy", "device='cuda'", "pip install 'gradscope-debugger[cuda12]'", True),
     ("matplotlib", "plots of explanations", "pip install 'gradscope-debugger[plots]'", True),
     ("hypothesis", "strategies of gradscope.testing", "pip install 'gradscope-debugger[test]'", True),

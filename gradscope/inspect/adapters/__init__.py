@@ -9,6 +9,7 @@ from __future__ import annotations
 from .either import AnyAdapter, adapter_for
 from .native import NativeAdapter
 from .protocol import (
+    NOT_TOLD,
     Adapter,
     Converted,
     FailedCall,
@@ -20,9 +21,11 @@ from .protocol import (
     Plan,
     SavedView,
     Write,
+    expected_spec,
 )
 
 __all__ = [
+    "NOT_TOLD",
     "Adapter",
     "AnyAdapter",
     "Converted",
@@ -37,4 +40,5 @@ __all__ = [
     "SavedView",
     "Write",
     "adapter_for",
+    "expected_spec",
 ]

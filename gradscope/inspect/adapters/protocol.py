@@ -305,7 +305,10 @@ class Adapter(Protocol):
         """Return (node or None, input number) for each produced gradient."""
 
     def outputs(self, node: Any) -> tuple[TensorSpec, ...]:
-        """Return what the forward operator returned: what the incoming gradients look like."""
+        """Return what the forward operator returned: what the incoming gradients look like.
+
+        Empty where the framework does not tell: see :func:`expected_spec`.
+        """
 
     def saved(self, node: Any) -> Sequence[SavedView]:
         """Return the saved tensors."""
@@ -424,3 +427,25 @@ class Adapter(Protocol):
 
         In forward (modules, recorded operators), in backward, for every operator that runs, and for every write.
         """
+
+
+def expected_spec(adapter: Adapter, node: Any, nr: int) -> TensorSpec | None:
+    """Return what gradient a node expects at an input; None where the framework does not tell (PyTorch 2.4).
+
+    Parameters
+    ----------
+    adapter : Adapter
+    node : object
+    nr : int
+
+    Returns
+    -------
+    TensorSpec or None
+    """
+    specs = adapter.outputs(node)
+    return specs[nr] if nr < len(specs) else None
+
+
+NOT_TOLD = """\
+this PyTorch does not tell what gradient a node expects, so no backward can be run beside the program
+Install PyTorch 2.5 or newer."""

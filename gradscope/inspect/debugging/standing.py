@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from ..adapters import Adapter
+from ..adapters import Adapter, expected_spec
 from ..frames import run_in
 from ..records import NodeRecord
 from . import expressions
@@ -198,12 +198,12 @@ class Standing:
         if self._produced is not None:
             grads, name = self._produced.grad_inputs, "grad_inputs"
             targets = adapter.edges(self._produced.node)
-            specs = [None if node is None else adapter.outputs(node)[nr] for node, nr in targets]
+            specs = [None if node is None else expected_spec(adapter, node, nr) for node, nr in targets]
         elif self._call is None or self._inside or self._view.failed:
             raise ValueError("gradients can be changed before a node runs or right after it, not after a failure")
         else:
             grads, name = self._call.grad_outputs, "grad_outputs"
-            specs = list(adapter.outputs(self._call.node))
+            specs = [expected_spec(adapter, self._call.node, nr) for nr in range(len(grads))]
         if not 0 <= slot < len(grads):
             side = "produced" if self._produced is not None else "incoming"
             raise ValueError(f"there is no {side} gradient {slot}: this node has {len(grads)}")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from ..adapters import Adapter
+from ..adapters import NOT_TOLD, Adapter, expected_spec
 from ..records import TensorSpec
 from ..statistics import norm_of
 from .expressions import HOW_TO_KEEP
@@ -52,7 +52,9 @@ def what_if(adapter: Adapter, view: TaskView, index: int, grads: Sequence[Any], 
     if not view.live:
         raise ValueError(f"backward {view.number} has ended: its saved tensors are gone, so it cannot be run again")
     node = view.live_node(view.order[index])
-    spec = adapter.spec(grads[slot]) if grads[slot] is not None else adapter.outputs(node)[slot]
+    spec = adapter.spec(grads[slot]) if grads[slot] is not None else expected_spec(adapter, node, slot)
+    if spec is None:
+        raise ValueError(NOT_TOLD)
     other = list(grads)
     other[slot] = adapter.tensor_like(value, spec)
     waiting = _waiting(adapter, view, index)
@@ -97,15 +99,17 @@ def _waiting(adapter: Adapter, view: TaskView, index: int) -> _Waiting | None:
 
 def _add(waiting: _Waiting, adapter: Adapter, view: TaskView, key: Any, nr: int, grad: Any) -> None:
     specs = adapter.outputs(view.live_node(key))
-    slots = waiting.setdefault(key, [None] * max(1, len(specs)))
-    grad = _fitted(adapter, grad, specs[nr] if nr < len(specs) else None)
+    slots = waiting.setdefault(key, [None] * len(specs))
+    if not specs:
+        raise ValueError(NOT_TOLD)
+    grad = _fitted(adapter, grad, specs[nr])
     slots[nr] = grad if slots[nr] is None else slots[nr] + grad
 
 
-def _fitted(adapter: Adapter, grad: Any, spec: TensorSpec | None) -> Any:
+def _fitted(adapter: Adapter, grad: Any, spec: TensorSpec) -> Any:
     """Return a gradient with the shape and dtype its receiver expects, as the engine does on the way."""
     has = adapter.spec(grad)
-    if spec is None or (has.shape, has.dtype) == (spec.shape, spec.dtype):
+    if (has.shape, has.dtype) == (spec.shape, spec.dtype):
         return grad
     if has.shape != spec.shape:
         grad = grad.sum_to_size(spec.shape)

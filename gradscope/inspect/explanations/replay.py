@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..adapters import Adapter
+from ..adapters import NOT_TOLD, Adapter, expected_spec
 from ..order import Wire, engine_order, walk
 from ..records import TensorSpec
 
@@ -84,7 +84,7 @@ class Replay:
         Raises
         ------
         RuntimeError
-            If a backward has freed what the nodes saved.
+            If a backward has freed what the nodes saved, or PyTorch (2.4) does not tell what gradients they expect.
         """
         adapter = self.adapter
         if self.freed:
@@ -111,14 +111,17 @@ class Replay:
         for index, (child, nr) in enumerate(wire.edges):
             if child is None or index >= len(results) or results[index] is None:
                 continue
-            results[index] = _fitted(results[index], self.adapter.outputs(self.wires[child].node)[nr])
+            spec = expected_spec(self.adapter, self.wires[child].node, nr)
+            if spec is None:
+                raise RuntimeError(NOT_TOLD)
+            results[index] = _fitted(results[index], spec)
             self._receive(waiting, child, nr, results[index])
         visit(wire.node, grads, results)
 
     def _receive(self, waiting: dict[int, list[Any]], key: int, nr: int, grad: Any) -> None:
         slots = waiting.get(key)
         if slots is None:
-            slots = waiting[key] = [None] * len(self.adapter.outputs(self.wires[key].node))
+            slots = waiting[key] = [None] * max(nr + 1, len(self.adapter.outputs(self.wires[key].node)))
         slots[nr] = grad if slots[nr] is None else slots[nr] + grad
 
 

@@ -16,6 +16,9 @@ from torch.autograd import graph as torch_graph  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
+# PyTorch 2.4 does not tell what gradients a node expects.
+TELLS = hasattr(torch._C._functions.AccumulateGrad, "_input_metadata")
+
 
 @pytest.fixture
 def adapter():
@@ -52,7 +55,8 @@ def test_tensors_and_roots(adapter):
     _, second = x.unbind()
     node, nr = adapter.root(second)
     assert (adapter.node_name(node), nr, adapter.variable(node)) == ("UnbindBackward0", 1, None)
-    assert [(o.shape, o.dtype, o.device) for o in adapter.outputs(node)] == [((), "float32", "cpu")] * 2
+    told = [((), "float32", "cpu")] * 2
+    assert [(o.shape, o.dtype, o.device) for o in adapter.outputs(node)] == (told if TELLS else [])
 
 
 def test_names_carry_no_namespace(adapter):
@@ -228,6 +232,10 @@ def test_gradients_from_the_middle_run_no_hook_of_a_leaf(adapter):
     y = x.exp() * 2
     mul = y.grad_fn
     other = leaf()
+    if not TELLS:
+        with pytest.raises(RuntimeError, match=r"begins no backward inside a graph\nInstall 2\.5 or newer"):
+            adapter.gradients([(mul, 0)], [torch.ones(2)], [x, other])
+        return
     by_leaf, nothing = adapter.gradients([(mul, 0)], [torch.ones(2)], [x, other])
     (by_edge,) = adapter.gradients([(mul, 0)], [torch.ones(2)], [(mul.next_functions[0][0], 0)])
     assert torch.equal(by_leaf, 2 * x.detach().exp())

@@ -73,7 +73,12 @@ def test_packed_by_hooks(fw):
     x = fw.ones(10, requires_grad=True)
     with fw.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
         loss = x.exp().sum()
-    assert [p.kind for p in gi.memory(loss).pieces] == ["packed"]
+    expected = ["packed"]
+    if fw.__name__ == "torch":
+        from gradscope.inspect.adapters.torch.unpacking import SHOWN
+
+        expected = expected if SHOWN else []  # before 2.10 nobody knows how large it is
+    assert [p.kind for p in gi.memory(loss).pieces] == expected
 
 
 def test_forms(fw):

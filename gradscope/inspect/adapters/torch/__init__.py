@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TorchAdapter", "TorchSpec", "check_version"]
 
-# Before it nothing tells whether saved-tensor hooks are in force, and to read what they have packed would run them.
-_OLDEST = (2, 8)
+_OLDEST = (2, 4)
 
 
 class TorchSpec(TensorSpec):
@@ -40,7 +39,7 @@ def check_version(version: str) -> None:
     >>> check_version("2.13.0+cpu")
     >>> check_version("1.13.1")
     Traceback (most recent call last):
-    ImportError: gradscope opens programs of PyTorch 2.8 and newer, this is PyTorch 1.13.1
+    ImportError: gradscope opens programs of PyTorch 2.4 and newer, this is PyTorch 1.13.1
     Install a newer one: pip install 'gradscope-debugger[torch]'
     """
     major, minor = (int(part) for part in version.split(".")[:2])

@@ -17,24 +17,25 @@ from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import GradientEdge
 
 from ....runtime import events
-from ...records import Location, TensorSpec, dtype_name
+from ...records import Location, TensorSpec
 from ..bits import Region
 from ..hooks import NodeHook
 from ..native import location_of
 from ..protocol import FailedCall, Observer, Plan, SavedView, key_in
-from . import TorchSpec
 from .backward import backward_tap
 from .failures import failed_call
 from .forward import SITE, forward_tap
 from .freeing import cut_row
 from .hooks import hooks_of
-from .host import bits_of, from_host, region_of, spec_of, to_host, to_hosts
+from .host import bits_of, from_host, outputs_of, region_of, spec_of, to_host, to_hosts
 from .saved import saved_of
 from .tasks import TorchTask, edge_of
 
 __all__ = ["TorchAdapter"]
 
 _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
+# Both are new in PyTorch 2.5.
+_BEGINS_AT_EDGES = hasattr(_ACCUMULATE_GRAD, "_input_metadata")
 _BLIND = {
     "CompiledFunctionBackward": "compiled by torch.compile: a whole backward in one node",
     "CheckpointFunctionBackward": "checkpoint: its inside is recomputed, and differentiated in a backward of its own",
@@ -98,11 +99,8 @@ class TorchAdapter:
         return node.next_functions
 
     def outputs(self, node: Any) -> tuple[TensorSpec, ...]:
-        """Return what the forward operator returned."""
-        return tuple(
-            TorchSpec(tuple(n if isinstance(n, int) else -1 for n in m.shape), dtype_name(m.dtype), str(m.device))
-            for m in node._input_metadata
-        )
+        """Return what the forward operator returned; nothing where PyTorch (2.4) does not tell."""
+        return outputs_of(node)
 
     def saved(self, node: Any) -> Sequence[SavedView]:
         """Return the saved tensors."""
@@ -173,6 +171,8 @@ class TorchAdapter:
     def gradients(self, roots: Sequence[tuple[Any, int]], grads: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
         """Return the gradients of `targets` when `grads` enter at `roots`."""
         wanted = [GradientEdge(*target) if isinstance(target, tuple) else target for target in targets]
+        if not _BEGINS_AT_EDGES:
+            raise RuntimeError(f"PyTorch {torch.__version__} begins no backward inside a graph\nInstall 2.5 or newer.")
         outputs = [GradientEdge(*root) for root in roots]
         leaves = [target for target in wanted if isinstance(target, torch.Tensor)]
         with backward_tap.unheard(), _without_hooks(leaves):

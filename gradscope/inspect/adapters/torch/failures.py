@@ -21,6 +21,7 @@ from ...order import engine_order
 from ..hooks import frame_name
 from ..protocol import FailedCall
 from .hooks import hooks_of
+from .host import outputs_of
 from .saved import saved_of, tell_violation, versions_in
 from .tasks import TorchTask
 
@@ -252,7 +253,8 @@ def _given(engine: _Engine) -> list[Any] | None:
     """Return the gradient with which the backward began."""
     root = engine.outputs[0]
     if not engine.inner and engine.grads and isinstance(root, torch.Tensor) and engine.grads[0] is not None:
-        grads: list[Any] = [None] * len(root.grad_fn._input_metadata) if root.grad_fn is not None else [None]
+        count = 1 if root.grad_fn is None else len(outputs_of(root.grad_fn))
+        grads: list[Any] = [None] * max(count, root.output_nr + 1)
         grads[root.output_nr] = engine.grads[0]
         return grads
     return None

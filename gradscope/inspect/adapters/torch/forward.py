@@ -29,7 +29,6 @@ from .freeing import cut_row
 from .hooks import note_hooks
 from .operators import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .refusals import explain_refusal
-from .unpacking import SHOWN, note_packing
 from .warned import relocate_warnings
 from .writes import SHARING, TorchShare, WriteMode
 
@@ -256,8 +255,6 @@ class ForwardTap:
             return
         notes[SITE] = site
         cut_row(node)
-        if not SHOWN:
-            note_packing(node)
         for observer in self.nodes:
             observer.operator_recorded(node)
 

@@ -14,7 +14,7 @@ from .. import bits
 from ..protocol import Converted
 from . import TorchSpec
 
-__all__ = ["bits_of", "from_host", "region_of", "shape_of", "spec_of", "to_host", "to_hosts"]
+__all__ = ["bits_of", "from_host", "outputs_of", "region_of", "shape_of", "spec_of", "to_host", "to_hosts"]
 
 _MOST_ELEMENTS = 2**26  # of a sparse tensor that is written out
 _TENSOR = torch.Tensor
@@ -23,6 +23,18 @@ _TENSOR = torch.Tensor
 def spec_of(tensor: torch.Tensor) -> TorchSpec:
     """Return shape, dtype and device of a tensor."""
     return TorchSpec(shape_of(tensor), dtype_name(tensor.dtype), str(tensor.device))
+
+
+def outputs_of(node: Any) -> tuple[TorchSpec, ...]:
+    """Return what the forward operator of a node returned; nothing where PyTorch (2.4) does not tell."""
+    metadata = getattr(node, "_input_metadata", None)
+    if metadata is None:
+        leaf = getattr(node, "variable", None)
+        return () if leaf is None else (spec_of(leaf),)
+    return tuple(
+        TorchSpec(tuple(n if isinstance(n, int) else -1 for n in m.shape), dtype_name(m.dtype), str(m.device))
+        for m in metadata
+    )
 
 
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:

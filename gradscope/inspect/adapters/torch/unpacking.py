@@ -1,4 +1,4 @@
-"""What a node has saved, on a PyTorch (before 2.13) whose ``SavedTensor`` does not show what it holds.
+"""What a node has saved, on a PyTorch (before 2.10) whose ``SavedTensor`` does not show what it holds.
 
 Then there is but one way to it, which is to unpack it as the node does. Of a tensor that has been written since PyTorch
 refuses that, for good; so its slot may be given hooks, which are handed what it holds, and which refuse in the same
@@ -7,23 +7,25 @@ words when the node asks. What a saved-tensor hook of the program has packed is 
 
 from __future__ import annotations
 
+import functools
 import re
+import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd.graph import saved_tensors_hooks
 
-__all__ = ["SHOWN", "UnpackedSlot", "note_packing", "versions_in"]
+__all__ = ["SHOWN", "UnpackedSlot", "count_hooks", "versions_in"]
 
 SHOWN = hasattr(torch._C._autograd.SavedTensor, "data")
 """Whether this PyTorch shows it."""
 
-_PACKED = "gradscope.inspect.packed"
 _REFUSED = "gradscope.inspect.refused"
 _HIDDEN = object()  # stands for what a hook has made of a tensor
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+) instead")
 _NOW = re.compile(r"is at version \d+")
-_default_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 
 
 def versions_in(error: BaseException) -> tuple[int, int] | None:
@@ -32,10 +34,57 @@ def versions_in(error: BaseException) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
-def note_packing(node: Any) -> None:
-    """Note on a node that has just been made whether saved-tensor hooks pack what it saves, which is not `SHOWN`."""
-    if _default_hooks(True) is not None:
-        node.metadata[_PACKED] = True
+class _Entered(threading.local):
+    """How many saved-tensor hooks are in force on a thread, and since when."""
+
+    count = 0
+    span: list[int]
+
+
+_entered = _Entered()
+# The sequence numbers between which hooks were in force, on whatever thread; no graph is older than the last of them.
+_spans: list[list[int]] = []
+_KEPT_SPANS = 1000
+_NOT_YET = 2**64 - 1
+_sequence_nr = torch._C._autograd._get_sequence_nr
+
+
+def count_hooks() -> Callable[[], None]:
+    """Note from now on when saved-tensor hooks are in force, which is not `SHOWN`; return what ends it."""
+    enter, leave = saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__
+
+    @functools.wraps(enter)
+    def noted_enter(self: Any) -> Any:
+        result = enter(self)
+        if not _entered.count:
+            _entered.span = [_sequence_nr(), _NOT_YET]
+            _spans.append(_entered.span)
+            del _spans[:-_KEPT_SPANS]
+        _entered.count += 1
+        return result
+
+    @functools.wraps(leave)
+    def noted_leave(self: Any, *args: Any) -> Any:
+        if _entered.count:  # else it was entered before anybody counted
+            _entered.count -= 1
+            if not _entered.count:
+                _entered.span[1] = _sequence_nr()
+        return leave(self, *args)
+
+    def undo() -> None:
+        saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__ = enter, leave
+
+    saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__ = noted_enter, noted_leave
+    return undo
+
+
+if not SHOWN:
+    count_hooks()
+
+
+def _made_under_hooks(node: Any) -> bool:
+    number = node._sequence_nr()
+    return any(start <= number < end for start, end in _spans)
 
 
 class UnpackedSlot:
@@ -59,7 +108,7 @@ class UnpackedSlot:
     @property
     def unpack_hook(self) -> Any:
         """What unpacks it, None if nobody has packed it."""
-        return _HIDDEN if _PACKED in self._node.metadata else None
+        return _HIDDEN if _made_under_hooks(self._node) else None
 
     @property
     def data(self) -> Any:

@@ -90,7 +90,9 @@ class WriteMode(dispatch.TorchDispatchMode):
         uncounted = name.startswith(("_foreach_", "_fused_"))
         if uncounted:
             # A mode keeps PyTorch from counting these writes, which would hide them from its own version check.
-            torch.autograd.graph.increment_version([t for t in tensors if not t.is_inference()])
+            for tensor in tensors:
+                if not tensor.is_inference():
+                    torch.autograd.graph.increment_version(tensor)
         for tensor in tensors:
             if tensor.is_inference():
                 continue
