@@ -138,6 +138,11 @@ class GraphTask:
         return _task_ids()
 
     @property
+    def is_restricted(self) -> bool:
+        """Whether only some nodes run, as for ``grad()`` and ``backward(inputs=...)``."""
+        return self._needed is not None
+
+    @property
     def nodes(self) -> list[Node]:
         """All nodes that a gradient can reach, in an order that depends on the graph alone."""
         return list(self._dependencies)

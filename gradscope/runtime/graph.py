@@ -252,16 +252,33 @@ class SavedResult:
 class PackedTensor:
     """What a pack hook made of a saved tensor, and the hook that undoes it."""
 
-    __slots__ = ("dtype", "forward", "is_output", "nbytes", "nr", "packed", "requires_grad", "shape", "unpack_hook")
+    __slots__ = (
+        "dtype", "edge", "forward", "is_output", "nr", "packed", "requires_grad", "shape", "unpack_hook",
+    )  # fmt: skip
 
     def __init__(self, tensor: Any, hooks: tuple[Any, Any], *, is_output: bool, nr: int) -> None:
+        from .views import edge_of
+
         array = tensor._array
-        self.shape, self.dtype, self.nbytes = array.shape, array.dtype, array.nbytes
+        self.shape, self.dtype = array.shape, array.dtype
         self.is_output, self.nr = is_output, nr
         self.requires_grad = tensor.requires_grad
+        # What is unpacked leads where the tensor led; of its own result a node keeps no edge, which would be a cycle.
+        self.edge = edge_of(tensor) if self.requires_grad and not is_output else None
         self.forward = None if tensor._meta is None else tensor._meta.forward
         self.unpack_hook = hooks[1]
         self.packed = hooks[0](tensor)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensors in what the hook has made: a checkpoint keeps none."""
+        return _bytes_in(self.packed)
+
+
+def _bytes_in(packed: Any) -> int:
+    if isinstance(packed, (tuple, list)):
+        return sum(map(_bytes_in, packed))
+    return packed.nbytes if hasattr(packed, "_array") else 0
 
 
 def is_saved(value: Any) -> bool:
@@ -322,7 +339,7 @@ class SavedTensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements; 0 once released."""
+        """Bytes of the elements; 0 once released; of what a hook has packed, bytes of what it keeps."""
         return 0 if self.released else int(self._array().nbytes)
 
     @property
@@ -342,7 +359,7 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """The value as a detached tensor, stale or not, without the version check.
+        """The value as a detached tensor, stale or not, without the version check; what a hook has packed as it is.
 
         Raises
         ------
@@ -352,9 +369,12 @@ class SavedTensor:
         if self.released:
             raise SavedTensorFreedError(self.node)
         value = self._value()
-        if isinstance(value, PackedTensor):
-            return value.unpack_hook(value.packed)
-        return tensor_type._wrap(self._array())
+        return value.packed if isinstance(value, PackedTensor) else tensor_type._wrap(self._array())
+
+    @property
+    def unpack_hook(self) -> Any:
+        """What unpacks it; None if no hook has packed it."""
+        return getattr(self._value(), "unpack_hook", None)
 
     def unpack(self) -> Any:
         """Return the tensor as the node will see it, with the version check.
@@ -435,24 +455,27 @@ def _unpack_packed(node: Node, value: PackedTensor, as_tensor: bool) -> Any:
         )
     if not as_tensor:
         return tensor._array
-    if value.is_output and tensor._edge is None:
-        tensor = _attach(node, tensor._array, value.nr)
+    if value.is_output:
+        tensor = _attach(tensor._array, tensor._counter(), edge_to(node, value.nr))
+    elif value.edge is not None or tensor.requires_grad:
+        tensor = _attach(tensor._array, tensor._counter(), value.edge)
     if value.forward is not None:
         tensor._extras().forward = value.forward
     return tensor
 
 
 def _result_tensor(node: Node, value: SavedResult) -> Any:
-    tensor = _attach(node, value.array, value.nr)
-    tensor._vc = value.counter
+    tensor = _attach(value.array, value.counter, edge_to(node, value.nr))
     value.restore(tensor)
     return tensor
 
 
-def _attach(node: Node, array: Any, nr: int) -> Any:
+def _attach(array: Any, counter: VersionCounter, edge: Edge | None) -> Any:
+    """Return a tensor whose gradient goes along an edge; None for nowhere."""
     tensor = tensor_type._wrap(array)
-    if array.dtype.kind in "fc":
-        tensor._edge = edge_to(node, nr)
+    tensor._vc = counter
+    if edge is not None and array.dtype.kind in "fc":
+        tensor._edge = edge
         tensor._flags = state.GRAD
     return tensor
 

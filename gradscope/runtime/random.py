@@ -7,6 +7,8 @@ run, but not PyTorch's.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy
@@ -138,13 +140,44 @@ class Generator:
         state["has_uint32"], state["uinteger"], self._seed = words[4:]
         self._bits().state = state
 
+    def mark(self) -> Any:
+        """Return what :meth:`replay` and :meth:`go_to` need to draw again what is drawn from now on.
+
+        A generator whose state cannot be read, as CuPy's, goes on from a seed that it draws for that.
+        """
+        if self._has_state():
+            return self.get_state()
+        seed = int(self.source.integers(0, _WORD >> 1, size=1)[0])
+        self.manual_seed(seed)
+        return seed
+
+    def go_to(self, mark: Any) -> None:
+        """Draw from now on what was drawn after :meth:`mark`."""
+        if isinstance(mark, int):
+            self.manual_seed(mark)
+        else:
+            self.set_state(mark)
+
+    @contextmanager
+    def replay(self, mark: Any) -> Iterator[None]:
+        """Context manager: draw what was drawn after :meth:`mark`; afterwards go on as if nothing had been drawn."""
+        before = self._seed, self._source
+        try:
+            self.manual_seed(0)  # another source: a state is written into it
+            self.go_to(mark)
+            yield
+        finally:
+            self._seed, self._source = before
+
+    def _has_state(self) -> bool:
+        return isinstance(getattr(self.source.bit_generator, "state", None), dict)
+
     def _bits(self) -> Any:
-        bits = self.source.bit_generator
-        if not isinstance(getattr(bits, "state", None), dict):
+        if not self._has_state():
             raise RuntimeError(
                 f"the state of a generator on {self.device} cannot be read or set\nSeed it with manual_seed() instead."
             )
-        return bits
+        return self.source.bit_generator
 
     def __getstate__(self) -> tuple[str, Any]:
         return str(self.device), self.get_state()

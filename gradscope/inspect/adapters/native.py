@@ -25,7 +25,7 @@ from ..frames import variables_of
 from ..records import Location, TensorSpec, dtype_name
 from .bits import DEVICE_ELEMENTS, Region, bits_of
 from .hooks import NodeHook, hook_name
-from .protocol import Converted, FailedCall, Observer, Plan, SavedView, hears_entries, key_in
+from .protocol import CHECKPOINTS, Converted, FailedCall, Observer, Plan, SavedView, hears_entries, key_in
 
 __all__ = ["NativeAdapter", "location_of"]
 
@@ -127,8 +127,8 @@ class NativeAdapter:
         return location_of(node.call_site)
 
     def blind(self, node: Node) -> str:
-        """Return an empty string: every node can be looked into."""
-        return ""
+        """Return why nobody can look inside a node."""
+        return CHECKPOINTS.get(node.name(), "")
 
     def notes(self, node: Node) -> dict[Any, Any]:
         """Return the node's metadata."""

@@ -446,6 +446,11 @@ def expected_spec(adapter: Adapter, node: Any, nr: int) -> TensorSpec | None:
     return specs[nr] if nr < len(specs) else None
 
 
+# Why nobody can look inside a node, by its name.
+CHECKPOINTS = {
+    "CheckpointFunctionBackward": "checkpoint: its inside is recomputed, and differentiated in a backward of its own",
+}
+
 NOT_TOLD = """\
 this PyTorch does not tell what gradient a node expects, so no backward can be run beside the program
 Install PyTorch 2.5 or newer."""

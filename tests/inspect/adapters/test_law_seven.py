@@ -112,9 +112,6 @@ def _train_or_skip(lib, program):
 
 def _missing(lib, program):
     """Return what a program needs and the framework has not got."""
-    if program in (checkpointed, checkpointed_reentrant):
-        found = importlib.util.find_spec(f"{lib.__name__}.utils")
-        return "" if found is not None else "checkpoint"
     if program is lstm:
         return "" if hasattr(lib.nn, "LSTM") else "LSTM"
     if program is sparse_embedding:

@@ -274,11 +274,3 @@ def test_what_was_made_before_has_no_line():
     with gi.track():
         z = y.sum()
     assert [d["location"] is None for _, d in gi.graph(z).nodes(data=True)] == [False, True, True]
-
-
-def test_blind_nodes_say_why(adapter):
-    from torch.utils.checkpoint import checkpoint
-
-    y = checkpoint(torch.exp, leaf(), use_reentrant=True)
-    assert "recomputed" in adapter.blind(y.grad_fn)
-    assert adapter.blind(y.sum().grad_fn) == ""

@@ -413,16 +413,6 @@ def test_per_sample_gradients_are_right(adapter):
     assert all(torch.equal(plain[k], watched[k]) for k in plain)
 
 
-@pytest.mark.parametrize("reentrant", [True, False])
-def test_a_checkpointed_region(adapter, watching, reentrant):
-    from torch.utils.checkpoint import checkpoint
-
-    x = leaf()
-    checkpoint(lambda t: t.exp().log(), x, use_reentrant=reentrant).sum().backward()
-    assert x.grad.tolist() == pytest.approx([1.0, 1.0])
-    assert len(watching.of("started")) == (2 if reentrant else 1)
-
-
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
 def test_compiled_autograd_runs_unseen_and_is_told_of(watching):
     from torch._dynamo import compiled_autograd

@@ -21,7 +21,7 @@ from ...records import Location, TensorSpec
 from ..bits import Region
 from ..hooks import NodeHook
 from ..native import location_of
-from ..protocol import FailedCall, Observer, Plan, SavedView, key_in
+from ..protocol import CHECKPOINTS, FailedCall, Observer, Plan, SavedView, key_in
 from .backward import backward_tap
 from .failures import failed_call
 from .forward import SITE, forward_tap
@@ -38,7 +38,7 @@ _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
 _BEGINS_AT_EDGES = hasattr(_ACCUMULATE_GRAD, "_input_metadata")
 _BLIND = {
     "CompiledFunctionBackward": "compiled by torch.compile: a whole backward in one node",
-    "CheckpointFunctionBackward": "checkpoint: its inside is recomputed, and differentiated in a backward of its own",
+    **CHECKPOINTS,
 }
 
 

@@ -1,0 +1,383 @@
+"""Checkpoints: the same gradients with less memory, by PyTorch's rules."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import weakref
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from gradscope.utils import checkpoint as module
+from gradscope.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+
+Reentrant = pytest.mark.parametrize("reentrant", [True, False])
+
+
+def leaf(*values: float) -> Any:
+    return gs.tensor(values or (0.5, 1.0, 2.0), requires_grad=True)
+
+
+def wave(x: Any) -> Any:
+    return x.exp().sin()
+
+
+# --- the same numbers -------------------------------------------------------------------------------------------------
+
+
+@Reentrant
+def test_gradients_are_those_without(reentrant: bool) -> None:
+    x, other = leaf(), leaf()
+    wave(other * 2).sum().backward()
+    checkpoint(wave, x * 2, use_reentrant=reentrant).sum().backward()
+    assert gs.equal(x.grad, other.grad)
+
+
+@Reentrant
+def test_parameters_inside_get_theirs(reentrant: bool) -> None:
+    layer, x = gs.nn.Linear(3, 2), leaf()
+    layer(x).tanh().sum().backward()
+    expected = [p.grad.clone() for p in layer.parameters()]
+    layer.zero_grad()
+    checkpoint(lambda t: layer(t).tanh(), x, use_reentrant=reentrant).sum().backward()
+    assert all(gs.equal(p.grad, e) for p, e in zip(layer.parameters(), expected, strict=True))
+
+
+@Reentrant
+def test_the_same_random_numbers_are_drawn_and_the_others_go_on(reentrant: bool) -> None:
+    def noisy(t: Any) -> Any:
+        return gs.nn.functional.dropout(t, 0.5) * t.exp()
+
+    def run(call: Any) -> tuple[Any, list[float]]:
+        gs.manual_seed(0)
+        x = gs.ones(64, requires_grad=True)
+        y = call(noisy, x)
+        between = gs.rand(2).tolist()
+        y.sum().backward()
+        return x.grad, [*between, *gs.rand(2).tolist()]
+
+    plain, numbers = run(lambda f, x: f(x))
+    found, others = run(lambda f, x: checkpoint(f, x, use_reentrant=reentrant))
+    assert gs.equal(found, plain)
+    assert others == numbers
+
+
+def test_without_preserve_rng_state_others_are_drawn() -> None:
+    def noisy(t: Any) -> Any:
+        return gs.nn.functional.dropout(t, 0.5) * t
+
+    gs.manual_seed(0)
+    x = gs.ones(64, requires_grad=True)
+    y = checkpoint(noisy, x, use_reentrant=False, preserve_rng_state=False)
+    y.sum().backward()
+    assert not gs.equal(x.grad, 2 * y.detach())
+
+
+def test_gradients_of_gradients() -> None:
+    x = leaf()
+
+    def second(call: Any) -> Any:
+        (grad,) = gs.autograd.grad(call(x).sum(), x, create_graph=True)
+        return gs.autograd.grad((grad * grad).sum(), x)[0]
+
+    assert gs.equal(second(lambda t: checkpoint(wave, t, use_reentrant=False)), second(wave))
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad=True:UserWarning")
+@pytest.mark.parametrize("inner", [True, False])
+@pytest.mark.parametrize("outer", [True, False])
+def test_one_inside_the_other(outer: bool, inner: bool) -> None:
+    x, other = leaf(), leaf()
+
+    def both(t: Any) -> Any:
+        return checkpoint(wave, t * 2, use_reentrant=inner).cos()
+
+    checkpoint(both, x, use_reentrant=outer).sum().backward()
+    wave(other * 2).cos().sum().backward()
+    assert gs.equal(x.grad, other.grad)
+
+
+def test_a_graph_that_is_kept_can_run_again() -> None:
+    x, calls = leaf(), []
+
+    def counted(t: Any) -> Any:
+        calls.append(1)
+        return wave(t)
+
+    loss = checkpoint(counted, x, use_reentrant=False).sum()
+    loss.backward(retain_graph=True)
+    once = x.grad.clone()
+    loss.backward()
+    assert gs.equal(x.grad, 2 * once)
+    assert len(calls) == 3
+    with pytest.raises(gs.SavedTensorFreedError):
+        loss.backward()
+
+
+def test_all_kinds_of_arguments_and_results() -> None:
+    def several(t: Any, factor: int, *, shift: Any) -> tuple[Any, int, Any]:
+        return (t * factor + shift).exp(), 5, t.detach()
+
+    x, shift = leaf(), leaf()
+    y, number, plain = checkpoint(several, x, 3, shift=shift, use_reentrant=False)
+    y.sum().backward()
+    assert (number, plain.requires_grad) == (5, False)
+    assert gs.equal(x.grad, 3 * shift.grad)
+    y, number = checkpoint(lambda t, factor: (t * factor, 5), x, 3, use_reentrant=True)
+    assert (y.grad_fn.name(), number) == ("CheckpointFunctionBackward", 5)
+
+
+def test_under_no_grad_it_is_a_plain_call() -> None:
+    with gs.no_grad():
+        y = checkpoint(wave, leaf(), use_reentrant=False)
+    assert (y.requires_grad, y.grad_fn) == (False, None)
+
+
+@pytest.mark.parametrize("segments", [1, 2, 3])
+@Reentrant
+def test_a_sequence_in_segments(segments: int, reentrant: bool) -> None:
+    gs.manual_seed(0)
+    model = gs.nn.Sequential(gs.nn.Linear(3, 4), gs.nn.Tanh(), gs.nn.Linear(4, 3), gs.nn.ReLU(), gs.nn.Linear(3, 1))
+    x, other = leaf(), leaf()
+    model(x).sum().backward()
+    checkpoint_sequential(model, segments, other, use_reentrant=reentrant).sum().backward()
+    assert gs.equal(x.grad, other.grad)
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+@Reentrant
+def test_what_is_inside_is_not_kept_and_nothing_leaks(reentrant: bool) -> None:
+    kept: list[Any] = []
+
+    def inside(t: Any) -> Any:
+        hidden = t.exp()
+        kept.append(weakref.ref(hidden))
+        return hidden.sin()
+
+    gc.disable()
+    try:
+        x = leaf()
+        y = checkpoint(inside, x, use_reentrant=reentrant)
+        assert kept[0]() is None
+        y.sum().backward()
+        assert kept[1]() is None
+        del x
+        loss = weakref.ref(y)
+        del y
+        assert loss() is None
+    finally:
+        gc.enable()
+
+
+def test_a_graph_holds_the_arguments_alone() -> None:
+    x = gs.ones(1000, requires_grad=True)
+
+    def deep(t: Any) -> Any:
+        for _ in range(10):
+            t = t.sin().exp()
+        return t
+
+    assert gs.inspect.memory(checkpoint(deep, x, use_reentrant=False).sum()).total == 0
+    assert gs.inspect.memory(deep(x).sum()).total == 11 * 4000
+
+
+def test_it_stops_as_soon_as_it_can() -> None:
+    steps: list[str] = []
+
+    def inside(t: Any) -> Any:
+        hidden = t.exp()
+        steps.append("exp")
+        result = hidden + 1  # saves nothing
+        steps.append("add")
+        return result
+
+    def run(**options: Any) -> list[str]:
+        steps.clear()
+        checkpoint(inside, leaf(), use_reentrant=False, **options).sum().backward()
+        return steps[2:]
+
+    assert run() == []
+    assert run(early_stop=False) == ["exp", "add"]
+    with module.set_checkpoint_early_stop(False):
+        assert run() == ["exp", "add"]
+    assert run() == []
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def changing(*forms: Any) -> Any:
+    """Return a function that computes one thing the first time, and another the second."""
+    turns = iter(forms)
+    return lambda t: next(turns)(t)
+
+
+def failure(*forms: Any, **options: Any) -> str:
+    y = checkpoint(changing(*forms), leaf(), use_reentrant=False, **options)
+    with pytest.raises(CheckpointError) as raised:
+        y.sum().backward()
+    return str(raised.value)
+
+
+def test_fewer_tensors_the_second_time() -> None:
+    text = failure(wave, gs.exp)
+    assert "Number of tensors saved during forward: 2\nNumber of tensors saved during recomputation: 1." in text
+    assert "debug=True" in text
+
+
+def test_more_tensors_the_second_time() -> None:
+    assert failure(gs.exp, wave, early_stop=False).startswith("trying to save more tensors during recomputation")
+
+
+def test_other_shapes_the_second_time() -> None:
+    text = failure(gs.exp, lambda t: t[:2].exp())
+    assert "tensor at position 0:\nsaved metadata: [3], gradscope.float32, cpu\nrecomputed metadata: [2]" in text
+
+
+def test_other_shapes_are_not_looked_at_when_nobody_asks() -> None:
+    y = checkpoint(changing(gs.exp, lambda t: t[:2].exp()), leaf(), use_reentrant=False, determinism_check="none")
+    with pytest.raises((RuntimeError, ValueError)) as raised:
+        y.sum().backward()
+    assert not isinstance(raised.value, CheckpointError)
+
+
+def test_the_first_operator_that_differs_is_named() -> None:
+    def first(t: Any) -> Any:
+        return t.exp().sin()
+
+    def second(t: Any) -> Any:
+        return t.exp()
+
+    text = failure(first, second, debug=True)
+    line = first.__code__.co_firstlineno + 1
+    assert text.endswith(
+        "The operators differ from number 2 on:\n"
+        f"  in the forward pass:  sin -> [3] at {__file__}:{line}\n  computed again:       none"
+    )
+    with module.set_checkpoint_debug_enabled(True):
+        assert "differ from number 2 on" in failure(first, second)
+
+
+def test_an_argument_that_was_written_is_refused() -> None:
+    x = leaf()
+    hidden = x * 1
+    y = checkpoint(wave, hidden, use_reentrant=False)
+    with gs.no_grad():
+        hidden.add_(1)
+    with pytest.raises(gs.SavedTensorModifiedError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_an_error_the_second_time_is_that_error() -> None:
+    def broken(t: Any) -> Any:
+        raise KeyError("gone")
+
+    y = checkpoint(changing(gs.exp, broken), leaf(), use_reentrant=False)
+    with pytest.raises(KeyError, match="gone"):
+        y.sum().backward()
+    x = leaf()
+    checkpoint(gs.exp, x, use_reentrant=False).sum().backward()
+    assert gs.equal(x.grad, x.detach().exp())
+
+
+def test_options_that_do_not_go_together() -> None:
+    x = leaf()
+    with pytest.raises(ValueError, match="Unexpected keyword arguments: foo"):
+        checkpoint(gs.exp, x, use_reentrant=True, foo=1)
+    with pytest.raises(ValueError, match="only supported when use_reentrant=False"):
+        checkpoint(gs.exp, x, use_reentrant=True, debug=True)
+    with pytest.raises(ValueError, match="determinism_check should be one of"):
+        checkpoint(gs.exp, x, use_reentrant=False, determinism_check="some")
+    with pytest.raises(ValueError, match="Unexpected keyword arguments: foo"):
+        checkpoint_sequential([gs.exp], 1, x, use_reentrant=False, foo=1)
+    with pytest.warns(UserWarning, match="use_reentrant parameter should be passed explicitly"):
+        checkpoint(gs.exp, x)
+
+
+def test_what_a_reentrant_one_cannot_do() -> None:
+    x = leaf()
+    for ask in (lambda y: gs.autograd.grad(y, x), lambda y: y.backward(inputs=[x])):
+        with pytest.raises(RuntimeError, match=r"incompatible with \.grad"):
+            ask(checkpoint(gs.exp, x, use_reentrant=True).sum())
+    with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
+        y = checkpoint(gs.nn.Linear(3, 1), gs.ones(3), use_reentrant=True)
+    assert not y.requires_grad
+
+    def quiet(t: Any) -> Any:
+        with gs.no_grad():
+            return t * 2
+
+    with pytest.raises(RuntimeError, match="none of output has requires_grad=True"):
+        checkpoint(quiet, x, use_reentrant=True).sum().backward()
+
+
+# --- generators -------------------------------------------------------------------------------------------------------
+
+
+def test_a_generator_that_replays_stands_where_it_stood() -> None:
+    generator = gs.Generator().manual_seed(3)
+    mark = generator.mark()
+    first = gs.rand(3, generator=generator)
+    with generator.replay(mark):
+        again = gs.rand(3, generator=generator)
+    after = gs.rand(3, generator=generator)
+    generator.go_to(mark)
+    assert gs.equal(gs.cat([again, gs.rand(6, generator=generator)]), gs.cat([first, first, after]))
+
+
+class _Unreadable:
+    """A bit generator as CuPy's: its state stays on the device."""
+
+
+def test_a_generator_whose_state_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = gs.Generator().manual_seed(3)
+    monkeypatch.setattr(gs.Generator, "_has_state", lambda self: False)
+    mark = generator.mark()
+    first = gs.rand(3, generator=generator)
+    with generator.replay(mark):
+        again = gs.rand(3, generator=generator)
+    assert isinstance(mark, int)
+    assert gs.equal(first, again)
+    with pytest.raises(RuntimeError, match="cannot be read or set"):
+        generator.get_state()
+
+
+def test_states_of_devices() -> None:
+    places, states = module.get_device_states(leaf(), [leaf()])
+    assert (places, states) == ([], [])
+    module.set_device_states(places, states)
+
+
+# --- as in PyTorch ----------------------------------------------------------------------------------------------------
+
+
+def program(lib: Any, reentrant: bool) -> list[Any]:
+    """Train three layers with a checkpoint each; return the losses and the parameters."""
+    call = importlib.import_module(f"{lib.__name__}.utils.checkpoint").checkpoint
+    rng = numpy.random.default_rng(0)
+    weights = [lib.tensor(rng.normal(size=(4, 4)), requires_grad=True) for _ in range(3)]
+    x = lib.tensor(rng.normal(size=(5, 4)), requires_grad=True)
+    optimizer = lib.optim.SGD(weights, lr=0.1)
+    losses = []
+    for _ in range(4):
+        hidden = x
+        for weight in weights:
+            hidden = call(lambda t, w: (t @ w).tanh(), hidden, weight, use_reentrant=reentrant)
+        loss = hidden.square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return [losses, *(w.detach().numpy() for w in weights), x.grad.numpy()]
+
+
+@pytest.mark.torch
+@Reentrant
+def test_a_training_run_is_that_of_pytorch(torch: Any, reentrant: bool) -> None:
+    for mine, theirs in zip(program(gs, reentrant), program(torch, reentrant), strict=True):
+        numpy.testing.assert_allclose(mine, theirs, rtol=1e-12)
