@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 
 from ..runtime import device as devices
+from ..runtime.dtype import float64, get_default_dtype
 from ..runtime.hooks import HookTable, RemovableHandle, add_hook
 from ..runtime.modes import enable_grad
 from ..runtime.ops.registry import OPERATORS
@@ -114,6 +115,7 @@ class Optimizer:
         self._scratch: dict[Any, Any] = {}
         self._step_pre_hooks: HookTable = HookTable()
         self._step_post_hooks: HookTable = HookTable()
+        _check_implementation(defaults)
         if isinstance(params, Tensor):
             raise TypeError(
                 f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
@@ -321,8 +323,52 @@ class Optimizer:
         ]
 
 
+class ParameterwiseOptimizer(Optimizer):
+    """Base of the optimizers that update one parameter after another; a subclass defines ``_update``."""
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once; return the closure's loss, if there is one."""
+        loss = self._evaluate(closure)
+        name = f"{type(self).__name__}.step"
+        for group in self.param_groups:
+            writes = self._writes(group)
+            for parameter in group["params"]:
+                meta = parameter._meta
+                if meta is None or meta.grad is None:
+                    continue
+                self._update(parameter, meta.grad._array, group)
+                for _ in range(writes):
+                    parameter._bump(name)
+        return loss
+
+    def _writes(self, group: dict[str, Any]) -> int:
+        """Return how many writes to a parameter PyTorch makes of one update: each counts as a version."""
+        return 1
+
+    def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
+        """Update the array of `parameter` and its state; `grad` is an array too, and stays as it is."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _update()")
+
+
 BLOCK = 1 << 15
 """Elements of a parameter that are updated at once on the CPU."""
+
+_ON_HOST = frozenset(["mu_product", "eta", "mu"])
+"""Scalars of the state that stay on the host, as counts do, so that reading them waits for no device."""
+
+
+def _check_implementation(settings: dict[str, Any]) -> None:
+    """Refuse what PyTorch refuses of the settings that choose an implementation, and what would be ignored."""
+    if settings.get("fused"):
+        if settings.get("differentiable"):
+            raise RuntimeError("`fused` does not support `differentiable`\nLeave out one of them.")
+        if settings.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.\nLeave out one of them.")
+    if settings.get("differentiable"):
+        raise ValueError(
+            "differentiable=True: the steps of an optimizer are not recorded\n"
+            "Compute the new parameters out of place from gradients with create_graph=True."
+        )
 
 
 def _fitted(value: Any, parameter: Tensor, name: str = "") -> Any:
@@ -330,7 +376,8 @@ def _fitted(value: Any, parameter: Tensor, name: str = "") -> Any:
     if isinstance(value, Tensor):
         if name == "step" or not parameter.is_floating_point():
             return value.detach().clone()
-        return value.detach().to(device=parameter.device, dtype=parameter.dtype, copy=True)
+        device = value.device if name in _ON_HOST else parameter.device
+        return value.detach().to(device=device, dtype=parameter.dtype, copy=True)
     if isinstance(value, dict):
         return {key: _fitted(item, parameter, key) for key, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, OrderedDict)):
@@ -345,6 +392,13 @@ def check_range(name: str, value: Any, low: float = 0.0, high: float | None = No
         raise ValueError(f"Invalid {name}: {value}")
 
 
+def check_lr(lr: Any) -> None:
+    """Raise ValueError unless the learning rate is one number of at least 0."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError(f"Tensor lr must be 1-element\nIts shape is {list(lr.shape)}.")
+    check_range("learning rate", lr)
+
+
 def plain_number(value: Any) -> float:
     """Return a setting that may be a one-element tensor as a number."""
     return value.item() if isinstance(value, Tensor) else value
@@ -355,6 +409,37 @@ def zeros_state(parameter: Tensor) -> Tensor:
     return Tensor._wrap(devices.array_module(parameter._array).zeros_like(parameter._array))
 
 
-def count_state() -> Tensor:
-    """Return a step count: on the host, so that reading it waits for no device."""
-    return Tensor._wrap(devices.numpy.zeros((), dtype=devices.numpy.float32))
+def scalar_state(value: float) -> Tensor:
+    """Return a scalar of the state: on the host, so that reading it waits for no device."""
+    dtype = devices.numpy.float64 if get_default_dtype() is float64 else devices.numpy.float32
+    return Tensor._wrap(devices.numpy.full((), value, dtype=dtype))
+
+
+def counted(state: dict[str, Any]) -> float:
+    """Count one step in the state and return the count."""
+    step = state["step"]._array
+    step += 1
+    return float(step)
+
+
+def descent(xp: Any, p: Any, g: Any, decay: float, up: bool, out: Any) -> Any:
+    """Return the gradient to go down: turned round to go up, with weight decay; in `out` unless it is `g` itself."""
+    if decay:
+        xp.multiply(p, decay, out=out)
+        return (xp.subtract if up else xp.add)(out, g, out=out)
+    return xp.negative(g, out=out) if up else g
+
+
+def move_towards(xp: Any, mean: Any, value: Any, share: float, work: Any) -> None:
+    """Move a running mean by `share` of the way to a value."""
+    xp.subtract(value, mean, out=work)
+    work *= share
+    mean += work
+
+
+def mix_square(xp: Any, square: Any, value: Any, keep: float, work: Any) -> None:
+    """Keep the share `keep` of a running mean of squares and take the rest from the square of a value."""
+    xp.multiply(value, value, out=work)
+    work *= 1 - keep
+    square *= keep
+    square += work
