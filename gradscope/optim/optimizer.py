@@ -392,10 +392,15 @@ def check_range(name: str, value: Any, low: float = 0.0, high: float | None = No
         raise ValueError(f"Invalid {name}: {value}")
 
 
-def check_lr(lr: Any) -> None:
-    """Raise ValueError unless the learning rate is one number of at least 0."""
+def check_one(lr: Any) -> None:
+    """Raise ValueError if the learning rate is a tensor of several numbers, or of none."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError(f"Tensor lr must be 1-element\nIts shape is {list(lr.shape)}.")
+
+
+def check_lr(lr: Any) -> None:
+    """Raise ValueError unless the learning rate is one number of at least 0."""
+    check_one(lr)
     check_range("learning rate", lr)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from typing import Any
 
@@ -28,6 +29,11 @@ def with_gradient(*shape: int) -> Any:
     return parameter
 
 
+def stepped(make: Any, parameter: Any, lib: Any) -> None:
+    parameter.grad = lib.ones_like(parameter).detach()
+    make([parameter]).step()
+
+
 # --- the same numbers as PyTorch --------------------------------------------------------------------------------------
 
 SETTINGS = [
@@ -44,31 +50,74 @@ SETTINGS = [
     ("Adam", {"decoupled_weight_decay": True, "weight_decay": 0.1}),
     ("AdamW", {}),
     ("AdamW", {"amsgrad": True, "weight_decay": 0.2}),
+    ("RMSprop", {}),
+    ("RMSprop", {"momentum": 0.9, "weight_decay": 0.1}),
+    ("RMSprop", {"centered": True, "alpha": 0.9, "eps": 1e-2}),
+    ("RMSprop", {"centered": True, "momentum": 0.5, "maximize": True, "weight_decay": 0.1, "eps": 1e-2}),
+    ("Adagrad", {}),
+    ("Adagrad", {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
+    ("Adagrad", {"eps": 1e-2, "maximize": True}),
+    ("Adadelta", {}),
+    ("Adadelta", {"rho": 0.5, "eps": 1e-3, "weight_decay": 0.1}),
+    ("Adadelta", {"maximize": True}),
+    ("Adamax", {}),
+    ("Adamax", {"betas": (0.5, 0.6), "eps": 1e-3, "weight_decay": 0.1, "maximize": True}),
+    ("NAdam", {}),
+    ("NAdam", {"weight_decay": 0.1, "momentum_decay": 0.1, "maximize": True}),
+    ("NAdam", {"decoupled_weight_decay": True, "weight_decay": 0.1, "betas": (0.5, 0.6), "eps": 1e-3}),
+    ("RAdam", {}),
+    ("RAdam", {"betas": (0.8, 0.95), "weight_decay": 0.1, "maximize": True}),
+    ("RAdam", {"betas": (0.8, 0.6), "eps": 1e-3}),
+    ("RAdam", {"decoupled_weight_decay": True, "weight_decay": 0.1}),
+    ("ASGD", {}),
+    ("ASGD", {"t0": 2, "lambd": 0.1, "alpha": 0.5}),
+    ("ASGD", {"t0": 1, "weight_decay": 0.1, "maximize": True}),
+    ("Rprop", {}),
+    ("Rprop", {"etas": (0.4, 1.5), "step_sizes": (0.04, 0.12), "maximize": True}),
+    ("Adafactor", {}),
+    ("Adafactor", {"weight_decay": 0.1, "maximize": True, "d": 1.5, "beta2_decay": -0.5}),
+    ("Adafactor", {"eps": (1e-3, 5.0)}),
 ]
-SHAPES = [(3, 4), (), (2 * BLOCK + 7,), (0, 3)]
+NAMES = sorted({name for name, _ in SETTINGS})
+SHAPES = [(3, 4), (), (2, 3, 4), (0, 3)]
+LONG = (BLOCK + 7,)
+
+
+# An eps that half precision does not round to nothing.
+HALF = {name: {"eps": 1e-3} for name in ("Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta")}
+
+
+def noise(rng: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    values = rng.normal(size=shape)
+    return (values + 1j * rng.normal(size=shape) if dtype.startswith("complex") else values).astype(dtype)
 
 
 def train(lib: Any, name: str, settings: dict[str, Any], dtype: str) -> tuple[list[Any], list[int], list[str]]:
-    """Take five steps in two groups, through a state_dict in the middle."""
+    """Take eight steps in two groups, through a state_dict in the middle."""
     rng = numpy.random.default_rng(0)
-    parameters = [lib.tensor(rng.normal(size=s).astype(dtype), requires_grad=True) for s in SHAPES]
+    # The root mean square of nothing is an error in PyTorch too.
+    shapes = [s for s in SHAPES if name != "Adafactor" or 0 not in s] + ([LONG] if dtype == "float64" else [])
+    parameters = [lib.tensor(noise(rng, shape, dtype), requires_grad=True) for shape in shapes]
 
     def make() -> Any:
         groups = [{"params": parameters[:1]}, {"params": parameters[1:], "lr": 0.05}]
         return getattr(lib.optim, name)(groups, lr=0.1, **settings)
 
     optimizer = make()
-    for step in range(5):
+    for step in range(8):
         optimizer.zero_grad()
         for parameter in parameters:
-            parameter.grad = lib.tensor(rng.normal(size=tuple(parameter.shape)).astype(dtype))
+            parameter.grad = lib.tensor(noise(rng, tuple(parameter.shape), dtype))
         if step == 3:
             state = optimizer.state_dict()
             optimizer = make()
             optimizer.load_state_dict(state)
         optimizer.step()
-    names = sorted(optimizer.state_dict()["state"].get(0, {}))
-    return [p.detach().numpy() for p in parameters], [p._version for p in parameters], names
+    state = optimizer.state_dict()["state"]
+    names = [f"{key} {str(value.dtype).rpartition('.')[2]}" for key, value in sorted(state.get(0, {}).items())]
+    found = [p.detach().numpy() for p in parameters]
+    found += [item.numpy() for number in sorted(state) for _, item in sorted(state[number].items()) if item is not None]
+    return found, [p._version for p in parameters], names
 
 
 @pytest.mark.torch
@@ -85,13 +134,63 @@ def test_steps_are_those_of_pytorch(
     assert names == other_names
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.torch
+@pytest.mark.parametrize(("name", "settings"), [(name, s) for name, s in SETTINGS if name != "Adafactor"])
+def test_complex_steps_are_those_of_pytorch(torch: Any, name: str, settings: dict[str, Any]) -> None:
+    if settings.get("amsgrad") or settings.get("lr_decay"):
+        settings = settings | {"weight_decay": 0.0}
+    mine, versions, _ = train(gs, name, settings, "complex128")
+    theirs, other_versions, _ = train(torch, name, settings, "complex128")
+    for a, b in zip(mine, theirs, strict=True):
+        numpy.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+    assert versions == other_versions
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", [*NAMES, "LBFGS"])
+def test_settings_are_those_of_pytorch(torch: Any, name: str) -> None:
+    mine, theirs = (getattr(lib.optim, name)([leaf(lib)]) for lib in (gs, torch))
+    assert mine.defaults == theirs.defaults
+    groups = [optimizer.state_dict()["param_groups"] for optimizer in (mine, theirs)]
+    assert [sorted(group) for group in groups[0]] == [sorted(set(group)) for group in groups[1]]
+    own, other = (inspect.signature(type(optimizer)).parameters for optimizer in (mine, theirs))
+    assert [(p.name, p.kind, p.default) for p in own.values()] == [(p.name, p.kind, p.default) for p in other.values()]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["Rprop", "Adafactor", "RMSprop", "Adamax"])
+def test_numbers_that_are_none_go_where_they_go_in_pytorch(torch: Any, name: str) -> None:
+    found = []
+    for lib in (gs, torch):
+        x = lib.ones(4, requires_grad=True)
+        optimizer = getattr(lib.optim, name)([x], lr=0.1)
+        for _ in range(2):
+            x.grad = lib.tensor([float("nan"), 1.0, -2.0, 0.0])
+            with numpy.errstate(invalid="ignore"):
+                optimizer.step()
+        found.append(x.detach().numpy())
+    numpy.testing.assert_allclose(*found, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_half_precision(name: str) -> None:
+    x = gs.ones(3, 4, dtype=gs.float16, requires_grad=True)
+    optimizer = getattr(gs.optim, name)([x], lr=0.1, **HALF.get(name, {}))
+    for _ in range(3):
+        x.grad = gs.ones(3, 4, dtype=gs.float16)
+        optimizer.step()
+    assert x.dtype is gs.float16
+    assert (x < 1).all().item()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_memory_that_is_not_in_row_order_is_updated_alike(name: str) -> None:
     size = 200
     values = numpy.random.default_rng(0).normal(size=(size, size))
     straight, turned = gs.tensor(values, requires_grad=True), gs.from_numpy(values.T.copy()).t().requires_grad_()
+    settings = {} if name == "Rprop" else {"weight_decay": 0.1}
     for parameter in (straight, turned):
-        optimizer = getattr(gs.optim, name)([parameter], lr=0.1, weight_decay=0.1)
+        optimizer = getattr(gs.optim, name)([parameter], lr=0.1, **settings)
         for _ in range(3):
             parameter.grad = gs.tensor(values[::-1].copy())
             optimizer.step()
@@ -288,6 +387,34 @@ def test_repr() -> None:
         lambda lib: lib.optim.Adam([leaf(lib)], betas=(1.0, 0)),
         lambda lib: lib.optim.Adam([leaf(lib)], betas=(0.5, -1)),
         lambda lib: lib.optim.Adam([leaf(lib)], eps=-1),
+        *[lambda lib, name=name: getattr(lib.optim, name)([leaf(lib)], lr=-1) for name in [*NAMES, "LBFGS"]],
+        *[lambda lib, name=name: getattr(lib.optim, name)([leaf(lib)], lr=lib.ones(2)) for name in [*NAMES, "LBFGS"]],
+        *[
+            lambda lib, name=name: getattr(lib.optim, name)([leaf(lib)], weight_decay=-1)
+            for name in NAMES
+            if name != "Rprop"
+        ],
+        lambda lib: lib.optim.RMSprop([leaf(lib)], alpha=-1),
+        lambda lib: lib.optim.RMSprop([leaf(lib)], eps=-1),
+        lambda lib: lib.optim.RMSprop([leaf(lib)], momentum=-1),
+        lambda lib: lib.optim.Adagrad([leaf(lib)], lr_decay=-1),
+        lambda lib: lib.optim.Adagrad([leaf(lib)], initial_accumulator_value=-1),
+        lambda lib: lib.optim.Adagrad([leaf(lib)], eps=-1),
+        lambda lib: lib.optim.Adagrad([leaf(lib)], fused=True, foreach=True),
+        lambda lib: lib.optim.Adagrad([leaf(lib)], fused=True, differentiable=True),
+        lambda lib: lib.optim.Adadelta([leaf(lib)], rho=1.5),
+        lambda lib: lib.optim.Adadelta([leaf(lib)], eps=-1),
+        lambda lib: lib.optim.Adamax([leaf(lib)], betas=(1.0, 0)),
+        lambda lib: lib.optim.NAdam([leaf(lib)], betas=(0.5, 1.0)),
+        lambda lib: lib.optim.NAdam([leaf(lib)], momentum_decay=-1),
+        lambda lib: lib.optim.RAdam([leaf(lib)], eps=-1),
+        lambda lib: lib.optim.Rprop([leaf(lib)], etas=(0.5, 0.9)),
+        lambda lib: lib.optim.Adafactor([leaf(lib)], beta2_decay=0.1),
+        lambda lib: lib.optim.Adafactor([leaf(lib)], eps=(-1, 1)),
+        lambda lib: lib.optim.Adafactor([leaf(lib)], eps=(None, -1)),
+        lambda lib: lib.optim.Adafactor([leaf(lib)], d=0.5),
+        lambda lib: stepped(lib.optim.Adafactor, lib.ones(2, dtype=lib.complex64, requires_grad=True), lib),
+        lambda lib: stepped(lib.optim.Adafactor, leaf(lib, 0, 3), lib),
         lambda lib: (lambda p: lib.optim.SGD([{"params": [p]}, {"params": [p]}], lr=1))(leaf(lib)),
         lambda lib: lib.optim.SGD([leaf(lib)], lr=1).load_state_dict(
             lib.optim.SGD([leaf(lib), leaf(lib)], lr=1).state_dict()
@@ -299,6 +426,11 @@ def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, wrong)
 
 
+def test_steps_that_would_have_to_be_recorded_are_refused() -> None:
+    with pytest.raises(ValueError, match="the steps of an optimizer are not recorded"):
+        gs.optim.Adam([leaf()], differentiable=True)
+
+
 def test_the_same_parameter_twice_warns() -> None:
     x = leaf()
     with pytest.warns(UserWarning, match="duplicate parameters"):
@@ -308,7 +440,16 @@ def test_the_same_parameter_twice_warns() -> None:
 # --- a whole training -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [lambda p: gs.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: gs.optim.Adam(p, lr=0.05)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: gs.optim.SGD(p, lr=0.1, momentum=0.9),
+        lambda p: gs.optim.Adam(p, lr=0.05),
+        lambda p: gs.optim.RMSprop(p, lr=0.02),
+        lambda p: gs.optim.NAdam(p, lr=0.05),
+        lambda p: gs.optim.Rprop(p),
+    ],
+)
 def test_training_learns(make: Any) -> None:
     gs.manual_seed(0)
     x = gs.randn(64, 2)
