@@ -1,6 +1,9 @@
-"""Optimizers."""
+"""Optimizers; schedules of the learning rate are in :mod:`.lr_scheduler`, averages of weights in :mod:`.swa_utils`."""
 
 from __future__ import annotations
+
+import importlib
+from typing import Any
 
 from .adadelta import Adadelta
 from .adafactor import Adafactor
@@ -31,4 +34,12 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "lr_scheduler",
+    "swa_utils",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("lr_scheduler", "swa_utils"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
