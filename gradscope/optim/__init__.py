@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .adadelta import Adadelta
 from .adafactor import Adafactor
@@ -18,6 +18,9 @@ from .radam import RAdam
 from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
+
+if TYPE_CHECKING:
+    from . import lr_scheduler, swa_utils
 
 __all__ = [
     "ASGD",
