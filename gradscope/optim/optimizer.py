@@ -112,9 +112,7 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
-        self._scratch: dict[Any, Any] = {}
-        self._step_pre_hooks: HookTable = HookTable()
-        self._step_post_hooks: HookTable = HookTable()
+        self._make_transient()
         _check_implementation(defaults)
         if isinstance(params, Tensor):
             raise TypeError(
@@ -134,9 +132,17 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._scratch = {}
-        self._step_pre_hooks = HookTable()
-        self._step_post_hooks = HookTable()
+        self._make_transient()
+
+    def _make_transient(self) -> None:
+        """Make what is neither copied nor saved: work arrays and hooks."""
+        self._scratch: dict[Any, Any] = {}
+        self._step_pre_hooks: HookTable = HookTable()
+        self._step_post_hooks: HookTable = HookTable()
+        self._state_dict_pre_hooks: HookTable = HookTable()
+        self._state_dict_post_hooks: HookTable = HookTable()
+        self._load_state_dict_pre_hooks: HookTable = HookTable()
+        self._load_state_dict_post_hooks: HookTable = HookTable()
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -164,8 +170,14 @@ class Optimizer:
                 "sets will change between runs. Please use a list instead."
             )
         entries = [params] if isinstance(params, Tensor) else list(params)
-        if entries and isinstance(entries[0], tuple):
-            param_group["param_names"] = [name for name, _ in entries]
+        names = [entry[0] for entry in entries if isinstance(entry, tuple)]
+        if names and len(names) < len(entries):
+            raise ValueError(
+                "all optimizer params should be with/without names. Some param names are missing\n"
+                f"{len(names)} of {len(entries)} have one: take all from named_parameters(), or all from parameters()."
+            )
+        if names:
+            param_group["param_names"] = names
             entries = [tensor for _, tensor in entries]
         param_group["params"] = entries
         self._check_parameters(entries)
@@ -173,6 +185,12 @@ class Optimizer:
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
+        if any(("param_names" in group) != ("param_names" in param_group) for group in self.param_groups):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if 'param_names' in param_group else 'without'} names to the optimizer\n"
+                "Take all groups from named_parameters(), or all from parameters()."
+            )
         present = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in present for p in entries):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -272,8 +290,26 @@ class Optimizer:
 
     # --- state ---
 
+    def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` before :meth:`state_dict`."""
+        return add_hook(self._state_dict_pre_hooks, hook, prepend=prepend)
+
+    def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` after :meth:`state_dict`; it may return another one."""
+        return add_hook(self._state_dict_post_hooks, hook, prepend=prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` before :meth:`load_state_dict`; it may return another one."""
+        return add_hook(self._load_state_dict_pre_hooks, hook, prepend=prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` after :meth:`load_state_dict`."""
+        return add_hook(self._load_state_dict_post_hooks, hook, prepend=prepend)
+
     def state_dict(self) -> dict[str, Any]:
         """Return the state and the groups, with numbers in the place of parameters."""
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self)
         numbers: dict[int, int] = {}
 
         def packed(group: dict[str, Any]) -> dict[str, Any]:
@@ -285,7 +321,14 @@ class Optimizer:
 
         groups = [packed(group) for group in self.param_groups]
         state = {numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
-        return {"state": state, "param_groups": groups}
+        return self._passed(self._state_dict_post_hooks, {"state": state, "param_groups": groups})
+
+    def _passed(self, hooks: HookTable, state_dict: dict[str, Any]) -> dict[str, Any]:
+        """Return a state dict after the hooks that may replace it."""
+        for hook in hooks.values():
+            replaced = hook(self, state_dict)
+            state_dict = state_dict if replaced is None else replaced
+        return state_dict
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what :meth:`state_dict` of an optimizer with groups of the same sizes returned.
@@ -295,6 +338,7 @@ class Optimizer:
         ValueError
             If the groups differ.
         """
+        state_dict = self._passed(self._load_state_dict_pre_hooks, state_dict.copy())
         saved = state_dict["param_groups"]
         if len(self.param_groups) != len(saved):
             raise ValueError(
@@ -317,10 +361,9 @@ class Optimizer:
                 copy.deepcopy(value) if parameter is None else _fitted(value, parameter)
             )
         self.state = state
-        self.param_groups = [
-            {**copy.deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": mine["params"]}
-            for mine, theirs in zip(self.param_groups, saved, strict=True)
-        ]
+        self.param_groups = [_merged(mine, theirs) for mine, theirs in zip(self.param_groups, saved, strict=True)]
+        for hook in self._load_state_dict_post_hooks.values():
+            hook(self)
 
 
 class ParameterwiseOptimizer(Optimizer):
@@ -369,6 +412,15 @@ def _check_implementation(settings: dict[str, Any]) -> None:
             "differentiable=True: the steps of an optimizer are not recorded\n"
             "Compute the new parameters out of place from gradients with create_graph=True."
         )
+
+
+def _merged(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    """Return a group with the parameters of one and the settings of another, which are copied."""
+    group = copy.deepcopy({key: value for key, value in theirs.items() if key != "params"})
+    group["params"] = mine["params"]
+    if "param_names" in mine:
+        group.setdefault("param_names", mine["param_names"])
+    return group
 
 
 def _fitted(value: Any, parameter: Tensor, name: str = "") -> Any:

@@ -339,7 +339,7 @@ def test_an_optimizer_of_ones_own() -> None:
 
 def test_groups_have_settings_of_their_own() -> None:
     x, y = with_gradient(1), with_gradient(1)
-    optimizer = gs.optim.SGD([{"params": x}], lr=0.5)
+    optimizer = gs.optim.SGD([{"params": [("x", x)]}], lr=0.5)
     optimizer.add_param_group({"params": [("y", y)], "lr": 0.25})
     optimizer.step()
     assert (x.item(), y.item()) == (0.5, 0.75)
@@ -365,6 +365,39 @@ def test_state_is_made_at_the_first_step_and_goes_out_and_in() -> None:
     assert other.param_groups[0]["lr"] == 1e-3
     other.state[parameter]["exp_avg"].zero_()
     assert optimizer.state[x]["exp_avg"].tolist() != [0.0, 0.0]
+
+
+@pytest.mark.torch
+def test_hooks_of_the_state_are_called_as_in_pytorch(torch: Any) -> None:
+    logs = []
+    for lib in (gs, torch):
+        log: list[Any] = []
+        optimizer = lib.optim.SGD([leaf(lib)], lr=1.0)
+
+        def replace(who: Any, state: Any, log: list[Any] = log) -> Any:
+            log.append(sorted(state))
+            return {**state, "more": 1}
+
+        optimizer.register_state_dict_pre_hook(lambda who, log=log: log.append("pre"))
+        optimizer.register_state_dict_pre_hook(lambda who, log=log: log.append("earlier"), prepend=True)
+        optimizer.register_state_dict_post_hook(replace)
+        handle = optimizer.register_state_dict_post_hook(lambda who, state, log=log: log.append(sorted(state)))
+        optimizer.register_load_state_dict_pre_hook(replace)
+        optimizer.register_load_state_dict_post_hook(lambda who, log=log: log.append("loaded"))
+        state = optimizer.state_dict()
+        handle.remove()
+        optimizer.load_state_dict(state)
+        log += [sorted(state), sorted(optimizer.state_dict())]
+        logs.append(log)
+    assert logs[0] == logs[1]
+    assert len(logs[0]) == 11
+
+
+def test_names_stay_when_a_state_without_them_is_loaded() -> None:
+    optimizer = gs.optim.SGD([("w", leaf())], lr=1.0)
+    optimizer.load_state_dict(gs.optim.SGD([leaf()], lr=2.0).state_dict())
+    assert optimizer.param_groups[0]["param_names"] == ["w"]
+    assert optimizer.param_groups[0]["lr"] == 2.0
 
 
 def test_an_optimizer_can_be_pickled() -> None:
@@ -397,6 +430,9 @@ def test_repr() -> None:
         lambda lib: lib.optim.SGD([leaf(lib)], lr=1, nesterov=True),
         lambda lib: lib.optim.SGD([{"params": {leaf(lib)}}], lr=1),
         lambda lib: lib.optim.SGD([leaf(lib)], lr=1).add_param_group(3),
+        lambda lib: lib.optim.SGD([("w", leaf(lib)), leaf(lib)], lr=1),
+        lambda lib: lib.optim.SGD([leaf(lib)], lr=1).add_param_group({"params": [("w", leaf(lib))]}),
+        lambda lib: lib.optim.SGD([("w", leaf(lib))], lr=1).add_param_group({"params": [leaf(lib)]}),
         lambda lib: lib.optim.Adam([leaf(lib)], betas=(1.0, 0)),
         lambda lib: lib.optim.Adam([leaf(lib)], betas=(0.5, -1)),
         lambda lib: lib.optim.Adam([leaf(lib)], eps=-1),
