@@ -10,16 +10,26 @@ S. Reddi, S. Kale, S. Kumar, "On the convergence of Adam and beyond", ICLR 2018.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from ..runtime import device as devices
-from .optimizer import Optimizer, check_range, count_state, plain_number, zeros_state
+from .optimizer import (
+    ParameterwiseOptimizer,
+    check_lr,
+    check_range,
+    counted,
+    descent,
+    mix_square,
+    move_towards,
+    plain_number,
+    scalar_state,
+    zeros_state,
+)
 
 __all__ = ["Adam", "AdamW"]
 
 
-class Adam(Optimizer):
+class Adam(ParameterwiseOptimizer):
     """Adam: steps scaled by running estimates of the first two moments of the gradient.
 
     Parameters
@@ -40,8 +50,10 @@ class Adam(Optimizer):
         Go up the gradient.
     decoupled_weight_decay : bool
         As :class:`AdamW`.
-    foreach, fused : bool, optional
+    foreach, capturable, fused : bool, optional
         Accepted for PyTorch's sake: there is one implementation.
+    differentiable : bool
+        Must be False: steps are not recorded.
     """
 
     def __init__(
@@ -55,10 +67,12 @@ class Adam(Optimizer):
         *,
         foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        check_range("learning rate", lr)
+        check_lr(lr)
         check_range("epsilon value", eps)
         check_range("beta parameter at index 0", betas[0], 0.0, 1.0)
         check_range("beta parameter at index 1", betas[1], 0.0, 1.0)
@@ -73,66 +87,48 @@ class Adam(Optimizer):
                 "amsgrad": amsgrad,
                 "maximize": maximize,
                 "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
                 "fused": fused,
                 "decoupled_weight_decay": decoupled_weight_decay,
             },
         )
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once; return the closure's loss, if there is one."""
-        loss = self._evaluate(closure)
-        name = f"{type(self).__name__}.step"
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                meta = parameter._meta
-                if meta is None or meta.grad is None:
-                    continue
-                self._update(parameter, meta.grad._array, group)
-                if group["weight_decay"] and group["decoupled_weight_decay"]:
-                    # PyTorch shrinks the parameter in a write of its own.
-                    parameter._bump(name)
-                parameter._bump(name)
-        return loss
+    def _writes(self, group: dict[str, Any]) -> int:
+        # PyTorch shrinks the parameter in a write of its own.
+        return 2 if group["weight_decay"] and group["decoupled_weight_decay"] else 1
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
         state = self.state[parameter]
         if not state:
-            state["step"] = count_state()
+            state["step"] = scalar_state(0)
             state["exp_avg"] = zeros_state(parameter)
             state["exp_avg_sq"] = zeros_state(parameter)
             if group["amsgrad"]:
                 state["max_exp_avg_sq"] = zeros_state(parameter)
-        state["step"]._array += 1
-        count = float(state["step"]._array)
+        count = counted(state)
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
         lr, decay, eps = plain_number(group["lr"]), group["weight_decay"], group["eps"]
-        decoupled, up, amsgrad = group["decoupled_weight_decay"], group["maximize"], group["amsgrad"]
+        shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1
+        if group["decoupled_weight_decay"]:
+            decay = 0
+        up, amsgrad = group["maximize"], group["amsgrad"]
         step_size = lr / (1 - beta1**count)
         root = math.sqrt(1 - beta2**count)
         array = parameter._array
         xp = devices.array_module(array)
-        multiply, sqrt = xp.multiply, xp.sqrt
         arrays = [array, grad, state["exp_avg"]._array, state["exp_avg_sq"]._array]
         if amsgrad:
             arrays.append(state["max_exp_avg_sq"]._array)
         for p, g, mean, square, *most, w, t in self._blocks(2, *arrays):
-            if decay and decoupled:
-                p *= 1 - lr * decay
-            if up:
-                g = xp.negative(g, out=t)
-            if decay and not decoupled:
-                multiply(p, decay, out=w)
-                g = xp.add(w, g, out=t)
-            xp.subtract(g, mean, out=w)
-            w *= 1 - beta1
-            mean += w
-            multiply(g, g, out=w)
-            w *= 1 - beta2
-            square *= beta2
-            square += w
+            if shrink != 1:
+                p *= shrink
+            g = descent(xp, p, g, decay, up, t)
+            move_towards(xp, mean, g, 1 - beta1, w)
+            mix_square(xp, square, g, beta2, w)
             if amsgrad:
                 xp.maximum(most[0], square, out=most[0])
-            sqrt(most[0] if amsgrad else square, out=w)
+            xp.sqrt(most[0] if amsgrad else square, out=w)
             w /= root
             w += eps
             xp.divide(mean, w, out=w)
@@ -145,7 +141,7 @@ class AdamW(Adam):
 
     Parameters
     ----------
-    params, lr, betas, eps, weight_decay, amsgrad, maximize, foreach, fused
+    params, lr, betas, eps, weight_decay, amsgrad, maximize, foreach, capturable, differentiable, fused
         As for :class:`Adam`; `weight_decay` is 0.01 by default.
     """
 
@@ -160,6 +156,8 @@ class AdamW(Adam):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
         super().__init__(
@@ -171,6 +169,8 @@ class AdamW(Adam):
             amsgrad,
             foreach=foreach,
             maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
             fused=fused,
             decoupled_weight_decay=True,
         )

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 
 from ..runtime import device as devices
+from ..runtime.dtype import float64, get_default_dtype
 from ..runtime.hooks import HookTable, RemovableHandle, add_hook
 from ..runtime.modes import enable_grad
 from ..runtime.ops.registry import OPERATORS
@@ -111,9 +112,8 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
-        self._scratch: dict[Any, Any] = {}
-        self._step_pre_hooks: HookTable = HookTable()
-        self._step_post_hooks: HookTable = HookTable()
+        self._make_transient()
+        _check_implementation(defaults)
         if isinstance(params, Tensor):
             raise TypeError(
                 f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
@@ -132,9 +132,17 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._scratch = {}
-        self._step_pre_hooks = HookTable()
-        self._step_post_hooks = HookTable()
+        self._make_transient()
+
+    def _make_transient(self) -> None:
+        """Make what is neither copied nor saved: work arrays and hooks."""
+        self._scratch: dict[Any, Any] = {}
+        self._step_pre_hooks: HookTable = HookTable()
+        self._step_post_hooks: HookTable = HookTable()
+        self._state_dict_pre_hooks: HookTable = HookTable()
+        self._state_dict_post_hooks: HookTable = HookTable()
+        self._load_state_dict_pre_hooks: HookTable = HookTable()
+        self._load_state_dict_post_hooks: HookTable = HookTable()
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -162,8 +170,14 @@ class Optimizer:
                 "sets will change between runs. Please use a list instead."
             )
         entries = [params] if isinstance(params, Tensor) else list(params)
-        if entries and isinstance(entries[0], tuple):
-            param_group["param_names"] = [name for name, _ in entries]
+        names = [entry[0] for entry in entries if isinstance(entry, tuple)]
+        if names and len(names) < len(entries):
+            raise ValueError(
+                "all optimizer params should be with/without names. Some param names are missing\n"
+                f"{len(names)} of {len(entries)} have one: take all from named_parameters(), or all from parameters()."
+            )
+        if names:
+            param_group["param_names"] = names
             entries = [tensor for _, tensor in entries]
         param_group["params"] = entries
         self._check_parameters(entries)
@@ -171,6 +185,12 @@ class Optimizer:
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
+        if any(("param_names" in group) != ("param_names" in param_group) for group in self.param_groups):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if 'param_names' in param_group else 'without'} names to the optimizer\n"
+                "Take all groups from named_parameters(), or all from parameters()."
+            )
         present = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in present for p in entries):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -270,8 +290,26 @@ class Optimizer:
 
     # --- state ---
 
+    def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` before :meth:`state_dict`."""
+        return add_hook(self._state_dict_pre_hooks, hook, prepend=prepend)
+
+    def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` after :meth:`state_dict`; it may return another one."""
+        return add_hook(self._state_dict_post_hooks, hook, prepend=prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` before :meth:`load_state_dict`; it may return another one."""
+        return add_hook(self._load_state_dict_pre_hooks, hook, prepend=prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` after :meth:`load_state_dict`."""
+        return add_hook(self._load_state_dict_post_hooks, hook, prepend=prepend)
+
     def state_dict(self) -> dict[str, Any]:
         """Return the state and the groups, with numbers in the place of parameters."""
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self)
         numbers: dict[int, int] = {}
 
         def packed(group: dict[str, Any]) -> dict[str, Any]:
@@ -283,7 +321,14 @@ class Optimizer:
 
         groups = [packed(group) for group in self.param_groups]
         state = {numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
-        return {"state": state, "param_groups": groups}
+        return self._passed(self._state_dict_post_hooks, {"state": state, "param_groups": groups})
+
+    def _passed(self, hooks: HookTable, state_dict: dict[str, Any]) -> dict[str, Any]:
+        """Return a state dict after the hooks that may replace it."""
+        for hook in hooks.values():
+            replaced = hook(self, state_dict)
+            state_dict = state_dict if replaced is None else replaced
+        return state_dict
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what :meth:`state_dict` of an optimizer with groups of the same sizes returned.
@@ -293,6 +338,7 @@ class Optimizer:
         ValueError
             If the groups differ.
         """
+        state_dict = self._passed(self._load_state_dict_pre_hooks, state_dict.copy())
         saved = state_dict["param_groups"]
         if len(self.param_groups) != len(saved):
             raise ValueError(
@@ -315,14 +361,66 @@ class Optimizer:
                 copy.deepcopy(value) if parameter is None else _fitted(value, parameter)
             )
         self.state = state
-        self.param_groups = [
-            {**copy.deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": mine["params"]}
-            for mine, theirs in zip(self.param_groups, saved, strict=True)
-        ]
+        self.param_groups = [_merged(mine, theirs) for mine, theirs in zip(self.param_groups, saved, strict=True)]
+        for hook in self._load_state_dict_post_hooks.values():
+            hook(self)
+
+
+class ParameterwiseOptimizer(Optimizer):
+    """Base of the optimizers that update one parameter after another; a subclass defines ``_update``."""
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once; return the closure's loss, if there is one."""
+        loss = self._evaluate(closure)
+        name = f"{type(self).__name__}.step"
+        for group in self.param_groups:
+            writes = self._writes(group)
+            for parameter in group["params"]:
+                meta = parameter._meta
+                if meta is None or meta.grad is None:
+                    continue
+                self._update(parameter, meta.grad._array, group)
+                for _ in range(writes):
+                    parameter._bump(name)
+        return loss
+
+    def _writes(self, group: dict[str, Any]) -> int:
+        """Return how many writes to a parameter PyTorch makes of one update: each counts as a version."""
+        return 1
+
+    def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
+        """Update the array of `parameter` and its state; `grad` is an array too, and stays as it is."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _update()")
 
 
 BLOCK = 1 << 15
 """Elements of a parameter that are updated at once on the CPU."""
+
+_ON_HOST = frozenset(["mu_product", "eta", "mu"])
+"""Scalars of the state that stay on the host, as counts do, so that reading them waits for no device."""
+
+
+def _check_implementation(settings: dict[str, Any]) -> None:
+    """Refuse what PyTorch refuses of the settings that choose an implementation, and what would be ignored."""
+    if settings.get("fused"):
+        if settings.get("differentiable"):
+            raise RuntimeError("`fused` does not support `differentiable`\nLeave out one of them.")
+        if settings.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.\nLeave out one of them.")
+    if settings.get("differentiable"):
+        raise ValueError(
+            "differentiable=True: the steps of an optimizer are not recorded\n"
+            "Compute the new parameters out of place from gradients with create_graph=True."
+        )
+
+
+def _merged(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    """Return a group with the parameters of one and the settings of another, which are copied."""
+    group = copy.deepcopy({key: value for key, value in theirs.items() if key != "params"})
+    group["params"] = mine["params"]
+    if "param_names" in mine:
+        group.setdefault("param_names", mine["param_names"])
+    return group
 
 
 def _fitted(value: Any, parameter: Tensor, name: str = "") -> Any:
@@ -330,7 +428,8 @@ def _fitted(value: Any, parameter: Tensor, name: str = "") -> Any:
     if isinstance(value, Tensor):
         if name == "step" or not parameter.is_floating_point():
             return value.detach().clone()
-        return value.detach().to(device=parameter.device, dtype=parameter.dtype, copy=True)
+        device = value.device if name in _ON_HOST else parameter.device
+        return value.detach().to(device=device, dtype=parameter.dtype, copy=True)
     if isinstance(value, dict):
         return {key: _fitted(item, parameter, key) for key, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, OrderedDict)):
@@ -345,6 +444,18 @@ def check_range(name: str, value: Any, low: float = 0.0, high: float | None = No
         raise ValueError(f"Invalid {name}: {value}")
 
 
+def check_one(lr: Any) -> None:
+    """Raise ValueError if the learning rate is a tensor of several numbers, or of none."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError(f"Tensor lr must be 1-element\nIts shape is {list(lr.shape)}.")
+
+
+def check_lr(lr: Any) -> None:
+    """Raise ValueError unless the learning rate is one number of at least 0."""
+    check_one(lr)
+    check_range("learning rate", lr)
+
+
 def plain_number(value: Any) -> float:
     """Return a setting that may be a one-element tensor as a number."""
     return value.item() if isinstance(value, Tensor) else value
@@ -355,6 +466,37 @@ def zeros_state(parameter: Tensor) -> Tensor:
     return Tensor._wrap(devices.array_module(parameter._array).zeros_like(parameter._array))
 
 
-def count_state() -> Tensor:
-    """Return a step count: on the host, so that reading it waits for no device."""
-    return Tensor._wrap(devices.numpy.zeros((), dtype=devices.numpy.float32))
+def scalar_state(value: float) -> Tensor:
+    """Return a scalar of the state: on the host, so that reading it waits for no device."""
+    dtype = devices.numpy.float64 if get_default_dtype() is float64 else devices.numpy.float32
+    return Tensor._wrap(devices.numpy.full((), value, dtype=dtype))
+
+
+def counted(state: dict[str, Any]) -> float:
+    """Count one step in the state and return the count."""
+    step = state["step"]._array
+    step += 1
+    return float(step)
+
+
+def descent(xp: Any, p: Any, g: Any, decay: float, up: bool, out: Any) -> Any:
+    """Return the gradient to go down: turned round to go up, with weight decay; in `out` unless it is `g` itself."""
+    if decay:
+        xp.multiply(p, decay, out=out)
+        return (xp.subtract if up else xp.add)(out, g, out=out)
+    return xp.negative(g, out=out) if up else g
+
+
+def move_towards(xp: Any, mean: Any, value: Any, share: float, work: Any) -> None:
+    """Move a running mean by `share` of the way to a value."""
+    xp.subtract(value, mean, out=work)
+    work *= share
+    mean += work
+
+
+def mix_square(xp: Any, square: Any, value: Any, keep: float, work: Any) -> None:
+    """Keep the share `keep` of a running mean of squares and take the rest from the square of a value."""
+    xp.multiply(value, value, out=work)
+    work *= 1 - keep
+    square *= keep
+    square += work

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..runtime import device as devices
 from ..runtime.tensor import Tensor
-from .optimizer import Optimizer, check_range, plain_number
+from .optimizer import Optimizer, check_lr, check_range, plain_number
 
 __all__ = ["SGD"]
 
@@ -31,6 +31,8 @@ class SGD(Optimizer):
         Go up the gradient.
     foreach, fused : bool, optional
         Accepted for PyTorch's sake: there is one implementation.
+    differentiable : bool
+        Must be False: steps are not recorded.
 
     References
     ----------
@@ -59,9 +61,10 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
         foreach: bool | None = None,
+        differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_range("learning rate", lr)
+        check_lr(lr)
         check_range("momentum value", momentum)
         check_range("weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
@@ -76,6 +79,7 @@ class SGD(Optimizer):
                 "nesterov": nesterov,
                 "maximize": maximize,
                 "foreach": foreach,
+                "differentiable": differentiable,
                 "fused": fused,
             },
         )

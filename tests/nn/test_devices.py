@@ -29,8 +29,13 @@ def network() -> nn.Module:
 
 
 def steps(model: nn.Module, name: str, x: gs.Tensor, target: gs.Tensor) -> None:
-    optimizer = getattr(gs.optim, name)(model.parameters(), lr=0.01, weight_decay=0.1)
-    for _ in range(2):
+    settings = {} if name == "Rprop" else {"weight_decay": 0.1}
+    optimizer = getattr(gs.optim, name)(model.parameters(), lr=0.01, **settings)
+    for step in range(3):
+        if step == 2:
+            state = optimizer.state_dict()
+            optimizer = getattr(gs.optim, name)(model.parameters(), lr=0.01, **settings)
+            optimizer.load_state_dict(state)
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(x), target).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -38,7 +43,10 @@ def steps(model: nn.Module, name: str, x: gs.Tensor, target: gs.Tensor) -> None:
         optimizer.step()
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+STEPPING = "SGD Adam AdamW RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD Rprop Adafactor"
+
+
+@pytest.mark.parametrize("name", STEPPING.split())
 def test_training_asks_nothing_of_the_host(name: str) -> None:
     gs.manual_seed(0)
     model = network()

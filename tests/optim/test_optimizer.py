@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy
@@ -28,6 +31,11 @@ def with_gradient(*shape: int) -> Any:
     return parameter
 
 
+def stepped(make: Any, parameter: Any, lib: Any) -> None:
+    parameter.grad = lib.ones_like(parameter).detach()
+    make([parameter]).step()
+
+
 # --- the same numbers as PyTorch --------------------------------------------------------------------------------------
 
 SETTINGS = [
@@ -44,31 +52,74 @@ SETTINGS = [
     ("Adam", {"decoupled_weight_decay": True, "weight_decay": 0.1}),
     ("AdamW", {}),
     ("AdamW", {"amsgrad": True, "weight_decay": 0.2}),
+    ("RMSprop", {}),
+    ("RMSprop", {"momentum": 0.9, "weight_decay": 0.1}),
+    ("RMSprop", {"centered": True, "alpha": 0.9, "eps": 1e-2}),
+    ("RMSprop", {"centered": True, "momentum": 0.5, "maximize": True, "weight_decay": 0.1, "eps": 1e-2}),
+    ("Adagrad", {}),
+    ("Adagrad", {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
+    ("Adagrad", {"eps": 1e-2, "maximize": True}),
+    ("Adadelta", {}),
+    ("Adadelta", {"rho": 0.5, "eps": 1e-3, "weight_decay": 0.1}),
+    ("Adadelta", {"maximize": True}),
+    ("Adamax", {}),
+    ("Adamax", {"betas": (0.5, 0.6), "eps": 1e-3, "weight_decay": 0.1, "maximize": True}),
+    ("NAdam", {}),
+    ("NAdam", {"weight_decay": 0.1, "momentum_decay": 0.1, "maximize": True}),
+    ("NAdam", {"decoupled_weight_decay": True, "weight_decay": 0.1, "betas": (0.5, 0.6), "eps": 1e-3}),
+    ("RAdam", {}),
+    ("RAdam", {"betas": (0.8, 0.95), "weight_decay": 0.1, "maximize": True}),
+    ("RAdam", {"betas": (0.8, 0.6), "eps": 1e-3}),
+    ("RAdam", {"decoupled_weight_decay": True, "weight_decay": 0.1}),
+    ("ASGD", {}),
+    ("ASGD", {"t0": 2, "lambd": 0.1, "alpha": 0.5}),
+    ("ASGD", {"t0": 1, "weight_decay": 0.1, "maximize": True}),
+    ("Rprop", {}),
+    ("Rprop", {"etas": (0.4, 1.5), "step_sizes": (0.04, 0.12), "maximize": True}),
+    ("Adafactor", {}),
+    ("Adafactor", {"weight_decay": 0.1, "maximize": True, "d": 1.5, "beta2_decay": -0.5}),
+    ("Adafactor", {"eps": (1e-3, 5.0)}),
 ]
-SHAPES = [(3, 4), (), (2 * BLOCK + 7,), (0, 3)]
+NAMES = sorted({name for name, _ in SETTINGS})
+SHAPES = [(3, 4), (), (2, 3, 4), (0, 3)]
+LONG = (BLOCK + 7,)
+
+
+# An eps that half precision does not round to nothing.
+HALF = {name: {"eps": 1e-3} for name in ("Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta")}
+
+
+def noise(rng: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    values = rng.normal(size=shape)
+    return (values + 1j * rng.normal(size=shape) if dtype.startswith("complex") else values).astype(dtype)
 
 
 def train(lib: Any, name: str, settings: dict[str, Any], dtype: str) -> tuple[list[Any], list[int], list[str]]:
-    """Take five steps in two groups, through a state_dict in the middle."""
+    """Take eight steps in two groups, through a state_dict in the middle."""
     rng = numpy.random.default_rng(0)
-    parameters = [lib.tensor(rng.normal(size=s).astype(dtype), requires_grad=True) for s in SHAPES]
+    # The root mean square of nothing is an error in PyTorch too.
+    shapes = [s for s in SHAPES if name != "Adafactor" or 0 not in s] + ([LONG] if dtype == "float64" else [])
+    parameters = [lib.tensor(noise(rng, shape, dtype), requires_grad=True) for shape in shapes]
 
     def make() -> Any:
         groups = [{"params": parameters[:1]}, {"params": parameters[1:], "lr": 0.05}]
         return getattr(lib.optim, name)(groups, lr=0.1, **settings)
 
     optimizer = make()
-    for step in range(5):
+    for step in range(8):
         optimizer.zero_grad()
         for parameter in parameters:
-            parameter.grad = lib.tensor(rng.normal(size=tuple(parameter.shape)).astype(dtype))
+            parameter.grad = lib.tensor(noise(rng, tuple(parameter.shape), dtype))
         if step == 3:
             state = optimizer.state_dict()
             optimizer = make()
             optimizer.load_state_dict(state)
         optimizer.step()
-    names = sorted(optimizer.state_dict()["state"].get(0, {}))
-    return [p.detach().numpy() for p in parameters], [p._version for p in parameters], names
+    state = optimizer.state_dict()["state"]
+    names = [f"{key} {str(value.dtype).rpartition('.')[2]}" for key, value in sorted(state.get(0, {}).items())]
+    found = [p.detach().numpy() for p in parameters]
+    found += [item.numpy() for number in sorted(state) for _, item in sorted(state[number].items()) if item is not None]
+    return found, [p._version for p in parameters], names
 
 
 @pytest.mark.torch
@@ -85,13 +136,74 @@ def test_steps_are_those_of_pytorch(
     assert names == other_names
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+@pytest.mark.torch
+@pytest.mark.parametrize(("name", "settings"), [(name, s) for name, s in SETTINGS if name != "Adafactor"])
+def test_complex_steps_are_those_of_pytorch(torch: Any, name: str, settings: dict[str, Any]) -> None:
+    if settings.get("amsgrad") or settings.get("lr_decay"):
+        settings = settings | {"weight_decay": 0.0}
+    mine, versions, _ = train(gs, name, settings, "complex128")
+    theirs, other_versions, _ = train(torch, name, settings, "complex128")
+    for a, b in zip(mine, theirs, strict=True):
+        numpy.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+    assert versions == other_versions
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", [*NAMES, "LBFGS"])
+def test_settings_are_those_of_pytorch(torch: Any, name: str) -> None:
+    mine, theirs = (getattr(lib.optim, name)([leaf(lib)]) for lib in (gs, torch))
+    assert mine.defaults == theirs.defaults
+    groups = [optimizer.state_dict()["param_groups"] for optimizer in (mine, theirs)]
+    assert [sorted(group) for group in groups[0]] == [sorted(set(group)) for group in groups[1]]
+    own, other = (inspect.signature(type(optimizer)).parameters for optimizer in (mine, theirs))
+    assert [(p.name, p.kind, p.default) for p in own.values()] == [(p.name, p.kind, p.default) for p in other.values()]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["Rprop", "Adafactor", "RMSprop", "Adamax"])
+def test_numbers_that_are_none_go_where_they_go_in_pytorch(torch: Any, name: str) -> None:
+    found = []
+    for lib in (gs, torch):
+        x = lib.ones(4, requires_grad=True)
+        optimizer = getattr(lib.optim, name)([x], lr=0.1)
+        for _ in range(2):
+            x.grad = lib.tensor([float("nan"), 1.0, -2.0, 0.0])
+            optimizer.step()
+        found.append(x.detach().numpy())
+    numpy.testing.assert_allclose(*found, rtol=1e-5)
+
+
+def test_divisions_by_nothing_are_silent() -> None:
+    code = """if True:
+        import gradscope as gs
+        x = gs.ones(2, requires_grad=True)
+        x.grad = gs.zeros(2)
+        gs.optim.Adagrad([x], eps=0.0).step()
+        print(x.tolist())
+    """
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[nan, nan]\n", "")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_half_precision(name: str) -> None:
+    x = gs.ones(3, 4, dtype=gs.float16, requires_grad=True)
+    optimizer = getattr(gs.optim, name)([x], lr=0.1, **HALF.get(name, {}))
+    for _ in range(3):
+        x.grad = gs.ones(3, 4, dtype=gs.float16)
+        optimizer.step()
+    assert x.dtype is gs.float16
+    assert (x < 1).all().item()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_memory_that_is_not_in_row_order_is_updated_alike(name: str) -> None:
     size = 200
     values = numpy.random.default_rng(0).normal(size=(size, size))
     straight, turned = gs.tensor(values, requires_grad=True), gs.from_numpy(values.T.copy()).t().requires_grad_()
+    settings = {} if name == "Rprop" else {"weight_decay": 0.1}
     for parameter in (straight, turned):
-        optimizer = getattr(gs.optim, name)([parameter], lr=0.1, weight_decay=0.1)
+        optimizer = getattr(gs.optim, name)([parameter], lr=0.1, **settings)
         for _ in range(3):
             parameter.grad = gs.tensor(values[::-1].copy())
             optimizer.step()
@@ -227,7 +339,7 @@ def test_an_optimizer_of_ones_own() -> None:
 
 def test_groups_have_settings_of_their_own() -> None:
     x, y = with_gradient(1), with_gradient(1)
-    optimizer = gs.optim.SGD([{"params": x}], lr=0.5)
+    optimizer = gs.optim.SGD([{"params": [("x", x)]}], lr=0.5)
     optimizer.add_param_group({"params": [("y", y)], "lr": 0.25})
     optimizer.step()
     assert (x.item(), y.item()) == (0.5, 0.75)
@@ -253,6 +365,39 @@ def test_state_is_made_at_the_first_step_and_goes_out_and_in() -> None:
     assert other.param_groups[0]["lr"] == 1e-3
     other.state[parameter]["exp_avg"].zero_()
     assert optimizer.state[x]["exp_avg"].tolist() != [0.0, 0.0]
+
+
+@pytest.mark.torch
+def test_hooks_of_the_state_are_called_as_in_pytorch(torch: Any) -> None:
+    logs = []
+    for lib in (gs, torch):
+        log: list[Any] = []
+        optimizer = lib.optim.SGD([leaf(lib)], lr=1.0)
+
+        def replace(who: Any, state: Any, log: list[Any] = log) -> Any:
+            log.append(sorted(state))
+            return {**state, "more": 1}
+
+        optimizer.register_state_dict_pre_hook(lambda who, log=log: log.append("pre"))
+        optimizer.register_state_dict_pre_hook(lambda who, log=log: log.append("earlier"), prepend=True)
+        optimizer.register_state_dict_post_hook(replace)
+        handle = optimizer.register_state_dict_post_hook(lambda who, state, log=log: log.append(sorted(state)))
+        optimizer.register_load_state_dict_pre_hook(replace)
+        optimizer.register_load_state_dict_post_hook(lambda who, log=log: log.append("loaded"))
+        state = optimizer.state_dict()
+        handle.remove()
+        optimizer.load_state_dict(state)
+        log += [sorted(state), sorted(optimizer.state_dict())]
+        logs.append(log)
+    assert logs[0] == logs[1]
+    assert len(logs[0]) == 11
+
+
+def test_names_stay_when_a_state_without_them_is_loaded() -> None:
+    optimizer = gs.optim.SGD([("w", leaf())], lr=1.0)
+    optimizer.load_state_dict(gs.optim.SGD([leaf()], lr=2.0).state_dict())
+    assert optimizer.param_groups[0]["param_names"] == ["w"]
+    assert optimizer.param_groups[0]["lr"] == 2.0
 
 
 def test_an_optimizer_can_be_pickled() -> None:
@@ -285,9 +430,40 @@ def test_repr() -> None:
         lambda lib: lib.optim.SGD([leaf(lib)], lr=1, nesterov=True),
         lambda lib: lib.optim.SGD([{"params": {leaf(lib)}}], lr=1),
         lambda lib: lib.optim.SGD([leaf(lib)], lr=1).add_param_group(3),
+        lambda lib: lib.optim.SGD([("w", leaf(lib)), leaf(lib)], lr=1),
+        lambda lib: lib.optim.SGD([leaf(lib)], lr=1).add_param_group({"params": [("w", leaf(lib))]}),
+        lambda lib: lib.optim.SGD([("w", leaf(lib))], lr=1).add_param_group({"params": [leaf(lib)]}),
         lambda lib: lib.optim.Adam([leaf(lib)], betas=(1.0, 0)),
         lambda lib: lib.optim.Adam([leaf(lib)], betas=(0.5, -1)),
         lambda lib: lib.optim.Adam([leaf(lib)], eps=-1),
+        *[lambda lib, name=name: getattr(lib.optim, name)([leaf(lib)], lr=-1) for name in [*NAMES, "LBFGS"]],
+        *[lambda lib, name=name: getattr(lib.optim, name)([leaf(lib)], lr=lib.ones(2)) for name in [*NAMES, "LBFGS"]],
+        *[
+            lambda lib, name=name: getattr(lib.optim, name)([leaf(lib)], weight_decay=-1)
+            for name in NAMES
+            if name != "Rprop"
+        ],
+        lambda lib: lib.optim.RMSprop([leaf(lib)], alpha=-1),
+        lambda lib: lib.optim.RMSprop([leaf(lib)], eps=-1),
+        lambda lib: lib.optim.RMSprop([leaf(lib)], momentum=-1),
+        lambda lib: lib.optim.Adagrad([leaf(lib)], lr_decay=-1),
+        lambda lib: lib.optim.Adagrad([leaf(lib)], initial_accumulator_value=-1),
+        lambda lib: lib.optim.Adagrad([leaf(lib)], eps=-1),
+        lambda lib: lib.optim.Adagrad([leaf(lib)], fused=True, foreach=True),
+        lambda lib: lib.optim.Adagrad([leaf(lib)], fused=True, differentiable=True),
+        lambda lib: lib.optim.Adadelta([leaf(lib)], rho=1.5),
+        lambda lib: lib.optim.Adadelta([leaf(lib)], eps=-1),
+        lambda lib: lib.optim.Adamax([leaf(lib)], betas=(1.0, 0)),
+        lambda lib: lib.optim.NAdam([leaf(lib)], betas=(0.5, 1.0)),
+        lambda lib: lib.optim.NAdam([leaf(lib)], momentum_decay=-1),
+        lambda lib: lib.optim.RAdam([leaf(lib)], eps=-1),
+        lambda lib: lib.optim.Rprop([leaf(lib)], etas=(0.5, 0.9)),
+        lambda lib: lib.optim.Adafactor([leaf(lib)], beta2_decay=0.1),
+        lambda lib: lib.optim.Adafactor([leaf(lib)], eps=(-1, 1)),
+        lambda lib: lib.optim.Adafactor([leaf(lib)], eps=(None, -1)),
+        lambda lib: lib.optim.Adafactor([leaf(lib)], d=0.5),
+        lambda lib: stepped(lib.optim.Adafactor, lib.ones(2, dtype=lib.complex64, requires_grad=True), lib),
+        lambda lib: stepped(lib.optim.Adafactor, leaf(lib, 0, 3), lib),
         lambda lib: (lambda p: lib.optim.SGD([{"params": [p]}, {"params": [p]}], lr=1))(leaf(lib)),
         lambda lib: lib.optim.SGD([leaf(lib)], lr=1).load_state_dict(
             lib.optim.SGD([leaf(lib), leaf(lib)], lr=1).state_dict()
@@ -299,6 +475,11 @@ def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, wrong)
 
 
+def test_steps_that_would_have_to_be_recorded_are_refused() -> None:
+    with pytest.raises(ValueError, match="the steps of an optimizer are not recorded"):
+        gs.optim.Adam([leaf()], differentiable=True)
+
+
 def test_the_same_parameter_twice_warns() -> None:
     x = leaf()
     with pytest.warns(UserWarning, match="duplicate parameters"):
@@ -308,7 +489,16 @@ def test_the_same_parameter_twice_warns() -> None:
 # --- a whole training -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [lambda p: gs.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: gs.optim.Adam(p, lr=0.05)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: gs.optim.SGD(p, lr=0.1, momentum=0.9),
+        lambda p: gs.optim.Adam(p, lr=0.05),
+        lambda p: gs.optim.RMSprop(p, lr=0.02),
+        lambda p: gs.optim.NAdam(p, lr=0.05),
+        lambda p: gs.optim.Rprop(p),
+    ],
+)
 def test_training_learns(make: Any) -> None:
     gs.manual_seed(0)
     x = gs.randn(64, 2)

@@ -36,6 +36,20 @@ def test_a_forgotten_zero_grad(fw):
     assert watch.result.unheld == watch.result.unused == ()
 
 
+def test_a_forgotten_zero_grad_with_a_schedule(fw):
+    model = fw.nn.Linear(3, 1)
+    optimizer = fw.optim.RMSprop(model.parameters(), lr=0.01)
+    scheduler = fw.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+    with gi.updates() as watch:
+        for _ in range(4):
+            loss_of(model, fw).backward()
+            optimizer.step()  # HERE: scheduled step
+            scheduler.step()
+    (stale,) = watch.result.stale
+    assert (set(stale.names), stale.times) == ({"weight", "bias"}, 3)
+    assert place(stale.step) == here("scheduled step")
+
+
 def test_gradients_that_the_loss_of_another_optimizer_has_left(fw):
     generator, critic = fw.nn.Linear(2, 3), fw.nn.Linear(3, 1)
     opt_g, opt_c = (fw.optim.SGD(model.parameters(), lr=0.01) for model in (generator, critic))

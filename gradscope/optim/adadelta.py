@@ -1,0 +1,105 @@
+"""Adadelta.
+
+References
+----------
+M. Zeiler, "ADADELTA: an adaptive learning rate method", arXiv:1212.5701.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..runtime import device as devices
+from .optimizer import (
+    ParameterwiseOptimizer,
+    check_lr,
+    check_range,
+    counted,
+    descent,
+    mix_square,
+    plain_number,
+    scalar_state,
+    zeros_state,
+)
+
+__all__ = ["Adadelta"]
+
+
+class Adadelta(ParameterwiseOptimizer):
+    """Adadelta: steps as long as recent steps were, relative to recent gradients.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or groups, see :class:`Optimizer`.
+    lr : float
+        Factor of the step.
+    rho : float
+        Decay of the running means of squared gradients and squared steps.
+    eps : float
+        Added under both roots.
+    weight_decay : float
+        Adds ``weight_decay * parameter`` to the gradient.
+    maximize : bool
+        Go up the gradient.
+    foreach, capturable : bool, optional
+        Accepted for PyTorch's sake: there is one implementation.
+    differentiable : bool
+        Must be False: steps are not recorded.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}\nIt is from 0 to 1.")
+        check_range("epsilon value", eps)
+        check_range("weight_decay value", weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "rho": rho,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "capturable": capturable,
+                "foreach": foreach,
+                "differentiable": differentiable,
+            },
+        )
+
+    def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["step"] = scalar_state(0)
+            state["square_avg"] = zeros_state(parameter)
+            state["acc_delta"] = zeros_state(parameter)
+        counted(state)
+        rho, eps, lr = group["rho"], group["eps"], plain_number(group["lr"])
+        array = parameter._array
+        xp = devices.array_module(array)
+        arrays = (array, grad, state["square_avg"]._array, state["acc_delta"]._array)
+        for p, g, square, moved, w, t, delta in self._blocks(3, *arrays):
+            g = descent(xp, p, g, group["weight_decay"], group["maximize"], t)
+            mix_square(xp, square, g, rho, w)
+            xp.add(square, eps, out=w)
+            xp.sqrt(w, out=w)
+            xp.add(moved, eps, out=delta)
+            xp.sqrt(delta, out=delta)
+            delta /= w
+            delta *= g
+            mix_square(xp, moved, delta, rho, w)
+            delta *= lr
+            p -= delta

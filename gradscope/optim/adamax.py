@@ -1,0 +1,103 @@
+"""Adamax.
+
+References
+----------
+D. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, section 7.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..runtime import device as devices
+from .optimizer import (
+    ParameterwiseOptimizer,
+    check_lr,
+    check_range,
+    counted,
+    descent,
+    move_towards,
+    plain_number,
+    scalar_state,
+    zeros_state,
+)
+
+__all__ = ["Adamax"]
+
+
+class Adamax(ParameterwiseOptimizer):
+    """Adamax: Adam with a decaying maximum of the gradient's size in the place of its second moment.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or groups, see :class:`Optimizer`.
+    lr : float
+        Learning rate.
+    betas : tuple of float
+        Decay of the running mean and of the running maximum.
+    eps : float
+        Added to the size of the gradient.
+    weight_decay : float
+        Adds ``weight_decay * parameter`` to the gradient.
+    maximize : bool
+        Go up the gradient.
+    foreach, capturable : bool, optional
+        Accepted for PyTorch's sake: there is one implementation.
+    differentiable : bool
+        Must be False: steps are not recorded.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_range("epsilon value", eps)
+        check_range("beta parameter at index 0", betas[0], 0.0, 1.0)
+        check_range("beta parameter at index 1", betas[1], 0.0, 1.0)
+        check_range("weight_decay value", weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
+
+    def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["step"] = scalar_state(0)
+            state["exp_avg"] = zeros_state(parameter)
+            state["exp_inf"] = zeros_state(parameter)
+        beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
+        step_size = plain_number(group["lr"]) / (1 - beta1 ** counted(state))
+        array = parameter._array
+        xp = devices.array_module(array)
+        arrays = (array, grad, state["exp_avg"]._array, state["exp_inf"]._array)
+        for p, g, mean, largest, w, t in self._blocks(2, *arrays):
+            g = descent(xp, p, g, group["weight_decay"], group["maximize"], t)
+            move_towards(xp, mean, g, 1 - beta1, w)
+            largest *= beta2
+            xp.absolute(g, out=w)
+            w += group["eps"]
+            xp.maximum(largest, w, out=largest)
+            xp.divide(mean, largest, out=w)
+            w *= step_size
+            p -= w

@@ -1,0 +1,111 @@
+"""Averaged stochastic gradient descent.
+
+References
+----------
+B. Polyak, A. Juditsky, "Acceleration of stochastic approximation by averaging", SIAM J. Control Optim. 30, 1992.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..runtime import device as devices
+from .optimizer import (
+    ParameterwiseOptimizer,
+    check_lr,
+    check_range,
+    counted,
+    descent,
+    plain_number,
+    scalar_state,
+    zeros_state,
+)
+
+__all__ = ["ASGD"]
+
+
+class ASGD(ParameterwiseOptimizer):
+    """Averaged stochastic gradient descent: the state ``"ax"`` is the mean of the parameters from step `t0` on.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or groups, see :class:`Optimizer`.
+    lr : float
+        Learning rate of the first step; that of step ``t`` is ``lr / (1 + lambd * lr * t) ** alpha``.
+    lambd : float
+        Decay of the parameters and of the learning rate.
+    alpha : float
+        Power of the learning rate's decay.
+    t0 : float
+        The step at which averaging starts.
+    weight_decay : float
+        Adds ``weight_decay * parameter`` to the gradient.
+    maximize : bool
+        Go up the gradient.
+    foreach, capturable : bool, optional
+        Accepted for PyTorch's sake: there is one implementation.
+    differentiable : bool
+        Must be False: steps are not recorded.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_range("weight_decay value", weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
+
+    def _writes(self, group: dict[str, Any]) -> int:
+        # PyTorch shrinks the parameter in a write of its own.
+        return 2
+
+    def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
+        lr, lambd = plain_number(group["lr"]), group["lambd"]
+        state = self.state[parameter]
+        if not state:
+            state["step"] = scalar_state(0)
+            state["eta"] = scalar_state(lr)
+            state["mu"] = scalar_state(1)
+            state["ax"] = zeros_state(parameter)
+        count = counted(state)
+        eta, mu = float(state["eta"]._array), float(state["mu"]._array)
+        array = parameter._array
+        xp = devices.array_module(array)
+        for p, g, average, w, t in self._blocks(2, array, grad, state["ax"]._array):
+            g = descent(xp, p, g, group["weight_decay"], group["maximize"], t)
+            p *= 1 - lambd * eta
+            xp.multiply(g, eta, out=w)
+            p -= w
+            if mu == 1:
+                average[...] = p
+            else:
+                xp.subtract(p, average, out=w)
+                w *= mu
+                average += w
+        # In the default dtype, whatever dtype a loaded state has.
+        state["eta"]._array[...] = scalar_state(lr / (1 + lambd * lr * count) ** group["alpha"])._array
+        state["mu"]._array[...] = scalar_state(1 / max(1, count - group["t0"]))._array

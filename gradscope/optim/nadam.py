@@ -1,0 +1,134 @@
+"""NAdam.
+
+References
+----------
+T. Dozat, "Incorporating Nesterov momentum into Adam", ICLR workshop 2016.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..runtime import device as devices
+from .optimizer import (
+    ParameterwiseOptimizer,
+    check_lr,
+    check_range,
+    counted,
+    descent,
+    mix_square,
+    move_towards,
+    plain_number,
+    scalar_state,
+    zeros_state,
+)
+
+__all__ = ["NAdam"]
+
+
+class NAdam(ParameterwiseOptimizer):
+    """NAdam: Adam with Nesterov's momentum.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or groups, see :class:`Optimizer`.
+    lr : float
+        Learning rate.
+    betas : tuple of float
+        Decay of the two running moments.
+    eps : float
+        Added to the denominator.
+    weight_decay : float
+        Adds ``weight_decay * parameter`` to the gradient; shrinks the parameter instead if decoupled.
+    momentum_decay : float
+        How fast the momentum warms up.
+    decoupled_weight_decay : bool
+        Shrink the parameter by ``lr * weight_decay`` before the step, as :class:`AdamW` does.
+    maximize : bool
+        Go up the gradient.
+    foreach, capturable : bool, optional
+        Accepted for PyTorch's sake: there is one implementation.
+    differentiable : bool
+        Must be False: steps are not recorded.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_range("epsilon value", eps)
+        check_range("beta parameter at index 0", betas[0], 0.0, 1.0)
+        check_range("beta parameter at index 1", betas[1], 0.0, 1.0)
+        check_range("weight_decay value", weight_decay)
+        check_range("momentum_decay value", momentum_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+            },
+        )
+
+    def _writes(self, group: dict[str, Any]) -> int:
+        # The gradient's share and the momentum's; PyTorch shrinks the parameter in a write of its own.
+        return 3 if group["weight_decay"] and group["decoupled_weight_decay"] else 2
+
+    def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["step"] = scalar_state(0)
+            state["mu_product"] = scalar_state(1)
+            state["exp_avg"] = zeros_state(parameter)
+            state["exp_avg_sq"] = zeros_state(parameter)
+        count = counted(state)
+        beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
+        lr, decay, slowness = plain_number(group["lr"]), group["weight_decay"], group["momentum_decay"]
+        mu = beta1 * (1 - 0.5 * 0.96 ** (count * slowness))
+        mu_next = beta1 * (1 - 0.5 * 0.96 ** ((count + 1) * slowness))
+        product = state["mu_product"]._array
+        product *= mu
+        of_gradient = lr * (1 - mu) / (1 - float(product))
+        of_mean = lr * mu_next / (1 - float(product) * mu_next)
+        shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1
+        if group["decoupled_weight_decay"]:
+            decay = 0
+        correction = 1 - beta2**count
+        array = parameter._array
+        xp = devices.array_module(array)
+        arrays = (array, grad, state["exp_avg"]._array, state["exp_avg_sq"]._array)
+        for p, g, mean, square, w, t in self._blocks(2, *arrays):
+            if shrink != 1:
+                p *= shrink
+            g = descent(xp, p, g, decay, group["maximize"], t)
+            move_towards(xp, mean, g, 1 - beta1, w)
+            mix_square(xp, square, g, beta2, w)
+            xp.divide(square, correction, out=w)
+            xp.sqrt(w, out=w)
+            w += group["eps"]
+            xp.divide(g, w, out=t)
+            t *= of_gradient
+            p -= t
+            xp.divide(mean, w, out=t)
+            t *= of_mean
+            p -= t

@@ -1,0 +1,134 @@
+"""RAdam.
+
+References
+----------
+L. Liu et al., "On the variance of the adaptive learning rate and beyond", ICLR 2020.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..runtime import device as devices
+from .optimizer import (
+    ParameterwiseOptimizer,
+    check_lr,
+    check_range,
+    counted,
+    descent,
+    mix_square,
+    move_towards,
+    plain_number,
+    scalar_state,
+    zeros_state,
+)
+
+__all__ = ["RAdam"]
+
+
+class RAdam(ParameterwiseOptimizer):
+    """RAdam: Adam that divides by the second moment only once enough gradients have gone into it.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or groups, see :class:`Optimizer`.
+    lr : float
+        Learning rate.
+    betas : tuple of float
+        Decay of the two running moments.
+    eps : float
+        Added to the denominator.
+    weight_decay : float
+        Adds ``weight_decay * parameter`` to the gradient; shrinks the parameter instead if decoupled.
+    decoupled_weight_decay : bool
+        Shrink the parameter by ``lr * weight_decay`` before the step, as :class:`AdamW` does.
+    maximize : bool
+        Go up the gradient.
+    foreach, capturable : bool, optional
+        Accepted for PyTorch's sake: there is one implementation.
+    differentiable : bool
+        Must be False: steps are not recorded.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_range("epsilon value", eps)
+        check_range("beta parameter at index 0", betas[0], 0.0, 1.0)
+        check_range("beta parameter at index 1", betas[1], 0.0, 1.0)
+        check_range("weight_decay value", weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "differentiable": differentiable,
+            },
+        )
+
+    def _writes(self, group: dict[str, Any]) -> int:
+        # PyTorch shrinks the parameter in a write of its own.
+        return 2 if group["weight_decay"] and group["decoupled_weight_decay"] else 1
+
+    def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["step"] = scalar_state(0)
+            state["exp_avg"] = zeros_state(parameter)
+            state["exp_avg_sq"] = zeros_state(parameter)
+        count = counted(state)
+        beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
+        lr, decay = plain_number(group["lr"]), group["weight_decay"]
+        shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1
+        if group["decoupled_weight_decay"]:
+            decay = 0
+        step_size = lr / (1 - beta1**count)
+        rectified = rectification(beta2, count)
+        if rectified is not None:
+            step_size *= rectified * math.sqrt(1 - beta2**count)
+        array = parameter._array
+        xp = devices.array_module(array)
+        arrays = (array, grad, state["exp_avg"]._array, state["exp_avg_sq"]._array)
+        for p, g, mean, square, w, t in self._blocks(2, *arrays):
+            if shrink != 1:
+                p *= shrink
+            g = descent(xp, p, g, decay, group["maximize"], t)
+            move_towards(xp, mean, g, 1 - beta1, w)
+            mix_square(xp, square, g, beta2, w)
+            if rectified is None:
+                xp.multiply(mean, step_size, out=w)
+            else:
+                xp.sqrt(square, out=w)
+                w += group["eps"]
+                xp.divide(mean, w, out=w)
+                w *= step_size
+            p -= w
+
+
+def rectification(beta2: float, count: float) -> float | None:
+    """Return the factor of the adaptive step, or None while its variance is not bounded."""
+    longest = 2 / (1 - beta2) - 1
+    length = longest - 2 * count * beta2**count / (1 - beta2**count)
+    if length <= 5:
+        return None
+    return math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))

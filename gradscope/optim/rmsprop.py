@@ -1,0 +1,131 @@
+"""RMSprop.
+
+References
+----------
+T. Tieleman, G. Hinton, "Lecture 6.5: RMSprop", COURSERA: Neural Networks for Machine Learning, 2012.
+A. Graves, "Generating sequences with recurrent neural networks", arXiv:1308.0850 (the centered form).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..runtime import device as devices
+from .optimizer import (
+    ParameterwiseOptimizer,
+    check_lr,
+    check_range,
+    counted,
+    descent,
+    mix_square,
+    move_towards,
+    plain_number,
+    scalar_state,
+    zeros_state,
+)
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(ParameterwiseOptimizer):
+    """RMSprop: the gradient is divided by the root of a running mean of its squares.
+
+    Parameters
+    ----------
+    params : iterable
+        Parameters or groups, see :class:`Optimizer`.
+    lr : float
+        Learning rate.
+    alpha : float
+        Decay of the running mean.
+    eps : float
+        Added to the denominator.
+    weight_decay : float
+        Adds ``weight_decay * parameter`` to the gradient.
+    momentum : float
+        The update is ``buffer = momentum * buffer + scaled gradient``.
+    centered : bool
+        Divide by the root of the variance: the mean of the gradients is taken out.
+    maximize : bool
+        Go up the gradient.
+    foreach, capturable : bool, optional
+        Accepted for PyTorch's sake: there is one implementation.
+    differentiable : bool
+        Must be False: steps are not recorded.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_range("epsilon value", eps)
+        check_range("momentum value", momentum)
+        check_range("weight_decay value", weight_decay)
+        check_range("alpha value", alpha)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "alpha": alpha,
+                "eps": eps,
+                "centered": centered,
+                "weight_decay": weight_decay,
+                "capturable": capturable,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )
+
+    def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
+        momentum, centered = group["momentum"], group["centered"]
+        state = self.state[parameter]
+        if not state:
+            state["step"] = scalar_state(0)
+            state["square_avg"] = zeros_state(parameter)
+            if momentum > 0:
+                state["momentum_buffer"] = zeros_state(parameter)
+            if centered:
+                state["grad_avg"] = zeros_state(parameter)
+        counted(state)
+        alpha, lr, eps = group["alpha"], plain_number(group["lr"]), group["eps"]
+        array = parameter._array
+        xp = devices.array_module(array)
+        arrays = [array, grad, state["square_avg"]._array]
+        if momentum > 0:
+            arrays.append(state["momentum_buffer"]._array)
+        if centered:
+            arrays.append(state["grad_avg"]._array)
+        for p, g, square, *others, w, t in self._blocks(2, *arrays):
+            g = descent(xp, p, g, group["weight_decay"], group["maximize"], t)
+            mix_square(xp, square, g, alpha, w)
+            if centered:
+                mean = others[-1]
+                move_towards(xp, mean, g, 1 - alpha, w)
+                xp.multiply(mean, mean, out=w)
+                xp.subtract(square, w, out=w)
+                xp.sqrt(w, out=w)
+            else:
+                xp.sqrt(square, out=w)
+            w += eps
+            xp.divide(g, w, out=w)
+            if momentum > 0:
+                buffer = others[0]
+                buffer *= momentum
+                buffer += w
+                xp.multiply(buffer, lr, out=w)
+            else:
+                w *= lr
+            p -= w
