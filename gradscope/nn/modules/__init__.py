@@ -13,6 +13,7 @@ from . import (
     loss,
     normalization,
     pooling,
+    rnn,
     sparse,
 )
 from .activation import *  # noqa: F403
@@ -26,6 +27,7 @@ from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
 from .pooling import *  # noqa: F403
+from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
 
 __all__ = [
@@ -40,5 +42,6 @@ __all__ = [
     *loss.__all__,
     *normalization.__all__,
     *pooling.__all__,
+    *rnn.__all__,
     *sparse.__all__,
 ]
