@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     activation,
+    attention,
     batchnorm,
     container,
     conv,
@@ -15,8 +16,10 @@ from . import (
     pooling,
     rnn,
     sparse,
+    transformer,
 )
 from .activation import *  # noqa: F403
+from .attention import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
@@ -29,10 +32,12 @@ from .normalization import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
+from .transformer import *  # noqa: F403
 
 __all__ = [
     "Module",
     *activation.__all__,
+    *attention.__all__,
     *batchnorm.__all__,
     *container.__all__,
     *conv.__all__,
@@ -44,4 +49,5 @@ __all__ = [
     *pooling.__all__,
     *rnn.__all__,
     *sparse.__all__,
+    *transformer.__all__,
 ]
