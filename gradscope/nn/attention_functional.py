@@ -95,17 +95,7 @@ def multi_head_attention_forward(
         query, key, value = _with_batch(query, key, value)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
-    if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-            "`generate_square_subsequent_mask` to create this mask."
-        )
-    padding = canonical_mask(key_padding_mask, "key_padding_mask", query.dtype, attn_mask, "attn_mask")
-    if is_causal and padding is None and not need_weights:
-        mask = None
-    else:
-        mask = canonical_mask(attn_mask, "attn_mask", query.dtype)
-        is_causal = is_causal and padding is None
+    mask, padding, is_causal = _masks(attn_mask, key_padding_mask, query.dtype, is_causal, need_weights)
     _check_widths(key, value, width, embed_dim_to_check, num_heads, use_separate_proj_weight)
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
@@ -146,7 +136,22 @@ def multi_head_attention_forward(
 # --- masks ------------------------------------------------------------------------------------------------------------
 
 
-def canonical_mask(mask: Any, name: str, dtype: Any, other: Any = None, other_name: str = "") -> Any:
+def _masks(mask: Any, padding: Any, dtype: Any, is_causal: bool, need_weights: bool) -> tuple[Any, Any, bool]:
+    """Return both masks as numbers, and whether causality stands for the first, which is then None."""
+    if is_causal and mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    padding = canonical_mask(padding, "key_padding_mask", dtype, mask, "attn_mask", stacklevel=4)
+    if is_causal and padding is None and not need_weights:
+        return None, None, True
+    return canonical_mask(mask, "attn_mask", dtype), padding, False
+
+
+def canonical_mask(
+    mask: Any, name: str, dtype: Any, other: Any = None, other_name: str = "", stacklevel: int = 3
+) -> Any:
     """Return a mask as numbers to add: a bool mask hides what is True. It should have the dtype of `other`.
 
     Raises
@@ -162,7 +167,7 @@ def canonical_mask(mask: Any, name: str, dtype: Any, other: Any = None, other_na
     if other is not None and other.dtype is not mask.dtype:
         warnings.warn(
             f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     if kind == "f":
         return mask
@@ -225,7 +230,10 @@ def _is_batched(query: Any, key: Any, value: Any, padding: Any, mask: Any, num_h
 
 def _check_widths(key: Any, value: Any, width: int, expected: int, num_heads: int, separate: bool) -> None:
     if width != expected:
-        raise AssertionError(f"was expecting embedding dimension of {expected}, but got {width}")
+        raise AssertionError(
+            f"was expecting embedding dimension of {expected}, but got {width}\n"
+            "The last dimension of the query is its features."
+        )
     if width % num_heads:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
     if separate and key.shape[:2] != value.shape[:2]:
@@ -233,7 +241,10 @@ def _check_widths(key: Any, value: Any, width: int, expected: int, num_heads: in
             f"key's sequence and batch dims {Size(key.shape[:2])} do not match value's {Size(value.shape[:2])}"
         )
     if not separate and key.shape != value.shape:
-        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        raise AssertionError(
+            f"key shape {key.shape} does not match value shape {value.shape}\n"
+            "Keys and values of different features need kdim and vdim, each a projection of its own."
+        )
 
 
 def _both(bias_k: Any, bias_v: Any) -> bool:

@@ -151,10 +151,14 @@ class RNNBase(Module):
             )
         expected = 3 if batch_sizes is None else 2
         if input.ndim != expected:
-            raise RuntimeError(f"input must have {expected} dimensions, got {input.ndim}")
+            raise RuntimeError(
+                f"input must have {expected} dimensions, got {input.ndim}\n"
+                f"They are {'time, batch and features' if expected == 3 else 'elements and features'}."
+            )
         if input.shape[-1] != self.input_size:
             raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}\n"
+                f"The last dimension of the input, of shape {list(input.shape)}, is its features."
             )
 
     def get_expected_hidden_size(self, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
@@ -170,7 +174,7 @@ class RNNBase(Module):
     ) -> None:
         """Raise if a state has another shape than expected."""
         if hx.shape != expected_hidden_size:
-            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)) + f"\n{_state_dimensions(3)}")
 
     def check_forward_args(self, input: Any, hidden: Any, batch_sizes: Any) -> None:
         """Raise if input or state do not fit the network."""
@@ -194,7 +198,7 @@ class RNNBase(Module):
         if hx.ndim != rank:
             raise RuntimeError(
                 f"For {'' if rank == 3 else 'un'}batched {rank}-D input, hx should also be {rank}-D but got "
-                f"{hx.ndim}-D tensor"
+                f"{hx.ndim}-D tensor\n{_state_dimensions(rank)}"
             )
 
     def _state_of(self, results: Any) -> Any:
@@ -209,7 +213,7 @@ class RNNBase(Module):
         if input.ndim not in (2, 3):
             kind = " tensor" if self.mode.startswith("RNN") else ""
             raise ValueError(
-                f"{self.mode[:4].rstrip('_')}: Expected input to be 2D or 3D, got {input.ndim}D{kind} instead"
+                f"{self.mode.partition('_')[0]}: Expected input to be 2D or 3D, got {input.ndim}D{kind} instead"
             )
         if hx is not None:
             self._check_rank(hx, input.ndim)
@@ -283,6 +287,10 @@ def _check_sizes(input_size: Any, hidden_size: Any, num_layers: int, proj_size: 
         raise ValueError("proj_size should be a positive integer or zero to disable projections")
     if proj_size >= hidden_size:
         raise ValueError("proj_size has to be smaller than hidden_size")
+
+
+def _state_dimensions(rank: int) -> str:
+    return f"The dimensions are layers times directions, {'batch, ' if rank == 3 else ''}and features."
 
 
 def _without_projection(kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -403,7 +411,7 @@ class LSTM(RNNBase):
         if hx[0].ndim != rank or hx[1].ndim != rank:
             raise RuntimeError(
                 f"For {'' if rank == 3 else 'un'}batched {rank}-D input, hx and cx should also be {rank}-D but got "
-                f"({hx[0].ndim}-D, {hx[1].ndim}-D) tensors"
+                f"({hx[0].ndim}-D, {hx[1].ndim}-D) tensors\n{_state_dimensions(rank)}"
             )
 
     def _state_of(self, results: Any) -> Any:

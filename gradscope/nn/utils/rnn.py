@@ -175,7 +175,8 @@ def _checked_lengths(input: Any, lengths: Any, batch_first: bool) -> list[int]:
     ends = lengths.tolist()
     if len(ends) != batch:
         raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(ends)} (batch_size={batch})"
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(ends)} (batch_size={batch})\n"
+            "The dimensions of the input are time and batch, with batch_first=True batch and time."
         )
     if min(ends) <= 0:
         raise RuntimeError(

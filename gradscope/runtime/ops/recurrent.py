@@ -257,16 +257,21 @@ def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 def _cell(step: Step, input: Any, hx: State, w: Weights) -> State:
     features = w.ih._array.shape[1]
     if input._array.shape[1] != features:
-        raise RuntimeError(f"input has inconsistent input_size: got {input._array.shape[1]} expected {features}")
+        raise RuntimeError(
+            f"input has inconsistent input_size: got {input._array.shape[1]} expected {features}\n"
+            f"The input, of shape {list(input.shape)}, is (batch, features)."
+        )
     for number, part in enumerate(hx):
         batch, size = part._array.shape[0], part._array.shape[-1]
         if batch != input._array.shape[0]:
             raise RuntimeError(
-                f"Input batch size {input._array.shape[0]} doesn't match hidden{number} batch size {batch}"
+                f"Input batch size {input._array.shape[0]} doesn't match hidden{number} batch size {batch}\n"
+                f"Input and states are (batch, features); the shapes are {list(input.shape)} and {list(part.shape)}."
             )
         if size != w.hh._array.shape[1]:
             raise RuntimeError(
-                f"hidden{number} has inconsistent hidden_size: got {size}, expected {w.hh._array.shape[1]}"
+                f"hidden{number} has inconsistent hidden_size: got {size}, expected {w.hh._array.shape[1]}\n"
+                f"Its shape is {list(part.shape)}: (batch, features)."
             )
     return step(linear(input, w.ih, w.bias_ih), hx, w)
 
