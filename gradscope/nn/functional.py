@@ -33,6 +33,7 @@ from ..runtime.ops.normalization import (
 from ..runtime.ops.pooling import avg_pool, max_pool
 from ..runtime.ops.registry import METHODS, OPERATORS
 from ..runtime.tensor import Tensor
+from .attention_functional import multi_head_attention_forward
 
 __all__ = [
     "adaptive_avg_pool2d",
@@ -81,6 +82,7 @@ __all__ = [
     "max_pool3d",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
     "nll_loss",
     "normalize",
     "one_hot",

@@ -59,6 +59,43 @@ def test_training_asks_nothing_of_the_host(name: str) -> None:
         numpy.testing.assert_allclose(a.detach().numpy(), b.detach().cpu().numpy(), rtol=1e-4, atol=1e-5)
 
 
+def packed(model: Any, x: Any) -> Any:
+    output, _ = model(nn.utils.rnn.pack_padded_sequence(x, [2, 5, 4], enforce_sorted=False))
+    return nn.utils.rnn.pad_packed_sequence(output)[0]
+
+
+def masked(model: Any, x: Any) -> Any:
+    padding = gs.tensor([[False] * 5, [False, False, False, True, True], [False] * 5], device=x.device)
+    causal = nn.Transformer.generate_square_subsequent_mask(5, device=x.device) < 0
+    return model(x, src_mask=causal, src_key_padding_mask=padding, is_causal=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "use"),
+    [
+        (lambda: nn.LSTM(4, 3, 2, bidirectional=True, proj_size=2), packed),
+        (lambda: nn.GRU(4, 3, bidirectional=True), packed),
+        (lambda: nn.RNN(4, 3, batch_first=True), lambda model, x: model(x)[0]),
+        (lambda: nn.LSTMCell(4, 3), lambda model, x: model(x[0])[0]),
+        (lambda: nn.MultiheadAttention(4, 2, add_bias_kv=True, add_zero_attn=True), lambda model, x: model(x, x, x)[0]),
+        (lambda: nn.TransformerEncoderLayer(4, 2, 6, 0.0), masked),
+        (lambda: nn.Transformer(4, 2, 1, 1, 6, 0.0), lambda model, x: model(x, x[:3])),
+    ],
+    ids=["lstm", "gru", "rnn", "cell", "attention", "layer", "transformer"],
+)
+def test_networks_over_sequences_ask_nothing_of_the_host(make: Any, use: Any) -> None:
+    model, x = make().double(), gs.randn(5, 3, 4, dtype=gs.float64)
+    other = copy.deepcopy(model).to(DEVICE)
+    outputs = use(model, x), use(other, x.to(DEVICE))
+    assert outputs[1].device.type == DEVICE
+    numpy.testing.assert_allclose(*(o.detach().cpu().numpy() for o in outputs), rtol=1e-9)
+    for output in outputs:
+        (output**2).sum().backward()
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        assert b.grad.device.type == DEVICE
+        numpy.testing.assert_allclose(a.grad.numpy(), b.grad.cpu().numpy(), rtol=1e-7, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "draw",
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     activation,
+    attention,
     batchnorm,
     container,
     conv,
@@ -13,9 +14,12 @@ from . import (
     loss,
     normalization,
     pooling,
+    rnn,
     sparse,
+    transformer,
 )
 from .activation import *  # noqa: F403
+from .attention import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
@@ -26,11 +30,14 @@ from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
 from .pooling import *  # noqa: F403
+from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
+from .transformer import *  # noqa: F403
 
 __all__ = [
     "Module",
     *activation.__all__,
+    *attention.__all__,
     *batchnorm.__all__,
     *container.__all__,
     *conv.__all__,
@@ -40,5 +47,7 @@ __all__ = [
     *loss.__all__,
     *normalization.__all__,
     *pooling.__all__,
+    *rnn.__all__,
     *sparse.__all__,
+    *transformer.__all__,
 ]

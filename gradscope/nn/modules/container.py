@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
 from ...runtime.tensor import Tensor
@@ -139,6 +140,17 @@ class ModuleList(_Numbered):
 
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
+
+    def __repr__(self) -> str:
+        if not self._modules:
+            return f"{self._get_name()}()"
+        lines, first = [], 0
+        for text, alike in groupby(repr(module) for module in self):
+            count = len(list(alike))
+            name = f"({first})" if count == 1 else f"({first}-{first + count - 1})"
+            lines.append(f"{name}: {'' if count == 1 else f'{count} x '}{text}".replace("\n", "\n  "))
+            first += count
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
 
 class ModuleDict(Module):

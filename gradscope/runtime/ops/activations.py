@@ -313,7 +313,10 @@ def _sigmoid(xp: Any, self: Any) -> Any:
         return 1 / (1 + xp.exp(-self))
     # exp of a negative number never overflows, and keeps small results exact.
     decay = xp.exp(-xp.absolute(self))
-    return xp.where(self < 0, decay, 1) / (decay + 1)
+    result = xp.maximum(decay, self >= 0)
+    decay += 1
+    result /= decay
+    return result
 
 
 operator(

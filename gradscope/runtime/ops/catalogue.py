@@ -28,6 +28,7 @@ from . import (
     memory,
     normalization,
     order,
+    packing,
     parts,
     pointwise,
     pooling,
@@ -35,6 +36,7 @@ from . import (
     quantiles,
     queries,
     rearrangements,
+    recurrent,
     reductions,
     scatter_reductions,
     searching,
@@ -86,6 +88,8 @@ FAMILIES = (
     convolution,
     pooling,
     normalization,
+    recurrent,
+    packing,
     queries,
 )
 

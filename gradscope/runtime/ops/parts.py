@@ -312,6 +312,8 @@ def _split(xp: Any, self: Any, split_size: Any, dim: int) -> list[Any]:
 
 def _split_backward(g: Any, self_shape: Any, split_size: Any, dim: int, F: Any) -> Any:
     axis = axis_of(dim, len(self_shape))
+    if all(part is not None for part in g):
+        return F.cat(g, axis)
     total, start = None, 0
     for part, size in zip(g, _split_sizes(self_shape[axis], split_size), strict=True):
         if part is not None:
@@ -319,6 +321,10 @@ def _split_backward(g: Any, self_shape: Any, split_size: Any, dim: int, F: Any) 
             total = whole if total is None else total + whole
         start += size
     return total
+
+
+def _split_sizes_backward(g: Any, self_shape: Any, split_sizes: Any, dim: int, F: Any) -> Any:
+    return _split_backward(g, self_shape, split_sizes, dim, F)
 
 
 operator(
@@ -339,10 +345,24 @@ operator(
     output_list=True,
     node="SplitWithSizesBackward0",
     method=False,
-    derivatives={
-        "self": lambda g, self_shape, split_sizes, dim, F: _split_backward(g, self_shape, split_sizes, dim, F)
-    },
+    derivatives={"self": _split_sizes_backward},
     doc="Return views of consecutive parts of a dimension, of given sizes.",
+    samples=lambda make: [((make(5, 2), [1, 1, 3]), {}), ((make(2, 5), [1, 1, 3], -1), {})],
+)
+operator(
+    "unsafe_split(Tensor self, int split_size, int dim=0)",
+    _split,
+    output_list=True,
+    derivatives={"self": _split_backward},
+    doc="Return consecutive parts of a dimension, of one size; autograd does not know that they share memory.",
+    samples=lambda make: [((make(5, 2), 2), {}), ((make(2, 4), 2, -1), {})],
+)
+operator(
+    "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)",
+    _split,
+    output_list=True,
+    derivatives={"self": _split_sizes_backward},
+    doc="Return consecutive parts of a dimension, of given sizes; autograd does not know that they share memory.",
     samples=lambda make: [((make(5, 2), [1, 1, 3]), {}), ((make(2, 5), [1, 1, 3], -1), {})],
 )
 
@@ -360,11 +380,21 @@ def split_with_sizes(self: Any, split_sizes: Any, dim: int = 0) -> Any:
     return OPERATORS["split.sizes"].function(self, split_sizes, dim)
 
 
-@public
-def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
-    """Return at most `chunks` views of equal parts (the last may be smaller)."""
+def _chunk_size(self: Any, chunks: int, dim: int) -> int:
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     _need_dimension("chunk", self._array)
     size = self._array.shape[axis_of(dim, self._array.ndim)]
-    return METHODS["split"](self, max(-(-size // chunks), 1), dim)
+    return max(-(-size // chunks), 1)
+
+
+@public
+def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+    """Return at most `chunks` views of equal parts (the last may be smaller)."""
+    return METHODS["split"](self, _chunk_size(self, chunks, dim), dim)
+
+
+@public
+def unsafe_chunk(self: Any, chunks: int, dim: int = 0) -> Any:
+    """Return at most `chunks` equal parts, see :func:`unsafe_split`."""
+    return METHODS["unsafe_split"](self, _chunk_size(self, chunks, dim), dim)

@@ -244,6 +244,15 @@ def test_module_list_and_dict() -> None:
 
 
 @pytest.mark.torch
+def test_equal_modules_of_a_list_are_shown_once(torch: Any) -> None:
+    def lists(n: Any) -> list[Any]:
+        block = n.ModuleList([n.Linear(2, 2), n.Linear(2, 2), n.ReLU(), n.Linear(2, 2)])
+        return [n.ModuleList(), n.ModuleList([n.ReLU()]), block, n.ModuleList([block, block])]
+
+    assert [repr(mine) for mine in lists(nn)] == [repr(theirs) for theirs in lists(torch.nn)]
+
+
+@pytest.mark.torch
 def test_parameter_containers(torch: Any) -> None:
     shown = []
     for lib in (gs, torch):

@@ -197,7 +197,7 @@ def check_inputs_untouched(op: Operator) -> None:
 
 
 # It gives the memory of a fresh array to its result, which is no view of it.
-SHARING = ("unsafe_view",)
+SHARING = ("unsafe_view", "unsafe_split", "unsafe_split_with_sizes")
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
