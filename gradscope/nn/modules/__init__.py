@@ -9,11 +9,15 @@ from . import (
     conv,
     dropout,
     flatten,
+    fold,
+    instancenorm,
     linear,
     loss,
     normalization,
+    pixelshuffle,
     pooling,
     sparse,
+    upsampling,
 )
 from .activation import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
@@ -21,12 +25,16 @@ from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
+from .fold import *  # noqa: F403
+from .instancenorm import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
+from .pixelshuffle import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .sparse import *  # noqa: F403
+from .upsampling import *  # noqa: F403
 
 __all__ = [
     "Module",
@@ -36,9 +44,13 @@ __all__ = [
     *conv.__all__,
     *dropout.__all__,
     *flatten.__all__,
+    *fold.__all__,
+    *instancenorm.__all__,
     *linear.__all__,
     *loss.__all__,
     *normalization.__all__,
+    *pixelshuffle.__all__,
     *pooling.__all__,
     *sparse.__all__,
+    *upsampling.__all__,
 ]

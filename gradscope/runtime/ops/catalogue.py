@@ -6,6 +6,7 @@ from .. import creation, random
 from ..tensor import finish_class
 from . import (
     activations,
+    adaptive_pooling,
     arithmetic,
     binary,
     class_losses,
@@ -18,7 +19,9 @@ from . import (
     einsum,
     gamma,
     gathers,
+    grids,
     indexing,
+    instances,
     interpolation,
     joins,
     linear_algebra,
@@ -29,6 +32,7 @@ from . import (
     normalization,
     order,
     parts,
+    pixels,
     pointwise,
     pooling,
     positions,
@@ -43,6 +47,8 @@ from . import (
     special,
     statistics,
     strided,
+    unpooling,
+    upsampling,
 )
 from .registry import METHODS, OPERATORS, PUBLIC
 
@@ -85,7 +91,13 @@ FAMILIES = (
     class_losses,
     convolution,
     pooling,
+    adaptive_pooling,
+    unpooling,
+    pixels,
+    upsampling,
     normalization,
+    instances,
+    grids,
     queries,
 )
 
