@@ -56,6 +56,13 @@ def test_unfold_times_weights_is_a_convolution() -> None:
     numpy.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
 
 
+def test_no_images_are_no_error() -> None:
+    x = gs.zeros(0, 4, 1, 2, requires_grad=True)
+    y = gs.pixel_shuffle(x, 2)
+    y.sum().backward()
+    assert (y.shape, x.grad.shape) == ((0, 1, 2, 4), (0, 4, 1, 2))
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize(
     "wrong",
