@@ -11,6 +11,7 @@ from . import (
     flatten,
     fold,
     instancenorm,
+    lazy,
     linear,
     loss,
     normalization,
@@ -27,6 +28,7 @@ from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
 from .fold import *  # noqa: F403
 from .instancenorm import *  # noqa: F403
+from .lazy import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
@@ -46,6 +48,7 @@ __all__ = [
     *flatten.__all__,
     *fold.__all__,
     *instancenorm.__all__,
+    *lazy.__all__,
     *linear.__all__,
     *loss.__all__,
     *normalization.__all__,
