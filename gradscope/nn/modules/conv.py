@@ -189,7 +189,7 @@ class _Transposed(_Convolution):
         if any(not low <= n <= high for n, low, high in zip(size, least, most, strict=True)):
             raise ValueError(
                 f"requested an output size of {size}, but valid sizes range from {least} to {most} (for an input of "
-                f"{input.shape[2:]})"
+                f"gradscope.Size({list(input.shape[2:])}))"
             )
         return tuple(n - low for n, low in zip(size, least, strict=True))
 

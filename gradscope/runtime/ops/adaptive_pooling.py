@@ -146,27 +146,39 @@ def _max(xp: Any, self: Any, output_size: Ints) -> tuple[Any, Any]:
     spatial = len(output_size)
     name = f"adaptive_max_pool{spatial}d"
     refuse_kinds(name, self, "biuc")
-    sizes, lead = self.shape[-spatial:], self.ndim - spatial
+    sizes = self.shape[-spatial:]
     best = self
     index = xp.arange(math.prod(sizes)).reshape(sizes)
-    index = xp.broadcast_to(index, self.shape)
     for axis in reversed(range(spatial)):
-        best, index = _best_along(xp, best, index, lead + axis, _sums(sizes[axis], output_size[axis])[0])
-    return best, index
+        best, index = _best_along(xp, best, index, axis - spatial, _sums(sizes[axis], output_size[axis])[0])
+    if index.ndim < best.ndim:  # no window has two elements
+        index = xp.broadcast_to(index, best.shape).copy()
+    return best if best is not self else self.copy(), index
 
 
 def _best_along(xp: Any, values: Any, index: Any, axis: int, taps: Taps) -> tuple[Any, Any]:
+    """Return the largest of each window along one dimension, counted from the last, and their places.
+
+    The places are those of one image until images differ.
+    """
+    if taps.identity:
+        return values, index
     best: Any = None
     found: Any = None
-    for row in taps.places:
-        places = xp.asarray(row)
-        candidate, where = values.take(places, axis=axis), index.take(places, axis=axis)
+    for places, _ in taps.rows:
+        candidate, where = (_read(xp, array, places, axis) for array in (values, index))
         if best is None:
             best, found = candidate, where
             continue
         better = (candidate > best) | (candidate != candidate)
         best, found = xp.where(better, candidate, best), xp.where(better, where, found)
     return best, found
+
+
+def _read(xp: Any, array: Any, places: Any, axis: int) -> Any:
+    if isinstance(places, slice):
+        return array[(Ellipsis, places, *(slice(None),) * (-1 - axis))]
+    return array.take(xp.asarray(places), axis=axis)
 
 
 def _max_samples(spatial: int) -> Any:
