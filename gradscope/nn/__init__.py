@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils", *modules.__all__]
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "functional",
+    "init",
+    "modules",
+    "parameter",
+    "utils",
+    *modules.__all__,
+]

@@ -18,6 +18,7 @@ from ..runtime.ops.convolution import (
     conv3d,
     conv_transpose1d,
     conv_transpose2d,
+    conv_transpose3d,
 )
 from ..runtime.ops.losses import check_same_size, reduction_code, warn_broadcast
 from ..runtime.ops.matrices import linear
@@ -33,10 +34,14 @@ from ..runtime.ops.normalization import (
 from ..runtime.ops.pooling import avg_pool, max_pool
 from ..runtime.ops.registry import METHODS, OPERATORS
 from ..runtime.tensor import Tensor
+from . import functional_pooling, functional_vision
 from .attention_functional import multi_head_attention_forward
+from .functional_pooling import *  # noqa: F403
+from .functional_vision import *  # noqa: F403
 
 __all__ = [
-    "adaptive_avg_pool2d",
+    *functional_pooling.__all__,
+    *functional_vision.__all__,
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
@@ -51,6 +56,7 @@ __all__ = [
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "conv_transpose3d",
     "cosine_similarity",
     "cross_entropy",
     "dropout",
@@ -547,33 +553,6 @@ def avg_pool3d(
 ) -> Tensor:
     """Return the mean of each window of volumes, see :func:`avg_pool2d`."""
     return avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-
-
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
-    """Return means of windows of images, so chosen that the output has the given height and width.
-
-    Raises
-    ------
-    RuntimeError
-        If the input is neither (N, C, H, W) nor (C, H, W).
-    """
-    if input.ndim not in (3, 4):
-        raise RuntimeError(f"adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {list(input.shape)}")
-    wanted = (output_size, output_size) if isinstance(output_size, int) or output_size is None else tuple(output_size)
-    for axis, size in zip((-2, -1), wanted, strict=True):
-        if size is not None and input.shape[axis] != size:
-            input = _adaptive_mean(input, axis, size)
-    return input
-
-
-def _adaptive_mean(input: Any, axis: int, size: int) -> Any:
-    """Average along one dimension over `size` windows that cover it as evenly as possible."""
-    have = input.shape[axis]
-    parts = []
-    for i in range(size):
-        start, end = i * have // size, -(-(i + 1) * have // size)
-        parts.append(input.narrow(axis, start, end - start).mean(axis, True))
-    return PUBLIC["cat"](parts, axis)
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:

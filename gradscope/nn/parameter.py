@@ -1,14 +1,15 @@
-"""Parameter: a leaf tensor that a module counts among its own."""
+"""Parameters and buffers: tensors that a module counts among its own, some of which wait for their shape."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..runtime import state
 from ..runtime.creation import empty
 from ..runtime.tensor import Tensor
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
 class Parameter(Tensor):
@@ -70,3 +71,125 @@ class Buffer(Tensor):
         buffer._flags |= source._flags & state.GRAD
         buffer.persistent = persistent
         return buffer
+
+
+# --- waiting for a shape ----------------------------------------------------------------------------------------------
+
+_held = Tensor._array  # the slot itself, which the classes below hide behind a property
+
+
+class _Uninitialized(Tensor):
+    """A tensor without a shape: it has a dtype and a device, and becomes another class once it is materialized."""
+
+    __slots__ = ()
+
+    cls_to_become: type[Tensor]
+
+    @classmethod
+    def _waiting(cls, device: Any, dtype: Any) -> Any:
+        return cls._wrap(empty(0, device=device, dtype=dtype)._array)
+
+    @property
+    def _array(self) -> Any:
+        raise ValueError(
+            "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a "
+            "`LazyModule` or explicitly manipulating `gradscope.nn.parameter.UninitializedParameter` objects.\n"
+            "Call the module with a dummy batch first: that initializes its parameters."
+        )
+
+    @_array.setter
+    def _array(self, array: Any) -> None:
+        _held.__set__(self, array)
+
+    def _stand_in(self) -> Tensor:
+        """Return an empty tensor of the dtype, on the device."""
+        return Tensor._wrap(_held.__get__(self))
+
+    def _convert(self, function: Callable[[Tensor], Tensor]) -> None:
+        """Take dtype and device of what a conversion makes of an empty tensor."""
+        self._array = function(self._stand_in())._array
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Take a shape, with values that are still to be written; from then on it is like any other.
+
+        `device` and `dtype` are those given here, or else those it was made with.
+        """
+        waiting = self._stand_in()
+        made = empty(*shape, device=device or waiting.device, dtype=dtype or waiting.dtype)
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        self._array = made._array
+
+    @property
+    def shape(self) -> Any:
+        """None yet: it raises."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
+            "to initialize the parameters before accessing their attributes."
+        )
+
+    @property
+    def dtype(self) -> Any:
+        """The element type it will have."""
+        return self._stand_in().dtype
+
+    @property
+    def device(self) -> Any:
+        """The device it will be on."""
+        return self._stand_in().device
+
+    def detach(self) -> Any:
+        """Return itself: there is nothing to detach."""
+        return self
+
+    def __repr__(self, **options: Any) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter whose shape is not known yet; :meth:`materialize` makes it a :class:`Parameter`."""
+
+    __slots__ = ()
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        """Return a parameter without a shape."""
+        parameter = cls._waiting(device, dtype)
+        if requires_grad:
+            parameter._flags |= state.GRAD
+        return parameter
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return memo[id(self)]
+
+
+class UninitializedBuffer(_Uninitialized):
+    """A buffer whose shape is not known yet; :meth:`materialize` makes it a tensor."""
+
+    __slots__ = ()
+
+    cls_to_become = Tensor
+    persistent: bool
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> UninitializedBuffer:
+        """Return a buffer without a shape."""
+        buffer = cls._waiting(device, dtype)
+        if requires_grad:
+            buffer._flags |= state.GRAD
+        buffer.persistent = persistent
+        return buffer
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedBuffer:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype, self.persistent)
+        return memo[id(self)]
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer is still without a shape."""
+    return isinstance(param, _Uninitialized)

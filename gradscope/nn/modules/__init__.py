@@ -10,13 +10,18 @@ from . import (
     conv,
     dropout,
     flatten,
+    fold,
+    instancenorm,
+    lazy,
     linear,
     loss,
     normalization,
+    pixelshuffle,
     pooling,
     rnn,
     sparse,
     transformer,
+    upsampling,
 )
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
@@ -25,14 +30,19 @@ from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
+from .fold import *  # noqa: F403
+from .instancenorm import *  # noqa: F403
+from .lazy import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
+from .pixelshuffle import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
+from .upsampling import *  # noqa: F403
 
 __all__ = [
     "Module",
@@ -43,11 +53,16 @@ __all__ = [
     *conv.__all__,
     *dropout.__all__,
     *flatten.__all__,
+    *fold.__all__,
+    *instancenorm.__all__,
+    *lazy.__all__,
     *linear.__all__,
     *loss.__all__,
     *normalization.__all__,
+    *pixelshuffle.__all__,
     *pooling.__all__,
     *rnn.__all__,
     *sparse.__all__,
     *transformer.__all__,
+    *upsampling.__all__,
 ]

@@ -16,11 +16,10 @@ from .module import Module
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
 
 
-class _BatchNorm(Module):
-    """What batch normalisation of any number of dimensions shares."""
+class NormBase(Module):
+    """What normalisations with running statistics share: parameters, buffers, how they start and are shown."""
 
     _version = 2
-    dimensions: tuple[int, ...]
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Any
@@ -32,9 +31,10 @@ class _BatchNorm(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        bias: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_features = num_features
@@ -69,6 +69,19 @@ class _BatchNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(NormBase):
+    """What batch normalisation of any number of dimensions shares."""
+
+    dimensions: tuple[int, ...]
+
     def forward(self, input: Tensor) -> Tensor:
         """Return the normalised input."""
         ndim = input.ndim
@@ -92,13 +105,6 @@ class _BatchNorm(Module):
             use_batch,
             momentum,
             self.eps,
-        )
-
-    def extra_repr(self) -> str:
-        """Return the settings, as the repr shows them."""
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 

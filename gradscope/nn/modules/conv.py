@@ -13,7 +13,7 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d"]
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
 class _Convolution(Module):
@@ -164,19 +164,34 @@ class _Transposed(_Convolution):
             output_padding,
         )
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the adjoint of a convolution, applied to the input."""
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """Return the adjoint of a convolution, applied to the input; several sizes may fit, one can be asked for."""
         function = getattr(F, f"conv_transpose{self.spatial}d")
-        return function(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,
-            self.output_padding,
-            self.groups,
-            self.dilation,
-        )
+        extra = self.output_padding if output_size is None else self._padding_for(input, output_size)
+        return function(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+
+    def _padding_for(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+        """Return the output padding that leads to a size."""
+        count, ndim = self.spatial, input.dim()
+        size = tuple(int(s) for s in output_size)
+        if len(size) == ndim and len(size) != count:
+            size = size[-count:]
+        if len(size) != count:
+            raise ValueError(
+                f"ConvTranspose{count}D: for {ndim}D input, output_size must have {count} or {ndim} elements (got "
+                f"{len(size)})"
+            )
+        shape = tuple(input.shape[-count:])
+        edges = several(self.padding, count, "padding")
+        settings = zip(shape, self.stride, edges, self.dilation, self.kernel_size, strict=True)
+        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in settings]
+        most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]
+        if any(not low <= n <= high for n, low, high in zip(size, least, most, strict=True)):
+            raise ValueError(
+                f"requested an output size of {size}, but valid sizes range from {least} to {most} (for an input of "
+                f"gradscope.Size({list(input.shape[2:])}))"
+            )
+        return tuple(n - low for n, low in zip(size, least, strict=True))
 
 
 class ConvTranspose1d(_Transposed):
@@ -200,3 +215,9 @@ class ConvTranspose2d(_Transposed):
     """
 
     spatial = 2
+
+
+class ConvTranspose3d(_Transposed):
+    """The adjoint of a convolution of volumes, see :class:`ConvTranspose2d`."""
+
+    spatial = 3

@@ -10,7 +10,7 @@ from ...runtime.hooks import HookTable
 from ...runtime.modes import no_grad
 from ...runtime.ops.copies import destination
 from ...runtime.tensor import Tensor
-from ..parameter import Buffer, Parameter
+from ..parameter import Buffer, Parameter, is_lazy
 from . import calling
 from .calling import *  # noqa: F403 - PyTorch has the hooks of all modules here
 from .calling import Callee, registered
@@ -356,6 +356,9 @@ class Module(Callee, Stateful):
         for parameter in self._parameters.values():
             if parameter is None:
                 continue
+            if is_lazy(parameter):
+                parameter._convert(fn)  # type: ignore[attr-defined]
+                continue
             with no_grad():
                 parameter.data = fn(parameter)
                 if parameter.grad is not None:
@@ -363,7 +366,9 @@ class Module(Callee, Stateful):
                     parameter.grad = None
                     parameter.grad = grad
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if is_lazy(buffer):
+                buffer._convert(fn)  # type: ignore[union-attr]
+            elif buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
 

@@ -11,7 +11,7 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class LayerNorm(Module):
@@ -170,3 +170,30 @@ class RMSNorm(Module):
     def extra_repr(self) -> str:
         """Return the settings, as the repr shows them."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class LocalResponseNorm(Module):
+    """Divide by a power of the mean square over neighbouring channels.
+
+    Parameters
+    ----------
+    size : int
+        How many channels.
+    alpha, beta, k : float
+        The divisor is ``(k + alpha * mean square) ** beta``.
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalised input."""
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

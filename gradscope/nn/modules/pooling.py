@@ -9,7 +9,28 @@ from ...runtime.tensor import Tensor
 from .. import functional as F
 from .module import Module
 
-__all__ = ["AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d"]
+__all__ = [
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+]
 
 
 class _MaxPool(Module):
@@ -164,7 +185,25 @@ class AvgPool3d(_AvgPoolOverridden):
         return F.avg_pool3d(input, *self._settings())
 
 
-class AdaptiveAvgPool2d(Module):
+class _AdaptiveAvgPool(Module):
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """Means of windows of signals, so chosen that the output has a given length."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the pooled input."""
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     """Means of windows of images, so chosen that the output has a given size.
 
     Parameters
@@ -173,14 +212,213 @@ class AdaptiveAvgPool2d(Module):
         None keeps the input's size.
     """
 
-    def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        self.output_size = output_size
-
     def forward(self, input: Tensor) -> Tensor:
         """Return the pooled input."""
         return F.adaptive_avg_pool2d(input, self.output_size)
 
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """Means of windows of volumes, so chosen that the output has a given size."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the pooled input."""
+        return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+class _AdaptiveMaxPool(Module):
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
     def extra_repr(self) -> str:
         """Return the settings, as the repr shows them."""
         return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The largest elements of windows of signals, so chosen that the output has a given length."""
+
+    def forward(self, input: Tensor) -> Any:
+        """Return the pooled input."""
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The largest elements of windows of images, so chosen that the output has a given size.
+
+    Parameters
+    ----------
+    output_size : int, None, or pair of them
+        None keeps the input's size.
+    return_indices : bool
+        Return also where each element was.
+    """
+
+    def forward(self, input: Tensor) -> Any:
+        """Return the pooled input."""
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The largest elements of windows of volumes, so chosen that the output has a given size."""
+
+    def forward(self, input: Tensor) -> Any:
+        """Return the pooled input."""
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class _MaxUnpool(Module):
+    spatial: int
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size = several(kernel_size, self.spatial, "kernel_size")
+        self.stride = self.kernel_size if stride is None else several(stride, self.spatial, "stride")
+        self.padding = several(padding, self.spatial, "padding")
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        """Return zeros with the maxima where they were."""
+        function = getattr(F, f"max_unpool{self.spatial}d")
+        return function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Puts the maxima of signals back where they were; parameters as of :class:`MaxUnpool2d`."""
+
+    spatial = 1
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Puts the maxima of images back where they were, with zeros elsewhere.
+
+    Parameters
+    ----------
+    kernel_size, stride, padding : int or pair
+        Those of the pooling, which was called with ``return_indices=True``.
+    """
+
+    spatial = 2
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Puts the maxima of volumes back where they were; parameters as of :class:`MaxUnpool2d`."""
+
+    spatial = 3
+
+
+class _LPPool(Module):
+    spatial: int
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the pooled input."""
+        function = getattr(F, f"lp_pool{self.spatial}d")
+        return function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPool):
+    """The p-th root of the sum of p-th powers over each window of signals."""
+
+    spatial = 1
+
+
+class LPPool2d(_LPPool):
+    """The p-th root of the sum of p-th powers over each window of images.
+
+    Parameters
+    ----------
+    norm_type : float
+        p.
+    kernel_size, stride : int or pair
+        The stride is the size of the window unless given.
+    ceil_mode : bool
+        Windows may reach beyond the end.
+    """
+
+    spatial = 2
+
+
+class LPPool3d(_LPPool):
+    """The p-th root of the sum of p-th powers over each window of volumes."""
+
+    spatial = 3
+
+
+class _FractionalMaxPool(Module):
+    spatial: int
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        ratios = (output_ratio,) * self.spatial if isinstance(output_ratio, float) else output_ratio
+        if ratios is not None and not all(0 < r < 1 for r in ratios):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        self.kernel_size = several(kernel_size, self.spatial, "kernel_size")
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else several(output_size, self.spatial, "output_size")
+        self.output_ratio = ratios
+
+    def forward(self, input: Tensor) -> Any:
+        """Return the pooled input."""
+        function = getattr(F, f"fractional_max_pool{self.spatial}d")
+        samples = self._buffers["_random_samples"]
+        return function(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, _random_samples=samples
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest elements of windows of images, at steps of random length.
+
+    Parameters
+    ----------
+    kernel_size : int or pair
+    output_size : int or pair
+        Height and width of the output; or
+    output_ratio : float or pair
+        its ratio to the input, between 0 and 1.
+    return_indices : bool
+        Return also where each element was.
+
+    References
+    ----------
+    B. Graham, "Fractional max-pooling", 2014.
+    """
+
+    spatial = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest elements of windows of volumes, at steps of random length; parameters as for images."""
+
+    spatial = 3

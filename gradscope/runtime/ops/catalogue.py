@@ -6,6 +6,7 @@ from .. import creation, random
 from ..tensor import finish_class
 from . import (
     activations,
+    adaptive_pooling,
     arithmetic,
     binary,
     class_losses,
@@ -18,7 +19,9 @@ from . import (
     einsum,
     gamma,
     gathers,
+    grids,
     indexing,
+    instances,
     interpolation,
     joins,
     linear_algebra,
@@ -30,6 +33,7 @@ from . import (
     order,
     packing,
     parts,
+    pixels,
     pointwise,
     pooling,
     positions,
@@ -45,6 +49,8 @@ from . import (
     special,
     statistics,
     strided,
+    unpooling,
+    upsampling,
 )
 from .registry import METHODS, OPERATORS, PUBLIC
 
@@ -87,9 +93,15 @@ FAMILIES = (
     class_losses,
     convolution,
     pooling,
+    adaptive_pooling,
+    unpooling,
+    pixels,
+    upsampling,
     normalization,
     recurrent,
     packing,
+    instances,
+    grids,
     queries,
 )
 

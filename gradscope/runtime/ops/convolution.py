@@ -464,4 +464,19 @@ def conv_transpose2d(
     return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@public(method=False)
+def conv_transpose3d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Any:
+    """Apply the adjoint of a convolution to volumes, see :func:`conv_transpose2d`."""
+    return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
 del _name, _node

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .convolution import Ints, as_batch, kernel_places, pad_array, several, times
-from .registry import OPERATORS, operator
+from .convolution import Ints, kernel_places, pad_array, several, times
+from .errors import refuse_kinds
+from .registry import OPERATORS, operator, public
 
 
 def pool_size(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Ints:
@@ -34,11 +35,11 @@ def pool_size(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation
 
 
 def _check_pool(kernel: Ints, padding: Ints) -> None:
-    if any(2 * p > k for k, p in zip(kernel, padding, strict=True)):
-        raise RuntimeError(
-            f"pad should be at most half of effective kernel size, but got pad={padding[0]}, kernel_size={kernel[0]} "
-            "and dilation=1"
-        )
+    for k, p in zip(kernel, padding, strict=True):
+        if 2 * p > k:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation=1"
+            )
 
 
 def _after(spatial: Ints, kernel: Ints, out: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
@@ -53,6 +54,7 @@ def _max_pool(
     xp: Any, self: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
 ) -> tuple[Any, Any]:
     _check_pool(kernel, padding)
+    refuse_kinds(f"max_pool{len(kernel)}d", self, "bc")
     lead = self.ndim - len(kernel)
     spatial = self.shape[lead:]
     out = pool_size(spatial, kernel, stride, padding, dilation, ceil_mode)
@@ -83,7 +85,8 @@ def _flat_index(xp: Any, position: Ints, spatial: Ints, out: Ints, stride: Ints,
     return index
 
 
-def _max_unpool(xp: Any, self: Any, indices: Any, input_size: Ints, overlap: bool) -> Any:
+def max_scatter(xp: Any, self: Any, indices: Any, input_size: Ints, overlap: bool) -> Any:
+    """Return zeros with each element where its index says, added up if several may go to one place."""
     lead = self.shape[: self.ndim - len(input_size)]
     rows, size = math.prod(lead), math.prod(input_size)
     result = xp.zeros((rows * size,), dtype=self.dtype)
@@ -96,7 +99,8 @@ def _max_unpool(xp: Any, self: Any, indices: Any, input_size: Ints, overlap: boo
     return result.reshape(*lead, *input_size)
 
 
-def _max_gather(xp: Any, self: Any, indices: Any, spatial: int) -> Any:
+def max_gather(xp: Any, self: Any, indices: Any, spatial: int) -> Any:
+    """Return the elements at indices into the flat last dimensions."""
     lead = self.shape[: self.ndim - spatial]
     rows = math.prod(lead)
     size = math.prod(self.shape[self.ndim - spatial :])
@@ -109,7 +113,8 @@ def _overlap(kernel: Ints, stride: Ints, dilation: Ints) -> bool:
     return any(d * (k - 1) + 1 > s for k, s, d in zip(kernel, stride, dilation, strict=True))
 
 
-def _places(rows: list[list[int]]) -> Any:
+def places(rows: list[Any]) -> Any:
+    """Return indices for samples."""
     from ..creation import tensor
 
     return tensor([rows])
@@ -118,22 +123,20 @@ def _places(rows: list[list[int]]) -> Any:
 def _max_pool_samples(spatial: int) -> Any:
     """Return samples for windows over `spatial` dimensions: plain ones, and (in two) overlapping and padded ones."""
     if spatial != 2:
-        shape = (1, 2, *(4,) * spatial) if spatial == 1 else (1, 1, 2, 2, 4)
-        window = (2,) * spatial
-        arguments = (window, window, (0,) * spatial, (1,) * spatial, False)
-        return lambda make: [((_distinct(make, shape), *arguments), {})]
+        arguments = ((2, 2, 2), (2, 2, 2), (0, 0, 0), (1, 1, 1), False)
+        return lambda make: [((distinct(make, (1, 1, 2, 2, 4)), *arguments), {})]
     return lambda make: [
-        ((_distinct(make), (2, 2), (2, 2), (0, 0), (1, 1), False), {}),
-        ((_distinct(make), (3, 2), (1, 2), (1, 0), (1, 1), True), {}),
+        ((distinct(make), (2, 2), (2, 2), (0, 0), (1, 1), False), {}),
+        ((distinct(make), (3, 2), (1, 2), (1, 0), (1, 1), True), {}),
+        ((distinct(make, (1, 4, 6)), (2, 2), (2, 2), (0, 0), (1, 1), False), {}),
     ]
 
 
 def _avg_pool_samples(spatial: int) -> Any:
     """Return samples for windows over `spatial` dimensions."""
     if spatial != 2:
-        window = (2,) * spatial
-        arguments = (window, window, (0,) * spatial, False, True, None)
-        return lambda make: [((make(1, 2, *(4,) * spatial), *arguments), {})]
+        arguments = ((2, 2, 2), (2, 2, 2), (0, 0, 0), False, True, None)
+        return lambda make: [((make(1, 2, 4, 4, 4), *arguments), {})]
     return lambda make: [
         ((make(1, 2, 4, 5), (2, 3), (2, 1), (1, 1), False, True, None), {}),
         ((make(2, 5, 5), (2, 2), (2, 2), (0, 0), True, False, None), {}),
@@ -141,7 +144,8 @@ def _avg_pool_samples(spatial: int) -> Any:
     ]
 
 
-def _distinct(make: Any, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Any:
+def distinct(make: Any, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Any:
+    """Return a tensor for samples of which no two elements are equal."""
     from ..creation import arange
 
     # No two elements are equal, so that the maximum does not change under small differences.
@@ -151,18 +155,15 @@ def _distinct(make: Any, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Any:
     return (x.detach() * 0.01 + order).requires_grad_(x.requires_grad)
 
 
-for _spatial, _node in (
-    (1, "MaxPool1DBackward0"),
-    (2, "MaxPool2DWithIndicesBackward0"),
-    (3, "MaxPool3DWithIndicesBackward0"),
-):
+for _spatial in (2, 3):
     operator(
-        f"max_pool{_spatial}d.with_indices(Tensor self, int[] kernel_size, int[] stride, int[] padding, "
+        f"max_pool{_spatial}d_with_indices(Tensor self, int[] kernel_size, int[] stride, int[] padding, "
         "int[] dilation, bool ceil_mode)",
         _max_pool,
         outputs=("result0", "result1"),
-        node=_node,
+        node=f"MaxPool{_spatial}DWithIndicesBackward0",
         method=False,
+        public_name=False,
         derivatives={
             "self": lambda g, self, result1, kernel_size, stride, dilation, F: F.max_unpool(
                 g[0], result1, self.shape[len(self.shape) - len(kernel_size) :], _overlap(kernel_size, stride, dilation)
@@ -174,18 +175,18 @@ for _spatial, _node in (
     )
 operator(
     "max_unpool(Tensor self, Tensor indices, int[] input_size, bool overlap)",
-    _max_unpool,
+    max_scatter,
     method=False,
     public_name=False,
     node="MaxPoolWithIndicesBackwardBackward0",
     derivatives={"self": lambda g, indices, input_size, F: F.max_gather(g, indices, len(input_size))},
     doc="The adjoint of max pooling: each gradient goes where the largest element was.",
-    samples=lambda make: [((make(1, 2, 2), _places([[0, 3], [1, 2]]), (4,), False), {})],
+    samples=lambda make: [((make(1, 2, 2), places([[0, 3], [1, 2]]), (4,), False), {})],
     supports="f",
 )
 operator(
     "max_gather(Tensor self, Tensor indices, int spatial)",
-    _max_gather,
+    max_gather,
     method=False,
     public_name=False,
     derivatives={
@@ -194,7 +195,7 @@ operator(
         ),
     },
     doc="Return the elements at the indices of max pooling.",
-    samples=lambda make: [((make(1, 2, 4), _places([[0, 3], [1, 2]]), 1), {})],
+    samples=lambda make: [((make(1, 2, 4), places([[0, 3], [1, 2]]), 1), {})],
     supports="f",
 )
 
@@ -288,12 +289,13 @@ def _avg_pool_self(
     return F.avg_unpool(g, spatial, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-for _spatial in (1, 2, 3):
+for _spatial in (2, 3):
     operator(
-        f"avg_pool{_spatial}d.windows(Tensor self, {_POOLING})",
+        f"avg_pool{_spatial}d(Tensor self, {_POOLING})",
         _avg_pool,
         node=f"AvgPool{_spatial}DBackward0",
         method=False,
+        public_name=False,
         derivatives={"self": _avg_pool_self},
         doc="Return the mean of each window.",
         samples=_avg_pool_samples(_spatial),
@@ -311,7 +313,7 @@ def _avg_pool_of_grad(
     divisor_override: Any,
     F: Any,
 ) -> Any:
-    function = getattr(F, f"avg_pool{len(kernel_size)}d.windows")
+    function = getattr(F, f"avg_pool{len(kernel_size)}d")
     return function(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -331,7 +333,7 @@ operator(
 # --- arguments --------------------------------------------------------------------------------------------------------
 
 
-def _windows(spatial: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Ints, Ints, Ints]:
+def window_sizes(spatial: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Ints, Ints, Ints]:
     """Return size, stride and padding of windows; the stride is the size unless given."""
     kernel = several(kernel_size, spatial, "kernel_size")
     steps = kernel if stride is None or stride == [] else several(stride, spatial, "stride")
@@ -341,6 +343,36 @@ def _windows(spatial: int, kernel_size: Any, stride: Any, padding: Any) -> tuple
             "The stride of a window is at least 1."
         )
     return kernel, steps, several(padding, spatial, "padding")
+
+
+def _check_dimensions(x: Any, spatial: int) -> None:
+    shape = x._array.shape
+    if len(shape) not in (spatial + 1, spatial + 2):
+        raise RuntimeError(
+            f"non-empty {spatial + 1}D or {spatial + 2}D (batch mode) tensor expected for input\nIts shape is "
+            f"{list(shape)}: (batch,) channels and {spatial} dimensions of space are wanted."
+        )
+    if 0 in shape[-spatial - 1 :]:
+        raise RuntimeError(
+            f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
+            f"but got:{list(shape)}"
+        )
+
+
+def as_image(signal: Any, name: str) -> Any:
+    """Return a signal as an image of height 1: pooling in one dimension is that of two."""
+    shape = signal._array.shape
+    if len(shape) not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1 'self' (while "
+            f"checking arguments for {name})"
+        )
+    return signal.unsqueeze(-2)
+
+
+def _in_rows(values: Any, name: str, least: int) -> Ints:
+    """Return the setting of a window of height 1."""
+    return (least, *several(values, 1, name))
 
 
 def max_pool(
@@ -353,11 +385,41 @@ def max_pool(
     ceil_mode: bool = False,
 ) -> tuple[Any, Any]:
     """Return the largest element of each window, over `spatial` dimensions, and where in the flat input it is."""
-    x, batched = as_batch(input, spatial, f"max_pool{spatial}d")
-    windows = _windows(spatial, kernel_size, stride, padding)
-    function = OPERATORS[f"max_pool{spatial}d.with_indices"].function
-    values, indices = function(x, *windows, several(dilation, spatial, "dilation"), ceil_mode)
-    return (values, indices) if batched else (values.squeeze(0), indices.squeeze(0))
+    if spatial == 1:
+        _check_signal(input, kernel_size, padding)
+        kernel, steps = _in_rows(kernel_size, "kernel_size", 1), stride
+        if stride is not None and stride != []:
+            steps = _in_rows(stride, "stride", 1)
+        edges, spread = _in_rows(padding, "padding", 0), _in_rows(dilation, "dilation", 1)
+        values, indices = max_pool(2, as_image(input, "max_pool1d"), kernel, steps, edges, spread, ceil_mode)
+        return values.squeeze(-2), indices.squeeze(-2)
+    _check_dimensions(input, spatial)
+    sizes = window_sizes(spatial, kernel_size, stride, padding)
+    spread = several(dilation, spatial, "dilation")
+    if min(spread) <= 0:
+        raise RuntimeError(
+            "dilation should be greater than zero, but got "
+            + " ".join(f"dilation{axis}: {d}" for axis, d in zip("THW"[-spatial:], spread, strict=True))
+        )
+    values, indices = OPERATORS[f"max_pool{spatial}d_with_indices"].function(input, *sizes, spread, ceil_mode)
+    return values, indices
+
+
+def _check_signal(input: Any, kernel_size: Any, padding: Any) -> None:
+    shape = input._array.shape
+    if len(shape) not in (2, 3):
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{list(shape)}"
+        )
+    (kernel,), (pad,) = several(kernel_size, 1, "kernel_size"), several(padding, 1, "padding")
+    if kernel <= 0:
+        raise RuntimeError(f"max_pool1d() kernel_size must be greater than zero, but got {kernel}")
+    if not 0 <= 2 * pad <= kernel:
+        raise RuntimeError(
+            f"max_pool1d() padding should be at most half of kernel size, but got padding={pad} and "
+            f"kernel_size={kernel}"
+        )
 
 
 def avg_pool(
@@ -371,13 +433,82 @@ def avg_pool(
     divisor_override: int | None = None,
 ) -> Any:
     """Return the mean of each window, over `spatial` dimensions."""
-    x, batched = as_batch(input, spatial, f"avg_pool{spatial}d")
+    if spatial == 1:
+        image, kernel = as_image(input, "avg_pool1d"), _in_rows(kernel_size, "kernel_size", 1)
+        steps = stride if stride is None or stride == [] else _in_rows(stride, "stride", 1)
+        edges = _in_rows(padding, "padding", 0)
+        return avg_pool(2, image, kernel, steps, edges, ceil_mode, count_include_pad).squeeze(-2)
+    _check_dimensions(input, spatial)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero\nIt divides the sum of each window; None counts its elements.")
-    windows = _windows(spatial, kernel_size, stride, padding)
-    function = OPERATORS[f"avg_pool{spatial}d.windows"].function
-    result = function(x, *windows, ceil_mode, count_include_pad, divisor_override)
-    return result if batched else result.squeeze(0)
+    windows = window_sizes(spatial, kernel_size, stride, padding)
+    function = OPERATORS[f"avg_pool{spatial}d"].function
+    return function(input, *windows, ceil_mode, count_include_pad, divisor_override)
 
 
-del _node, _spatial
+@public(method=False)
+def max_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """Return the largest element of each window of signals (N, C, L)."""
+    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+@public(method=False)
+def max_pool1d_with_indices(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> tuple[Any, Any]:
+    """Return the largest element of each window of signals (N, C, L), and where it is."""
+    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+@public(method=False)
+def max_pool2d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """Return the largest element of each window of images (N, C, H, W)."""
+    return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+@public(method=False)
+def max_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """Return the largest element of each window of volumes (N, C, D, H, W)."""
+    return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+@public(method=False)
+def avg_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """Return the mean of each window of signals (N, C, L)."""
+    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+del _spatial

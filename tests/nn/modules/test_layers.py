@@ -75,6 +75,39 @@ LAYERS = {
     "avg pool": (lambda n: n.AvgPool2d(2, 1), (1, 2, 4, 4)),
     "avg pool 1d": (lambda n: n.AvgPool1d(2), (1, 2, 4)),
     "adaptive pool": (lambda n: n.AdaptiveAvgPool2d((2, 3)), (1, 2, 5, 4)),
+    "adaptive pool 1d": (lambda n: n.AdaptiveAvgPool1d(2), (1, 2, 5)),
+    "adaptive pool 3d": (lambda n: n.AdaptiveAvgPool3d((2, None, 1)), (1, 2, 3, 2, 4)),
+    "adaptive max pool 1d": (lambda n: n.AdaptiveMaxPool1d(3), (1, 2, 5)),
+    "adaptive max pool": (lambda n: n.AdaptiveMaxPool2d((2, None)), (1, 2, 5, 4)),
+    "adaptive max pool 3d": (lambda n: n.AdaptiveMaxPool3d(2), (1, 2, 3, 2, 4)),
+    "power pool 1d": (lambda n: n.LPPool1d(2, 3, stride=1), (1, 2, 5)),
+    "power pool": (lambda n: n.LPPool2d(3, (2, 3), ceil_mode=True), (1, 2, 5, 4)),
+    "power pool 3d": (lambda n: n.LPPool3d(2, 2), (1, 2, 2, 4, 2)),
+    "fractional pool": (
+        lambda n: n.FractionalMaxPool2d(2, 3, _random_samples=n.Buffer(n.Parameter().new_full((1, 2, 2), 0.4))),
+        (1, 2, 6, 5),
+    ),
+    "fractional pool 3d": (
+        lambda n: n.FractionalMaxPool3d(
+            2, output_ratio=0.5, _random_samples=n.Buffer(n.Parameter().new_full((1, 2, 3), 0.7))
+        ),
+        (1, 2, 5, 6, 4),
+    ),
+    "transposed 3d": (lambda n: n.ConvTranspose3d(2, 3, 2, stride=2), (1, 2, 2, 1, 2)),
+    "instance norm 1d": (lambda n: n.InstanceNorm1d(3), (2, 3, 4)),
+    "instance norm": (lambda n: n.InstanceNorm2d(3, affine=True, track_running_stats=True), (2, 3, 2, 3)),
+    "instance norm of one": (lambda n: n.InstanceNorm2d(3, affine=True), (3, 2, 3)),
+    "instance norm 3d": (lambda n: n.InstanceNorm3d(2, affine=True, bias=False), (2, 2, 2, 2, 1)),
+    "response norm": (lambda n: n.LocalResponseNorm(3, alpha=0.1), (2, 5, 3, 2)),
+    "response norm 1d": (lambda n: n.LocalResponseNorm(2), (2, 5, 3)),
+    "upsample": (lambda n: n.Upsample(scale_factor=(2, 1.5), mode="bilinear"), (1, 2, 3, 4)),
+    "upsample nearest": (lambda n: n.UpsamplingNearest2d(scale_factor=2), (1, 2, 3, 4)),
+    "upsample bilinear": (lambda n: n.UpsamplingBilinear2d(size=(5, 3)), (1, 2, 3, 4)),
+    "pixel shuffle": (lambda n: n.PixelShuffle(2), (1, 8, 3, 2)),
+    "pixel unshuffle": (lambda n: n.PixelUnshuffle(2), (1, 2, 4, 6)),
+    "channel shuffle": (lambda n: n.ChannelShuffle(2), (1, 4, 2, 3)),
+    "unfold": (lambda n: n.Unfold((2, 3), padding=1, stride=(1, 2)), (1, 2, 4, 5)),
+    "fold": (lambda n: n.Fold((4, 5), (2, 2), dilation=2), (1, 8, 6)),
 }
 
 

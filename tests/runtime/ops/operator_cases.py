@@ -66,6 +66,18 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     for _form in ("Scalar", "Tensor"):
         COUNTERPARTS[f"{_name}.write_{_form}"] = lambda t, x, y, name=_name: getattr(x.clone(), name + "_")(y)
+# Operators that PyTorch has under the same name, but not at its top.
+_ATEN = """
+    upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d
+    upsample_bicubic2d _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
+    _upsample_bilinear2d_aa _upsample_bicubic2d_aa _upsample_lanczos2d_aa im2col col2im
+    max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d
+    adaptive_max_pool2d adaptive_max_pool3d max_unpool2d max_unpool3d fractional_max_pool2d fractional_max_pool3d
+"""
+for _name in _ATEN.split():
+    COUNTERPARTS[_name] = lambda t, *args, name=_name: getattr(t.ops.aten, name)(*args)
+    if "upsample" in _name and "lanczos" not in _name:
+        COUNTERPARTS[f"{_name}_backward"] = lambda t, *args, name=_name: getattr(t.ops.aten, f"{name}_backward")(*args)
 # Operators whose node has another name in PyTorch, and why.
 OTHER_NAMES = {
     "kl_div": "PyTorch has no node of its own for it",

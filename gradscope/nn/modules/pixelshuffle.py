@@ -1,0 +1,74 @@
+"""Pixels between space and channels, as modules."""
+
+from __future__ import annotations
+
+from ...runtime.tensor import Tensor
+from .. import functional as F
+from .module import Module
+
+__all__ = ["ChannelShuffle", "PixelShuffle", "PixelUnshuffle"]
+
+
+class PixelShuffle(Module):
+    """Turn (*, C r r, H, W) into (*, C, H r, W r).
+
+    Parameters
+    ----------
+    upscale_factor : int
+        r.
+
+    References
+    ----------
+    W. Shi et al., "Real-time single image and video super-resolution using an efficient sub-pixel convolutional
+    neural network", CVPR 2016.
+    """
+
+    def __init__(self, upscale_factor: int) -> None:
+        super().__init__()
+        self.upscale_factor = upscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the rearranged input."""
+        return F.pixel_shuffle(input, self.upscale_factor)
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return f"upscale_factor={self.upscale_factor}"
+
+
+class PixelUnshuffle(Module):
+    """Turn (*, C, H r, W r) into (*, C r r, H, W), the inverse of :class:`PixelShuffle`."""
+
+    def __init__(self, downscale_factor: int) -> None:
+        super().__init__()
+        self.downscale_factor = downscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the rearranged input."""
+        return F.pixel_unshuffle(input, self.downscale_factor)
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return f"downscale_factor={self.downscale_factor}"
+
+
+class ChannelShuffle(Module):
+    """Split channels into groups and let the groups take turns.
+
+    Parameters
+    ----------
+    groups : int
+        A divisor of the number of channels.
+    """
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the rearranged input."""
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return f"groups={self.groups}"

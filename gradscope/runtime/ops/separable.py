@@ -1,0 +1,164 @@
+"""Linear maps along one dimension, each output a weighted sum of a few inputs: what interpolation is made of.
+
+Such a map and its adjoint have one form, :class:`Taps`, so that a derivative of any order is one of the two. Unlike a
+product with a matrix that is mostly zeros, it costs what it reads, and a NaN goes only where it is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy
+
+__all__ = ["Taps", "along", "resample"]
+
+
+@dataclass(frozen=True, eq=False)
+class Taps:
+    """Which inputs each output reads, and with which weights; host arrays, computed from sizes alone."""
+
+    places: numpy.ndarray
+    """Shape (taps, outputs)."""
+    weights: numpy.ndarray
+    """Shape (taps, outputs); a tap that only fills up has weight 0 and reads what the output reads anyhow."""
+    inputs: int
+
+    @cached_property
+    def rows(self) -> list[tuple[Any, Any]]:
+        """For each tap its places, as a slice where they are evenly spaced, and its weights, as a number if equal."""
+        return [(_as_slice(p), _as_number(w)) for p, w in zip(self.places, self.weights, strict=True)]
+
+    @cached_property
+    def unread(self) -> numpy.ndarray:
+        """The outputs without any input; only adjoints have them."""
+        return numpy.flatnonzero(~self.weights.any(axis=0))
+
+    @cached_property
+    def identity(self) -> bool:
+        """Whether every output is the input of its place."""
+        places, weights = self.rows[0]
+        straight = isinstance(places, slice) and places == slice(0, self.inputs, 1)
+        return self.places.shape == (1, self.inputs) and straight and isinstance(weights, float) and weights == 1.0
+
+    @cached_property
+    def adjoint(self) -> Taps:
+        """The adjoint map, in the same form."""
+        tap, output = numpy.nonzero(self.weights)
+        rows, weights = self.places[tap, output], self.weights[tap, output]
+        order = numpy.lexsort((output, rows))
+        rows, output, weights = rows[order], output[order], weights[order]
+        counts = numpy.bincount(rows, minlength=self.inputs)
+        starts = numpy.cumsum(counts) - counts
+        number = numpy.arange(rows.size) - starts[rows]
+        shape = (max(int(counts.max(initial=0)), 1), self.inputs)
+        places, spread = numpy.zeros(shape, numpy.int64), numpy.zeros(shape)
+        places[number, rows], spread[number, rows] = output, weights
+        filling = numpy.arange(shape[0])[:, None] >= counts
+        places[filling] = numpy.broadcast_to(places[0], shape)[filling]
+        return Taps(places, spread, self.places.shape[1])
+
+
+def _as_slice(places: numpy.ndarray) -> Any:
+    if not places.size:
+        return slice(0, 0, 1)
+    steps = numpy.diff(places)
+    step = int(steps[0]) if steps.size else 1
+    if step < 1 or (steps != step).any():
+        return places
+    start = int(places[0])
+    return slice(start, start + step * (places.size - 1) + 1, step)
+
+
+def _as_number(weights: numpy.ndarray) -> Any:
+    return float(weights[0]) if weights.size and (weights == weights[0]).all() else weights
+
+
+def along(xp: Any, x: Any, axis: int, taps: Taps) -> Any:
+    """Return `taps` applied to one dimension of `x`; a fresh array."""
+    lead, shape = (slice(None),) * axis, (-1,) + (1,) * (x.ndim - 1 - axis)
+    if not x.shape[axis]:
+        return xp.zeros((*x.shape[:axis], taps.places.shape[1], *x.shape[axis + 1 :]), dtype=x.dtype)
+    total: Any = None
+    for places, weights in taps.rows:
+        fresh = not isinstance(places, slice)
+        part = x.take(xp.asarray(places), axis=axis) if fresh else x[(*lead, places)]
+        if isinstance(weights, float):
+            weight: Any = x.dtype.type(weights)
+        else:
+            weight = xp.asarray(weights.astype(x.dtype)).reshape(shape)
+        if isinstance(weights, float) and weights == 1.0:
+            part = part if fresh or total is not None else part.copy()
+        else:
+            part = xp.multiply(part, weight, out=part) if fresh else part * weight
+        total = part if total is None else xp.add(total, part, out=total)
+    if taps.unread.size:
+        total[(*lead, xp.asarray(taps.unread))] = 0
+    return total
+
+
+def resample(xp: Any, x: Any, maps: Sequence[Taps]) -> Any:
+    """Return `x` with one map applied to each of its last dimensions."""
+    lead = x.ndim - len(maps)
+    result = x
+    for axis in _order(x.shape[lead:], maps):
+        result = along(xp, result, lead + axis, maps[axis])
+    return xp.ascontiguousarray(result) if result is not x else x.copy()
+
+
+def _order(sizes: Sequence[int], maps: Sequence[Taps]) -> Iterable[int]:
+    """Return the dimensions to go through: those that shrink first, the last before others."""
+    wanted = [a for a, m in enumerate(maps) if not m.identity]
+    return sorted(wanted, key=lambda a: (maps[a].places.shape[1] / max(sizes[a], 1), -a))
+
+
+def linear_parts(position: numpy.ndarray, size: int) -> Taps:
+    """Return the two neighbours of fractional places, weighted by how near they are."""
+    first = numpy.minimum(position.astype(numpy.int64), size - 1)
+    part = numpy.clip(position - first, 0, 1)
+    second = numpy.minimum(first + 1, size - 1)
+    return Taps(numpy.stack([first, second]), numpy.stack([1 - part, part]), size)
+
+
+def cubic_weights(t: Any, a: float) -> list[Any]:
+    """Return the weights of the four neighbours at distances 1 + t, t, 1 - t and 2 - t.
+
+    Works on arrays and tensors. R. Keys, "Cubic convolution interpolation for digital image processing", 1981.
+    """
+    s = 1 - t
+    return [_outer(t + 1, a), _inner(t, a), _inner(s, a), _outer(s + 1, a)]
+
+
+def _inner(x: Any, a: float) -> Any:
+    return (x * (a + 2) - (a + 3)) * x * x + 1
+
+
+def _outer(x: Any, a: float) -> Any:
+    return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a
+
+
+def windows(starts: Sequence[int], ends: Sequence[int], size: int, weights: Sequence[Sequence[float]]) -> Taps:
+    """Return sums over windows of unequal length."""
+    count = max((e - s for s, e in zip(starts, ends, strict=True)), default=0)
+    places = numpy.zeros((max(count, 1), len(starts)), numpy.int64)
+    spread = numpy.zeros(places.shape)
+    for i, (start, end, row) in enumerate(zip(starts, ends, weights, strict=True)):
+        places[:, i] = start
+        places[: end - start, i] = range(start, end)
+        spread[: end - start, i] = row
+    return Taps(places, spread, size)
+
+
+def adaptive_bounds(size: int, out: int) -> tuple[list[int], list[int]]:
+    """Return the starts and ends of `out` windows that cover `size` elements as evenly as possible."""
+    return [i * size // out for i in range(out)], [-(-(i + 1) * size // out) for i in range(out)]
+
+
+def lanczos(x: float) -> float:
+    """Return the Lanczos kernel of three lobes."""
+    if abs(x) >= 3:
+        return 0.0
+    return 1.0 if x == 0 else 3 * math.sin(math.pi * x) * math.sin(math.pi * x / 3) / (math.pi * x) ** 2
