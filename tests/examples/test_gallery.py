@@ -6,7 +6,6 @@ What docs/gallery.md shows of each is compared with what the command prints.
 from __future__ import annotations
 
 import gc
-import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.cli import main
+from gradscope.inspect.syntax import definition_line
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "examples" / "gallery"
@@ -263,7 +263,7 @@ def test_the_wrong_formula_is_found_by_a_test(monkeypatch):
     with pytest.raises(AssertionError) as caught:
         gs.testing.assert_gradients(Swish.apply, x)
     first = bare(str(caught.value)).splitlines()[0]
-    _, line = inspect.getsourcelines(Swish.backward)
+    line = definition_line(Swish.backward.__code__)
     assert first == f"wrong gradient in Swish.backward() at swish_formula.py:{line}"
     assert first in section("swish_formula")
 
