@@ -55,9 +55,12 @@ def test_wrong_calls_raise_pytorchs_exceptions(torch: Any, use: Any) -> None:
     assert_same_refusal(torch, use)
 
 
-def test_orders_of_singular_values_are_refused_clearly() -> None:
-    with pytest.raises(RuntimeError, match=r"Order 2 not supported\.\nUse 'fro'"):
-        gs.linalg.norm(gs.ones(2, 2), 2)
+@pytest.mark.torch
+@pytest.mark.parametrize("ord", ["nuc", 2, -2])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_norms_of_singular_values(torch: Any, ord: Any, keepdim: bool) -> None:
+    assert_agrees(torch, lambda m, x: m.linalg.matrix_norm(x.sin(), ord, keepdim=keepdim), (2, 3, 2), nodes=False)
+    assert_agrees(torch, lambda m, x: m.linalg.norm(x.sin(), ord, dim=(2, 0), keepdim=keepdim), (2, 3, 2), nodes=False)
 
 
 def test_a_singular_matrix_has_no_inverse() -> None:
