@@ -10,6 +10,7 @@ import pytest
 
 import gradscope as gs
 from tests.runtime.ops.operator_cases import assert_agrees, assert_same_refusal
+from tests.side_by_side import same_complaint
 
 
 @pytest.mark.torch
@@ -100,3 +101,169 @@ def test_equations_without_a_solution(torch: Any, use: Any) -> None:
 def test_equations_of_a_singular_matrix() -> None:
     with pytest.raises(gs.linalg.LinAlgError, match="The solver failed because the input matrix is singular"):
         gs.linalg.solve(gs.zeros(2, 2), gs.ones(2))
+
+
+# --- the public face --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+def test_every_function_of_pytorch_is_there_but_those_of_ldl(torch: Any) -> None:
+    theirs = {n for n in dir(torch.linalg) if not n.startswith("_") and n != "common_notes"}
+    assert {n for n in theirs if not hasattr(gs.linalg, n)} == {"ldl_factor", "ldl_factor_ex", "ldl_solve"}
+    assert set(gs.linalg.__all__) <= theirs
+
+
+NAMED = {
+    "cholesky_ex": (lambda m: m.linalg.cholesky_ex(m.eye(2))),
+    "eig": (lambda m: m.linalg.eig(m.eye(2))),
+    "eigh": (lambda m: m.linalg.eigh(m.eye(2))),
+    "inv_ex": (lambda m: m.linalg.inv_ex(m.eye(2))),
+    "lstsq": (lambda m: m.linalg.lstsq(m.eye(2), m.eye(2))),
+    "lu": (lambda m: m.linalg.lu(m.eye(2))),
+    "lu_factor": (lambda m: m.linalg.lu_factor(m.eye(2))),
+    "lu_factor_ex": (lambda m: m.linalg.lu_factor_ex(m.eye(2))),
+    "lu_unpack": (lambda m: m.lu_unpack(*m.linalg.lu_factor(m.eye(2)))),
+    "old svd": (lambda m: m.svd(m.eye(2))),
+    "qr": (lambda m: m.linalg.qr(m.eye(2))),
+    "slogdet": (lambda m: m.linalg.slogdet(m.eye(2))),
+    "solve_ex": (lambda m: m.linalg.solve_ex(m.eye(2), m.eye(2))),
+    "svd": (lambda m: m.linalg.svd(m.eye(2))),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", NAMED)
+def test_several_results_are_pytorchs_named_tuples(torch: Any, name: str) -> None:
+    found, expected = NAMED[name](gs), NAMED[name](torch)
+    assert type(found).__name__ == type(expected).__name__
+    for field, value in zip(found._fields, expected, strict=True):
+        assert getattr(expected, field) is value
+        ours = getattr(found, field)
+        assert str(ours.dtype).split(".")[-1] == str(value.dtype).split(".")[-1]
+        assert tuple(ours.shape) == tuple(value.shape)
+
+
+ONE_MATRIX = [
+    "cholesky",
+    "cholesky_ex",
+    "cond",
+    "det",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "inv_ex",
+    "lu",
+    "lu_factor",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_rank",
+    "pinv",
+    "qr",
+    "slogdet",
+    "svd",
+    "svdvals",
+]
+UNFIT = {
+    "a vector": lambda m: m.ones(2),
+    "no square": lambda m: m.ones(2, 3),
+    "integers": lambda m: m.eye(2, dtype=m.int64),
+    "half precision": lambda m: m.eye(2).half(),
+    "bools": lambda m: m.eye(2) > 0,
+    "no elements": lambda m: m.zeros(0, 2, 2),
+    "no rows": lambda m: m.zeros(0, 2),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ONE_MATRIX)
+@pytest.mark.parametrize("what", UNFIT)
+def test_what_is_no_fitting_matrix_is_taken_or_refused_as_in_pytorch(torch: Any, name: str, what: str) -> None:
+    try:
+        expected = getattr(torch.linalg, name)(UNFIT[what](torch))
+    except (RuntimeError, NotImplementedError):
+        same_complaint(torch, lambda m: getattr(m.linalg, name)(UNFIT[what](m)))
+        return
+    found = getattr(gs.linalg, name)(UNFIT[what](gs))
+    pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
+    for ours, theirs in pairs:
+        assert tuple(ours.shape) == tuple(theirs.shape)
+        assert str(ours.dtype).split(".")[-1] == str(theirs.dtype).split(".")[-1]
+
+
+def _lu(m: Any) -> Any:
+    return m.linalg.lu_factor(m.eye(2))
+
+
+REFUSED = {
+    "not positive": lambda m: m.linalg.cholesky(-m.eye(2)),
+    "not positive, checked": lambda m: m.linalg.cholesky_ex(-m.eye(2), check_errors=True),
+    "not positive in a batch": lambda m: m.linalg.cholesky(m.stack([m.eye(2), -m.eye(2)])),
+    "singular": lambda m: m.linalg.inv(m.tensor([[1.0, 2.0], [2.0, 4.0]])),
+    "singular in a batch": lambda m: m.linalg.inv(m.stack([m.eye(2), m.zeros(2, 2)])),
+    "singular, checked": lambda m: m.linalg.inv_ex(m.zeros(2, 2), check_errors=True),
+    "equations": lambda m: m.linalg.solve(m.zeros(2, 2), m.ones(2)),
+    "equations in a batch": lambda m: m.linalg.solve(m.stack([m.eye(2), m.zeros(2, 2)]), m.ones(2, 2)),
+    "equations, checked": lambda m: m.linalg.solve_ex(m.zeros(2, 2), m.ones(2), check_errors=True),
+    "a vector on the left": lambda m: m.linalg.solve(m.eye(2), m.ones(2), left=False),
+    "lu_factor": lambda m: m.linalg.lu_factor(m.zeros(2, 2)),
+    "lu_factor, checked": lambda m: m.linalg.lu_factor_ex(m.zeros(2, 2), check_errors=True),
+    "lu without pivoting": lambda m: m.linalg.lu(m.eye(2), pivot=False),
+    "lu_solve sizes": lambda m: m.linalg.lu_solve(*_lu(m), m.eye(3)),
+    "lu_solve vector": lambda m: m.linalg.lu_solve(*_lu(m), m.ones(2)),
+    "lu_solve dtype": lambda m: m.linalg.lu_solve(*_lu(m), m.eye(2).double()),
+    "lu_solve pivots": lambda m: m.linalg.lu_solve(m.eye(2), m.ones(2, dtype=m.int64), m.eye(2)),
+    "lu_solve count": lambda m: m.linalg.lu_solve(m.eye(2), m.ones(1, dtype=m.int32), m.eye(2)),
+    "UPLO": lambda m: m.linalg.eigh(m.eye(2), UPLO="X"),
+    "svd of NaN": lambda m: m.linalg.svd(m.full((2, 2), float("nan"))),
+    "svd driver": lambda m: m.linalg.svd(m.eye(2), driver="gesvd"),
+    "triangle sizes": lambda m: m.linalg.solve_triangular(m.eye(2), m.eye(3), upper=True),
+    "triangle right": lambda m: m.linalg.solve_triangular(m.eye(2), m.ones(2, 3), upper=True, left=False),
+    "triangle vector": lambda m: m.linalg.solve_triangular(m.eye(2), m.ones(2), upper=True),
+    "triangle not square": lambda m: m.linalg.solve_triangular(m.ones(2, 3), m.eye(2), upper=True),
+    "triangle of integers": lambda m: m.linalg.solve_triangular(*[m.eye(2, dtype=m.int64)] * 2, upper=True),
+    "lstsq vector": lambda m: m.linalg.lstsq(m.ones(2), m.ones(2)),
+    "lstsq sizes": lambda m: m.linalg.lstsq(m.ones(3, 2), m.ones(2, 2)),
+    "lstsq dtype": lambda m: m.linalg.lstsq(m.eye(2), m.eye(2).double()),
+    "lstsq driver": lambda m: m.linalg.lstsq(m.eye(2), m.eye(2), driver="x"),
+    "cholesky_solve vector": lambda m: m.cholesky_solve(m.ones(2), m.eye(2)),
+    "cholesky_solve sizes": lambda m: m.cholesky_solve(m.ones(3, 1), m.eye(2)),
+    "cholesky_solve dtype": lambda m: m.cholesky_solve(m.ones(2, 1), m.eye(2).double()),
+    "cond order": lambda m: m.linalg.cond(m.eye(2), 3),
+    "cond not square": lambda m: m.linalg.cond(m.ones(2, 3), 1),
+    "norm order": lambda m: m.linalg.matrix_norm(m.eye(2), 3),
+    "norm of one dimension twice": lambda m: m.linalg.matrix_norm(m.eye(2), dim=(0, 0)),
+    "norm of one dimension": lambda m: m.linalg.matrix_norm(m.eye(2), dim=(0,)),
+    "nuclear norm of vectors": lambda m: m.linalg.norm(m.ones(2, 2, 2), "nuc", dim=0),
+    "norm of three dimensions": lambda m: m.linalg.norm(m.ones(2, 2, 2), 2, dim=(0, 1, 2)),
+    "one factor": lambda m: m.linalg.multi_dot([m.eye(2)]),
+    "factors": lambda m: m.linalg.multi_dot([m.eye(2), m.eye(3)]),
+    "a vector between": lambda m: m.linalg.multi_dot([m.eye(2), m.ones(2), m.eye(2)]),
+    "factors of two dtypes": lambda m: m.linalg.multi_dot([m.eye(2), m.eye(2).double()]),
+    "the last factor": lambda m: m.linalg.multi_dot([m.eye(2), m.zeros(())]),
+    "powers": lambda m: m.linalg.vander(m.ones(2), N=1),
+    "tensorinv": lambda m: m.linalg.tensorinv(m.ones(2, 3, 4), ind=1),
+    "tensorinv ind": lambda m: m.linalg.tensorinv(m.ones(2, 2), ind=0),
+    "tensorsolve": lambda m: m.linalg.tensorsolve(m.ones(2, 3), m.ones(2)),
+    "a diagonal of a vector": lambda m: m.linalg.diagonal(m.ones(2)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", REFUSED)
+def test_wrong_calls_say_what_pytorch_says(torch: Any, name: str) -> None:
+    same_complaint(torch, REFUSED[name])
+
+
+@pytest.mark.parametrize("name", ["not positive", "singular", "equations", "svd of NaN"])
+def test_failures_of_an_algorithm_have_a_class_of_their_own(name: str) -> None:
+    with pytest.raises(gs.linalg.LinAlgError):
+        REFUSED[name](gs)
+
+
+def test_norms_are_written_into_given_tensors() -> None:
+    x, out = gs.tensor([[3.0, 0.0], [0.0, 4.0]]), gs.empty(())
+    assert gs.linalg.norm(x, 2, out=out) is out
+    assert out.item() == 4.0
+    assert gs.linalg.matrix_norm(x, "nuc", out=out).item() == 7.0

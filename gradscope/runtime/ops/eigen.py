@@ -86,7 +86,7 @@ def _check_svd(A: Any, driver: str | None = None) -> None:
     refuse_low("linalg_svd_cpu", A)
     if driver is not None:
         raise RuntimeError(
-            "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.\nLeave it."
+            "gradscope.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
         )
 
 
@@ -96,15 +96,24 @@ def _svd(xp: Any, A: Any, full_matrices: bool = False, driver: str | None = None
         U, S, Vh = xp.linalg.svd(A, full_matrices=full_matrices)
     except numpy.linalg.LinAlgError:
         raise _not_converged("linalg.svd", xp, A) from None
+    _need_numbers(xp, A, S)
     return U, S, Vh
 
 
 def _singular_values(xp: Any, A: Any) -> Any:
     _check_svd(A)
     try:
-        return xp.linalg.svd(A, compute_uv=False)
+        S = xp.linalg.svd(A, compute_uv=False)
     except numpy.linalg.LinAlgError:
         raise _not_converged("linalg.svd", xp, A) from None
+    _need_numbers(xp, A, S)
+    return S
+
+
+def _need_numbers(xp: Any, A: Any, S: Any) -> None:
+    # NumPy does not always tell. On a device nobody waits to ask.
+    if xp is numpy and numpy.isnan(S).any():
+        raise _not_converged("linalg.svd", xp, A)
 
 
 def _not_converged(name: str, xp: Any, A: Any) -> LinAlgError:
@@ -373,7 +382,8 @@ def _general(xp: Any, routine: str, A: Any) -> Any:
 
 def _not_finite() -> RuntimeError:
     return RuntimeError(
-        "gradscope.linalg.eig: input tensor should not contain infs or NaNs.\nLook for where they come from: isfinite()."
+        "gradscope.linalg.eig: input tensor should not contain infs or NaNs.\n"
+        "Look for where they come from: isfinite()."
     )
 
 

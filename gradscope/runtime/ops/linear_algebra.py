@@ -135,14 +135,14 @@ def check_solve(name: str, A: Any, B: Any, left: bool) -> tuple[Any, bool]:
         name + ": Expected A and B to have the same dtype, but found A of type {} and B of type {} instead", A, B
     )
     vector = is_vector(A.shape, B.shape)
+    columns = B[..., None] if vector else B
+    need_matrices(name, columns, "B")
+    need_fitting(name, A, columns, left)
     if vector and not left:
         raise RuntimeError(
             f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case "
             "linalg.solve is equivalent to B / A.squeeze(-1)"
         )
-    columns = B[..., None] if vector else B
-    need_matrices(name, columns, "B")
-    need_fitting(name, A, columns, left)
     return columns, vector
 
 
