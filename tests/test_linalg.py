@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 import gradscope as gs
+from gradscope.runtime.tensor import Tensor
+from tests.runtime.ops.matrix_cases import positive
 from tests.runtime.ops.operator_cases import assert_agrees, assert_same_refusal
 from tests.side_by_side import same_complaint
+from tests.strict_arrays import to_strict
 
 
 @pytest.mark.torch
@@ -267,3 +270,43 @@ def test_norms_are_written_into_given_tensors() -> None:
     assert gs.linalg.norm(x, 2, out=out) is out
     assert out.item() == 4.0
     assert gs.linalg.matrix_norm(x, "nuc", out=out).item() == 7.0
+
+
+ON_A_DEVICE = {
+    "cholesky": lambda x: gs.linalg.cholesky(x),
+    "cond": lambda x: gs.linalg.cond(x),
+    "cond of order 1": lambda x: gs.linalg.cond(x, 1),
+    "eigvals": lambda x: gs.linalg.eigvals(x).abs().sort().values,
+    "lstsq": lambda x: gs.linalg.lstsq(x[:, :2], x, driver="gelsd").residuals,
+    "lu_factor_ex": lambda x: gs.linalg.lu_factor_ex(x).LU,
+    "matrix_exp": lambda x: gs.linalg.matrix_exp(x),
+    "matrix_norm": lambda x: gs.linalg.matrix_norm(x, "nuc"),
+    "matrix_rank": lambda x: gs.linalg.matrix_rank(x, atol=1e-6),
+    "multi_dot": lambda x: gs.linalg.multi_dot([x, x, x]),
+    "old svd": lambda x: gs.svd(x, compute_uv=False).S,
+    "old vander": lambda x: gs.vander(x[0]),
+    "pinv": lambda x: gs.linalg.pinv(x, rtol=1e-9),
+    "pinv, hermitian": lambda x: gs.linalg.pinv(x, hermitian=True),
+    "slogdet": lambda x: gs.linalg.slogdet(x).logabsdet,
+    "svdvals": lambda x: gs.linalg.svdvals(x),
+    "tensorinv": lambda x: gs.linalg.tensorinv(x.reshape(3, 3, 1), ind=1),
+    "vander": lambda x: gs.linalg.vander(x),
+    "vecdot": lambda x: gs.linalg.vecdot(x, x),
+}
+
+
+@pytest.mark.parametrize("name", ON_A_DEVICE)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_everything_runs_on_a_device_without_copies_to_the_host(name: str, recorded: bool) -> None:
+    array = positive(3)
+    found, expected = [], []
+    for tensor, results in ((Tensor._wrap(to_strict(array)), found), (gs.from_numpy(array), expected)):
+        x = tensor.requires_grad_(recorded)
+        result = ON_A_DEVICE[name](x)
+        assert result.device.type == x.device.type
+        results.append(result)
+        if result.requires_grad:
+            (result * result).sum().backward()
+            results.append(x.grad)
+    for a, b in zip(found, expected, strict=True):
+        assert gs.allclose(a.detach().cpu(), b.detach())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .arrays import conj
@@ -170,18 +171,26 @@ def _householder_product(xp: Any, input: Any, tau: Any) -> Any:
     refuse_low("orgqr_cpu", input)
     Q = xp.zeros(input.shape, dtype=input.dtype)
     Q[...] = xp.eye(*input.shape[-2:], dtype=input.dtype)
-    for i in reversed(range(tau.shape[-1])):
+    return _reflect(xp, input, tau, Q, reversed(range(tau.shape[-1])))
+
+
+def _reflect(xp: Any, input: Any, tau: Any, C: Any, order: Iterable[int]) -> Any:
+    """Apply reflections to the array C, which is written, in the order of their numbers."""
+    for i in order:
         v = _vector(xp, input, i)
-        Q -= tau[..., i, None, None] * v * xp.matmul(conj(xp.swapaxes(v, -1, -2)), Q)
-    return Q
+        C -= tau[..., i, None, None] * v * xp.matmul(conj(xp.swapaxes(v, -1, -2)), C)
+    return C
 
 
-def _householder_product_both(g: Any, input: Any, tau: Any, result: Any, F: Any) -> tuple[Any, Any]:
-    # Q_i = H_i Q_i+1 with H = I - tau v v^H, from the first reflection on; H^-1 has the factor tau / (tau |v|^2 - 1).
-    Q, found, factors = result, [], []
+def _reflections(g: Any, input: Any, tau: Any, Q: Any, F: Any) -> tuple[Any, Any]:
+    """Return the gradients of the vectors and factors of the reflections H1 H2 ... that Q is a product of.
+
+    ``Q = H1 Q2`` with ``Q2 = H2 Q3`` and so on: from the first reflection on, each is taken off, by its inverse, which
+    has the factor ``tau / (tau |v|^2 - 1)``.
+    """
+    found, factors = [], []
     size = input.shape[-1]
-    below = F.tril(input, -1)
-    unit = F.tril(F.triu(F.ones_like(input)))
+    below, unit = F.tril(input, -1), F.tril(F.triu(F.ones_like(input)))
     for i in range(tau.shape[-1]):
         v, factor = below[..., i : i + 1] + unit[..., i : i + 1], F.unsqueeze(tau[..., i : i + 1], -1)
         vh = adjoint(v, F)
@@ -189,8 +198,7 @@ def _householder_product_both(g: Any, input: Any, tau: Any, result: Any, F: Any)
         Q = Q - inverse * F.matmul(v, F.matmul(vh, Q))
         row, of_row = F.matmul(vh, Q), F.matmul(vh, g)
         factors.append(-F.sum(of_row * conj(row), (-2, -1)))
-        of_v = -conj(factor) * F.matmul(g, adjoint(row, F)) - factor * F.matmul(Q, adjoint(of_row, F))
-        found.append(of_v)
+        found.append(-conj(factor) * F.matmul(g, adjoint(row, F)) - factor * F.matmul(Q, adjoint(of_row, F)))
         g = g - conj(factor) * F.matmul(v, of_row)
     if not found:
         return None, None
@@ -204,7 +212,7 @@ operator(
     out=True,
     method=False,
     public_name=False,
-    joint=_householder_product_both,
+    joint=lambda g, input, tau, result, F: _reflections(g, input, tau, result, F),
     doc="Return the first columns of a product of Householder reflections.",
     samples=lambda make: [
         ((make(4, 2), make(2)), {}),
@@ -225,3 +233,73 @@ def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
         Of shape (..., k) with k <= n: the factors of the reflections ``I - tau * v @ v.mH``.
     """
     return OPERATORS["linalg_householder_product"].function(A, tau, out=out)
+
+
+def _check_ormqr(self: Any, input2: Any, input3: Any, left: bool) -> None:
+    name, side = "gradscope.ormqr", -2 if left else -1
+    if self.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if input3.ndim < 2:
+        raise RuntimeError(f"{name}: other must have at least 2 dimensions.")
+    if input2.shape[-1] > self.shape[-1]:
+        raise RuntimeError(f"{name}: tau.shape[-1] must be less than or equal to input.shape[-1]")
+    if input2.shape[-1] != min(input3.shape[side], self.shape[-1]):
+        raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
+    if input3.shape[side] != self.shape[-2]:
+        raise RuntimeError(f"{name}: other.shape[{side}] must be equal to input.shape[-2]")
+    for what, array, first in (("tau", input2, self.shape[:-2]), ("other", input3, self.shape[:-2])):
+        rest = 1 if what == "tau" else 2
+        if array.ndim - rest != self.ndim - 2:
+            wanted = "one dimension less than" if rest == 1 else "the same dimensions as"
+            raise RuntimeError(
+                f"{name}: Expected {what} to have {wanted} input, but got {what}.ndim equal to {array.ndim} and "
+                f"input.ndim is equal to {self.ndim}"
+            )
+        batch = array.shape[:-rest]
+        if batch != first:
+            raise RuntimeError(
+                f"{name}: Expected batch dimensions of {what} to be equal to input.shape[:-2], but got {list(batch)}"
+            )
+        pair = f"{name}: Expected input and {what} to have the same dtype"
+        need_one_dtype(pair + ", but input has dtype{} and " + what + " has dtype {}", self, array)
+
+
+def _ormqr(xp: Any, self: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False) -> Any:
+    _check_ormqr(self, input2, input3, left)
+    refuse_low("ormqr_cpu", self)
+    # C Q is the adjoint of Q^H C^H; the adjoint of Q has the adjoint reflections in the other order.
+    C = input3.copy() if left else conj(xp.swapaxes(input3, -1, -2)).copy()
+    order = range(input2.shape[-1])
+    if transpose == left:
+        found = _reflect(xp, self, conj(input2), C, order)
+    else:
+        found = _reflect(xp, self, input2, C, reversed(order))
+    return found if left else xp.ascontiguousarray(conj(xp.swapaxes(found, -1, -2)))
+
+
+def _ormqr_all(
+    g: Any, self: Any, input2: Any, input3: Any, left: bool, transpose: bool, needs: Any, F: Any
+) -> tuple[Any, ...]:
+    of_C = F.ormqr(self, input2, g, left, not transpose) if needs[2] else None
+    if not (needs[0] or needs[1]):
+        return None, None, of_C
+    of_Q = F.matmul(g, adjoint(input3, F)) if left else F.matmul(adjoint(input3, F), g)
+    if transpose:
+        of_Q = F.matmul(input3, adjoint(g, F)) if left else F.matmul(adjoint(g, F), input3)
+    eye = F.diag_embed(F.ones_like(of_Q[..., 0]))
+    return (*_reflections(of_Q, self, input2, F.ormqr(self, input2, eye), F), of_C)
+
+
+operator(
+    "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False)",
+    _ormqr,
+    out=True,
+    joint=_ormqr_all,
+    doc="Multiply matrices by a product of Householder reflections, or by its adjoint, from the left or the right.",
+    samples=lambda make: [
+        ((make(4, 2), make(2), make(4, 3)), {}),
+        ((make(2, 3, 3), make(2, 3), make(2, 2, 3), False), {}),
+        ((make(3, 2), make(2), make(3, 1), True, True), {}),
+        ((make(3, 2), make(2), make(2, 3), False, True), {}),
+    ],
+)

@@ -130,6 +130,62 @@ def solve_triangular(
     )
 
 
+def _old_triangular_solve(
+    xp: Any, self: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Any, Any]:
+    name = "gradscope.triangular_solve"
+    for what, array in (("b", self), ("A", A)):
+        if array.ndim < 2:
+            raise RuntimeError(
+                f"{name}: Expected {what} to have at least 2 dimensions, but it has {array.ndim} dimensions instead"
+            )
+    rows, columns = A.shape[-2:]
+    message = "Expected b and A to have the same dtype, but found b of type {} and A of type {} instead."
+    need_one_dtype(message, self, A)
+    if rows != columns:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    if rows != self.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {rows} by {columns} but each b matrix "
+            f"is {self.shape[-2]} by {self.shape[-1]}"
+        )
+    need_fitting(name, A, self)
+    refuse_low("triangular_solve_cpu", A)
+    turned = xp.swapaxes(A, -1, -2) if transpose else A
+    X = triangular_solution(xp, turned, self, upper != transpose, unitriangular)
+    return X, batch_of(xp, A, self)[0].copy()
+
+
+def _old_triangular_solve_both(
+    g: Any, self: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool, needs: Any, F: Any
+) -> tuple[Any, Any]:
+    of_b, of_A = None, g[1]
+    if g[0] is not None:
+        M = F.transpose(A, -1, -2) if transpose else A
+        up = upper != transpose
+        of_b = _solve_triangular_columns(g[0], M, up, True, unitriangular, F)
+        if needs[1]:
+            of_M = _solve_triangular_self(g[0], M, solution, up, True, unitriangular, F)
+            of_M = F.transpose(of_M, -1, -2) if transpose else of_M
+            of_A = of_M if of_A is None else of_A + of_M
+    return (of_b if needs[0] else None, of_A if needs[1] else None)
+
+
+operator(
+    "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False)",
+    _old_triangular_solve,
+    outputs=("solution", "cloned_coefficient"),
+    graded=2,
+    out=True,
+    joint=_old_triangular_solve_both,
+    doc="Return X of ``A @ X = self`` and a copy of A; :func:`linalg.solve_triangular` is the newer form.",
+    samples=lambda make: [
+        ((make(3, 2), dominant(make, 3)), {}),
+        ((make(2, 1), dominant(make, 2, 2), False, True), {}),
+        ((make(3, 1), dominant(make, 3), True, False, True), {}),
+    ],
+)
+
 # --- Cholesky factors -------------------------------------------------------------------------------------------------
 
 _NOT_POSITIVE = (
@@ -297,8 +353,8 @@ def _cholesky_solve(xp: Any, self: Any, input2: Any, upper: bool = False) -> Any
         raise RuntimeError(f"A must be batches of square matrices, but they are {rows} by {columns} matrices")
     if rows != self.shape[-2]:
         raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {rows} by {columns} but each b matrix is "
-            f"{self.shape[-2]} by {self.shape[-1]}"
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {rows} by {columns} but each b matrix "
+            f"is {self.shape[-2]} by {self.shape[-1]}"
         )
     message = "Expected b and A to have the same dtype, but found b of type {} and A of type {} instead."
     need_one_dtype(message, self, input2)

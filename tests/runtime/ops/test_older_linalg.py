@@ -56,7 +56,41 @@ def test_methods_are_there_with_pytorchs_node(torch: Any, name: str) -> None:
     assert found.grad_fn.name() == expected.grad_fn.name()
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("transpose", [True, False])
+def test_products_with_reflections_are_pytorchs(torch: Any, kind: str, left: bool, transpose: bool) -> None:
+    a, tau = gs.geqrf(gs.from_numpy(matrices(4, 2, kind=kind)))
+    C = matrices(*((4, 3) if left else (3, 4)), kind=kind, seed=1)
+    same_in_both(torch, lambda m, v, t, c: m.ormqr(v, t, c, left, transpose), a.numpy(), tau.numpy(), C)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+@pytest.mark.parametrize("transpose", [True, False])
+def test_triangular_solutions_are_pytorchs(torch: Any, kind: str, transpose: bool) -> None:
+    A, B = matrices(3, 3, kind=kind), matrices(2, 3, 2, kind=kind, seed=1)
+    for upper in (True, False):
+        same_in_both(torch, lambda m, a, b, up=upper: m.triangular_solve(b, a, up, transpose), A, B)
+
+
+@pytest.mark.torch
+def test_norms_of_singular_values_by_their_old_name(torch: Any) -> None:
+    same_in_both(torch, lambda m, x: m.norm(x, "nuc"), matrices(3, 2))
+    same_in_both(torch, lambda m, x: x.norm("nuc", dim=(0, 2), keepdim=True), matrices(3, 2, 2))
+
+
 REFUSED = {
+    "norm": lambda m: m.norm(m.ones(2), "nuc"),
+    "norm name": lambda m: m.norm(m.ones(2, 2), "x"),
+    "ormqr sizes": lambda m: m.ormqr(m.ones(3, 2), m.ones(2), m.ones(2, 2)),
+    "ormqr vector": lambda m: m.ormqr(m.ones(3), m.ones(2), m.ones(2, 2)),
+    "ormqr count": lambda m: m.ormqr(m.ones(3, 2), m.ones(1), m.ones(3, 2)),
+    "ormqr dtype": lambda m: m.ormqr(m.ones(3, 2), m.ones(2).double(), m.ones(3, 2)),
+    "triangular_solve sizes": lambda m: m.triangular_solve(m.ones(3, 2), m.ones(2, 2)),
+    "triangular_solve vector": lambda m: m.triangular_solve(m.ones(2), m.ones(2, 2)),
+    "triangular_solve dtype": lambda m: m.triangular_solve(m.ones(2, 2), m.ones(2, 2).double()),
     "svd": lambda m: m.svd(m.ones(2)),
     "qr": lambda m: m.qr(m.ones(2)),
     "pinverse": lambda m: m.pinverse(m.ones(2)),
