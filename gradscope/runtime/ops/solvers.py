@@ -306,7 +306,7 @@ operator(
         ((make(3, 2), make(3, 2)), {}),
         ((make(2, 3, 2), make(2, 3)), {}),
         ((make(2, 3), make(2, 1)), {}),
-        ((make(4, 2), make(4, 1)), {"driver": "gelsd"}),
+        ((make(4, 2), make(4, 1)), {"driver": "gels"}),
     ],
 )
 
