@@ -47,6 +47,22 @@ def test_norms_of_rows_and_columns(torch: Any, ord: float, keepdim: bool) -> Non
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("ord", [1, -1, 2, -2, math.inf, -math.inf, "nuc", "fro"])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 2), (2, 0), (3, 0, 2), (0, 2, 2)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_norms_of_empty_matrices(torch: Any, ord: Any, shape: Any, keepdim: bool) -> None:
+    try:
+        expected = torch.linalg.matrix_norm(torch.zeros(shape), ord, keepdim=keepdim)
+    except IndexError:
+        with pytest.raises(IndexError, match="to have non-zero size"):
+            gs.linalg.matrix_norm(gs.zeros(shape), ord, keepdim=keepdim)
+        return
+    found = gs.linalg.matrix_norm(gs.zeros(shape), ord, keepdim=keepdim)
+    assert tuple(found.shape) == tuple(expected.shape)
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.torch
 @pytest.mark.parametrize(
     "use",
     [
@@ -240,6 +256,7 @@ REFUSED = {
     "norm of one dimension": lambda m: m.linalg.matrix_norm(m.eye(2), dim=(0,)),
     "nuclear norm of vectors": lambda m: m.linalg.norm(m.ones(2, 2, 2), "nuc", dim=0),
     "norm of three dimensions": lambda m: m.linalg.norm(m.ones(2, 2, 2), 2, dim=(0, 1, 2)),
+    "a power that is no integer": lambda m: m.linalg.matrix_power(m.eye(2), 1.5),
     "one factor": lambda m: m.linalg.multi_dot([m.eye(2)]),
     "factors": lambda m: m.linalg.multi_dot([m.eye(2), m.eye(3)]),
     "a vector between": lambda m: m.linalg.multi_dot([m.eye(2), m.ones(2), m.eye(2)]),

@@ -249,6 +249,11 @@ def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
     if out is not None:
         return writes.into(out, "matrix_power", [self], lambda: matrix_power(self, n))
     need_regular_dtype("matrix_power", self._array)
+    if not hasattr(n, "__index__"):
+        raise TypeError(
+            f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}\n"
+            "For other powers, take those of the eigenvalues: linalg.eigh()."
+        )
     if n < 0:
         return matrix_power(METHODS["inverse"](self), -n)
     if n == 0:

@@ -77,7 +77,18 @@ def matrix_norm(
     sums = vector_norm(source, 1, summed, keepdim)
     if not keepdim and chosen > summed:
         chosen -= 1
-    return sums.amax(chosen, keepdim) if ord > 0 else sums.amin(chosen, keepdim)
+    return _extreme(sums, ord, chosen, keepdim)
+
+
+def _extreme(values: Any, ord: Any, dim: int, keepdim: bool) -> Any:
+    """Return the largest or smallest of values that are not negative: the largest of none is 0."""
+    if ord < 0:
+        return values.amin(dim, keepdim)
+    shape = tuple(values.shape)
+    if shape[dim]:
+        return values.amax(dim, keepdim)
+    dim %= len(shape)
+    return values.new_zeros((*shape[:dim], *([1] if keepdim else []), *shape[dim + 1 :]))
 
 
 def _matrix_dims(A: Any, dim: Any) -> tuple[int, int]:
@@ -102,7 +113,7 @@ def _norm_of_singular_values(A: Any, ord: Any, dims: tuple[int, int], keepdim: b
     if ord == "nuc":
         found = values.sum(-1, keepdim)
     else:
-        found = values.amax(-1, keepdim) if ord > 0 else values.amin(-1, keepdim)
+        found = _extreme(values, ord, -1, keepdim)
     return found.unsqueeze(-1).movedim((-2, -1), dims) if keepdim else found
 
 

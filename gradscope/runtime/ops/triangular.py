@@ -239,10 +239,10 @@ def _turned(xp: Any, A: Any) -> Any:
     return xp.ascontiguousarray(conj(xp.swapaxes(A, -1, -2)))
 
 
-def _cholesky_ex(xp: Any, self: Any, upper: bool = False, check_errors: str | None = None) -> tuple[Any, Any]:
+def _cholesky_ex(xp: Any, self: Any, upper: bool = False, checked_as: str | None = None) -> tuple[Any, Any]:
     need_square("linalg.cholesky", self)
     need_float("linalg.cholesky", self)
-    return _factor(xp, check_errors or "", self, upper, check_errors is not None)
+    return _factor(xp, checked_as or "", self, upper, checked_as is not None)
 
 
 def _cholesky_self(g: Any, L: Any, upper: bool, F: Any) -> Any:
@@ -257,7 +257,7 @@ def _cholesky_self(g: Any, L: Any, upper: bool, F: Any) -> Any:
 
 
 operator(
-    "linalg_cholesky_ex(Tensor self, *, bool upper=False, str? check_errors=None)",
+    "linalg_cholesky_ex(Tensor self, *, bool upper=False, str? checked_as=None)",
     _cholesky_ex,
     outputs=("L", "info"),
     out=True,
@@ -297,7 +297,7 @@ def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
     """
     if out is not None:
         return writes.into(out, "linalg.cholesky", [A], lambda: cholesky(A, upper=upper))
-    return OPERATORS["linalg_cholesky_ex"].function(A, upper=upper, check_errors="linalg.cholesky")[0]
+    return OPERATORS["linalg_cholesky_ex"].function(A, upper=upper, checked_as="linalg.cholesky")[0]
 
 
 def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
@@ -317,7 +317,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out:
         A named tuple of L and info, integers of the batch shape.
     """
     name = "linalg.cholesky_ex" if check_errors else None
-    return OPERATORS["linalg_cholesky_ex"].function(A, upper=upper, check_errors=name, out=out)
+    return OPERATORS["linalg_cholesky_ex"].function(A, upper=upper, checked_as=name, out=out)
 
 
 def _cholesky(xp: Any, self: Any, upper: bool = False) -> Any:
