@@ -12,6 +12,8 @@ tensor([[0.5000, 0.0000],
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from .runtime.ops.catalogue import PUBLIC
@@ -24,6 +26,7 @@ from .runtime.ops.matrix_products import multi_dot, vander, vecdot
 from .runtime.ops.registry import OPERATORS
 from .runtime.ops.solvers import cond, inv_ex, lstsq, matrix_rank, pinv, solve_ex, tensorinv, tensorsolve
 from .runtime.ops.triangular import cholesky, cholesky_ex, solve_triangular
+from .runtime.ops.writes import into
 from .runtime.tensor import Tensor
 
 __all__ = [
@@ -68,10 +71,14 @@ __all__ = [
     "vector_norm",
 ]
 
-det = PUBLIC["det"]
 matmul = PUBLIC["matmul"]
 matrix_exp = PUBLIC["matrix_exp"]
 matrix_power = PUBLIC["matrix_power"]
+
+
+def det(A: Tensor, *, out: Any = None) -> Any:
+    """Return the determinant of square matrices."""
+    return PUBLIC["det"](A) if out is None else into(out, "linalg.det", [A], lambda: PUBLIC["det"](A))
 
 
 def slogdet(A: Tensor, *, out: Any = None) -> Any:
@@ -128,3 +135,22 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Return the cross products of vectors of three elements along `dim`."""
     return OPERATORS["linalg_cross"].function(input, other, dim=dim, out=out)
+
+
+def _with_input(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes its first tensor by PyTorch's keyword ``input`` too."""
+
+    @functools.wraps(function)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        return function(kwargs.pop("input"), *args, **kwargs) if "input" in kwargs else function(*args, **kwargs)
+
+    return named
+
+
+# So PyTorch calls it in these, where its documentation says A or x.
+for _name in """
+    cholesky cholesky_ex cond eig eigh eigvals eigvalsh householder_product lstsq matrix_norm matrix_rank norm pinv
+    solve_triangular tensorinv tensorsolve vector_norm
+""".split():
+    globals()[_name] = _with_input(globals()[_name])
+del _name

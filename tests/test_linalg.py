@@ -248,6 +248,9 @@ REFUSED = {
     "lstsq vector": lambda m: m.linalg.lstsq(m.ones(2), m.ones(2)),
     "lstsq sizes": lambda m: m.linalg.lstsq(m.ones(3, 2), m.ones(2, 2)),
     "lstsq dtype": lambda m: m.linalg.lstsq(m.eye(2), m.eye(2).double()),
+    "lstsq of integers": lambda m: m.linalg.lstsq(m.eye(2, dtype=m.int64), m.eye(2, dtype=m.int64)),
+    "lstsq dimensions": lambda m: m.linalg.lstsq(m.ones(2, 4, 2), m.ones(4)),
+    "lstsq batches": lambda m: m.linalg.lstsq(m.ones(2, 4, 2), m.ones(3, 4, 1)),
     "lstsq driver": lambda m: m.linalg.lstsq(m.eye(2), m.eye(2), driver="x"),
     "cholesky_solve vector": lambda m: m.cholesky_solve(m.ones(2), m.eye(2)),
     "cholesky_solve sizes": lambda m: m.cholesky_solve(m.ones(3, 1), m.eye(2)),
@@ -290,6 +293,32 @@ def test_norms_are_written_into_given_tensors() -> None:
     assert gs.linalg.norm(x, 2, out=out) is out
     assert out.item() == 4.0
     assert gs.linalg.matrix_norm(x, "nuc", out=out).item() == 7.0
+
+
+BY_KEYWORD = {
+    "cholesky": lambda m: m.linalg.cholesky(input=m.eye(2), upper=True),
+    "cond": lambda m: m.linalg.cond(input=m.eye(2), p="fro"),
+    "det": lambda m: m.linalg.det(A=m.eye(2)),
+    "eigvalsh": lambda m: m.linalg.eigvalsh(input=m.eye(2), UPLO="U"),
+    "lstsq": lambda m: m.linalg.lstsq(input=m.eye(2), b=m.ones(2, 1)).solution,
+    "matrix_norm": lambda m: m.linalg.matrix_norm(input=m.eye(2), ord="nuc"),
+    "matrix_rank": lambda m: m.linalg.matrix_rank(m.eye(2) * m.tensor([1.0, 1e-3]), tol=0.1),
+    "matrix_rank, in place": lambda m: m.linalg.matrix_rank(m.eye(2) * m.tensor([1.0, 1e-3]), 0.1, True),
+    "pinv": lambda m: m.linalg.pinv(m.eye(2) * m.tensor([1.0, 1e-3]), rcond=0.1),
+    "pinv, in place": lambda m: m.linalg.pinv(m.eye(2) * m.tensor([1.0, 1e-3]), 0.1, True),
+    "solve": lambda m: m.linalg.solve(A=m.eye(2), B=m.ones(2)),
+    "solve_triangular": lambda m: m.linalg.solve_triangular(input=m.eye(2), B=m.ones(2, 1), upper=True),
+    "svdvals": lambda m: m.linalg.svdvals(A=m.eye(2)),
+    "tensorsolve": lambda m: m.linalg.tensorsolve(input=m.eye(2), other=m.ones(2)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", BY_KEYWORD)
+def test_arguments_have_pytorchs_keywords(torch: Any, name: str) -> None:
+    found, expected = BY_KEYWORD[name](gs), BY_KEYWORD[name](torch)
+    assert found.shape == expected.shape
+    assert found.flatten().tolist() == pytest.approx(expected.flatten().tolist())
 
 
 ON_A_DEVICE = {

@@ -30,28 +30,28 @@ def _qr(xp: Any, A: Any, mode: str = "reduced") -> tuple[Any, Any]:
 
 
 def _qr_gradient(g: Any, Q: Any, R: Any, mode: str, F: Any) -> Any:
-    rows, columns = Q.shape[-2:] if mode != "r" else (0, 0), R.shape[-1]
     if mode == "r":
         raise RuntimeError(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
             "linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr."
         )
-    if mode == "complete" and rows[0] > columns:
+    rows, columns = Q.shape[-2], R.shape[-1]
+    if mode == "complete" and rows > columns:
         raise RuntimeError(
             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.\nUse mode='reduced'."
         )
     gQ, gR = g
-    if rows[0] >= columns:
+    if rows >= columns:
         return _tall_gradient(gQ, gR, Q, R, F)
     # A wide matrix is [X, Y] with X = Q R1 square and Y = Q R2: R2 = Q^H Y is one more use of Q
     # (D. Roberts and L. Roberts, "QR and LQ decomposition matrix backpropagation algorithms for square, wide, and
     # deep matrices and their software implementation", 2020).
-    size = rows[0]
+    R1, R2 = R[..., :rows], R[..., rows:]
     if gR is None:
-        return F.cat([_tall_gradient(gQ, None, Q, R[..., :size], F), F.zeros_like(R[..., size:])], -1)
-    more = F.matmul(F.matmul(Q, R[..., size:]), adjoint(gR[..., size:], F))
-    gX = _tall_gradient(more if gQ is None else gQ + more, gR[..., :size], Q, R[..., :size], F)
-    return F.cat([gX, F.matmul(Q, gR[..., size:])], -1)
+        return F.cat([_tall_gradient(gQ, None, Q, R1, F), F.zeros_like(R2)], -1)
+    more = F.matmul(F.matmul(Q, R2), adjoint(gR[..., rows:], F))
+    gX = _tall_gradient(more if gQ is None else gQ + more, gR[..., :rows], Q, R1, F)
+    return F.cat([gX, F.matmul(Q, gR[..., rows:])], -1)
 
 
 def _tall_gradient(gQ: Any, gR: Any, Q: Any, R: Any, F: Any) -> Any:

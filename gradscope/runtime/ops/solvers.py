@@ -12,7 +12,7 @@ from .. import device as devices
 from . import writes
 from .arrays import conj
 from .eigen import eigvalsh, svdvals
-from .errors import scalar_type
+from .errors import broadcast_mismatch, scalar_type
 from .linear_algebra import SINGULAR, check_solve, inverse_self, need_regular_dtype, solve_other, solve_self
 from .lu import lu_in_place, permutation
 from .matrix_checks import (
@@ -20,7 +20,6 @@ from .matrix_checks import (
     batch_of,
     check_infos,
     epsilon,
-    is_vector,
     need_float,
     need_matrices,
     need_one_dtype,
@@ -203,23 +202,29 @@ operator(
 )
 
 
-def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, out: Any = None) -> Any:
+def pinv(
+    A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Any:
     """Return the Moore-Penrose pseudoinverse of matrices.
 
     Parameters
     ----------
     A : Tensor
         Of shape (..., m, n).
+    rcond : float or Tensor, optional
+        The older name of `rtol`.
+    hermitian : bool
+        Whether `A` is Hermitian: eigenvalues are used, of its lower triangle.
     atol, rtol : float or Tensor, optional
         Singular values count as 0 up to ``max(atol, rtol * largest)``. `rtol` is ``max(m, n)`` times the resolution of
         the dtype, or 0 where `atol` is given.
-    hermitian : bool
-        Whether `A` is Hermitian: eigenvalues are used, of its lower triangle.
 
     Notes
     -----
     The gradient is that of matrices whose rank does not change.
     """
+    if rcond is not None:
+        atol, rtol = 0.0, rcond
     return OPERATORS["linalg_pinv"].function(A, atol=atol, rtol=rtol, hermitian=hermitian, out=out)
 
 
@@ -239,13 +244,19 @@ def _check_lstsq(A: Any, B: Any, driver: str | None) -> Any:
     need_one_dtype(message, A, B)
     if driver is not None and driver not in _DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of ({', '.join(_DRIVERS)})")
-    columns = B[..., None] if is_vector(A.shape, B.shape) else B
+    if not 0 <= A.ndim - B.ndim <= 1:
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1\n"
+            f"Their shapes are {list(A.shape)} and {list(B.shape)}."
+        )
+    columns = B if B.ndim == A.ndim else B[..., None]
+    mismatch = broadcast_mismatch([A.shape[:-2], columns.shape[:-2]])
     if A.shape[-2] != columns.shape[-2]:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size(-2)")
-    if A.dtype.kind not in "fc":
-        raise RuntimeError(
-            f"linalg.svd: Expected a floating point or complex tensor as input. Got {scalar_type(A.dtype)}"
-        )
+    if mismatch is not None:
+        raise RuntimeError(f"{mismatch}\nThese are the batch dimensions of {list(A.shape)} and {list(B.shape)}.")
+    if A.dtype.kind not in "fc" or A.dtype.itemsize < 4:
+        raise RuntimeError("This function doesn't handle types other than float and double\nConvert it with .float().")
     return columns
 
 
@@ -266,7 +277,7 @@ def _lstsq(
     if rows > unknowns and driver != "gelsy" and (driver == "gels" or devices.to_host(rank == unknowns).all()):
         apart = xp.matmul(A, X) - columns
         residuals = (apart * conj(apart)).real.sum(axis=-2)
-    if is_vector(self.shape, b.shape):
+    if b.ndim < self.ndim:
         X = X[..., 0]
     counted = xp.empty(0, dtype="int64") if driver == "gels" else rank.astype("int64")
     return X, residuals, counted, S if driver in ("gelsd", "gelss") else none
@@ -276,7 +287,7 @@ def _lstsq_both(g: Any, self: Any, b: Any, solution: Any, needs: Any, F: Any) ->
     # X is pinv(A) @ B, and a residual the squared length of a column of A @ X - B, where A X - B has no part in A's
     # range: only A's own change and that of B count.
     g_solution, g_residuals = g[0], g[1]
-    vector = is_vector(self.shape, b.shape)
+    vector = len(b.shape) < len(self.shape)
     B, X = (F.unsqueeze(b, -1), F.unsqueeze(solution, -1)) if vector else (b, solution)
     of_A = of_B = None
     if g_solution is not None:
@@ -311,15 +322,15 @@ operator(
 )
 
 
-def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
-    """Return the solution X of least ``‖A @ X - B‖``, the shortest where there are several.
+def lstsq(A: Any, b: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
+    """Return the solution X of least ``‖A @ X - b‖``, the shortest where there are several.
 
     Parameters
     ----------
     A : Tensor
         Of shape (..., m, n).
-    B : Tensor
-        Of shape (..., m, k); or (m) or that of `A` without its last dimension, for vectors.
+    b : Tensor
+        Of shape (..., m, k); with one dimension less than `A` it is a vector for each matrix.
     rcond : float, optional
         Singular values count as 0 up to `rcond` times the largest; max(m, n) times the resolution of the dtype.
     driver : {"gelsy", "gels", "gelsd", "gelss"}, optional
@@ -330,28 +341,33 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     linalg_lstsq
         A named tuple of solution, residuals, rank and singular_values, empty where the driver does not compute them.
     """
-    return OPERATORS["linalg_lstsq"].function(A, B, rcond=rcond, driver=driver)
+    return OPERATORS["linalg_lstsq"].function(A, b, rcond=rcond, driver=driver)
 
 
 # --- ranks and condition numbers --------------------------------------------------------------------------------------
 
 
-def matrix_rank(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, out: Any = None) -> Any:
+def matrix_rank(
+    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
+) -> Any:
     """Return the rank of matrices: how many singular values exceed ``max(atol, rtol * largest)``.
 
     Parameters
     ----------
     A : Tensor
         Of shape (..., m, n).
-    atol, rtol : float or Tensor, optional
-        As for :func:`pinv`.
+    tol : float or Tensor, optional
+        The older name of `atol`, with an `rtol` of 0.
     hermitian : bool
         Whether `A` is Hermitian: eigenvalues are used, of its lower triangle.
+    atol, rtol : float or Tensor, optional
+        As for :func:`pinv`.
     """
+    if tol is not None:
+        atol, rtol = tol, 0.0
     if out is not None:
-        return writes.into(
-            out, "linalg.matrix_rank", [], lambda: matrix_rank(A, atol=atol, rtol=rtol, hermitian=hermitian)
-        )
+        options = {"atol": atol, "rtol": rtol, "hermitian": hermitian}
+        return writes.into(out, "linalg.matrix_rank", [], lambda: matrix_rank(A, **options))
     array = A._array
     need_matrices("gradscope.linalg.matrix_rank", array, "input")
     if array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
@@ -440,26 +456,26 @@ def _need_equal_products(count: str, last: int, first: int) -> None:
         )
 
 
-def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any = None) -> Any:
-    """Return the solution X of ``tensordot(A, X, X.ndim) = B``.
+def tensorsolve(A: Any, other: Any, dims: Sequence[int] | None = None, *, out: Any = None) -> Any:
+    """Return the solution X of ``tensordot(A, X, X.ndim) = other``.
 
     Parameters
     ----------
     A : Tensor
-        Of shape ``B.shape + X.shape``.
-    B : Tensor
+        Of shape ``other.shape + X.shape``.
+    other : Tensor
     dims : sequence of int, optional
         Dimensions of `A` to be moved behind the others first.
     """
     if out is not None:
-        return writes.into(out, "linalg.tensorsolve", [A, B], lambda: tensorsolve(A, B, dims))
+        return writes.into(out, "linalg.tensorsolve", [A, other], lambda: tensorsolve(A, other, dims))
     if dims is not None:
         ndim = A._array.ndim
         A = A.movedim(tuple(dims), tuple(range(ndim - len(dims), ndim)))
-    known = B._array.ndim
+    known = other._array.ndim
     rest = tuple(A._array.shape[known:])
     _need_equal_products("other.ndim", prod(rest), prod(A._array.shape[:known]))
     count = prod(rest)
     matrix = METHODS["reshape"](A, count, count)
-    solution = OPERATORS["linalg_solve"].function(matrix, METHODS["reshape"](B, count))
+    solution = OPERATORS["linalg_solve"].function(matrix, METHODS["reshape"](other, count))
     return METHODS["reshape"](solution, *rest)
