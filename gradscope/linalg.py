@@ -1,4 +1,4 @@
-"""Linear algebra under PyTorch's names: norms, determinants, inverses and products.
+"""Linear algebra under PyTorch's names: decompositions, equations, norms, determinants, inverses and products.
 
 Examples
 --------
@@ -148,9 +148,24 @@ def _with_input(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # So PyTorch calls it in these, where its documentation says A or x.
-for _name in """
-    cholesky cholesky_ex cond eig eigh eigvals eigvalsh householder_product lstsq matrix_norm matrix_rank norm pinv
-    solve_triangular tensorinv tensorsolve vector_norm
-""".split():
+for _name in [
+    "cholesky",
+    "cholesky_ex",
+    "cond",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "householder_product",
+    "lstsq",
+    "matrix_norm",
+    "matrix_rank",
+    "norm",
+    "pinv",
+    "solve_triangular",
+    "tensorinv",
+    "tensorsolve",
+    "vector_norm",
+]:
     globals()[_name] = _with_input(globals()[_name])
 del _name
