@@ -1,0 +1,62 @@
+"""What modules compute, as functions.
+
+Most are operators of the runtime; the others are written in terms of them.
+"""
+
+from __future__ import annotations
+
+from ...runtime.ops.attention import scaled_dot_product_attention
+from ...runtime.ops.class_losses import cross_entropy, nll_loss
+from ...runtime.ops.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+)
+from ...runtime.ops.matrices import linear
+from ...runtime.ops.normalization import (
+    batch_norm,
+    dropout,
+    embedding,
+    feature_dropout,
+    group_norm,
+    layer_norm,
+    rms_norm,
+)
+from . import activation, distance, losses, padding, pooling, sparse
+from .activation import *  # noqa: F403
+from .distance import *  # noqa: F403
+from .losses import *  # noqa: F403
+from .padding import *  # noqa: F403
+from .pooling import *  # noqa: F403
+from .sparse import *  # noqa: F403
+
+dropout1d = dropout2d = dropout3d = feature_dropout
+
+__all__ = [
+    "batch_norm",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "cross_entropy",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "embedding",
+    "group_norm",
+    "layer_norm",
+    "linear",
+    "nll_loss",
+    "rms_norm",
+    "scaled_dot_product_attention",
+    *activation.__all__,
+    *distance.__all__,
+    *losses.__all__,
+    *padding.__all__,
+    *pooling.__all__,
+    *sparse.__all__,
+]
