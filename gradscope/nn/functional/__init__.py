@@ -24,10 +24,11 @@ from ...runtime.ops.normalization import (
     layer_norm,
     rms_norm,
 )
-from . import activation, distance, losses, padding, pooling, sparse
+from . import activation, distance, losses, margin_losses, padding, pooling, sparse
 from .activation import *  # noqa: F403
 from .distance import *  # noqa: F403
 from .losses import *  # noqa: F403
+from .margin_losses import *  # noqa: F403
 from .padding import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .sparse import *  # noqa: F403
@@ -56,6 +57,7 @@ __all__ = [
     *activation.__all__,
     *distance.__all__,
     *losses.__all__,
+    *margin_losses.__all__,
     *padding.__all__,
     *pooling.__all__,
     *sparse.__all__,

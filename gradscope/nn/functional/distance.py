@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...runtime.ops.catalogue import PUBLIC
+from ...runtime.ops.distances import cosine_similarity, pairwise_distance, pdist
 from ...runtime.ops.registry import METHODS
 from ...runtime.tensor import Tensor
 
-__all__ = [
-    "bilinear",
-    "cosine_similarity",
-    "normalize",
-]
+__all__ = ["bilinear", "cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
@@ -25,9 +22,3 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> T
     """Return `input` divided by its `p`-norm along `dim` (at least `eps`)."""
     norm = METHODS["norm"](input, p, dim, keepdim=True)
     return input / norm.clamp_min(eps).expand_as(input)
-
-
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Return the cosine of the angle between `x1` and `x2` along `dim`."""
-    squares = (x1 * x1).sum(dim) * (x2 * x2).sum(dim)
-    return (x1 * x2).sum(dim) / squares.clamp_min(eps * eps).sqrt()

@@ -1,21 +1,29 @@
-"""Losses of elements. Those of classes are operators' public functions: :mod:`gradscope.runtime.ops.class_losses`."""
+"""Losses of elements and sequences. Those of classes are functions of the runtime."""
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Sequence
 
+from ...runtime.modes import no_grad
+from ...runtime.ops import ctc as _ctc
 from ...runtime.ops import losses as _losses
+from ...runtime.ops import margin_losses as _margins
 from ...runtime.ops.losses import check_same_size, reduction_code, warn_broadcast
-from ...runtime.ops.registry import OPERATORS
+from ...runtime.ops.registry import OPERATORS, PUBLIC
 from ...runtime.tensor import Tensor
 
 __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "ctc_loss",
+    "gaussian_nll_loss",
     "huber_loss",
     "kl_div",
     "l1_loss",
     "mse_loss",
+    "poisson_nll_loss",
     "smooth_l1_loss",
 ]
 
@@ -148,3 +156,119 @@ def kl_div(
     code = reduction_code("sum" if batch else reduction)
     loss = OPERATORS["kl_div"].function(input, target, code, log_target)
     return loss / input.shape[0] if batch and input.ndim else loss
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the negative log-likelihood of counts under a Poisson distribution, reduced.
+
+    Parameters
+    ----------
+    input, target : Tensor
+        The rate, or its logarithm, and the counts.
+    log_input : bool
+        `input` is the logarithm.
+    full : bool
+        Add Stirling's approximation of ``log(target!)``.
+    eps : float
+        Added to a rate before its logarithm is taken.
+    reduction : {"mean", "sum", "none"}
+    """
+    code = reduction_code(reduction, size_average, reduce)
+    return _margins.poisson_nll_loss(input, target, log_input, full, eps, code)
+
+
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the negative log-likelihood of the targets under normal distributions, reduced.
+
+    Parameters
+    ----------
+    input, target : Tensor
+        Means and what was seen.
+    var : Tensor or float
+        Variances: of the shape of the input, or without or with 1 in one of its dimensions; below `eps` they count as
+        `eps`, with a gradient all the same.
+    full : bool
+        Add the constant ``log(2 * pi) / 2``.
+    reduction : {"mean", "sum", "none"}
+
+    References
+    ----------
+    D. Nix, A. Weigend, "Estimating the mean and variance of the target probability distribution", ICNN 1994.
+    """
+    variance = _variance(input, var)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid\nUse 'none', 'mean' or 'sum'.")
+    variance = variance.clone()
+    with no_grad():
+        variance.clamp_(min=eps)
+    losses = 0.5 * (variance.log() + (input - target) ** 2 / variance)
+    if full:
+        losses = losses + 0.5 * math.log(2 * math.pi)
+    return _margins.reduce_losses(losses, reduction_code(reduction))
+
+
+def _variance(input: Tensor, var: Tensor | float) -> Tensor:
+    if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        return var * PUBLIC["ones_like"](input)
+    if bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if var.shape == input.shape:
+        return var
+    if var.shape == input.shape[:-1]:
+        return var.unsqueeze(-1)
+    differing = [size for wanted, size in zip(input.shape, var.shape, strict=False) if wanted != size]
+    if var.ndim != input.ndim or differing != [1]:
+        raise ValueError(f"var is of incorrect size\nIt has shape {list(var.shape)}, the input {list(input.shape)}.")
+    return var
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Return minus the log-likelihood of label sequences under all alignments with the input, reduced.
+
+    Parameters
+    ----------
+    log_probs : Tensor
+        Of shape (T, N, C) or (T, C): logarithms of probabilities, as :func:`log_softmax` gives them.
+    targets : Tensor
+        Labels: of shape (N, S), or all in a row.
+    input_lengths, target_lengths : Tensor or sequence of int
+        How much of each example counts.
+    blank : int
+        The class of the blank.
+    reduction : {"mean", "sum", "none"}
+        ``"mean"`` divides each loss by the length of its target first.
+    zero_infinity : bool
+        Take 0, with no gradient, where an input is too short for its target.
+
+    References
+    ----------
+    A. Graves, S. Fernández, F. Gomez, J. Schmidhuber, "Connectionist temporal classification", ICML 2006.
+    """
+    code = reduction_code(reduction)
+    return _ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, code, zero_infinity)

@@ -7,6 +7,7 @@ from . import (
     batchnorm,
     container,
     conv,
+    distance,
     dropout,
     flatten,
     linear,
@@ -19,6 +20,7 @@ from .activation import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
+from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
 from .linear import *  # noqa: F403
@@ -34,6 +36,7 @@ __all__ = [
     *batchnorm.__all__,
     *container.__all__,
     *conv.__all__,
+    *distance.__all__,
     *dropout.__all__,
     *flatten.__all__,
     *linear.__all__,

@@ -27,6 +27,7 @@ def placed(torch: Any, indices: Any, dims: Any) -> list[Any]:
 COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "as_strided.relative": lambda t, x, size, stride, offset: x.as_strided(size, stride, offset),
     "clone": lambda t, x, memory_format=None: x.clone(),
+    "ctc_loss.examples": lambda t, *arguments: t.ops.aten._ctc_loss(*arguments)[0],
     "conj.complex": lambda t, x: x.conj(),
     "copy": lambda t, x, src: x.clone().copy_(src),
     "div.mode": lambda t, x, y, rounding_mode: t.div(x, y, rounding_mode=rounding_mode),
@@ -40,6 +41,8 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
         x, target, reduction, log_target=log_target
     ),
     "linalg_solve": lambda t, a, b: t.linalg.solve(a, b),
+    "multi_margin_loss": lambda t, *arguments: t.ops.aten.multi_margin_loss(*arguments),
+    "multilabel_margin_loss": lambda t, *arguments: t.ops.aten.multilabel_margin_loss(*arguments),
     "nll_loss.plain": lambda t, x, target, reduction, ignore: t.ops.aten.nll_loss(x, target, None, reduction, ignore),
     "nll_loss.weighted": lambda t, x, target, weight, *rest: t.ops.aten.nll_loss(x, target, weight, *rest),
     "nll_loss2d.plain": lambda t, x, target, *rest: t.ops.aten.nll_loss2d(x, target, None, *rest),
@@ -54,6 +57,7 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "slice_backward": lambda t, g, *rest: t.ops.aten.slice_backward(
         g, rest[0], rest[1], 0 if rest[2] is None else rest[2], 2**62 if rest[3] is None else rest[3], rest[4]
     ),
+    "soft_margin_loss": lambda t, *arguments: t.ops.aten.soft_margin_loss(*arguments),
     "split.size": lambda t, x, size, dim=0: x.split(size, dim),
     "split.sizes": lambda t, x, sizes, dim=0: x.split(sizes, dim),
     "squeeze.all": lambda t, x: x.squeeze(),
