@@ -13,6 +13,7 @@ from . import (
     linear,
     loss,
     normalization,
+    padding,
     pooling,
     sparse,
 )
@@ -27,6 +28,7 @@ from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
+from .padding import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .sparse import *  # noqa: F403
 
@@ -42,6 +44,7 @@ __all__ = [
     *linear.__all__,
     *loss.__all__,
     *normalization.__all__,
+    *padding.__all__,
     *pooling.__all__,
     *sparse.__all__,
 ]

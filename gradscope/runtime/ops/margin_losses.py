@@ -137,7 +137,9 @@ def _multi_margin_samples(make: Any) -> Any:
     from ..creation import tensor
 
     target, weight = tensor([0, 2, 1, 0]), make(3, low=0.5, high=2.0).detach()
-    batches: list[Any] = [((make(4, 3), target, p, 0.7, w, code), {}) for p in (1, 2) for w in (None, weight) for code in (0, 1)]
+    batches: list[Any] = [
+        ((make(4, 3), target, p, 0.7, w, code), {}) for p in (1, 2) for w in (None, weight) for code in (0, 1)
+    ]
     return [*batches, ((make(4, 3), target, 1, 1.0, weight, SUM), {}), ((make(3), tensor(1), 2, 1.0, None, NONE), {})]
 
 

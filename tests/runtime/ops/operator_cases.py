@@ -53,6 +53,11 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
         t.zeros(length, dtype=x.dtype), x, list(x.shape), stride, offset
     ),
     "select_backward": lambda t, g, size, dim, index: t.ops.aten.select_backward(g, size, dim, index),
+    **{
+        f"{kind}_pad{count}d": lambda t, x, pad, name=f"{kind}_pad{count}d": getattr(t.ops.aten, name)(x, pad)
+        for kind in ("reflection", "replication")
+        for count in (1, 2, 3)
+    },
     "slice": lambda t, x, dim, start, end, step: t.ops.aten.slice(x, dim, start, end, step),
     "slice_backward": lambda t, g, *rest: t.ops.aten.slice_backward(
         g, rest[0], rest[1], 0 if rest[2] is None else rest[2], 2**62 if rest[3] is None else rest[3], rest[4]
