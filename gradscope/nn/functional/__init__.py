@@ -19,24 +19,24 @@ from ...runtime.ops.normalization import (
     batch_norm,
     dropout,
     embedding,
-    feature_dropout,
     group_norm,
     layer_norm,
     rms_norm,
 )
-from . import activation, distance, losses, margin_losses, padding, pooling, sparse
+from ...runtime.ops.rearrangements import channel_shuffle
+from . import activation, distance, losses, margin_losses, noise, padding, pooling, sparse
 from .activation import *  # noqa: F403
 from .distance import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .margin_losses import *  # noqa: F403
+from .noise import *  # noqa: F403
 from .padding import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .sparse import *  # noqa: F403
 
-dropout1d = dropout2d = dropout3d = feature_dropout
-
 __all__ = [
     "batch_norm",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -44,9 +44,6 @@ __all__ = [
     "conv_transpose2d",
     "cross_entropy",
     "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
     "embedding",
     "group_norm",
     "layer_norm",
@@ -58,6 +55,7 @@ __all__ = [
     *distance.__all__,
     *losses.__all__,
     *margin_losses.__all__,
+    *noise.__all__,
     *padding.__all__,
     *pooling.__all__,
     *sparse.__all__,

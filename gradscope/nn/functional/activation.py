@@ -30,6 +30,8 @@ __all__ = [
     "relu",
     "relu6",
     "relu_",
+    "rrelu",
+    "rrelu_",
     "selu",
     "selu_",
     "sigmoid",
@@ -59,6 +61,7 @@ elu_ = OPERATORS["elu"].inplace_function
 celu_ = OPERATORS["celu"].inplace_function
 hardtanh_ = OPERATORS["hardtanh"].inplace_function
 selu_ = PUBLIC["selu_"]
+rrelu_ = PUBLIC["rrelu_"]
 sigmoid = PUBLIC["sigmoid"]
 tanh = PUBLIC["tanh"]
 prelu = PUBLIC["prelu"]
@@ -77,6 +80,13 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Return the input, times `negative_slope` where negative."""
     return _form("leaky_relu", inplace)(input, negative_slope)
+
+
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Return the input where positive, else times a slope: drawn from [lower, upper] in training, their mean else."""
+    return PUBLIC["rrelu_" if inplace else "rrelu"](input, lower, upper, training)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:

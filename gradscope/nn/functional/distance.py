@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.ops.catalogue import PUBLIC
 from ...runtime.ops.distances import cosine_similarity, pairwise_distance, pdist
+from ...runtime.ops.older_forms import bilinear
 from ...runtime.ops.registry import METHODS
 from ...runtime.tensor import Tensor
 
 __all__ = ["bilinear", "cosine_similarity", "normalize", "pairwise_distance", "pdist"]
-
-
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
-    """Return ``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k."""
-    result = PUBLIC["einsum"]("...i,kij,...j->...k", input1, weight, input2)
-    return result if bias is None else result + bias
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     activation,
     batchnorm,
+    channelshuffle,
     container,
     conv,
     distance,
@@ -19,6 +20,7 @@ from . import (
 )
 from .activation import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
+from .channelshuffle import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .distance import *  # noqa: F403
@@ -36,6 +38,7 @@ __all__ = [
     "Module",
     *activation.__all__,
     *batchnorm.__all__,
+    *channelshuffle.__all__,
     *container.__all__,
     *conv.__all__,
     *distance.__all__,

@@ -29,7 +29,9 @@ from . import (
     margin_losses,
     matrices,
     memory,
+    noise,
     normalization,
+    older_forms,
     order,
     padding,
     parts,
@@ -94,7 +96,9 @@ FAMILIES = (
     padding,
     pooling,
     normalization,
+    noise,
     queries,
+    older_forms,
 )
 
 for _module in (creation, random):

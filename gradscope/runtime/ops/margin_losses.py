@@ -8,7 +8,7 @@ from .. import device
 from .activations import need_floating
 from .errors import scalar_type
 from .losses import MEAN, NONE, SUM, reduced
-from .registry import METHODS, OPERATORS, PUBLIC, operator, public
+from .registry import METHODS, PUBLIC, operator, public
 
 # --- by operators -----------------------------------------------------------------------------------------------------
 
@@ -350,17 +350,3 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: 
 
 
 _TWO_PI = 6.283185307179586
-
-
-@public(method=False)
-def kl_div(input: Any, target: Any, reduction: int = MEAN, *, log_target: bool = False) -> Any:
-    """Return the Kullback-Leibler divergence of `target` and log-probabilities, reduced: 0 none, 1 mean, 2 sum."""
-    return OPERATORS["kl_div"].function(input, target, reduction, log_target)
-
-
-@public(method=False)
-def binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN
-) -> Any:
-    """Return the cross-entropy of scores and targets in [0, 1], reduced: 0 none, 1 mean, 2 sum."""
-    return OPERATORS["binary_cross_entropy_with_logits"].function(input, target, weight, pos_weight, reduction)

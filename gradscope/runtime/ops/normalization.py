@@ -361,7 +361,8 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
 # --- dropout ----------------------------------------------------------------------------------------------------------
 
 
-def _check_probability(p: float) -> None:
+def check_probability(p: float) -> None:
+    """Raise where `p` is no probability."""
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
@@ -387,17 +388,22 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     ----------
     N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout", JMLR 15 (2014).
     """
-    _check_probability(p)
+    check_probability(p)
     return _dropped(input, p, training, inplace, input._array.shape)
 
 
 def feature_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Put whole channels (of dimension 1) to zero with probability `p`; otherwise as :func:`dropout`."""
-    _check_probability(p)
+    check_probability(p)
+    return _dropped(input, p, training, inplace, feature_shape(input))
+
+
+def feature_shape(input: Any) -> tuple[int, ...]:
+    """Return the shape of one number for each channel, which broadcasts."""
     shape = input._array.shape
     if len(shape) < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return _dropped(input, p, training, inplace, shape[:2] + (1,) * (len(shape) - 2))
+    return shape[:2] + (1,) * (len(shape) - 2)
 
 
 def _dropped(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> Any:
@@ -528,11 +534,12 @@ def embedding(
     elif padding_idx < 0:
         padding_idx += rows
     if max_norm is not None:
-        _renormalize(weight, input, max_norm, norm_type)
+        renormalize(weight, input, max_norm, norm_type)
     return OPERATORS["embedding_rows"].function(weight, input, padding_idx, scale_grad_by_freq)
 
 
-def _renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+def renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+    """Scale the rows of `weight` that `indices` name down to this norm, in place."""
     array = weight._array
     xp = device.array_module(array)
     named = xp.unique(indices._array)

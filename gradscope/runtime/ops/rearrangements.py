@@ -497,3 +497,31 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
     """Return the indices of the upper triangle of a matrix, rows above columns."""
     return _triangle_indices("triu_indices", row, col, offset, dtype, device)
+
+
+# --- channels ---------------------------------------------------------------------------------------------------------
+
+
+def _channel_shuffle(xp: Any, self: Any, groups: int) -> Any:
+    if self.ndim < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
+    count, channels = self.shape[:2]
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    if channels % groups:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
+        )
+    grouped = self.reshape(count, groups, channels // groups, *self.shape[2:])
+    return in_rows(xp, grouped.swapaxes(1, 2)).reshape(self.shape)
+
+
+operator(
+    "channel_shuffle(Tensor self, int groups)",
+    _channel_shuffle,
+    method=False,
+    derivatives={"self": lambda g, groups, F: F.channel_shuffle(g, g.shape[1] // groups)},
+    doc="Divide channels (dimension 1) into groups, and take one of each in turn.",
+    samples=lambda make: [((make(2, 6, 2), 3), {}), ((make(1, 4, 2, 3), 2), {}), ((make(2, 3, 0), 1), {})],
+)
+channel_shuffle = OPERATORS["channel_shuffle"].function

@@ -39,10 +39,13 @@ def test_circular_padding_is_written_part_by_part(torch: Any) -> None:
     assert names == ["CopySlices"] * 2
 
 
+CUTS = [(-5, 3), (3, -5), (2, -3)]
+CUTS_OF_BORDERS = [(6, -5), (-5, 6), (9, 9)]
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize(
-    ("mode", "pad"),
-    [("reflect", (3, -5)), ("reflect", (-5, 3)), ("reflect", (2, -3)), ("replicate", (6, -5)), ("replicate", (-5, 6)), ("replicate", (9, 9))],
+    ("mode", "pad"), [*(("reflect", cut) for cut in CUTS), *(("replicate", cut) for cut in CUTS_OF_BORDERS)]
 )
 def test_more_cut_than_there_was(torch: Any, mode: str, pad: tuple[int, int]) -> None:
     compare(torch, lambda lib, x: lib.nn.functional.pad(x, pad, mode), rng.normal(size=(1, 4)))
