@@ -14,11 +14,11 @@ from ...runtime.ops.convolution import (
     conv_transpose1d,
     conv_transpose2d,
 )
+from ...runtime.ops.embeddings import embedding
 from ...runtime.ops.matrices import linear
 from ...runtime.ops.normalization import (
     batch_norm,
     dropout,
-    embedding,
     group_norm,
     layer_norm,
     rms_norm,

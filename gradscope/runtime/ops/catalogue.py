@@ -18,6 +18,7 @@ from . import (
     distances,
     dunders,
     einsum,
+    embeddings,
     gamma,
     gathers,
     indexing,
@@ -97,6 +98,7 @@ FAMILIES = (
     pooling,
     normalization,
     noise,
+    embeddings,
     queries,
     older_forms,
 )

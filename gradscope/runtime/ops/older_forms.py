@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .embeddings import embedding as _embedding
+from .embeddings import renormalize
 from .noise import alpha_dropout as _alpha_dropout
 from .noise import feature_alpha_dropout as _feature_alpha_dropout
 from .normalization import dropout as _dropout
-from .normalization import embedding as _embedding
 from .normalization import feature_dropout as _feature_dropout
-from .normalization import renormalize
 from .registry import OPERATORS, PUBLIC, public
 
 

@@ -31,6 +31,9 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "conj.complex": lambda t, x: x.conj(),
     "copy": lambda t, x, src: x.clone().copy_(src),
     "div.mode": lambda t, x, y, rounding_mode: t.div(x, y, rounding_mode=rounding_mode),
+    "embedding_bag.bags": lambda t, weight, indices, offsets, *rest: t.ops.aten._embedding_bag(
+        weight, indices, offsets, *rest[:2], False, *rest[2:]
+    )[0],
     "embedding_rows": lambda t, weight, indices, *rest: t.ops.aten.embedding(weight, indices, *rest),
     "expand.size": lambda t, x, size: x.expand(size),
     "index": lambda t, x, indices, dims: t.ops.aten.index(x, placed(t, indices, dims)),
