@@ -151,3 +151,16 @@ def test_losses_stay_on_the_device(loss: Any) -> None:
         SIGNS,
         LABELS,
     )
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_padding_stays_on_the_device(mode: str) -> None:
+    gs.manual_seed(0)
+    for pad in ((1, 2), (2, 1, 1, -1)):
+        on_both(lambda x: F.pad(x, pad, mode).square(), gs.randn(1, 3, 4, requires_grad=True))  # noqa: B023
+    convolution = nn.Conv1d(3, 2, 3, padding=1, padding_mode=mode)
+    other = copy.deepcopy(convolution).to(DEVICE)
+    x = gs.randn(1, 3, 4)
+    numpy.testing.assert_allclose(
+        convolution(x).detach().numpy(), other(x.to(DEVICE)).detach().cpu().numpy(), rtol=1e-5, atol=1e-6
+    )

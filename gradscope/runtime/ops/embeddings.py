@@ -304,7 +304,7 @@ def _bag_samples(make: Any) -> Any:
     indices, offsets = tensor([0, 2, 4, 2, 2, 1]), tensor([0, 2, 2, 3])
     settings: list[tuple[Any, ...]] = [(SUM,), (MEAN,), (MAX,), (SUM, make(6))]
     settings += [(SUM, make(6), False, 2), (MEAN, None, False, 2), (MAX, None, False, 2)]
-    found = [((make(5, 3), indices, offsets, False, *given), {}) for given in settings]
+    found: list[Any] = [((make(5, 3), indices, offsets, False, *given), {}) for given in settings]
     return found + [((make(5, 3), indices, tensor([0, 2, 6]), False, mode, None, True), {}) for mode in (SUM, MAX)]
 
 
