@@ -39,10 +39,15 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     tensor([[3., 2., 1., 2., 3., 2.]])
     """
     pads, ndim = tuple(pad), input.ndim
-    if mode == "constant":
-        return OPERATORS["constant_pad_nd"].function(input, pads, 0 if value is None else value)
     if len(pads) % 2:
         raise RuntimeError("Padding length must be divisible by 2\nGive a pair of numbers for each dimension.")
+    if len(pads) > 2 * ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pads)} and input of dimension {ndim}"
+        )
+    if mode == "constant":
+        return OPERATORS["constant_pad_nd"].function(input, pads, 0 if value is None else value)
     if mode != "circular" and mode not in _KINDS:
         raise NotImplementedError(f"Unrecognised padding mode {mode}\nUse constant, reflect, replicate or circular.")
     if value:

@@ -81,9 +81,14 @@ def _recursion(scores: Any, starts: Any, skips: Any, never: Any, F: Any) -> list
     reached = [scores[0] + starts]
     for time in range(1, scores.shape[0]):
         before = F.cat([never, reached[-1]], 1)
-        near = F.logaddexp(reached[-1], before[:, 1:-1])
-        reached.append(F.logaddexp(near, before[:, :-2] + skips) + scores[time])
+        reached.append(_log_sum(reached[-1], before[:, 1:-1], before[:, :-2] + skips, F) + scores[time])
     return reached
+
+
+def _log_sum(a: Any, b: Any, c: Any, F: Any) -> Any:
+    """Return ``log(exp(a) + exp(b) + exp(c))``: many times faster than logaddexp, which takes one number at a time."""
+    highest = F.maximum(F.maximum(a, b), c)
+    return F.log(F.exp(a - highest) + F.exp(b - highest) + F.exp(c - highest)) + highest
 
 
 def _state_scores(log_probs: Any, labels: Any, F: Any) -> Any:

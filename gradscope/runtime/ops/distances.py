@@ -51,6 +51,8 @@ def _pairs(xp: Any, count: int) -> tuple[Any, Any]:
 
 def _norms(xp: Any, apart: Any, p: float) -> Any:
     """Return the p-norms of rows."""
+    if p == 2:
+        return xp.sqrt(xp.einsum("ij,ij->i", apart, apart))
     sizes = xp.absolute(apart)
     if p == 0:
         return xp.add.reduce(sizes != 0, axis=1, dtype=apart.dtype)
@@ -58,14 +60,14 @@ def _norms(xp: Any, apart: Any, p: float) -> Any:
         return sizes.max(axis=1) if sizes.shape[1] else xp.zeros(sizes.shape[:1], dtype=sizes.dtype)
     if p == 1:
         return xp.add.reduce(sizes, axis=1)
-    if p == 2:
-        return xp.sqrt(xp.add.reduce(sizes * sizes, axis=1))
     return xp.add.reduce(sizes**p, axis=1) ** (1.0 / p)
 
 
 def _pdist(xp: Any, self: Any, p: float = 2.0) -> Any:
     first, second = _pairs(xp, self.shape[0])
-    return _norms(xp, self[first] - self[second], p).astype(self.dtype, copy=False)
+    apart = self[first]
+    apart -= self[second]
+    return _norms(xp, apart, p).astype(self.dtype, copy=False)
 
 
 def _slope(apart: Any, distance: Any, p: float, F: Any) -> Any:
@@ -76,11 +78,19 @@ def _slope(apart: Any, distance: Any, p: float, F: Any) -> Any:
     if p == math.inf:
         return F.where(sizes == distance, F.sign(apart), F.zeros_like(apart))
     safe = F.where(distance == 0, F.ones_like(distance), distance)
-    if p == 2:
-        return apart / safe
     still = apart == 0
     powers = F.where(still, F.ones_like(sizes), sizes) ** (p - 1)
     return F.where(still, F.zeros_like(apart), F.sign(apart) * powers / safe ** (p - 1))
+
+
+def _euclidean_backward(g: Any, self: Any, result: Any, first: Any, second: Any, F: Any) -> Any:
+    """Return the gradient for p = 2: a product of matrices, gradients of pairs over their distances, and the rows."""
+    count = self.shape[0]
+    shares = F.where(result == 0, F.zeros_like(g), g / F.where(result == 0, F.ones_like(result), result))
+    above = F.gather_backward(shares, (count * count,), 0, first * count + second).reshape(count, count)
+    square = above + F.transpose(above, 0, 1)
+    centred = self - F.sum(self, 0, True) / count  # for differences of what is near 0 are exact
+    return centred * F.sum(square, 1, True) - F.mm(square, centred)
 
 
 def _pdist_backward(g: Any, self: Any, p: float, result: Any, F: Any) -> Any:
@@ -90,6 +100,8 @@ def _pdist_backward(g: Any, self: Any, p: float, result: Any, F: Any) -> Any:
     first, second = _pairs(device.array_module(bare), self.shape[0])
     if bare is not self:
         first, second = self._wrap(first), self._wrap(second)
+    if p == 2:
+        return _euclidean_backward(g, self, result, first, second, F)
     apart = F.index_select(self, 0, first) - F.index_select(self, 0, second)
     each = F.unsqueeze(g, 1) * _slope(apart, F.unsqueeze(result, 1), p, F)
     return F.index_add(F.index_add(F.zeros_like(self), 0, first, each), 0, second, -each)

@@ -176,9 +176,14 @@ def _labels(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any, Any]:
             f"{labels.min()} to {labels.max()}."
         )
     counted = xp.cumsum(labels < 0, axis=1) == 0
+    if type(labels) is device.ndarray:
+        # Where the longest row of labels ends, the rest is nothing but filling: on a GPU it would wait for the device.
+        longest = int(counted.sum(axis=1).max(initial=0))
+        labels, counted = labels[:, :longest], counted[:, :longest]
     labels = xp.where(counted, labels, 0)
-    named = ((labels[:, :, None] == xp.arange(classes)) & counted[:, :, None]).any(axis=1)
-    return rows, labels, counted, named
+    times = xp.zeros(rows.shape, dtype="int64")
+    xp.add.at(times, (xp.arange(rows.shape[0])[:, None], labels), counted.astype("int64"))
+    return rows, labels, counted, times > 0
 
 
 def _excesses(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any]:

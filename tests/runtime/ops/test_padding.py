@@ -82,6 +82,8 @@ WRONG = {
     "more pads than dimensions": ((1, 4), (1, 1, 1, 1), "reflect"),
     "unknown mode": ((1, 4), (1, 1), "mirror"),
     "odd pads": ((1, 4), (1,), "reflect"),
+    "odd pads of numbers": ((1, 4), (1,), "constant"),
+    "more pads of numbers than dimensions": ((4,), (1, 1, 1, 1), "constant"),
     "no pads": ((2, 3), (), "reflect"),
     "many dimensions": ((2, 3, 4, 5, 6), (1, 1), "replicate"),
 }
