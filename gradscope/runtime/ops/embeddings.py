@@ -169,6 +169,13 @@ def _counted(xp: Any, indices: Any, offsets: Any, include_last: bool, padding_id
     return counted & (xp.arange(indices.size) < offsets[-1]) if include_last else counted
 
 
+def _sizes(xp: Any, bags: Any, counted: Any, count: int) -> Any:
+    """Return how many indices of each bag count."""
+    sizes = xp.zeros(count, dtype="int32")  # CuPy adds no int64 in place
+    xp.add.at(sizes, bags, counted.astype("int32"))
+    return sizes.astype("int64")
+
+
 def _reduce_bags(xp: Any, name: str, rows: Any, bags: Any, first: Any) -> Any:
     """Combine by the ufunc `name` the rows of each bag; `first` is what an empty one has."""
     if type(rows) is device.ndarray and rows.size:
@@ -199,8 +206,7 @@ def _embedding_bag(
     _check_bag(weight, indices, offsets, per_sample_weights)
     bags, count = _bag_of_each(xp, indices, offsets, include_last_offset)
     counted = _counted(xp, indices, offsets, include_last_offset, padding_idx)
-    sizes = xp.zeros(count, dtype="int64")
-    xp.add.at(sizes, bags, counted.astype("int64"))
+    sizes = _sizes(xp, bags, counted, count)
     rows = weight[indices]
     if mode == MAX:
         return _largest(xp, rows, indices, bags, counted, sizes)
@@ -227,8 +233,8 @@ def _largest(xp: Any, rows: Any, indices: Any, bags: Any, counted: Any, sizes: A
         return xp.zeros(shape, dtype=rows.dtype), bags, filled, xp.zeros(shape, dtype="int64")
     # The first row that has the maximum.
     best = counted[:, None] & (rows == result[bags])
-    places = xp.where(best, xp.arange(count)[:, None], count - 1)
-    place = _reduce_bags(xp, "minimum", places, bags, xp.full(shape, count - 1, dtype="int64"))
+    places = xp.where(best, xp.arange(count)[:, None], count - 1).astype("int32")
+    place = _reduce_bags(xp, "minimum", places, bags, xp.full(shape, count - 1, dtype="int32"))
     found = xp.where(filled, indices[place], 0)
     return xp.where(filled, result, 0).astype(rows.dtype, copy=False), bags, filled.astype(rows.dtype), found
 
@@ -347,10 +353,10 @@ def embedding_bag(
     result = OPERATORS["embedding_bag.bags"].function(weight, indices, offsets, *settings)
     xp = device.array_module(indices._array)
     bags, count = _bag_of_each(xp, indices._array, offsets._array, include_last_offset)
-    sizes = xp.zeros(count if mode != SUM else offsets._array.size, dtype="int64")
+    sizes = xp.zeros(offsets._array.size, dtype="int64")
     if mode != SUM:
         counted = _counted(xp, indices._array, offsets._array, include_last_offset, padding)
-        xp.add.at(sizes, bags, counted.astype("int64"))
+        sizes = _sizes(xp, bags, counted, count)
     largest = sizes.copy()
     if mode == MAX:
         *_, largest = _embedding_bag(xp, weight._array, indices._array, offsets._array, *settings)

@@ -181,8 +181,8 @@ def _labels(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any, Any]:
         longest = int(counted.sum(axis=1).max(initial=0))
         labels, counted = labels[:, :longest], counted[:, :longest]
     labels = xp.where(counted, labels, 0)
-    times = xp.zeros(rows.shape, dtype="int64")
-    xp.add.at(times, (xp.arange(rows.shape[0])[:, None], labels), counted.astype("int64"))
+    times = xp.zeros(rows.shape, dtype="int32")  # CuPy adds no int64 in place
+    xp.add.at(times, (xp.arange(rows.shape[0])[:, None], labels), counted.astype("int32"))
     return rows, labels, counted, times > 0
 
 
