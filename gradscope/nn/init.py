@@ -8,8 +8,10 @@ K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers", ICCV 2015.
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ..runtime import device as devices
@@ -19,17 +21,29 @@ from ..runtime.tensor import Tensor
 
 __all__ = [
     "calculate_gain",
+    "constant",
     "constant_",
+    "dirac",
     "dirac_",
+    "eye",
     "eye_",
+    "kaiming_normal",
     "kaiming_normal_",
+    "kaiming_uniform",
     "kaiming_uniform_",
+    "normal",
     "normal_",
     "ones_",
+    "orthogonal",
     "orthogonal_",
+    "sparse",
+    "sparse_",
     "trunc_normal_",
+    "uniform",
     "uniform_",
+    "xavier_normal",
     "xavier_normal_",
+    "xavier_uniform",
     "xavier_uniform_",
     "zeros_",
 ]
@@ -73,7 +87,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-def _fans(tensor: Tensor) -> tuple[int, int]:
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    # Programs call it by this name.
     shape = tensor.shape
     if len(shape) < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
@@ -85,7 +100,7 @@ def _fan(tensor: Tensor, mode: str) -> int:
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-    return _fans(tensor)[mode == "fan_out"]
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
@@ -178,13 +193,13 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill uniformly, with a variance after the mean of both fans (Glorot and Bengio)."""
-    bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
+    bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers, with a variance after the mean of both fans (Glorot and Bengio)."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
@@ -245,3 +260,52 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
     # The signs of r's diagonal make the distribution uniform.
     q = q * xp.sign(xp.diagonal(r))
     return _write(tensor, gain * (q.T if rows < columns else q).reshape(tuple(tensor.shape)))
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Fill a matrix with normal numbers, and with zeros a share `sparsity` of each column (rounded up).
+
+    References
+    ----------
+    J. Martens, "Deep learning via Hessian-free optimization", ICML 2010.
+    """
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    from ..runtime.random import rand
+
+    rows, columns = tensor.shape
+    normal_(tensor, 0.0, std, generator)
+    # A random order of the rows of each column.
+    order = rand(rows, columns, device=tensor.device, generator=generator).argsort(0)
+    with no_grad():
+        return tensor.masked_fill_(order < math.ceil(sparsity * rows), 0)
+
+
+# --- the names of PyTorch 0.3 -----------------------------------------------------------------------------------------
+
+
+def _former(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    new = function.__name__
+    old = new[:-1]
+
+    @functools.wraps(function)
+    def deprecated(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    deprecated.__name__ = old
+    deprecated.__doc__ = f"Do what :func:`{new}` does, with a warning."
+    return deprecated
+
+
+constant = _former(constant_)
+dirac = _former(dirac_)
+eye = _former(eye_)
+kaiming_normal = _former(kaiming_normal_)
+kaiming_uniform = _former(kaiming_uniform_)
+normal = _former(normal_)
+orthogonal = _former(orthogonal_)
+sparse = _former(sparse_)
+uniform = _former(uniform_)
+xavier_normal = _former(xavier_normal_)
+xavier_uniform = _former(xavier_uniform_)

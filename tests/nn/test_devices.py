@@ -152,3 +152,60 @@ def test_what_asks_for_values_asks_the_device() -> None:
             pytest.warns(UserWarning, match="Error detected in DivBackward0"),
         ):
             (w * 0 / (w * 0)).sum().backward()
+
+
+def on_both(function: Any, *tensors: gs.Tensor) -> None:
+    """Assert that the value and the gradients are the same on the host and on the device, where they stay."""
+    found = []
+    for device in ("cpu", DEVICE):
+        inputs = [t.to(device).detach().requires_grad_(t.requires_grad) for t in tensors]
+        result = function(*inputs)
+        assert result.device.type == device
+        result.sum().backward()
+        found.append([result.detach().cpu().numpy(), *(x.grad.cpu().numpy() for x in inputs if x.requires_grad)])
+    for here, there in zip(*found, strict=True):
+        numpy.testing.assert_allclose(here, there, rtol=1e-5, atol=1e-6)
+
+
+SIGNS, LABELS, F = gs.tensor([1.0, -1.0, 1.0]), gs.tensor([[0, 2, -1], [1, -1, 0], [2, 1, 0]]), nn.functional
+LOSSES = {
+    "margin_ranking": lambda x, y, signs, labels: F.margin_ranking_loss(x[0], y[0], signs),
+    "hinge_embedding": lambda x, y, signs, labels: F.hinge_embedding_loss(x, signs),
+    "cosine_embedding": lambda x, y, signs, labels: F.cosine_embedding_loss(x, y, signs),
+    "triplet_margin": lambda x, y, signs, labels: F.triplet_margin_loss(x, y, x + signs, swap=True),
+    "soft_margin": lambda x, y, signs, labels: F.soft_margin_loss(x, signs),
+    "multilabel_soft_margin": lambda x, y, signs, labels: F.multilabel_soft_margin_loss(x, (signs > 0).float()),
+    "multilabel_margin": lambda x, y, signs, labels: F.multilabel_margin_loss(x, labels),
+    "multi_margin": lambda x, y, signs, labels: F.multi_margin_loss(x, labels[2], 2),
+    "poisson": lambda x, y, signs, labels: F.poisson_nll_loss(x, signs + 2, full=True),
+    "gaussian": lambda x, y, signs, labels: F.gaussian_nll_loss(x, signs, x.exp(), full=True),
+    "ctc": lambda x, y, signs, labels: F.ctc_loss(
+        (x[:, None] + y[:, :, None]).log_softmax(2), labels.clamp(1), [3, 2, 3], [1, 2, 3], zero_infinity=True
+    ),
+    "pdist": lambda x, y, signs, labels: F.pdist(x, 3.0),
+    "cosine_similarity": lambda x, y, signs, labels: F.cosine_similarity(x, y),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+def test_losses_stay_on_the_device(loss: Any) -> None:
+    gs.manual_seed(0)
+    on_both(
+        lambda x, signs, labels: loss(x, x.flip(0) * 2, signs, labels),
+        gs.randn(3, 3, requires_grad=True),
+        SIGNS,
+        LABELS,
+    )
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_padding_stays_on_the_device(mode: str) -> None:
+    gs.manual_seed(0)
+    for pad in ((1, 2), (2, 1, 1, -1)):
+        on_both(lambda x: F.pad(x, pad, mode).square(), gs.randn(1, 3, 4, requires_grad=True))  # noqa: B023
+    convolution = nn.Conv1d(3, 2, 3, padding=1, padding_mode=mode)
+    other = copy.deepcopy(convolution).to(DEVICE)
+    x = gs.randn(1, 3, 4)
+    numpy.testing.assert_allclose(
+        convolution(x).detach().numpy(), other(x.to(DEVICE)).detach().cpu().numpy(), rtol=1e-5, atol=1e-6
+    )

@@ -82,3 +82,35 @@ def test_gains_and_errors_are_those_of_pytorch(torch: Any) -> None:
 def test_nothing_to_fill_warns() -> None:
     with pytest.warns(UserWarning, match="zero-element"):
         init.kaiming_uniform_(gs.empty(0, 3))
+
+
+def test_sparse_columns() -> None:
+    gs.manual_seed(0)
+    weight = gs.nn.Parameter(gs.empty(40, 30))
+    assert init.sparse_(weight, 0.31, std=2.0) is weight
+    zeros = (weight == 0).sum(0)
+    assert zeros.tolist() == [13] * 30
+    assert len({tuple(column) for column in (weight == 0).T.tolist()}) == 30
+    assert weight.detach()[weight != 0].std().item() == pytest.approx(2.0, rel=0.1)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda lib: lib.nn.init.sparse_(lib.empty(3), 0.1),
+        lambda lib: lib.nn.init.dirac_(lib.empty(3, 2, 3), 2),
+        lambda lib: lib.nn.init.eye_(lib.empty(2)),
+    ],
+)
+def test_wrong_shapes_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
+    same_complaint(torch, wrong)
+
+
+def test_former_names_warn() -> None:
+    former = [name for name in init.__all__ if name + "_" in init.__all__]
+    assert len(former) == 11
+    with pytest.warns(FutureWarning, match=r"`nn.init.constant` is now deprecated in favor of `nn.init.constant_`\."):
+        assert init.constant(gs.empty(2), 1.5).tolist() == [1.5, 1.5]
+    with pytest.warns(FutureWarning, match=r"nn\.init\.eye_"):
+        assert init.eye(gs.empty(1, 2)).tolist() == [[1.0, 0.0]]

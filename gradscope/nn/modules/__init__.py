@@ -6,8 +6,10 @@ from . import (
     activation,
     attention,
     batchnorm,
+    channelshuffle,
     container,
     conv,
+    distance,
     dropout,
     flatten,
     fold,
@@ -16,6 +18,7 @@ from . import (
     linear,
     loss,
     normalization,
+    padding,
     pixelshuffle,
     pooling,
     rnn,
@@ -26,8 +29,10 @@ from . import (
 from .activation import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
+from .channelshuffle import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
+from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
 from .fold import *  # noqa: F403
@@ -37,6 +42,7 @@ from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
+from .padding import *  # noqa: F403
 from .pixelshuffle import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .rnn import *  # noqa: F403
@@ -49,8 +55,10 @@ __all__ = [
     *activation.__all__,
     *attention.__all__,
     *batchnorm.__all__,
+    *channelshuffle.__all__,
     *container.__all__,
     *conv.__all__,
+    *distance.__all__,
     *dropout.__all__,
     *flatten.__all__,
     *fold.__all__,
@@ -60,6 +68,7 @@ __all__ = [
     *loss.__all__,
     *normalization.__all__,
     *pixelshuffle.__all__,
+    *padding.__all__,
     *pooling.__all__,
     *rnn.__all__,
     *sparse.__all__,

@@ -15,6 +15,7 @@ __all__ = [
     "CELU",
     "ELU",
     "GELU",
+    "GLU",
     "SELU",
     "Hardshrink",
     "Hardsigmoid",
@@ -25,11 +26,13 @@ __all__ = [
     "LogSoftmax",
     "Mish",
     "PReLU",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "SiLU",
     "Sigmoid",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
     "Softshrink",
@@ -130,6 +133,22 @@ class LeakyReLU(_Elementwise):
     def forward(self, input: Tensor) -> Tensor:
         """Return the leaky rectified input."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+
+class RReLU(_Elementwise):
+    """The input where positive, else times a slope: drawn from [lower, upper] in training, their mean else."""
+
+    _settings = ("lower", "upper", "inplace")
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the randomly leaky rectified input."""
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
 class ELU(_Elementwise):
@@ -343,6 +362,20 @@ class GELU(_Elementwise):
         return F.gelu(input, approximate=self.approximate)
 
 
+class GLU(_Elementwise):
+    """The first half of the input along `dim`, times the sigmoid of the second."""
+
+    _settings = ("dim",)
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the gated linear unit."""
+        return F.glu(input, self.dim)
+
+
 class Softmax(_Elementwise):
     """``exp(input)`` divided by its sum along `dim`."""
 
@@ -355,6 +388,16 @@ class Softmax(_Elementwise):
     def forward(self, input: Tensor) -> Tensor:
         """Return the softmax."""
         return F.softmax(input, self.dim)
+
+
+class Softmax2d(Module):
+    """The softmax over the channels of images (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the softmax."""
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return F.softmax(input, -3)
 
 
 class LogSoftmax(Softmax):

@@ -16,6 +16,9 @@ from .module import Module
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
 class _Convolution(Module):
     """What convolutions of any number of dimensions share."""
 
@@ -45,8 +48,9 @@ class _Convolution(Module):
             raise ValueError("in_channels must be divisible by groups")
         if out_channels % groups:
             raise ValueError("out_channels must be divisible by groups")
-        if padding_mode != "zeros":
-            raise ValueError(f"padding_mode must be one of ['zeros'], but got padding_mode='{padding_mode}'")
+        if padding_mode not in _PADDING_MODES:
+            modes = "{" + str(_PADDING_MODES)[1:-1] + "}"
+            raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'")
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise ValueError(f"Invalid padding string {padding!r}, should be one of ['same', 'valid']")
         count = self.spatial
@@ -61,6 +65,7 @@ class _Convolution(Module):
         self.padding_mode = padding_mode
         if padding == "same" and any(s != 1 for s in self.stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
+        self._reversed_padding_repeated_twice = self._pads()
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         self.weight = Parameter(empty(first, second // groups, *self.kernel_size, device=device, dtype=dtype))
         if bias:
@@ -76,6 +81,15 @@ class _Convolution(Module):
         if self.bias is not None and fan_in:
             init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
 
+    def _pads(self) -> list[int]:
+        """Return the padding as :func:`~.functional.pad` takes it, for the modes that pad with other than zeros."""
+        if self.padding == "valid":
+            return [0] * (2 * self.spatial)
+        if not isinstance(self.padding, str):
+            return [size for size in reversed(self.padding) for _ in range(2)]
+        totals = [d * (k - 1) for d, k in zip(reversed(self.dilation), reversed(self.kernel_size))]
+        return [size for total in totals for size in (total // 2, total - total // 2)]
+
     def extra_repr(self) -> str:
         """Return the settings, as the repr shows them."""
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
@@ -87,13 +101,18 @@ class _Convolution(Module):
             text += f", output_padding={self.output_padding}"
         if self.groups != 1:
             text += f", groups={self.groups}"
-        return text if self.bias is not None else text + ", bias=False"
+        if self.bias is None:
+            text += ", bias=False"
+        return text if self.padding_mode == "zeros" else f"{text}, padding_mode={self.padding_mode}"
 
 
 class _Forward(_Convolution):
     def forward(self, input: Tensor) -> Tensor:
         """Return the convolved input."""
         function = getattr(F, f"conv{self.spatial}d")
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
+            return function(input, self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
         return function(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
@@ -114,6 +133,7 @@ class Conv2d(_Forward):
     groups : int
         Channels are split into so many groups, convolved apart.
     bias : bool
+    padding_mode : {"zeros", "reflect", "replicate", "circular"}
 
     Examples
     --------
@@ -149,6 +169,8 @@ class _Transposed(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         super().__init__(
             in_channels,
             out_channels,

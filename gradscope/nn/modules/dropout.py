@@ -6,10 +6,25 @@ from ...runtime.tensor import Tensor
 from .. import functional as F
 from .module import Module
 
-__all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
-class Dropout(Module):
+class _Dropout(Module):
+    """What kinds of dropout share: a probability, and whether to write into the input."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0.0 <= p <= 1.0:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
     """In training, put elements to zero with probability `p` and divide the others by ``1 - p``.
 
     Parameters
@@ -19,23 +34,12 @@ class Dropout(Module):
         Write into the input.
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        if not 0.0 <= p <= 1.0:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-        self.p = p
-        self.inplace = inplace
-
     def forward(self, input: Tensor) -> Tensor:
         """Return the thinned input."""
         return F.dropout(input, self.p, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        """Return the settings, as the repr shows them."""
-        return f"p={self.p}, inplace={self.inplace}"
 
-
-class Dropout1d(Dropout):
+class Dropout1d(_Dropout):
     """Dropout of whole channels of signals."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -43,7 +47,7 @@ class Dropout1d(Dropout):
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
-class Dropout2d(Dropout):
+class Dropout2d(_Dropout):
     """Dropout of whole channels of images."""
 
     def forward(self, input: Tensor) -> Tensor:
@@ -51,9 +55,25 @@ class Dropout2d(Dropout):
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
-class Dropout3d(Dropout):
+class Dropout3d(_Dropout):
     """Dropout of whole channels of volumes."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the thinned input."""
         return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_Dropout):
+    """In training, put elements to where SELU saturates, with probability `p`, and keep mean 0 and variance 1."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the thinned input."""
+        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+class FeatureAlphaDropout(_Dropout):
+    """:class:`AlphaDropout` of whole channels."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the thinned input."""
+        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

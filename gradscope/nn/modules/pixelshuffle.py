@@ -6,7 +6,7 @@ from ...runtime.tensor import Tensor
 from .. import functional as F
 from .module import Module
 
-__all__ = ["ChannelShuffle", "PixelShuffle", "PixelUnshuffle"]
+__all__ = ["PixelShuffle", "PixelUnshuffle"]
 
 
 class PixelShuffle(Module):
@@ -50,25 +50,3 @@ class PixelUnshuffle(Module):
     def extra_repr(self) -> str:
         """Return the settings, as the repr shows them."""
         return f"downscale_factor={self.downscale_factor}"
-
-
-class ChannelShuffle(Module):
-    """Split channels into groups and let the groups take turns.
-
-    Parameters
-    ----------
-    groups : int
-        A divisor of the number of channels.
-    """
-
-    def __init__(self, groups: int) -> None:
-        super().__init__()
-        self.groups = groups
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the rearranged input."""
-        return F.channel_shuffle(input, self.groups)
-
-    def extra_repr(self) -> str:
-        """Return the settings, as the repr shows them."""
-        return f"groups={self.groups}"

@@ -1,4 +1,4 @@
-"""Embeddings as a module."""
+"""Embeddings as modules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,19 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "EmbeddingBag"]
+
+
+def _given(weight: Tensor, rows: int, width: int, requires_grad: bool) -> Parameter:
+    if list(weight.shape) != [rows, width]:
+        raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+    return Parameter(weight, requires_grad=requires_grad)
+
+
+def _clear_padding(weight: Tensor, padding_idx: int | None) -> None:
+    if padding_idx is not None:
+        with no_grad():
+            weight[padding_idx].fill_(0)
 
 
 class Embedding(Module):
@@ -29,6 +41,8 @@ class Embedding(Module):
     norm_type : float
     scale_grad_by_freq : bool
         Divide each row's gradient by how often it was looked up.
+    sparse : bool
+        Taken for PyTorch's sake: gradients are dense.
     """
 
     def __init__(
@@ -39,6 +53,9 @@ class Embedding(Module):
         max_norm: float | None = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
         device: Any = None,
         dtype: Any = None,
     ) -> None:
@@ -53,24 +70,36 @@ class Embedding(Module):
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
-        self.reset_parameters()
+        self.sparse = sparse
+        if _weight is None:
+            fresh = empty(num_embeddings, embedding_dim, device=device, dtype=dtype)
+            self.weight = Parameter(fresh, requires_grad=not _freeze)
+            self.reset_parameters()
+        else:
+            self.weight = _given(_weight, num_embeddings, embedding_dim, not _freeze)
 
     def reset_parameters(self) -> None:
         """Draw the rows anew."""
         init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].fill_(0)
+        _clear_padding(self.weight, self.padding_idx)
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **settings: Any) -> Embedding:
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Embedding:
         """Return an embedding of given rows, which do not learn if `freeze`."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        result = cls(*embeddings.shape, **settings)
-        result.weight = Parameter(embeddings, requires_grad=not freeze)
-        return result
+        rows, width = embeddings.shape
+        settings = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+        return cls(rows, width, *settings, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the rows that the indices name."""
@@ -87,4 +116,116 @@ class Embedding(Module):
             text += f", norm_type={self.norm_type}"
         if self.scale_grad_by_freq:
             text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        return text
+        return f"{text}, sparse=True" if self.sparse else text
+
+
+class EmbeddingBag(Module):
+    """Sums, means or maxima of bags of rows of a table, see :func:`~.functional.embedding_bag`.
+
+    Parameters
+    ----------
+    num_embeddings, embedding_dim : int
+        Number and width of the rows.
+    max_norm : float, optional
+        Scale rows that are looked up down to this `norm_type`-norm, in place.
+    norm_type : float
+    scale_grad_by_freq : bool
+        Divide each row's gradient by how often it was looked up; not for maxima.
+    mode : {"mean", "sum", "max"}
+    sparse : bool
+        Taken for PyTorch's sake: gradients are dense.
+    include_last_offset : bool
+        The offsets end with where the last bag ends.
+    padding_idx : int, optional
+        A row of zeros that does not count.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("padding_idx must be within num_embeddings")
+            padding_idx %= num_embeddings
+        self.padding_idx = padding_idx
+        if _weight is None:
+            self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
+            self.reset_parameters()
+        else:
+            self.weight = _given(_weight, num_embeddings, embedding_dim, True)
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+
+    def reset_parameters(self) -> None:
+        """Draw the rows anew."""
+        init.normal_(self.weight)
+        _clear_padding(self.weight, self.padding_idx)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """Return bags of given rows, which do not learn if `freeze`."""
+        if embeddings.ndim != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, width = embeddings.shape
+        settings = (max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx)
+        result = cls(rows, width, *settings)
+        result.weight.requires_grad = not freeze
+        return result
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        """Return one row for each bag of indices."""
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
+
+    def extra_repr(self) -> str:
+        """Return the settings, as the repr shows them."""
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        if self.max_norm is not None:
+            text += f", max_norm={self.max_norm}"
+        if self.norm_type != 2:
+            text += f", norm_type={self.norm_type}"
+        if self.scale_grad_by_freq:
+            text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
+        text += f", mode={self.mode!r}"
+        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"

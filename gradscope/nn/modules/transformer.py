@@ -17,7 +17,7 @@ from ...runtime.creation import full
 from ...runtime.ops.catalogue import OPERATORS
 from .. import functional as F
 from .. import init
-from ..attention_functional import canonical_mask
+from ..functional.attention import canonical_mask
 from .attention import MultiheadAttention
 from .container import ModuleList
 from .dropout import Dropout

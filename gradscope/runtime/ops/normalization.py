@@ -1,4 +1,4 @@
-"""Normalisation, dropout and embeddings."""
+"""Normalisation and dropout."""
 
 from __future__ import annotations
 
@@ -361,7 +361,8 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
 # --- dropout ----------------------------------------------------------------------------------------------------------
 
 
-def _check_probability(p: float) -> None:
+def check_probability(p: float) -> None:
+    """Raise where `p` is no probability."""
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
@@ -387,17 +388,22 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     ----------
     N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout", JMLR 15 (2014).
     """
-    _check_probability(p)
+    check_probability(p)
     return _dropped(input, p, training, inplace, input._array.shape)
 
 
 def feature_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Put whole channels (of dimension 1) to zero with probability `p`; otherwise as :func:`dropout`."""
-    _check_probability(p)
+    check_probability(p)
+    return _dropped(input, p, training, inplace, feature_shape(input))
+
+
+def feature_shape(input: Any) -> tuple[int, ...]:
+    """Return the shape of one number for each channel, which broadcasts."""
     shape = input._array.shape
     if len(shape) < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return _dropped(input, p, training, inplace, shape[:2] + (1,) * (len(shape) - 2))
+    return shape[:2] + (1,) * (len(shape) - 2)
 
 
 def _dropped(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> Any:
@@ -405,142 +411,3 @@ def _dropped(input: Any, p: float, training: bool, inplace: bool, shape: Any) ->
         return input
     mask = dropout_mask(input, p, shape)
     return METHODS["mul_" if inplace else "mul"](input, mask)
-
-
-# --- embeddings -------------------------------------------------------------------------------------------------------
-
-
-def _embedding(xp: Any, weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Any:
-    if indices.dtype.kind not in "iu":
-        raise RuntimeError(
-            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"{indices.dtype} instead (while checking arguments for embedding)\nConvert them with .long()."
-        )
-    if weight.ndim != 2:
-        raise RuntimeError("'weight' must be 2-D")
-    if type(indices) is device.ndarray and indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
-        raise IndexError(
-            f"index out of range in self\nThe indices run from {indices.min()} to {indices.max()}, the rows from 0 to "
-            f"{weight.shape[0] - 1}."
-        )
-    return weight[indices]
-
-
-def _embedding_backward(
-    xp: Any, grad_output: Any, indices: Any, count: int, padding_idx: int, scale_grad_by_freq: bool
-) -> Any:
-    width = grad_output.shape[-1]
-    result = xp.zeros((count, width), dtype=grad_output.dtype)
-    rows, at = grad_output.reshape(indices.size, width), indices.reshape(-1)
-    if scale_grad_by_freq:
-        times = xp.zeros(count, dtype=grad_output.dtype)
-        xp.add.at(times, at, xp.ones(at.shape, dtype=grad_output.dtype))
-        rows = rows / times[at][:, None]
-    if type(rows) is device.ndarray and at.size:
-        # Sums of sorted runs are an order of magnitude faster than add.at on rows.
-        order = at.argsort(kind="stable")
-        ordered = at[order]
-        starts = xp.flatnonzero(xp.concatenate([[True], ordered[1:] != ordered[:-1]]))
-        result[ordered[starts]] = xp.add.reduceat(rows[order], starts, axis=0)
-    else:
-        xp.add.at(result, at, rows)
-    if padding_idx >= 0:
-        result[padding_idx] = 0
-    return result
-
-
-def _embedding_adjoint(g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, F: Any) -> Any:
-    rows = F.embedding_rows(g, indices, padding_idx, scale_grad_by_freq)
-    if padding_idx < 0:
-        return rows
-    return F.where(F.unsqueeze(indices == padding_idx, -1), F.zeros_like(rows), rows)
-
-
-_LOOKUP = "Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False"
-
-operator(
-    f"embedding_rows({_LOOKUP})",
-    _embedding,
-    method=False,
-    public_name=False,
-    node="EmbeddingBackward0",
-    derivatives={
-        "weight": lambda g, indices, weight_shape, padding_idx, scale_grad_by_freq, F: F.embedding_backward(
-            g, indices, weight_shape[0], padding_idx, scale_grad_by_freq
-        ),
-    },
-    doc="Return rows of the weight.",
-    samples=lambda make: [((make(5, 3), _indices()), {}), ((make(5, 3), _indices(), 2), {})],
-    supports="f",
-)
-operator(
-    "embedding_backward(Tensor grad_output, Tensor indices, int count, int padding_idx, bool scale_grad_by_freq)",
-    _embedding_backward,
-    method=False,
-    public_name=False,
-    node="EmbeddingDenseBackwardBackward0",
-    derivatives={"grad_output": _embedding_adjoint},
-    doc="The adjoint of the choice of rows: adds each gradient to its row.",
-    samples=lambda make: [((make(2, 3, 3), _indices(), 5, 2, False), {})],
-    supports="f",
-)
-
-
-def _indices() -> Any:
-    from ..creation import tensor
-
-    return tensor([[0, 2, 4], [2, 2, 1]])
-
-
-def embedding(
-    input: Any,
-    weight: Any,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-) -> Any:
-    """Return the rows of `weight` that the indices `input` name.
-
-    Parameters
-    ----------
-    input : Tensor
-        Indices of any shape.
-    weight : Tensor
-        Of shape (rows, width).
-    padding_idx : int, optional
-        A row that gets no gradient.
-    max_norm : float, optional
-        Scale the named rows down to this `norm_type`-norm first, in place.
-    scale_grad_by_freq : bool
-        Divide each row's gradient by how often it was named.
-
-    Raises
-    ------
-    IndexError
-        If an index names no row.
-    """
-    rows = weight._array.shape[0]
-    if padding_idx is None:
-        padding_idx = -1
-    elif not -rows <= padding_idx < rows:
-        raise AssertionError("Padding_idx must be within num_embeddings")
-    elif padding_idx < 0:
-        padding_idx += rows
-    if max_norm is not None:
-        _renormalize(weight, input, max_norm, norm_type)
-    return OPERATORS["embedding_rows"].function(weight, input, padding_idx, scale_grad_by_freq)
-
-
-def _renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
-    array = weight._array
-    xp = device.array_module(array)
-    named = xp.unique(indices._array)
-    chosen = array[named]
-    size = xp.absolute(chosen)
-    if norm_type == math.inf:
-        norms = size.max(axis=1, keepdims=True)
-    else:
-        norms = xp.add.reduce(size**norm_type, axis=1, keepdims=True) ** (1.0 / norm_type)
-    array[named] = xp.where(norms > max_norm, chosen * (max_norm / (norms + 1e-7)), chosen)
-    weight._bump("embedding_renorm_")

@@ -1,4 +1,4 @@
-"""Questions about a tensor, as functions; and functions that PyTorch has both as such and in ``nn.functional``."""
+"""Questions about a tensor, as functions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from .. import device as devices
 from .. import dtype as dtypes
 from ..creation import number_of
 from ..layout import strided
-from .normalization import dropout as _dropout
-from .normalization import embedding as _embedding
 from .registry import METHODS, OPERATORS, public
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -229,24 +227,3 @@ def _layout(self: Any) -> Any:
 
 
 METHODS["layout"] = property(_layout)  # type: ignore[assignment]
-
-# --- with PyTorch's older arguments -----------------------------------------------------------------------------------
-
-
-@public(method=False)
-def dropout(input: Any, p: float, train: bool) -> Any:
-    """Set elements to 0 with probability `p`, if `train`, and scale the others by ``1 / (1 - p)``."""
-    return _dropout(input, p, train)
-
-
-@public(method=False)
-def dropout_(input: Any, p: float, train: bool) -> Any:
-    """In-place form of :func:`dropout`."""
-    return _dropout(input, p, train, True)
-
-
-@public(method=False)
-def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Any:
-    """Return the rows of `weight` that `indices` name; no gradient goes to the row `padding_idx`, if it is not -1."""
-    padding = None if padding_idx < 0 else padding_idx
-    return _embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq)

@@ -259,6 +259,17 @@ operator(
     ],
     supports="f",
 )
+# The same under the name that it has as a part of other functions.
+operator(
+    "norm.dim(Tensor self, Scalar ord, int[] dim, bool keepdim=False)",
+    _vector_norm,
+    method=False,
+    node="NormBackward1",
+    derivatives={"self": _vector_norm_self},
+    doc="Return the norm of order `ord` of vectors.",
+    samples=lambda make: [((make(3, 4), p, (1,), p == 2), {}) for p in (1, 2, 3, math.inf)],
+    supports="f",
+)
 
 
 _RENORM_EPSILON = 1e-7

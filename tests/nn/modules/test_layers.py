@@ -26,6 +26,12 @@ LAYERS = {
     "conv1d": (lambda n: n.Conv1d(2, 3, 3), (2, 2, 6)),
     "conv2d": (lambda n: n.Conv2d(2, 4, 3, 2, 1, groups=2, bias=False), (1, 2, 6, 5)),
     "conv2d same": (lambda n: n.Conv2d(2, 2, (3, 1), padding="same", dilation=2), (1, 2, 6, 5)),
+    "conv2d reflected": (
+        lambda n: n.Conv2d(2, 2, (4, 3), padding=(2, 1), padding_mode="reflect", bias=False),
+        (1, 2, 6, 5),
+    ),
+    "conv1d going round": (lambda n: n.Conv1d(2, 2, 4, padding="same", padding_mode="circular", dilation=2), (1, 2, 7)),
+    "conv3d valid": (lambda n: n.Conv3d(1, 1, 2, padding="valid", padding_mode="replicate"), (1, 1, 3, 3, 3)),
     "conv3d": (lambda n: n.Conv3d(1, 2, 2), (1, 1, 3, 3, 3)),
     "transposed": (lambda n: n.ConvTranspose2d(2, 3, 3, 2, 1, 1), (1, 2, 4, 4)),
     "transposed 1d": (lambda n: n.ConvTranspose1d(2, 4, 3, groups=2), (1, 2, 4)),
@@ -52,8 +58,29 @@ LAYERS = {
     "softplus": (lambda n: n.Softplus(2.0), (2, 3)),
     "threshold": (lambda n: n.Threshold(0.1, 20.0), (2, 3)),
     "softmax": (lambda n: n.Softmax(dim=1), (2, 3)),
+    "softmax 2d": (lambda n: n.Softmax2d(), (2, 3, 2, 2)),
+    "glu": (lambda n: n.GLU(1), (2, 4)),
+    "rrelu": (lambda n: n.RReLU(0.2, 0.2, inplace=False), (2, 3)),
+    "channel shuffle": (lambda n: n.ChannelShuffle(2), (2, 4, 3)),
+    "alpha dropout": (lambda n: n.AlphaDropout(0.3).eval(), (2, 3)),
+    "feature alpha dropout": (lambda n: n.FeatureAlphaDropout(0.3, inplace=True).eval(), (2, 3)),
     "softmin": (lambda n: n.Softmin(dim=1), (2, 3)),
     "log softmax": (lambda n: n.LogSoftmax(dim=1), (2, 3)),
+    "constant pad": (lambda n: n.ConstantPad1d(2, 3.5), (2, 3)),
+    "constant pad 2d": (lambda n: n.ConstantPad2d((1, 0, -1, 2), 3.5), (1, 3, 2)),
+    "constant pad 3d": (lambda n: n.ConstantPad3d(1, -1.0), (2, 3, 1)),
+    "zero pad": (lambda n: n.ZeroPad1d(2), (2, 3)),
+    "zero pad 2d": (lambda n: n.ZeroPad2d((1, 0, 2, 1)), (2, 3)),
+    "zero pad 3d": (lambda n: n.ZeroPad3d(1), (2, 3, 1)),
+    "reflection": (lambda n: n.ReflectionPad1d((2, 1)), (2, 3)),
+    "reflection 2d": (lambda n: n.ReflectionPad2d(1), (1, 2, 3)),
+    "reflection 3d": (lambda n: n.ReflectionPad3d(1), (1, 2, 3, 2)),
+    "replication": (lambda n: n.ReplicationPad1d((2, 1)), (2, 3)),
+    "replication 2d": (lambda n: n.ReplicationPad2d(1), (1, 2, 3)),
+    "replication 3d": (lambda n: n.ReplicationPad3d(1), (1, 2, 3, 2)),
+    "going round": (lambda n: n.CircularPad1d((2, 1)), (2, 3)),
+    "going round 2d": (lambda n: n.CircularPad2d(1), (1, 2, 3)),
+    "going round 3d": (lambda n: n.CircularPad3d(1), (1, 2, 3, 2)),
     "flatten": (lambda n: n.Flatten(), (2, 3, 2)),
     "unflatten": (lambda n: n.Unflatten(1, (3, 2)), (2, 6)),
     "dropout": (lambda n: n.Dropout(0.3).eval(), (2, 3)),
@@ -105,7 +132,6 @@ LAYERS = {
     "upsample bilinear": (lambda n: n.UpsamplingBilinear2d(size=(5, 3)), (1, 2, 3, 4)),
     "pixel shuffle": (lambda n: n.PixelShuffle(2), (1, 8, 3, 2)),
     "pixel unshuffle": (lambda n: n.PixelUnshuffle(2), (1, 2, 4, 6)),
-    "channel shuffle": (lambda n: n.ChannelShuffle(2), (1, 4, 2, 3)),
     "unfold": (lambda n: n.Unfold((2, 3), padding=1, stride=(1, 2)), (1, 2, 4, 5)),
     "fold": (lambda n: n.Fold((4, 5), (2, 2), dilation=2), (1, 8, 6)),
 }
@@ -143,6 +169,10 @@ def test_layer_is_that_of_pytorch(torch: Any, name: str) -> None:
 def test_layers_of_two_inputs(torch: Any) -> None:
     layers = {lib: with_numbers(lib, lambda n: n.Bilinear(3, 4, 2)) for lib in (gs, torch)}
     compare(torch, lambda lib, x, y: layers[lib](x, y), normal(5, 3), normal(5, 4), names=False, twice=False)
+    for make in (lambda n: n.CosineSimilarity(0), lambda n: n.PairwiseDistance(1.0, keepdim=True)):
+        made = {lib: make(lib.nn) for lib in (gs, torch)}
+        assert repr(made[gs]) == repr(made[torch])
+        compare(torch, lambda lib, x, y: made[lib](x, y), normal(4, 3), normal(4, 3))  # noqa: B023
     losses = [
         lambda n: n.L1Loss(),
         lambda n: n.MSELoss(reduction="sum"),
@@ -179,6 +209,32 @@ def test_embedding(torch: Any) -> None:
     assert nn.Embedding.from_pretrained(rows)(gs.tensor([3])).tolist() == rows[3:].tolist()
 
 
+@pytest.mark.torch
+def test_embedding_bag(torch: Any) -> None:
+    def plain(n: Any) -> Any:
+        return n.EmbeddingBag(5, 3, padding_idx=-1)
+
+    def other(n: Any) -> Any:
+        return n.EmbeddingBag(5, 3, 2.0, 1.0, mode="sum", include_last_offset=True)
+
+    for make in (plain, other):
+        layers = {lib: with_numbers(lib, make) for lib in (gs, torch)}
+        assert repr(layers[gs]) == repr(layers[torch])
+        assert list(layers[gs].state_dict()) == list(layers[torch].state_dict())
+        found = []
+        for lib, layer in layers.items():
+            bags = layer(lib.tensor([0, 4, 4, 2, 1]), lib.tensor([0, 2, 5]))
+            bags.square().sum().backward()
+            found.append([bags.detach().numpy(), layer.weight.grad.numpy()])
+        for mine, theirs in zip(*found, strict=True):
+            numpy.testing.assert_allclose(mine, theirs)
+    assert nn.EmbeddingBag(4, 2, padding_idx=1).weight[1].tolist() == [0.0, 0.0]
+    rows = gs.rand(4, 2)
+    frozen = nn.EmbeddingBag.from_pretrained(rows, mode="max")
+    assert not frozen.weight.requires_grad
+    assert frozen(gs.tensor([[1, 3]])).tolist() == [rows[[1, 3]].max(0)[0].tolist()]
+
+
 def test_fresh_parameters_are_bounded_as_documented() -> None:
     gs.manual_seed(0)
     layer = nn.Linear(100, 50)
@@ -186,6 +242,11 @@ def test_fresh_parameters_are_bounded_as_documented() -> None:
         assert 0.05 < parameter.detach().abs().max().item() <= 0.1
     convolution = nn.Conv2d(4, 8, 5)
     assert 0.05 < convolution.weight.detach().abs().max().item() <= 0.1
+
+
+def test_an_unknown_padding_mode() -> None:
+    with pytest.raises(ValueError, match=r"padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}"):
+        nn.Conv2d(1, 1, 3, padding_mode="mirror")
 
 
 def test_running_statistics_are_used_in_evaluation() -> None:
@@ -216,6 +277,7 @@ def test_dropout_only_in_training() -> None:
         lambda n: n.Conv2d(2, 3, 2, groups=2),
         lambda n: n.Conv2d(2, 2, 2, stride=2, padding="same"),
         lambda n: n.Embedding(3, 2, padding_idx=5),
+        lambda n: n.ConvTranspose2d(1, 2, 3, padding_mode="reflect"),
     ],
 )
 def test_wrong_settings_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:

@@ -27,9 +27,13 @@ def placed(torch: Any, indices: Any, dims: Any) -> list[Any]:
 COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "as_strided.relative": lambda t, x, size, stride, offset: x.as_strided(size, stride, offset),
     "clone": lambda t, x, memory_format=None: x.clone(),
+    "ctc_loss.examples": lambda t, *arguments: t.ops.aten._ctc_loss(*arguments)[0],
     "conj.complex": lambda t, x: x.conj(),
     "copy": lambda t, x, src: x.clone().copy_(src),
     "div.mode": lambda t, x, y, rounding_mode: t.div(x, y, rounding_mode=rounding_mode),
+    "embedding_bag.bags": lambda t, weight, indices, offsets, *rest: t.ops.aten._embedding_bag(
+        weight, indices, offsets, *rest[:2], False, *rest[2:]
+    )[0],
     "embedding_rows": lambda t, weight, indices, *rest: t.ops.aten.embedding(weight, indices, *rest),
     "expand.size": lambda t, x, size: x.expand(size),
     "index": lambda t, x, indices, dims: t.ops.aten.index(x, placed(t, indices, dims)),
@@ -46,6 +50,9 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "linalg_singular_values": lambda t, x: t.linalg.svdvals(x),
     "linalg_svd": lambda t, x, full_matrices=False: t.linalg.svd(x, full_matrices),
     "lu_parts": lambda t, data, pivots: [t.lu_unpack(data, pivots)[i] for i in (1, 2, 0)],
+    "linalg_solve": lambda t, a, b: t.linalg.solve(a, b),
+    "multi_margin_loss": lambda t, *arguments: t.ops.aten.multi_margin_loss(*arguments),
+    "multilabel_margin_loss": lambda t, *arguments: t.ops.aten.multilabel_margin_loss(*arguments),
     "nll_loss.plain": lambda t, x, target, reduction, ignore: t.ops.aten.nll_loss(x, target, None, reduction, ignore),
     "nll_loss.weighted": lambda t, x, target, weight, *rest: t.ops.aten.nll_loss(x, target, weight, *rest),
     "nll_loss2d.plain": lambda t, x, target, *rest: t.ops.aten.nll_loss2d(x, target, None, *rest),
@@ -56,10 +63,16 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
         t.zeros(length, dtype=x.dtype), x, list(x.shape), stride, offset
     ),
     "select_backward": lambda t, g, size, dim, index: t.ops.aten.select_backward(g, size, dim, index),
+    **{
+        f"{kind}_pad{count}d": lambda t, x, pad, name=f"{kind}_pad{count}d": getattr(t.ops.aten, name)(x, pad)
+        for kind in ("reflection", "replication")
+        for count in (1, 2, 3)
+    },
     "slice": lambda t, x, dim, start, end, step: t.ops.aten.slice(x, dim, start, end, step),
     "slice_backward": lambda t, g, *rest: t.ops.aten.slice_backward(
         g, rest[0], rest[1], 0 if rest[2] is None else rest[2], 2**62 if rest[3] is None else rest[3], rest[4]
     ),
+    "soft_margin_loss": lambda t, *arguments: t.ops.aten.soft_margin_loss(*arguments),
     "split.size": lambda t, x, size, dim=0: x.split(size, dim),
     "split.sizes": lambda t, x, sizes, dim=0: x.split(sizes, dim),
     "squeeze.all": lambda t, x: x.squeeze(),

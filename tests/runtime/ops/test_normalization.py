@@ -1,4 +1,4 @@
-"""Normalisation, dropout and embeddings: beside PyTorch, and what is random by its properties."""
+"""Normalisation and dropout: beside PyTorch, and what is random by its properties."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import gradscope as gs
 from tests.side_by_side import compare, same_complaint
 
 rng = numpy.random.default_rng(0)
-INDICES = numpy.array([[0, 2, 4], [2, 2, 1]])
 
 
 def normal(*shape: int) -> Any:
@@ -55,31 +54,9 @@ def test_the_layer_counts_no_version_of_its_statistics_but_notices_other_writes(
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("padding", [None, 2, -1])
-@pytest.mark.parametrize("by_frequency", [False, True])
-def test_embedding(torch: Any, padding: int | None, by_frequency: bool) -> None:
-    def look_up(lib: Any, indices: Any, weight: Any) -> Any:
-        return lib.nn.functional.embedding(indices, weight, padding, scale_grad_by_freq=by_frequency)
-
-    compare(torch, look_up, INDICES, normal(5, 3))
-
-
-@pytest.mark.torch
-def test_embedding_renormalizes_in_place(torch: Any) -> None:
-    rows, found = normal(5, 3), {}
-    for lib in (gs, torch):
-        weight = lib.tensor(rows)
-        lib.nn.functional.embedding(lib.tensor(INDICES), weight, max_norm=1.0)
-        found[lib] = (weight.numpy(), weight._version)
-    numpy.testing.assert_allclose(found[gs][0], found[torch][0])
-    assert found[gs][1] == found[torch][1] == 1
-
-
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda lib: lib.nn.functional.embedding(lib.tensor([7]), lib.zeros(3, 2)),
         lambda lib: lib.layer_norm(lib.zeros(2, 3), (2,)),
         lambda lib: lib.nn.functional.batch_norm(lib.zeros(1, 3), lib.zeros(3), lib.ones(3), training=True),
         lambda lib: lib.nn.functional.batch_norm(lib.zeros(2, 3), lib.zeros(2), lib.ones(3)),

@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..runtime.ops.adaptive_pooling import adaptive_avg_pool, adaptive_avg_pool1d
-from ..runtime.ops.catalogue import PUBLIC
-from ..runtime.ops.grids import grid_sampler
-from ..runtime.ops.instances import instance_norm as _instance_norm
-from ..runtime.ops.pooling import avg_pool
-from ..runtime.ops.registry import OPERATORS
-from ..runtime.tensor import Tensor
+from ...runtime.ops.adaptive_pooling import adaptive_avg_pool, adaptive_avg_pool1d
+from ...runtime.ops.catalogue import PUBLIC
+from ...runtime.ops.grids import grid_sampler
+from ...runtime.ops.instances import instance_norm as _instance_norm
+from ...runtime.ops.pooling import avg_pool
+from ...runtime.ops.registry import OPERATORS
+from ...runtime.tensor import Tensor
 
 __all__ = [
     "affine_grid",

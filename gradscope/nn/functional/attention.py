@@ -6,12 +6,12 @@ import math
 import warnings
 from typing import Any
 
-from ..runtime.creation import zeros, zeros_like
-from ..runtime.ops.attention import scaled_dot_product_attention
-from ..runtime.ops.catalogue import METHODS, OPERATORS
-from ..runtime.ops.matrices import linear
-from ..runtime.ops.normalization import dropout
-from ..runtime.tensor import Size
+from ...runtime.creation import zeros, zeros_like
+from ...runtime.ops.attention import scaled_dot_product_attention
+from ...runtime.ops.catalogue import METHODS, OPERATORS
+from ...runtime.ops.matrices import linear
+from ...runtime.ops.normalization import dropout
+from ...runtime.tensor import Size
 
 __all__ = ["canonical_mask", "multi_head_attention_forward"]
 

@@ -1,0 +1,68 @@
+"""What modules compute, as functions.
+
+Most are operators of the runtime; the others are written in terms of them.
+"""
+
+from __future__ import annotations
+
+from ...runtime.ops.attention import scaled_dot_product_attention
+from ...runtime.ops.class_losses import cross_entropy, nll_loss
+from ...runtime.ops.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
+from ...runtime.ops.embeddings import embedding
+from ...runtime.ops.matrices import linear
+from ...runtime.ops.normalization import (
+    batch_norm,
+    dropout,
+    group_norm,
+    layer_norm,
+    rms_norm,
+)
+from . import activation, distance, losses, margin_losses, noise, other_pooling, padding, pooling, sparse, vision
+from .activation import *  # noqa: F403
+from .attention import multi_head_attention_forward
+from .distance import *  # noqa: F403
+from .losses import *  # noqa: F403
+from .margin_losses import *  # noqa: F403
+from .noise import *  # noqa: F403
+from .other_pooling import *  # noqa: F403
+from .padding import *  # noqa: F403
+from .pooling import *  # noqa: F403
+from .sparse import *  # noqa: F403
+from .vision import *  # noqa: F403
+
+__all__ = [
+    "batch_norm",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "cross_entropy",
+    "dropout",
+    "embedding",
+    "group_norm",
+    "layer_norm",
+    "linear",
+    "multi_head_attention_forward",
+    "nll_loss",
+    "rms_norm",
+    "scaled_dot_product_attention",
+    *activation.__all__,
+    *distance.__all__,
+    *losses.__all__,
+    *margin_losses.__all__,
+    *noise.__all__,
+    *other_pooling.__all__,
+    *padding.__all__,
+    *pooling.__all__,
+    *sparse.__all__,
+    *vision.__all__,
+]

@@ -1,0 +1,201 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ...runtime.ops.catalogue import PUBLIC
+from ...runtime.ops.registry import OPERATORS
+from ...runtime.tensor import Tensor
+
+__all__ = [
+    "celu",
+    "celu_",
+    "elu",
+    "elu_",
+    "gelu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "leaky_relu",
+    "leaky_relu_",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rrelu",
+    "rrelu_",
+    "selu",
+    "selu_",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+]
+
+
+def _form(name: str, inplace: bool) -> Any:
+    op = OPERATORS[name]
+    return op.inplace_function if inplace else op.function
+
+
+_relu = OPERATORS["relu"].function
+relu_ = OPERATORS["relu"].inplace_function
+threshold_ = OPERATORS["threshold"].inplace_function
+leaky_relu_ = OPERATORS["leaky_relu"].inplace_function
+elu_ = OPERATORS["elu"].inplace_function
+celu_ = OPERATORS["celu"].inplace_function
+hardtanh_ = OPERATORS["hardtanh"].inplace_function
+selu_ = PUBLIC["selu_"]
+rrelu_ = PUBLIC["rrelu_"]
+sigmoid = PUBLIC["sigmoid"]
+tanh = PUBLIC["tanh"]
+prelu = PUBLIC["prelu"]
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ``max(input, 0)``."""
+    return relu_(input) if inplace else _relu(input)  # type: ignore[misc]
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """Return the elements above the threshold, and `value` for the others."""
+    return _form("threshold", inplace)(input, threshold, value)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """Return the input, times `negative_slope` where negative."""
+    return _form("leaky_relu", inplace)(input, negative_slope)
+
+
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Return the input where positive, else times a slope: drawn from [lower, upper] in training, their mean else."""
+    return PUBLIC["rrelu_" if inplace else "rrelu"](input, lower, upper, training)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return the input where positive, else ``alpha * expm1(input)``."""
+    return _form("elu", inplace)(input, alpha)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return the input where positive, else ``alpha * expm1(input / alpha)``."""
+    return _form("celu", inplace)(input, alpha)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return the self-normalizing exponential linear unit."""
+    return PUBLIC["selu_" if inplace else "selu"](input)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return the input limited to [min_val, max_val]."""
+    if min_val > max_val:
+        raise ValueError(f"min_val cannot be greater than max_val, got {min_val} and {max_val}")
+    return _form("hardtanh", inplace)(input, min_val, max_val)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return the input limited to [0, 6]."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ``min(max(input + 3, 0), 6) / 6``."""
+    return _form("hardsigmoid", inplace)(input)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ``input * min(max(input + 3, 0), 6) / 6``."""
+    return _form("hardswish", inplace)(input)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ``input * sigmoid(input)``."""
+    return _form("silu", inplace)(input)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return ``input * tanh(softplus(input))``."""
+    return _form("mish", inplace)(input)
+
+
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
+    """Return the Gaussian error linear unit, exact (``"none"``) or by tanh (``"tanh"``)."""
+    return OPERATORS["gelu"].function(input, approximate=approximate)
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """Return ``log(1 + exp(beta * input)) / beta``; the input itself where ``beta * input`` exceeds the threshold."""
+    return OPERATORS["softplus"].function(input, beta, threshold)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """Return ``log(sigmoid(input))``."""
+    return OPERATORS["log_sigmoid"].function(input)
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return the elements beyond [-lambd, lambd], and 0 for the others."""
+    return OPERATORS["hardshrink"].function(input, lambd)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return the elements moved towards 0 by `lambd`."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return OPERATORS["softshrink"].function(input, lambd)
+
+
+def softsign(input: Any) -> Tensor:
+    """Return ``input / (1 + |input|)``."""
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input: Any) -> Tensor:
+    """Return ``input - tanh(input)``."""
+    return input - input.tanh()
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """Return the first half of `input` along `dim`, times the sigmoid of the second."""
+    return OPERATORS["glu"].function(input, dim)
+
+
+def _implicit_dim(name: str, ndim: int) -> int:
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=3,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return ``exp(input)`` divided by its sum along `dim`."""
+    return input.softmax(_implicit_dim("softmax", input.ndim) if dim is None else dim, dtype)
+
+
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return the logarithm of the softmax along `dim`."""
+    return input.log_softmax(_implicit_dim("log_softmax", input.ndim) if dim is None else dim, dtype)
+
+
+def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return the softmax of the negative input along `dim`."""
+    return (-input).softmax(_implicit_dim("softmin", input.ndim) if dim is None else dim, dtype)

@@ -1,0 +1,18 @@
+"""Products, norms and distances of vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...runtime.ops.distances import cosine_similarity, pairwise_distance, pdist
+from ...runtime.ops.older_forms import bilinear
+from ...runtime.ops.registry import METHODS
+from ...runtime.tensor import Tensor
+
+__all__ = ["bilinear", "cosine_similarity", "normalize", "pairwise_distance", "pdist"]
+
+
+def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """Return `input` divided by its `p`-norm along `dim` (at least `eps`)."""
+    norm = METHODS["norm"](input, p, dim, keepdim=True)
+    return input / norm.clamp_min(eps).expand_as(input)

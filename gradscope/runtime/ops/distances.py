@@ -1,0 +1,141 @@
+"""Distances and similarities of rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import device
+from ..modes import no_grad
+from .registry import METHODS, OPERATORS, operator, public
+
+
+@public(method=False)
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """Return the `p`-norm of ``x1 - x2 + eps`` along the last dimension.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Of shape (N, D) or (D).
+    p : float
+    eps : float
+        Keeps rows that are equal from a distance without a derivative.
+    keepdim : bool
+    """
+    return OPERATORS["norm.dim"].function(x1 - x2 + eps, p, -1, keepdim)
+
+
+@public(method=False)
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`."""
+    x1, x2 = (x if x.is_floating_point() else x.float() for x in (x1, x2))
+    return (x1 / _norm(x1, dim, eps) * (x2 / _norm(x2, dim, eps))).sum(dim)
+
+
+def _norm(x: Any, dim: int, eps: float) -> Any:
+    norm = METHODS["norm"](x, 2, dim, True).clone()
+    with no_grad():  # a norm below eps has the gradient of the norm all the same, as in PyTorch
+        norm.clamp_min_(eps)
+    return norm
+
+
+# --- all pairs --------------------------------------------------------------------------------------------------------
+
+
+def _pairs(xp: Any, count: int) -> tuple[Any, Any]:
+    """Return the indices of the first and of the second row of each pair."""
+    first, second = xp.triu_indices(count, 1)
+    return first, second
+
+
+def _norms(xp: Any, apart: Any, p: float) -> Any:
+    """Return the p-norms of rows."""
+    if p == 2:
+        return xp.sqrt(xp.einsum("ij,ij->i", apart, apart))
+    sizes = xp.absolute(apart)
+    if p == 0:
+        return xp.add.reduce(sizes != 0, axis=1, dtype=apart.dtype)
+    if p == math.inf:
+        return sizes.max(axis=1) if sizes.shape[1] else xp.zeros(sizes.shape[:1], dtype=sizes.dtype)
+    if p == 1:
+        return xp.add.reduce(sizes, axis=1)
+    return xp.add.reduce(sizes**p, axis=1) ** (1.0 / p)
+
+
+def _pdist(xp: Any, self: Any, p: float = 2.0) -> Any:
+    first, second = _pairs(xp, self.shape[0])
+    apart = self[first]
+    apart -= self[second]
+    return _norms(xp, apart, p).astype(self.dtype, copy=False)
+
+
+def _slope(apart: Any, distance: Any, p: float, F: Any) -> Any:
+    """Return the derivative of the p-norm of rows: 0 where the distance is."""
+    sizes = F.abs(apart)
+    if p == 1:
+        return F.sign(apart)
+    if p == math.inf:
+        return F.where(sizes == distance, F.sign(apart), F.zeros_like(apart))
+    safe = F.where(distance == 0, F.ones_like(distance), distance)
+    still = apart == 0
+    powers = F.where(still, F.ones_like(sizes), sizes) ** (p - 1)
+    return F.where(still, F.zeros_like(apart), F.sign(apart) * powers / safe ** (p - 1))
+
+
+def _euclidean_backward(g: Any, self: Any, result: Any, first: Any, second: Any, F: Any) -> Any:
+    """Return the gradient for p = 2: a product of matrices, gradients of pairs over their distances, and the rows."""
+    count = self.shape[0]
+    shares = F.where(result == 0, F.zeros_like(g), g / F.where(result == 0, F.ones_like(result), result))
+    above = F.gather_backward(shares, (count * count,), 0, first * count + second).reshape(count, count)
+    square = above + F.transpose(above, 0, 1)
+    centred = self - F.sum(self, 0, True) / count  # for differences of what is near 0 are exact
+    return centred * F.sum(square, 1, True) - F.mm(square, centred)
+
+
+def _pdist_backward(g: Any, self: Any, p: float, result: Any, F: Any) -> Any:
+    if p == 0:
+        return F.zeros_like(self)
+    bare = getattr(self, "_array", self)
+    first, second = _pairs(device.array_module(bare), self.shape[0])
+    if bare is not self:
+        first, second = self._wrap(first), self._wrap(second)
+    if p == 2:
+        return _euclidean_backward(g, self, result, first, second, F)
+    apart = F.index_select(self, 0, first) - F.index_select(self, 0, second)
+    each = F.unsqueeze(g, 1) * _slope(apart, F.unsqueeze(result, 1), p, F)
+    return F.index_add(F.index_add(F.zeros_like(self), 0, first, each), 0, second, -each)
+
+
+operator(
+    "pdist.rows(Tensor self, float p=2.0)",
+    _pdist,
+    method=False,
+    node="PdistBackward0",
+    derivatives={"self": _pdist_backward},
+    doc="Return the p-norm distances between all pairs of rows.",
+    samples=lambda make: (
+        [((make(4, 3), p), {}) for p in (2.0, 1.0, 0.0, 1.5, 3.0, math.inf)]
+        + [((make(1, 3),), {}), ((make(3, 0),), {})]
+    ),
+    supports="f",
+)
+
+
+@public(method=False)
+def pdist(input: Any, p: float = 2.0) -> Any:
+    """Return the `p`-norm distances between all pairs of rows: those above the diagonal of :func:`cdist`, in a row.
+
+    Raises
+    ------
+    RuntimeError
+        If the input is no matrix of floating-point numbers, or `p` is negative.
+    """
+    array = input._array
+    if array.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {array.ndim}D")
+    if array.dtype.kind != "f":
+        raise RuntimeError("pdist only supports floating-point dtypes\nConvert it with .float().")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return OPERATORS["pdist.rows"].function(input, float(p))

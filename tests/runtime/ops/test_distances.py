@@ -1,0 +1,62 @@
+"""Distances and similarities beside PyTorch's: orders, equal rows, broadcasting; and their errors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from tests.side_by_side import compare, same_complaint
+
+rng = numpy.random.default_rng(0)
+ORDERS = [0.5, 1.0, 1.5, 2.0, 3.0, math.inf]
+
+
+def normal(*shape: int) -> Any:
+    return rng.normal(size=shape)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("p", ORDERS)
+def test_distances_of_pairs(torch: Any, p: float) -> None:
+    compare(torch, lambda lib, x, y: lib.nn.functional.pairwise_distance(x, y, p), normal(4, 3), normal(4, 3))
+    compare(torch, lambda lib, x, y: lib.pairwise_distance(x, y, p, keepdim=True), normal(2, 4, 3), normal(3))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("p", [0.0, *ORDERS])
+def test_distances_of_all_pairs(torch: Any, p: float) -> None:
+    rows = normal(5, 3)
+    rows[1], rows[2, 1] = rows[0], rows[0, 1]
+    compare(torch, lambda lib, x: lib.nn.functional.pdist(x, p), rows, twice=False)
+
+
+@pytest.mark.torch
+def test_similarity(torch: Any) -> None:
+    compare(torch, lambda lib, x, y: lib.nn.functional.cosine_similarity(x, y), normal(4, 3), normal(4, 3))
+    compare(torch, lambda lib, x, y: lib.cosine_similarity(x, y, 0, 3.0), normal(4, 3), normal(4, 3))
+    compare(torch, lambda lib, x, y: lib.cosine_similarity(x, y, -1), normal(4, 1, 3), normal(5, 3))
+    compare(torch, lambda lib, x, y: lib.cosine_similarity(x, y, -1), numpy.zeros((2, 3)), normal(2, 3), twice=False)
+
+
+def test_pdist_is_cdist_above_the_diagonal() -> None:
+    rows = gs.from_numpy(normal(6, 2))
+    above = gs.cdist(rows, rows)[gs.ones(6, 6).triu(1).bool()]
+    numpy.testing.assert_allclose(gs.pdist(rows).numpy(), above.numpy())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda lib: lib.pdist(lib.ones(2)),
+        lambda lib: lib.pdist(lib.ones(2, 3), -1),
+        lambda lib: lib.pdist(lib.ones(3, 2).long()),
+        lambda lib: lib.pairwise_distance(lib.ones(2, 3), lib.ones(4, 3)),
+    ],
+)
+def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
+    same_complaint(torch, wrong)
