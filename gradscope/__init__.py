@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 else:
     globals().update(_PUBLIC)
 
-_LAZY = ("autograd", "check", "cuda", "inspect", "linalg", "nn", "optim", "testing")
+_LAZY = ("autograd", "check", "cuda", "inspect", "linalg", "nn", "optim", "testing", "utils")
 
 
 def __getattr__(name: str) -> Any:
