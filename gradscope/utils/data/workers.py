@@ -18,7 +18,7 @@ from .worker import END, FAILED, Fetching, work
 
 __all__ = ["Workers"]
 
-_GRACE = 5.0
+_GRACE = 0.5  # seconds: nobody wants what a worker is still fetching
 _SLICE = 0.1
 
 _ends: weakref.WeakSet[Connection] = weakref.WeakSet()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -109,3 +110,13 @@ def test_under_the_commands(
     lines = [line.split() for line in capfd.readouterr().out.splitlines()]
     values = [words[-1] for words in lines if len(words) == 2 and words[0].isdigit()]
     assert values == ["-2.0", "-12.0", "-30.0", "-56.0"]
+
+
+def test_a_debugged_program_is_left_with_its_workers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    # The last batch takes a minute; the debugger is left before.
+    assert main(["debug", "--line", "-c", "quit", str(written(tmp_path, slow=60))]) == 0
+    assert "was ended before its end" in capfd.readouterr().out
+    deadline = time.monotonic() + 5
+    while multiprocessing.active_children() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not multiprocessing.active_children()
