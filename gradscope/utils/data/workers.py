@@ -59,11 +59,16 @@ def _end(workers: list[_Worker], pid: int, grace: float = _GRACE) -> None:
         worker.tasks.close()
         worker.results.close()
     deadline = time.monotonic() + grace
+    try:
+        for worker in workers:
+            worker.process.join(max(0.0, deadline - time.monotonic()))
+    finally:
+        # Also where an exception from another thread, such as a debugger's, has come while waiting.
+        for worker in workers:
+            if worker.process.is_alive():
+                worker.process.terminate()
     for worker in workers:
-        worker.process.join(max(0.0, deadline - time.monotonic()))
-        if worker.process.is_alive():
-            worker.process.terminate()
-            worker.process.join(1.0)
+        worker.process.join(1.0)
         if worker.process.is_alive():
             worker.process.kill()
             worker.process.join()
