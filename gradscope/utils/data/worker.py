@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import queue
 import random
@@ -14,6 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy
 
 from ...runtime.random import manual_seed
+from ...runtime.tensor import Tensor
+from .collation import default_collate
+from .dataset import TensorDataset
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -74,7 +78,13 @@ class Fetching(NamedTuple):
         several = getattr(dataset, "__getitems__", None)
         if several:
             return lambda indices: self.collate(several(indices))
-        return lambda indices: self.collate([dataset[index] for index in indices])
+
+        def fetch(indices: Any) -> Any:
+            return self.collate([dataset[index] for index in indices])
+
+        if type(dataset) is TensorDataset and self.collate is default_collate:
+            return functools.partial(_rows, dataset.tensors, fetch)
+        return fetch
 
     def _next_of(self, samples: Iterator[Any]) -> Callable[[Any], Any]:
         if not self.batched:
@@ -87,6 +97,15 @@ class Fetching(NamedTuple):
             return self.collate(batch)
 
         return fetch
+
+
+def _rows(tensors: tuple[Tensor, ...], fetch: Callable[[Any], Any], indices: Any) -> Any:
+    """Return rows of tensors taken all at once, which is what stacking them one by one comes to."""
+    wanted = list(indices)
+    plain = wanted and all(type(index) is int for index in wanted)
+    if not plain or any(tensor.requires_grad for tensor in tensors):
+        return fetch(wanted)
+    return [tensor[wanted] for tensor in tensors]
 
 
 class _Lines(str):

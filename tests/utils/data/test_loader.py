@@ -136,6 +136,29 @@ def test_refusals(torch: Any, wrong: Any) -> None:
     same_complaint(torch, attempt)
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("indices", [[[2, 0], [-1]], [(3, 3)], [[]], [range(2)]], ids=str)
+def test_rows_of_tensors(torch: Any, indices: Any) -> None:
+    found = []
+    for lib in (gs, torch):
+        D = lib.utils.data
+        rows = D.TensorDataset(lib.arange(8).reshape(4, 2), lib.arange(4.0))
+        try:
+            found.append([[part.tolist() for part in batch] for batch in D.DataLoader(rows, batch_sampler=indices)])
+        except IndexError as error:
+            found.append(str(error).split("\n")[0])
+    assert found[0] == found[1]
+
+
+def test_rows_of_a_tensor_that_requires_grad_are_recorded() -> None:
+    x = gs.arange(4.0, requires_grad=True)
+    (batch,) = next(iter(DataLoader(gs.utils.data.TensorDataset(x), 2)))
+    batch.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0, 0.0, 0.0]
+    with pytest.raises(IndexError):
+        list(DataLoader(gs.utils.data.TensorDataset(gs.arange(3)), batch_sampler=[[0, 3]]))
+
+
 def test_an_error_of_one_batch_leaves_the_others_to_come() -> None:
     def fail() -> None:
         raise ValueError("no five")
