@@ -60,12 +60,14 @@ if TYPE_CHECKING:
 else:
     globals().update(_PUBLIC)
 
-_LAZY = ("autograd", "check", "cuda", "inspect", "linalg", "nn", "optim", "testing", "utils")
+_LAZY = ("autograd", "check", "cuda", "inspect", "linalg", "nn", "optim", "serialization", "testing", "utils")
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"gradscope.{name}")
+    if name in ("load", "save"):
+        return getattr(importlib.import_module("gradscope.serialization"), name)
     raise AttributeError(f"module 'gradscope' has no attribute {name!r}")
 
 

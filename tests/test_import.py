@@ -26,8 +26,11 @@ def test_import_loads_nothing_heavy() -> None:
 
 def test_import_leaves_the_instruments_for_later() -> None:
     loaded = modules_after("import gradscope")
-    for name in ("inspect", "check", "testing", "cli"):
+    for name in ("inspect", "check", "testing", "cli", "utils", "serialization"):
         assert f"gradscope.{name}" not in loaded
+    loaded = modules_after("import gradscope as gs; gs.utils.data.DataLoader, gs.save, gs.load, gs.serialization.save")
+    assert "gradscope.serialization" in loaded
+    assert "multiprocessing" not in loaded
 
 
 def test_training_loads_nothing_heavy() -> None:

@@ -1,1 +1,14 @@
-"""What training programs use beside modules and optimizers."""
+"""Around training: data sets and their loaders, checkpoints."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["checkpoint", "data"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

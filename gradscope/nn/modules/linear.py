@@ -71,7 +71,12 @@ class Linear(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Return ``input @ weight.T + bias``."""
         parameters = self._parameters
-        return F.linear(input, parameters["weight"], parameters["bias"])
+        try:
+            weight, bias = parameters["weight"], parameters["bias"]
+        except KeyError:
+            # A parametrized one is no parameter, but an attribute that is computed from some.
+            weight, bias = self.weight, self.bias
+        return F.linear(input, weight, bias)
 
     def extra_repr(self) -> str:
         """Return the settings, as the repr shows them."""

@@ -28,7 +28,10 @@ def _norm(xp: Any, array: Any, norm_type: float) -> Any:
 
 
 def get_total_norm(
-    tensors: Iterable[Tensor] | Tensor, norm_type: float = 2.0, error_if_nonfinite: bool = False
+    tensors: Iterable[Tensor] | Tensor,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Return the norm of the norms of the tensors.
 
@@ -53,7 +56,7 @@ def get_total_norm(
     return result
 
 
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor) -> None:
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """Scale the gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
     for grad in _gradients(parameters):
         xp = devices.array_module(grad._array)
@@ -64,7 +67,11 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor) 
 
 
 def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Scale the gradients of `parameters` so that their norm, as of one vector, is at most `max_norm`.
 
@@ -74,6 +81,8 @@ def clip_grad_norm_(
     max_norm, norm_type : float
     error_if_nonfinite : bool
         Raise when the norm is NaN or infinite.
+    foreach : bool, optional
+        Taken for PyTorch's sake, as in the other functions here: there is one way.
 
     Returns
     -------
@@ -86,7 +95,7 @@ def clip_grad_norm_(
     return total
 
 
-def clip_grad_value_(parameters: Any, clip_value: float) -> None:
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Limit every element of the gradients to [-clip_value, clip_value]."""
     limit = float(clip_value)
     for grad in _gradients(parameters):

@@ -1,0 +1,280 @@
+"""What the pickle in a file may name and call, and the two unpicklers: for any file, and for any source."""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+import pickletools
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any, ClassVar, NoReturn
+
+import numpy
+
+from ..nn.parameter import Parameter
+from ..runtime import device as devices
+from ..runtime import dtype as dtypes
+from ..runtime import state as modes
+from ..runtime.tensor import Size, Tensor
+from ..runtime.views import strided_part
+from .names import DEVICE, DTYPES, PARAMETER, PARAMETER_WITH_STATE, SIZE, STORAGES, SUBCLASS, TENSOR, TENSOR_CLASS
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
+
+BFLOAT16 = dtypes.dtype("bfloat16", numpy.dtype(numpy.uint16), "BFloat16Tensor")
+"""How the elements of PyTorch's bfloat16 lie in a file; NumPy has no such dtype."""
+
+
+class Memory:
+    """Memory that was read: a flat array, and the first tensor that views it."""
+
+    __slots__ = ("array", "first")
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.first: Tensor | None = None
+
+
+def _rebuild_tensor(
+    memory: Memory, offset: int, size: Any, stride: Any, requires_grad: bool, hooks: Any = None, metadata: Any = None
+) -> Tensor:
+    if not isinstance(memory, Memory):
+        raise pickle.UnpicklingError("a tensor in the pickle has no memory\nThe file is damaged.")
+    last = offset + sum((count - 1) * step for count, step in zip(size, stride, strict=True))
+    if min((offset, *size, *stride)) < 0 or (math.prod(size) and last >= memory.array.size):
+        raise pickle.UnpicklingError(
+            f"a tensor of size {list(size)}, stride {list(stride)} and offset {offset} does not lie within its memory "
+            f"of {memory.array.size} elements\nThe file is damaged."
+        )
+    tensor = Tensor._wrap(strided_part(memory.array, (tuple(size), tuple(stride), offset)))
+    if memory.first is None:
+        memory.first = tensor
+    else:
+        tensor._vc = memory.first._counter()
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any, attributes: Any = None) -> Parameter:
+    parameter = Parameter(data, requires_grad)
+    parameter.__dict__.update(attributes or {})
+    return parameter
+
+
+def _rebuild_subclass(function: Any, kind: Any, args: Any, attributes: Any) -> Tensor:
+    if function is not _rebuild_tensor or not issubclass(kind, Tensor) or not isinstance(attributes, dict):
+        raise pickle.UnpicklingError(f"a tensor of type {kind} is saved in a way that is not known here")
+    tensor = _rebuild_tensor(*args)
+    if kind is not Tensor:
+        flags = tensor._flags & modes.GRAD
+        tensor = kind._sharing(tensor)
+        tensor._flags |= flags
+    tensor.__dict__.update(attributes)
+    return tensor
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Return bytes, which protocol 2 keeps as a text of as many letters."""
+    if encoding not in ("latin1", "latin-1"):
+        raise pickle.UnpicklingError(f"bytes in the pickle are encoded as {encoding!r}\nThe file is damaged.")
+    return text.encode("latin1")
+
+
+KNOWN: dict[str, Any] = {
+    **{name.path: d for d, name in DTYPES.items()},
+    **{name.path: d for d, name in STORAGES.items()},
+    "torch.bfloat16": dtypes.float32,
+    "torch.BFloat16Storage": BFLOAT16,
+    "torch.UntypedStorage": dtypes.uint8,
+    "torch.storage.UntypedStorage": dtypes.uint8,
+    TENSOR.path: _rebuild_tensor,
+    PARAMETER.path: _rebuild_parameter,
+    PARAMETER_WITH_STATE.path: _rebuild_parameter,
+    SUBCLASS.path: _rebuild_subclass,
+    TENSOR_CLASS.path: Tensor,
+    SIZE.path: Size,
+    DEVICE.path: devices.device,
+}
+
+_PLAIN: dict[str, Any] = {
+    "collections.OrderedDict": OrderedDict,
+    "collections.Counter": Counter,
+    "_codecs.encode": _encode,
+    **{
+        f"{module}.{kind.__name__}": kind
+        for module in ("builtins", "__builtin__")
+        for kind in (set, complex, bytes, bytearray)
+    },
+}
+
+_CALLED = (
+    _rebuild_tensor, _rebuild_parameter, _rebuild_subclass, _encode, Size, devices.device, OrderedDict, Counter, set,
+    complex, bytes, bytearray,
+)  # fmt: skip
+"""What a pickle may call, of all that it may name."""
+
+_safe: dict[str, Any] = {}
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Let :func:`load` with ``weights_only=True`` read and call these classes and functions.
+
+    Parameters
+    ----------
+    safe_globals : list
+        Classes and functions, or pairs of one and the dotted name under which files have it.
+    """
+    for entry in safe_globals:
+        named, path = entry if isinstance(entry, tuple) else (entry, _path_of(entry))
+        _safe[path] = named
+
+
+def _path_of(named: Any) -> str:
+    try:
+        return f"{named.__module__}.{named.__qualname__}"
+    except AttributeError:
+        raise TypeError(
+            f"a class or function is wanted, got {named!r}\nadd_safe_globals() takes a list of them."
+        ) from None
+
+
+def get_safe_globals() -> list[Any]:
+    """Return what :func:`add_safe_globals` has added."""
+    return list(_safe.values())
+
+
+def clear_safe_globals() -> None:
+    """Take back all that :func:`add_safe_globals` has added."""
+    _safe.clear()
+
+
+@contextmanager
+def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+    """Have :func:`add_safe_globals` hold for the length of a block.
+
+    Parameters
+    ----------
+    safe_globals : list
+    """
+    before = dict(_safe)
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        _safe.clear()
+        _safe.update(before)
+
+
+# Typed as Any: how it reads each instruction is known, but not declared.
+_UnpicklerInPython: Any = pickle._Unpickler
+
+
+class Unpickler(pickle.Unpickler):
+    """Reads anything; what is PyTorch's own is read as ours, where there is such a thing."""
+
+    def __init__(self, file: IO[bytes], memory: Callable[[Any], Memory]) -> None:
+        super().__init__(file)
+        self._memory = memory
+
+    def persistent_load(self, pid: Any) -> Memory:
+        """Return memory."""
+        return self._memory(pid)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what the pickle names."""
+        path = f"{module}.{name}"
+        if path in KNOWN:
+            return KNOWN[path]
+        if module.partition(".")[0] == "torch":
+            raise pickle.UnpicklingError(
+                f"the file holds {path}, an object of PyTorch itself\nIn PyTorch, save the state_dict() instead."
+            )
+        return super().find_class(module, name)
+
+
+class SafeUnpickler(_UnpicklerInPython):
+    """Reads what is harmless: it names, calls and sets attributes of nothing that is not listed.
+
+    The unpickler that is written in C does not say what it calls, nor whose attributes it sets.
+    """
+
+    dispatch: ClassVar[dict[int, Callable[..., None]]] = dict(_UnpicklerInPython.dispatch)
+
+    def __init__(self, file: io.BytesIO, memory: Callable[[Any], Memory]) -> None:
+        super().__init__(file)
+        self._pickled = file.getvalue()
+        self._memory = memory
+        self._user = set(map(id, _safe.values()))
+
+    def persistent_load(self, pid: Any) -> Memory:
+        """Return memory."""
+        return self._memory(pid)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what the pickle names, if it is allowed."""
+        path = f"{module}.{name}"
+        for table in (KNOWN, _PLAIN, _safe):
+            if path in table:
+                return table[path]
+        raise _refused(path, self._pickled)
+
+    def _may_call(self, function: Any) -> bool:
+        return id(function) in self._user or any(function is known for known in _CALLED)
+
+    def load_reduce(self) -> None:
+        """Call what is allowed to be called."""
+        args, function = self.stack.pop(), self.stack[-1]
+        if not self._may_call(function):
+            raise pickle.UnpicklingError(f"Weights only load failed: the pickle calls {function!r}\nIt may be harmful.")
+        self.stack[-1] = function(*args)
+
+    def load_newobj(self) -> None:
+        """Make an instance of a class that is allowed."""
+        args, kind = self.stack.pop(), self.stack.pop()
+        if not (isinstance(kind, type) and self._may_call(kind)):
+            raise pickle.UnpicklingError(f"Weights only load failed: the pickle makes {kind!r}\nIt may be harmful.")
+        self.append(kind.__new__(kind, *args))
+
+    def load_build(self) -> None:
+        """Set attributes of an instance whose class is allowed."""
+        attributes, instance = self.stack[-1], self.stack[-2]
+        if type(instance) is OrderedDict and isinstance(attributes, dict):
+            self.stack.pop()
+            instance.__dict__.update(attributes)
+        elif id(type(instance)) in self._user:
+            super().load_build()
+        else:
+            raise pickle.UnpicklingError(
+                f"Weights only load failed: the pickle sets attributes of {type(instance)}\nIt may be harmful."
+            )
+
+    def _load_refused(self) -> NoReturn:
+        raise pickle.UnpicklingError("Weights only load failed: the pickle has an instruction that no state dict needs")
+
+    dispatch[pickle.REDUCE[0]] = load_reduce
+    dispatch[pickle.NEWOBJ[0]] = load_newobj
+    dispatch[pickle.BUILD[0]] = load_build
+    for _code in (
+        pickle.PERSID, pickle.INST, pickle.OBJ, pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.NEWOBJ_EX,
+        pickle.NEXT_BUFFER, pickle.READONLY_BUFFER,
+    ):  # fmt: skip
+        dispatch[_code[0]] = _load_refused
+    del _code
+
+
+def _refused(path: str, pickled: bytes) -> pickle.UnpicklingError:
+    """Return the error for a name that is not allowed; it tells the others too."""
+    named = [str(arg).replace(" ", ".") for code, arg, _ in pickletools.genops(pickled) if code.name == "GLOBAL"]
+    others = sorted({name for name in named if not any(name in table for table in (KNOWN, _PLAIN, _safe))} - {path})
+    also = f" (and {', '.join(others)})" if others else ""
+    if path.startswith("torch."):
+        advice = "It is an object of PyTorch itself: in PyTorch, save the state_dict() instead."
+    else:
+        advice = (
+            "If you trust the source of the file, allow it by gradscope.serialization.add_safe_globals([...]), or pass "
+            "weights_only=False, with which the file may run any code."
+        )
+    return pickle.UnpicklingError(
+        f"Weights only load failed. The file refers to {path}{also}, which is not allowed by default.\n{advice}"
+    )

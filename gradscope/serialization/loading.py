@@ -1,0 +1,202 @@
+"""Reading: the records of an archive, and the objects in its pickle."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import sys
+import zipfile
+from typing import IO, Any
+
+import numpy
+
+from ..runtime import device as devices
+from ..runtime import dtype as dtypes
+from ..runtime.storage import Storage
+from .allowed import BFLOAT16, Memory, SafeUnpickler, Unpickler
+
+__all__ = ["load"]
+
+_LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9"  # the magic number with which PyTorch's files began before 1.6
+
+
+def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True, mmap: bool | None = False) -> Any:
+    """Read an object that :func:`save`, or PyTorch's ``torch.save``, has written.
+
+    Parameters
+    ----------
+    f : str, path or file
+    map_location : device, str, dict or callable, optional
+        Where tensors go: a device for all of them; for each device that was saved another one; or
+        ``function(storage, location)``, which returns the storage to take, or None.
+    weights_only : bool
+        Read only tensors, containers, numbers, texts, dtypes, and what :func:`add_safe_globals` names. Otherwise the
+        file may run any code: for files from a source that you trust.
+    mmap : bool
+        Map the file into memory instead of reading it: pages are read as they are used. What is written into the
+        tensors stays in this process.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        If the file refers to something that is not allowed, or is no checkpoint.
+    RuntimeError
+        If the file is damaged, or a device that it names is not there.
+    """
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return _load(file, os.fspath(f), map_location, weights_only is not False, bool(mmap))
+    if mmap:
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    if not (hasattr(f, "read") and hasattr(f, "seek")):
+        raise AttributeError(
+            f"'{type(f).__name__}' object has no attribute 'seek'. You can only load from a file that is seekable."
+            "\nPass a path, or read the data into an io.BytesIO."
+        )
+    return _load(f, None, map_location, weights_only is not False, False)
+
+
+def _load(file: IO[bytes], path: Any, map_location: Any, safe: bool, mapped: bool) -> Any:
+    name = str(path if path is not None else getattr(file, "name", "the file"))
+    archive = _open(file, name)
+    with archive:
+        reader = _Reader(archive, name, map_location, path if mapped else None)
+        pickled = reader.record("data.pkl")
+        if not safe:
+            return Unpickler(io.BytesIO(pickled), reader.memory).load()
+        try:
+            return SafeUnpickler(io.BytesIO(pickled), reader.memory).load()
+        except (pickle.UnpicklingError, RuntimeError):
+            raise
+        except Exception as error:
+            raise pickle.UnpicklingError(
+                f"Weights only load failed: the pickle in {name} is damaged ({type(error).__name__}: {error})\n"
+                "Copy or download the file again."
+            ) from None
+
+
+def _open(file: IO[bytes], name: str) -> zipfile.ZipFile:
+    start = file.tell()
+    head = file.read(16)
+    file.seek(start)
+    if not head:
+        raise EOFError(f"Ran out of input: {name} is empty\nWas it closed after it was written?")
+    if head.startswith(_LEGACY):
+        raise RuntimeError(
+            f"{name} was written by PyTorch in its format from before 1.6, which is not read here\n"
+            "In PyTorch: torch.save(torch.load(path), path) makes it a zip file."
+        )
+    if not head.startswith(b"PK"):
+        raise pickle.UnpicklingError(
+            f"{name} is no file that gradscope.save() or torch.save() has written\nIt begins with {head!r}."
+        )
+    try:
+        return zipfile.ZipFile(file)
+    except Exception:  # a damaged directory may ask for anything
+        raise _damaged(name, "failed finding central directory") from None
+
+
+def _damaged(name: str, what: str) -> RuntimeError:
+    return RuntimeError(
+        f"failed reading zip archive: {what} in {name}\n"
+        "The file is damaged, probably cut short: copy or download it again."
+    )
+
+
+class _Reader:
+    """The records of an archive, each memory of it read once."""
+
+    def __init__(self, archive: zipfile.ZipFile, name: str, map_location: Any, mapped: Any) -> None:
+        self._archive = archive
+        self._name = name
+        self._map_location = map_location
+        self._mapped = mapped
+        self._memories: dict[str, Memory] = {}
+        names = archive.namelist()
+        found = [record for record in names if record.endswith("/data.pkl") and record.count("/") == 1]
+        if len(found) != 1:
+            raise RuntimeError(f"{name} is a zip file, but no checkpoint\nIt has no record data.pkl.")
+        self._root = found[0].removesuffix("data.pkl")
+        if f"{self._root}constants.pkl" in names:
+            raise RuntimeError(f"{name} is a TorchScript archive\nSave the state_dict() of the module in PyTorch.")
+        order = self.record("byteorder").decode() if f"{self._root}byteorder" in names else "little"
+        self._swapped = order != sys.byteorder
+
+    def record(self, name: str) -> bytes:
+        """Return the bytes of a record."""
+        try:
+            return self._archive.read(self._root + name)
+        except Exception:  # missing, a wrong checksum, or a damaged header, which may ask for anything
+            raise _damaged(self._name, f"record {name} is missing or damaged") from None
+
+    def memory(self, reference: Any) -> Memory:
+        """Return the memory that the pickle refers to."""
+        kind, key, location = _reference(reference)
+        memory = self._memories.get(key)
+        if memory is None:
+            array = self._mapped_array(key, kind) if self._mapped is not None else self._array(key, kind)
+            if self._swapped:
+                array = array.byteswap()
+            if kind is BFLOAT16:
+                array = _widened(array)
+            memory = self._memories[key] = Memory(_moved(array, location, self._map_location))
+        return memory
+
+    def _array(self, key: str, kind: dtypes.dtype) -> Any:
+        content = self.record(f"data/{key}")
+        if len(content) % kind.itemsize:
+            raise _damaged(self._name, f"record data/{key} is no whole number of elements")
+        # A copy: tensors are written into.
+        return numpy.frombuffer(content, dtype=kind.numpy).copy()
+
+    def _mapped_array(self, key: str, kind: dtypes.dtype) -> Any:
+        try:
+            info = self._archive.getinfo(f"{self._root}data/{key}")
+        except KeyError:
+            raise _damaged(self._name, f"record data/{key} is missing") from None
+        if not info.file_size or info.compress_type != zipfile.ZIP_STORED:
+            return self._array(key, kind)
+        assert self._archive.fp is not None
+        self._archive.fp.seek(info.header_offset + 26)
+        lengths = self._archive.fp.read(4)
+        start = info.header_offset + 30 + int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")
+        count = info.file_size // kind.itemsize
+        return numpy.memmap(self._mapped, kind.numpy, "c", start, (count,)).view(numpy.ndarray)
+
+
+def _widened(array: numpy.ndarray) -> numpy.ndarray:
+    """Return bfloat16 elements, which are the upper halves of float32 ones, as float32."""
+    return (array.astype(numpy.uint32) << 16).view(numpy.float32)
+
+
+def _reference(reference: Any) -> tuple[dtypes.dtype, str, str]:
+    if isinstance(reference, tuple) and len(reference) == 5:
+        word, kind, key, location, _ = reference
+        if word == "storage" and type(kind) is dtypes.dtype and type(key) is str and type(location) is str:
+            return kind, key, location
+    raise pickle.UnpicklingError(f"the pickle refers to memory by {reference!r}\nThe file is damaged.")
+
+
+def _moved(array: Any, location: str, map_location: Any) -> Any:
+    """Return memory on the device that it was saved from, or that `map_location` says."""
+    if callable(map_location):
+        storage = map_location(Storage(array), location)
+        if storage is not None:
+            return storage._array
+    elif isinstance(map_location, dict):
+        location = str(map_location.get(location, location))
+    elif map_location is not None:
+        location = str(devices.device("cuda", map_location) if isinstance(map_location, int) else map_location)
+    try:
+        return devices.to_device(array, location)
+    except RuntimeError as error:
+        if location.startswith("cuda"):
+            raise RuntimeError(
+                "Attempting to deserialize object on a CUDA device but CUDA is not available. If you are running on a "
+                "CPU-only machine, please use gradscope.load with map_location=gradscope.device('cpu') to map your "
+                f"storages to the CPU.\n{error}"
+            ) from None
+        raise RuntimeError(
+            f"don't know how to restore data location of storage (tagged with {location})\nPass map_location='cpu'."
+        ) from None
