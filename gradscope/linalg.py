@@ -12,33 +12,76 @@ tensor([[0.5000, 0.0000],
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from .runtime.ops.catalogue import PUBLIC
+from .runtime.ops.eigen import eig, eigh, eigvals, eigvalsh, svd, svdvals
 from .runtime.ops.errors import LinAlgError
+from .runtime.ops.factorizations import householder_product, qr
+from .runtime.ops.lu import lu, lu_factor, lu_factor_ex, lu_solve
+from .runtime.ops.matrix_norms import matrix_norm, norm, vector_norm
+from .runtime.ops.matrix_products import multi_dot, vander, vecdot
 from .runtime.ops.registry import OPERATORS
-from .runtime.ops.writes import into
+from .runtime.ops.solvers import cond, inv_ex, lstsq, matrix_rank, pinv, solve_ex, tensorinv, tensorsolve
+from .runtime.ops.triangular import cholesky, cholesky_ex, solve_triangular
 from .runtime.tensor import Tensor
 
 __all__ = [
     "LinAlgError",
+    "cholesky",
+    "cholesky_ex",
+    "cond",
     "cross",
     "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "householder_product",
     "inv",
+    "inv_ex",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
     "matmul",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
+    "matrix_rank",
+    "multi_dot",
     "norm",
+    "pinv",
+    "qr",
     "slogdet",
     "solve",
+    "solve_ex",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+    "vecdot",
     "vector_norm",
 ]
 
 det = PUBLIC["det"]
-slogdet = PUBLIC["slogdet"]
 matmul = PUBLIC["matmul"]
+matrix_exp = PUBLIC["matrix_exp"]
 matrix_power = PUBLIC["matrix_power"]
+
+
+def slogdet(A: Tensor, *, out: Any = None) -> Any:
+    """Return sign and logarithm of the absolute value of the determinant of square matrices."""
+    return OPERATORS["linalg_slogdet"].function(A, out=out)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """View the diagonals of matrices, as :func:`gradscope.diagonal` does, in their last two dimensions."""
+    return OPERATORS["diagonal"].function(A, offset, dim1, dim2)
 
 
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -79,88 +122,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     >>> gs.linalg.solve(gs.tensor([[2.0, 0.0], [0.0, 4.0]]), gs.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
-    if left:
-        return OPERATORS["linalg_solve"].function(A, B, out=out)
-    if out is not None:
-        return into(out, "linalg.solve", [A, B], lambda: solve(A, B, left=False))
-    return OPERATORS["linalg_solve"].function(A.mT, B.mT).mT
+    return OPERATORS["linalg_solve"].function(A, B, left=left, out=out)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
     """Return the cross products of vectors of three elements along `dim`."""
     return OPERATORS["linalg_cross"].function(input, other, dim=dim, out=out)
-
-
-def vector_norm(
-    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
-) -> Tensor:
-    """Return the norm of order `ord` of all elements, or of those along dimension(s) `dim`.
-
-    Parameters
-    ----------
-    x : Tensor
-    ord : number
-        Infinity and 0 (how many are not zero) too.
-    dim : int or sequence of int, optional
-    keepdim : bool
-    dtype : dtype, optional
-        What `x` is converted to first.
-    """
-    source = x if dtype is None else x.to(dtype)
-    return OPERATORS["linalg_vector_norm"].function(source, ord, dim, keepdim, out=out)
-
-
-def matrix_norm(
-    A: Tensor,
-    ord: Any = "fro",
-    dim: Any = (-2, -1),
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-) -> Tensor:
-    """Return the norm of matrices: Frobenius, or the extreme of the sums of rows (inf, -inf) or columns (1, -1).
-
-    Raises
-    ------
-    RuntimeError
-        For another order: those of singular values (2, -2, "nuc") are not among them.
-    """
-    source = A if dtype is None else A.to(dtype)
-    if source.ndim < 2:
-        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    if ord == "fro":
-        return vector_norm(source, 2, dim, keepdim)
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.\nUse 'fro', 1, -1, inf or -inf.")
-    rows, columns = (axis % source.ndim for axis in dim)
-    summed, chosen = (rows, columns) if ord in (1, -1) else (columns, rows)
-    sums = vector_norm(source, 1, summed, True)
-    extreme = sums.amax(chosen, True) if ord > 0 else sums.amin(chosen, True)
-    return extreme if keepdim else extreme.squeeze((rows, columns))
-
-
-def norm(
-    A: Tensor,
-    ord: Any = None,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-) -> Tensor:
-    """Return a vector or matrix norm, as `ord` and `dim` say; without them, the 2-norm of all elements.
-
-    Parameters
-    ----------
-    A : Tensor
-    ord : number or "fro", optional
-    dim : int or pair of int, optional
-        One dimension of vectors, or the two of matrices.
-    """
-    pair = dim is not None and not isinstance(dim, int) and len(dim) == 2
-    if ord is None or (not pair and ord != "fro" and (dim is not None or A.ndim == 1)):
-        return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
-    if dim is None and A.ndim != 2:
-        raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
-        )
-    return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)

@@ -252,7 +252,7 @@ def pushforward(
             f"Trying to use forward AD with {op.name} that does not support it.\n"
             "It has no derivative: give it a tensor without tangent, e.g. x.detach()."
         )
-    results, outputs = outputs, outputs if op.output_list else outputs[:1]
+    results, outputs = outputs, op.graded_outputs(outputs)
     if outputs[0]._array.dtype.kind not in "fc":
         return []
     taking_part = [*tensors_among(list(operands)), *(t for t in tangents if t is not None)]
@@ -262,7 +262,7 @@ def pushforward(
         operands, results = [_each(o, strip) for o in operands], [_each(o, strip) for o in results]
         node = _derivative_node(op, operands, results, aux, tangents)
         seeds = [_seed_like(o) for o in outputs]
-        missing = [None] * (len(op.outputs) - 1) if op.multi and not op.output_list else []
+        missing = [None] * (len(op.outputs) - op.graded) if op.multi and not op.output_list else []
         pulled = node.apply_graph([*seeds, *missing] if op.multi else seeds[0])
         pairs = [
             (p, _as_gradient_of(v, p))

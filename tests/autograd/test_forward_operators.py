@@ -21,9 +21,12 @@ from tests.runtime.ops.test_operators import NOT_A_DERIVATIVE, closed_over
 
 DIFFERENTIABLE = [op for op in OPERATORS.values() if op.samples is not None and cases.has_derivative(op)]
 INPLACE = [op for op in DIFFERENTIABLE if op.inplace_function is not None]
-# PyTorch has no forward mode for all reductions of these.
-BACKWARD_ONLY_IN_TORCH = ("scatter_reduce", "index_reduce")
-COMPARED = [op for op in DIFFERENTIABLE if cases.has_counterpart(op) and op.name not in BACKWARD_ONLY_IN_TORCH]
+# PyTorch has no forward mode for these, or not for all reductions.
+BACKWARD_ONLY_IN_TORCH = ("scatter_reduce", "index_reduce", "cholesky", "ormqr")
+# Its tangents of these are not what finite differences say (2.13), but test_forward_mode holds ours to that.
+WRONG_IN_TORCH = ("cholesky_inverse", "triangular_solve")
+NOT_COMPARED = BACKWARD_ONLY_IN_TORCH + WRONG_IN_TORCH
+COMPARED = [op for op in DIFFERENTIABLE if cases.has_counterpart(op) and op.name not in NOT_COMPARED]
 
 
 def each(operators: list[Operator]) -> Any:
@@ -160,7 +163,7 @@ def torch_tangents(torch: Any, op: Operator, sample: cases.Sample) -> list[Any]:
     with torch.autograd.forward_ad.dual_level(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         args, kwargs = (make(cases.to_torch(torch, part)) for part in sample)
-        found = cases.counterpart(torch, op)(*args, **kwargs)
+        found = cases.own(op, cases.counterpart(torch, op))(*args, **kwargs)
         outputs = [found] if isinstance(found, torch.Tensor) else list(found)
         return [cases.host(torch.autograd.forward_ad.unpack_dual(o).tangent) for o in outputs]
 

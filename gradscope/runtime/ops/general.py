@@ -289,7 +289,7 @@ def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[s
         return None
     node = make_node(op, operands, outputs, aux)
     if node is not None:
-        for nr, output in enumerate(outputs if op.output_list else outputs[:1]):
+        for nr, output in enumerate(op.graded_outputs(outputs)):
             if output._array.dtype.kind in "fc":
                 output._set_edge(edge_to(node, nr))
         save_results(node, outputs)

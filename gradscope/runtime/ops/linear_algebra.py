@@ -11,26 +11,32 @@ import numpy
 from .. import device as devices
 from . import writes
 from .arrays import conj
-from .errors import LinAlgError, scalar_type
+from .errors import scalar_type
+from .lu import lu_in_place
+from .matrix_checks import (
+    adjoint,
+    batch_of,
+    check_infos,
+    is_vector,
+    need_fitting,
+    need_float,
+    need_matrices,
+    need_one_dtype,
+    need_square,
+    refuse_low,
+)
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
 # --- determinants and inverses ----------------------------------------------------------------------------------------
 
 
-def _need_square(name: str, array: Any) -> None:
-    if array.ndim < 2:
-        raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
-    rows, columns = array.shape[-2:]
-    if rows != columns:
-        raise RuntimeError(
-            f"linalg.{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices"
-        )
-    if array.dtype.kind not in "fc":
-        raise RuntimeError(
-            f"linalg.{name}: Expected a floating point or complex tensor as input. Got {scalar_type(array.dtype)}\n"
-            "Convert it with .float()."
-        )
+def need_regular_dtype(name: str, array: Any) -> None:
+    """Raise for what are not square matrices of a dtype that is computed with."""
+    need_square(f"linalg.{name}", array)
+    need_float(f"linalg.{name}", array)
+    if name == "det":
+        refuse_low("lu_cpu", array)
     if array.dtype.itemsize < 4:
         raise RuntimeError(
             f"linalg.{name}: Low precision dtypes not supported. Got {scalar_type(array.dtype)}\n"
@@ -39,7 +45,7 @@ def _need_square(name: str, array: Any) -> None:
 
 
 def _det(xp: Any, self: Any) -> Any:
-    _need_square("det", self)
+    need_regular_dtype("det", self)
     return xp.asarray(xp.linalg.det(self))
 
 
@@ -91,20 +97,23 @@ operator(
 
 
 def _inverse(xp: Any, self: Any) -> Any:
-    _need_square("inv", self)
+    need_regular_dtype("inv", self)
     if not self.size:
         return self.copy()
     try:
         return xp.linalg.inv(self)
     except numpy.linalg.LinAlgError:
-        raise LinAlgError(
-            "linalg.inv: The inversion could not be completed because the input matrix is singular.\n"
-            "Its determinant is 0."
-        ) from None
+        infos = lu_in_place(xp, self)[2]
+        check_infos("linalg.inv", infos, SINGULAR, "Its determinant is 0.")
+        raise
 
 
-def _inverse_self(g: Any, result: Any, F: Any) -> Any:
-    turned = conj(F.transpose(result, -1, -2))
+SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+
+
+def inverse_self(g: Any, result: Any, F: Any) -> Any:
+    """Return the gradient of matrices that were inverted."""
+    turned = adjoint(result, F)
     return -F.matmul(F.matmul(turned, g), turned)
 
 
@@ -113,97 +122,107 @@ operator(
     _inverse,
     out=True,
     node="LinalgInvExBackward0",
-    derivatives={"self": _inverse_self},
+    derivatives={"self": inverse_self},
     doc="Return the inverse of square matrices.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {}), ((make(0, 0),), {})],
 )
 
 
-def _is_vector(self_shape: Any, other_shape: Any) -> bool:
-    """Whether the right-hand sides of equations are vectors: one, or one for each matrix."""
-    return len(other_shape) == 1 or tuple(other_shape) == tuple(self_shape[:-1])
+def check_solve(name: str, A: Any, B: Any, left: bool) -> tuple[Any, bool]:
+    """Return B as columns, and whether they were vectors, after PyTorch's checks."""
+    need_regular_dtype(name.removeprefix("linalg."), A)
+    need_one_dtype(
+        name + ": Expected A and B to have the same dtype, but found A of type {} and B of type {} instead", A, B
+    )
+    vector = is_vector(A.shape, B.shape)
+    columns = B[..., None] if vector else B
+    need_matrices(name, columns, "B")
+    need_fitting(name, A, columns, left)
+    if vector and not left:
+        raise RuntimeError(
+            f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+            "linalg.solve is equivalent to B / A.squeeze(-1)"
+        )
+    return columns, vector
 
 
-def _solve(xp: Any, self: Any, other: Any) -> Any:
-    _need_square("solve", self)
-    if self.dtype != other.dtype:
-        raise RuntimeError(
-            "linalg.solve: Expected A and B to have the same dtype, but found A of type "
-            f"{scalar_type(self.dtype)} and B of type {scalar_type(other.dtype)} instead\nConvert one with .to()."
-        )
-    vector = _is_vector(self.shape, other.shape)
-    columns = other[..., None] if vector else other
-    if columns.ndim < 2 or columns.shape[-2] != self.shape[-1]:
-        raise RuntimeError(
-            "linalg.solve: Incompatible shapes of A and B for the equation AX = B "
-            f"({_times(self)} and {_times(columns)})"
-        )
+def _solve(xp: Any, self: Any, other: Any, left: bool = True) -> Any:
+    columns, vector = check_solve("linalg.solve", self, other, left)
+    A, B = batch_of(xp, self, columns)
+    if not left:
+        A, B = xp.swapaxes(A, -1, -2), xp.swapaxes(B, -1, -2)
     try:
-        result = xp.linalg.solve(self, columns)
+        X = xp.linalg.solve(A, B)
     except numpy.linalg.LinAlgError:
-        raise LinAlgError(
-            "linalg.solve: The solver failed because the input matrix is singular.\nIts determinant is 0."
-        ) from None
-    return result[..., 0] if vector else result
+        infos = lu_in_place(xp, self)[2]
+        message = "The solver failed because the input matrix is singular."
+        check_infos("gradscope.linalg.solve", infos, message, "Its determinant is 0.")
+        raise
+    if not left:
+        X = xp.ascontiguousarray(xp.swapaxes(X, -1, -2))
+    return X[..., 0] if vector else X
 
 
-def _times(array: Any) -> str:
-    return "x".join(str(size) for size in array.shape[-2:])
+def solve_other(g: Any, self: Any, left: bool, F: Any) -> Any:
+    """Return the gradient of the right-hand sides of equations."""
+    return F.linalg_solve(adjoint(self, F), g, left=left)
 
 
-def _solve_other(g: Any, self: Any, F: Any) -> Any:
-    return F.linalg_solve(conj(F.transpose(self, -1, -2)), g)
-
-
-def _solve_self(g: Any, self: Any, result: Any, F: Any) -> Any:
-    of_other = _solve_other(g, self, F)
-    if _is_vector(self.shape, result.shape):
+def solve_self(g: Any, self: Any, other_shape: Any, result: Any, left: bool, F: Any) -> Any:
+    """Return the gradient of the matrices of equations."""
+    of_other = solve_other(g, self, left, F)
+    if is_vector(self.shape, other_shape):
         return -F.unsqueeze(of_other, -1) * conj(F.unsqueeze(result, -2))
-    return -F.matmul(of_other, conj(F.transpose(result, -1, -2)))
+    return -(F.matmul(of_other, adjoint(result, F)) if left else F.matmul(adjoint(result, F), of_other))
 
 
 operator(
-    "linalg_solve(Tensor self, Tensor other)",
-    _solve,
+    "linalg_solve(Tensor self, Tensor other, *, bool left=True)",
+    lambda xp, self, other, left=True: _solve(xp, self, other, left),
     out=True,
     method=False,
     public_name=False,
     node="LinalgSolveExBackward0",
-    derivatives={"self": _solve_self, "other": _solve_other},
+    derivatives={"self": solve_self, "other": solve_other},
     doc="Return the solution x of ``self @ x = other``.",
     samples=lambda make: [
         ((make(3, 3), make(3, 2)), {}),
         ((make(2, 3, 3), make(3)), {}),
         ((make(2, 2, 2), make(2, 2)), {}),
         ((make(2, 2), make(3, 2, 1)), {}),
+        ((make(2, 2), make(3, 2)), {"left": False}),
     ],
 )
 
 
-def _log_abs_det(xp: Any, self: Any) -> Any:
-    _need_square("slogdet", self)
-    return xp.asarray(xp.linalg.slogdet(self)[1])
+def _slogdet(xp: Any, A: Any) -> tuple[Any, Any]:
+    need_regular_dtype("slogdet", A)
+    sign, logarithm = xp.linalg.slogdet(A)
+    return xp.asarray(sign), xp.asarray(logarithm)
+
+
+def _slogdet_gradient(g: Any, A: Any, sign: Any, F: Any) -> Any:
+    # d log det A is the trace of A^-1 dA: its real part changes the logarithm, its imaginary part turns a complex sign.
+    g_sign, factor = g
+    if sign.dtype.kind == "c" and g_sign is not None:
+        turn = conj(sign) * g_sign
+        turn = turn - F.real(turn)
+        factor = turn if factor is None else factor + turn
+    if factor is None:
+        return F.zeros_like(A)
+    return F.reshape(factor, (*A.shape[:-2], 1, 1)) * adjoint(F.inverse(A), F)
 
 
 operator(
-    "log_abs_det(Tensor self)",
-    _log_abs_det,
+    "linalg_slogdet(Tensor A)",
+    _slogdet,
+    outputs=("sign", "logabsdet"),
+    graded=2,
+    out=True,
     method=False,
     public_name=False,
-    node="LinalgSlogdetBackward0",
-    derivatives={
-        "self": lambda g, self, F: F.reshape(g, (*self.shape[:-2], 1, 1)) * conj(F.transpose(F.inverse(self), -1, -2)),
-    },
-    doc="Return the logarithm of the absolute determinant of square matrices.",
-    samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
-    supports="f",
-)
-operator(
-    "sign_of_det(Tensor self)",
-    lambda xp, self: xp.asarray(xp.linalg.slogdet(self)[0]),
-    method=False,
-    public_name=False,
-    doc="Return the sign of the determinant of square matrices.",
+    derivatives={"A": _slogdet_gradient},
+    doc="Return sign and logarithm of the absolute value of the determinant of square matrices.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
 )
 
@@ -211,10 +230,9 @@ _Slogdet = namedtuple("slogdet", ["sign", "logabsdet"])  # type: ignore[name-mat
 
 
 @public
-def slogdet(self: Any) -> Any:
+def slogdet(self: Any, *, out: Any = None) -> Any:
     """Return sign and logarithm of the absolute value of the determinant of square matrices."""
-    logarithm = OPERATORS["log_abs_det"].function(self)
-    return _Slogdet(OPERATORS["sign_of_det"].function(self), logarithm)
+    return _Slogdet(*OPERATORS["linalg_slogdet"].function(self, out=out))
 
 
 @public
@@ -230,7 +248,12 @@ def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
     """Return the `n`-th power of square matrices; a negative one is that of the inverse."""
     if out is not None:
         return writes.into(out, "matrix_power", [self], lambda: matrix_power(self, n))
-    _need_square("matrix_power", self._array)
+    need_regular_dtype("matrix_power", self._array)
+    if not hasattr(n, "__index__"):
+        raise TypeError(
+            f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}\n"
+            "For other powers, take those of the eigenvalues: linalg.eigh()."
+        )
     if n < 0:
         return matrix_power(METHODS["inverse"](self), -n)
     if n == 0:

@@ -85,6 +85,7 @@ class Operator:
     joint: Callable[..., Any] | None
     promote: str | None
     outputs: tuple[str, ...]
+    graded: int
     output_list: bool
     aux: tuple[str, ...]
     view: str | None
@@ -128,6 +129,10 @@ class Operator:
     def multi(self) -> bool:
         """Whether its node receives a list of gradients."""
         return self.output_list or len(self.outputs) > 1
+
+    def graded_outputs(self, outputs: list[Any]) -> list[Any]:
+        """Return those of its outputs that are differentiable."""
+        return outputs if self.output_list else outputs[: self.graded]
 
     def needed_by(self, formula: Callable[..., Any]) -> tuple[str, ...]:
         """Return the parameter names of a derivative formula."""
@@ -185,6 +190,7 @@ def operator(
     joint: Callable[..., Any] | None = None,
     promote: str | None = None,
     outputs: tuple[str, ...] = ("result",),
+    graded: int = 1,
     output_list: bool = False,
     aux: tuple[str, ...] = (),
     view: str | None = None,
@@ -221,7 +227,9 @@ def operator(
         How dtypes of the arguments are brought together: PyTorch's promotion, the same and integers to the default
         float dtype, promotion with a bool result, and no promotion with a bool result.
     outputs : tuple of str
-        Names of the outputs when there are several; only the first is differentiable unless `output_list`.
+        Names of the outputs when there are several.
+    graded : int
+        How many of the outputs, from the first, are differentiable.
     output_list : bool
         The forward returns a list of arrays, all differentiable.
     aux : tuple of str
@@ -264,6 +272,7 @@ def operator(
         joint=joint,
         promote=promote,
         outputs=outputs,
+        graded=graded,
         output_list=output_list,
         aux=aux,
         view=view,

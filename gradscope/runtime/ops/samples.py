@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Samples", "binary", "by_number", "integers", "mask", "unary"]
+__all__ = ["Samples", "binary", "by_number", "dominant", "integers", "mask", "unary"]
 
 Samples = Callable[[Callable[..., Any]], list[tuple[tuple[Any, ...], dict[str, Any]]]]
 
@@ -18,6 +18,14 @@ Samples = Callable[[Callable[..., Any]], list[tuple[tuple[Any, ...], dict[str, A
 def mask(make: Callable[..., Any], *shape: int) -> Any:
     """Return a tensor of truth values."""
     return make(*shape, dtype="float64").detach() > 0
+
+
+def dominant(make: Callable[..., Any], *shape: int) -> Any:
+    """Return square matrices with a large diagonal; of the two last sizes, the one of both is given once."""
+    x = make(*shape, shape[-1], low=-1.0, high=1.0)
+    for i in range(shape[-1]):
+        x._array[..., i, i] += 3 + i
+    return x
 
 
 def unary(low: float = -2.0, high: float = 2.0, **kwargs: Any) -> Samples:

@@ -315,8 +315,8 @@ def norm(
 
     Parameters
     ----------
-    p : number, inf, -inf or "fro"
-        ``"fro"`` is 2.
+    p : number, inf, -inf, "fro" or "nuc"
+        ``"fro"`` is 2; ``"nuc"`` the sum of the singular values of matrices.
     dim : int or sequence of int, optional
     keepdim : bool
     dtype : dtype, optional
@@ -331,7 +331,9 @@ def norm(
         return writes.into(out, "norm", [self], lambda: norm(self, p, dim, keepdim, dtype=dtype))
     if isinstance(p, str):
         if p != "fro":
-            raise RuntimeError(f"norm(): unknown norm {p!r}\nUse a number, inf, -inf or 'fro'.")
+            from .matrix_norms import matrix_norm
+
+            return matrix_norm(self, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
         p = 2
     if dtype is not None:
         self = self.to(dtype)

@@ -10,7 +10,7 @@ import numpy
 
 import gradscope as gs
 from gradscope.runtime import backward, device, dtype
-from gradscope.runtime.ops.registry import PUBLIC, Operator
+from gradscope.runtime.ops.registry import OPERATORS, PUBLIC, Operator
 from gradscope.runtime.tensor import Tensor
 from tests.strict_arrays import to_strict
 
@@ -39,7 +39,13 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "kl_div": lambda t, x, target, reduction, log_target: t.ops.aten.kl_div(
         x, target, reduction, log_target=log_target
     ),
-    "linalg_solve": lambda t, a, b: t.linalg.solve(a, b),
+    "linalg_cholesky_ex": lambda t, x, upper=False: t.linalg.cholesky_ex(x, upper=upper),
+    "linalg_general_eigenvalues": lambda t, x: t.linalg.eigvals(x),
+    "linalg_hermitian_eigenvalues": lambda t, x: t.linalg.eigvalsh(x),
+    "linalg_lu_parts": lambda t, x: [t.linalg.lu(x)[i] for i in (1, 2, 0)],
+    "linalg_singular_values": lambda t, x: t.linalg.svdvals(x),
+    "linalg_svd": lambda t, x, full_matrices=False: t.linalg.svd(x, full_matrices),
+    "lu_parts": lambda t, data, pivots: [t.lu_unpack(data, pivots)[i] for i in (1, 2, 0)],
     "nll_loss.plain": lambda t, x, target, reduction, ignore: t.ops.aten.nll_loss(x, target, None, reduction, ignore),
     "nll_loss.weighted": lambda t, x, target, weight, *rest: t.ops.aten.nll_loss(x, target, weight, *rest),
     "nll_loss2d.plain": lambda t, x, target, *rest: t.ops.aten.nll_loss2d(x, target, None, *rest),
@@ -66,6 +72,8 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     for _form in ("Scalar", "Tensor"):
         COUNTERPARTS[f"{_name}.write_{_form}"] = lambda t, x, y, name=_name: getattr(x.clone(), name + "_")(y)
+# The others of torch.linalg have its names; ord=0 of this one has no gradient at all there, and one of zeros here.
+ALSO_IN_LINALG = {name for name in OPERATORS if name.startswith("linalg_")} - {"linalg_vector_norm"}
 # Operators whose node has another name in PyTorch, and why.
 OTHER_NAMES = {
     "kl_div": "PyTorch has no node of its own for it",
@@ -94,6 +102,69 @@ class Maker:
             kind = {"float64": numpy.dtype("float32"), "complex128": numpy.dtype("complex64")}.get(kind.name, kind)
         tensor = gs.from_numpy(numpy.asarray(values).astype(kind))
         return tensor.requires_grad_() if self.requires_grad and kind.kind in "fc" else tensor
+
+
+# --- factors that are unique up to a sign or a phase ------------------------------------------------------------------
+
+
+def _adjoint(x: Any) -> Any:
+    return x.transpose(-1, -2).conj()
+
+
+def _positive(x: Any) -> Any:
+    """Return a Hermitian positive-definite matrix made of any one, with eigenvalues apart."""
+    return x @ _adjoint(x) + (x * 0 + 1).tril().triu() * 2
+
+
+def _factor(x: Any, upper: bool) -> Any:
+    """Return a triangular matrix with a real diagonal."""
+    diagonal = x.diagonal(dim1=-2, dim2=-1).real.to(x.dtype).diag_embed()
+    return (x.triu(1) if upper else x.tril(-1)) + diagonal
+
+
+def _projections(vectors: Any) -> list[Any]:
+    """Return the projection on each column, which does not depend on its sign or phase."""
+    columns = [vectors[..., i : i + 1] for i in range(vectors.shape[-1])]
+    return [column @ _adjoint(column) for column in columns]
+
+
+def _pairs(U: Any, Vh: Any) -> list[Any]:
+    """Return the products of singular vectors that belong together."""
+    return [U[..., i : i + 1] @ Vh[..., i : i + 1, :] for i in range(min(U.shape[-1], Vh.shape[-2]))]
+
+
+def _svd(f: Any, x: Any, *rest: Any) -> list[Any]:
+    U, S, Vh = f(x, *rest)
+    return [S, *_pairs(U, Vh)]
+
+
+def _eigh(f: Any, x: Any, *rest: Any) -> list[Any]:
+    values, vectors = f(_positive(x), *rest)
+    return [values, *_projections(vectors)]
+
+
+def _eig(f: Any, x: Any) -> list[Any]:
+    values, vectors = f(x)
+    return [values, *_projections(vectors)]
+
+
+# What is compared and differentiated in place of the operator itself: a function of it, and of arguments in its domain,
+# that calculus has one answer for. The first output is the operator's own.
+REGULAR_FORMS: dict[str, Callable[..., Any]] = {
+    "cholesky": lambda f, x, *rest: [f(_positive(x), *rest)],
+    "cholesky_inverse": lambda f, x, upper=False: [f(_factor(x, upper), upper)],
+    "cholesky_solve": lambda f, b, x, upper=False: [f(b, _factor(x, upper), upper)],
+    "linalg_cholesky_ex": lambda f, x, **options: list(f(_positive(x), **options)),
+    "linalg_eig": _eig,
+    "linalg_eigh": _eigh,
+    "linalg_svd": _svd,
+}
+
+
+def own(op: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of an operator, ours or PyTorch's, in the form that is compared and differentiated."""
+    form = REGULAR_FORMS.get(op.name)
+    return function if form is None else lambda *args, **kwargs: form(function, *args, **kwargs)
 
 
 def samples(op: Operator, kind: str = "float64") -> list[Sample]:
@@ -140,6 +211,13 @@ def differentiable(sample: Sample) -> list[Tensor]:
 
 def call(op: Operator, sample: Sample) -> list[Tensor]:
     """Return the outputs of an operator as a list."""
+    args, kwargs = sample
+    result = own(op, op.function)(*args, **kwargs)
+    return [result] if isinstance(result, Tensor) else list(result)
+
+
+def call_itself(op: Operator, sample: Sample) -> list[Tensor]:
+    """Return the outputs of the operator itself, whatever they are unique up to."""
     args, kwargs = sample
     result = op.function(*args, **kwargs)
     return [result] if isinstance(result, Tensor) else list(result)
@@ -241,12 +319,12 @@ def torch_leaves(value: Any) -> list[Any]:
 
 def has_derivative(op: Operator) -> bool:
     """Whether an operator has a derivative: a node it may have without one, that raises, as in PyTorch."""
-    return op.differentiable and op.node_name != "NotImplemented"
+    return op.differentiable and op.node_name != "NotImplemented" and op.name != "geqrf"
 
 
 def has_counterpart(op: Operator) -> bool:
     """Whether PyTorch is expected to have the operator: all but the helpers that only derivatives call."""
-    return op.name in COUNTERPARTS or op.name.partition(".")[0] in PUBLIC
+    return op.name in COUNTERPARTS or op.name.partition(".")[0] in PUBLIC or op.name in ALSO_IN_LINALG
 
 
 def counterpart(torch: Any, op: Operator) -> Callable[..., Any]:
@@ -255,6 +333,8 @@ def counterpart(torch: Any, op: Operator) -> Callable[..., Any]:
         function = COUNTERPARTS[op.name]
         return lambda *args, **kwargs: function(torch, *args, **kwargs)
     base = op.name.partition(".")[0]
+    if hasattr(torch.linalg, base.removeprefix("linalg_")) and base.startswith("linalg_"):
+        return getattr(torch.linalg, base.removeprefix("linalg_"))
     for place in (torch.ops.aten, torch.nn.functional, torch):
         if hasattr(place, base):
             return getattr(place, base)

@@ -29,7 +29,7 @@ from tests.runtime.ops import operator_cases as cases
 
 def compare_with_torch(op: Operator, torch: Any, kind: str, rtol: float, atol: float) -> None:
     """Values, gradients, dtypes and node names are PyTorch's."""
-    function = cases.counterpart(torch, op)
+    function = cases.own(op, cases.counterpart(torch, op))
     for number, sample in enumerate(cases.samples(op, kind)):
         theirs = tuple(cases.to_torch(torch, part) for part in sample)
         outputs = cases.call(op, sample)
@@ -132,7 +132,7 @@ def closed_over(op: Operator, sample: Any) -> tuple[Callable[..., Any], list[Ten
     def function(*values: Tensor) -> Any:
         given = dict(zip(map(id, inputs), values, strict=True))
         args, kwargs = (cases.convert(part, lambda t: given.get(id(t), t)) for part in sample)
-        result = op.function(*args, **kwargs)
+        result = cases.own(op, op.function)(*args, **kwargs)
         return result if isinstance(result, Tensor) else tuple(result)
 
     return function, inputs
@@ -214,7 +214,7 @@ def check_saved(op: Operator) -> None:
         seen = False
         for number in range(len(cases.samples(op))):
             sample = cases.samples(op)[number]
-            outputs = cases.call(op, sample)
+            outputs = cases.call_itself(op, sample)
             node = outputs[0].grad_fn
             entries = [s for s in node.saved_tensors_info() if s.name == name and s.current_version is not None]
             if not entries:
@@ -285,7 +285,7 @@ def check_inplace(op: Operator) -> None:
 def check_out(op: Operator) -> None:
     """``out=`` receives the result, resized where its shape differs, and refuses to be differentiated."""
     for args, kwargs in cases.samples(op):
-        expected = cases.call(op, (args, kwargs))
+        expected = cases.call_itself(op, (args, kwargs))
         several = len(op.outputs) > 1
         with gs.no_grad():
             for resized in (False, True):
