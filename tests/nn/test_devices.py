@@ -107,3 +107,24 @@ def test_what_asks_for_values_asks_the_device() -> None:
             pytest.warns(UserWarning, match="Error detected in DivBackward0"),
         ):
             (w * 0 / (w * 0)).sum().backward()
+
+
+@pytest.mark.parametrize("kind", ["weight_norm", "spectral_norm"])
+def test_parametrized_weights_ask_nothing_of_the_host(kind: str) -> None:
+    gs.manual_seed(0)
+    module = getattr(nn.utils.parametrizations, kind)(nn.Linear(4, 3))
+    other = copy.deepcopy(module).to(DEVICE)
+    x = gs.rand(2, 4)
+    for layer, batch in ((module, x), (other, x.to(DEVICE))):
+        layer(batch).pow(2).sum().backward()
+    for a, b in zip(module.parameters(), other.parameters(), strict=True):
+        numpy.testing.assert_allclose(a.grad.numpy(), b.grad.cpu().numpy(), rtol=1e-4, atol=1e-5)
+    made = getattr(nn.utils.parametrizations, kind)(nn.Linear(4, 3).to(DEVICE))
+    assert made.weight.device.type == DEVICE
+
+
+def test_batches_of_rows_on_a_device() -> None:
+    rows = gs.utils.data.TensorDataset(gs.arange(5).to(DEVICE))
+    batches = [batch for (batch,) in gs.utils.data.DataLoader(rows, batch_size=2)]
+    assert {batch.device.type for batch in batches} == {DEVICE}
+    assert [batch.cpu().tolist() for batch in batches] == [[0, 1], [2, 3], [4]]

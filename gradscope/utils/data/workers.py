@@ -116,7 +116,7 @@ class Workers:
         self._timeout = timeout
         self._in_order = in_order
         self._persistent = persistent
-        self._ahead = prefetch * count
+        self._ahead = max(prefetch, 1) * count
         self._round = 0
         self._workers: list[_Worker] = []
         # Runs when the iterator is dropped, and at the latest when the interpreter ends.

@@ -219,7 +219,7 @@ def test_spawned_workers() -> None:
 
 
 @fork
-@pytest.mark.parametrize("prefetch", [1, 3])
+@pytest.mark.parametrize("prefetch", [0, 1, 3])
 def test_large_batches_come_whole(prefetch: int) -> None:
     rows = gs.rand(24, 50_000)
     got = gs.cat([batch for (batch,) in forked(gs.utils.data.TensorDataset(rows), prefetch_factor=prefetch)])
