@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "training.md"
 MODULES = [
     "gradscope.serialization.saving",
     *(f"gradscope.utils.data.{name}" for name in ("collation", "dataset", "loader", "sampler")),
-    *(f"gradscope.nn.utils.{name}" for name in ("init", "parametrize", "stateless")),
+    *(f"gradscope.nn.utils.{name}" for name in ("init", "orthogonal", "parametrize", "stateless")),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Parametrizations of weights: by length and direction, and divided by the largest singular value."""
+"""Parametrizations of weights: by length and direction, divided by the largest singular value, orthogonal."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 from ...runtime.modes import no_grad
 from ...runtime.tensor import Tensor
 from ..modules.module import Module
+from .orthogonal import orthogonal
 from .parametrize import register_parametrization
 from .spectral_norm import as_matrix, check_iterations, default_dim, iterate, random_unit, unit
 from .weight_norm import norm_except_dim, normalized
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):
