@@ -50,7 +50,6 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "linalg_singular_values": lambda t, x: t.linalg.svdvals(x),
     "linalg_svd": lambda t, x, full_matrices=False: t.linalg.svd(x, full_matrices),
     "lu_parts": lambda t, data, pivots: [t.lu_unpack(data, pivots)[i] for i in (1, 2, 0)],
-    "linalg_solve": lambda t, a, b: t.linalg.solve(a, b),
     "multi_margin_loss": lambda t, *arguments: t.ops.aten.multi_margin_loss(*arguments),
     "multilabel_margin_loss": lambda t, *arguments: t.ops.aten.multilabel_margin_loss(*arguments),
     "nll_loss.plain": lambda t, x, target, reduction, ignore: t.ops.aten.nll_loss(x, target, None, reduction, ignore),
