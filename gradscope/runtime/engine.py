@@ -402,7 +402,8 @@ class GraphTask:
             results = node.apply(grad) if self.keep_graph else node.spend(grad)
             if self.kept is not None:
                 self.kept.append(node)
-        if events.NodeExited not in events.heard:
+        listeners = events.heard.get(events.NodeExited)
+        if listeners is None:
             return results
         index = -1
         edge: Any
@@ -415,7 +416,9 @@ class GraphTask:
                 results = self._validated(node, results)
                 break
         event = events.NodeExited(self, node, None, (grad if node.multi else (grad,), results))
-        events.emit(event)
+        for listener, thread in listeners:  # emit(), without a call: this is what recording a node waits for
+            if thread is None or thread == threading.get_ident():
+                listener(event)
         return [None if g is None else bare_of(g) for g in event.grad_inputs] if event.seen else results
 
     # --- one node with hooks, captures or listeners ---

@@ -7,6 +7,7 @@ tensor hooks, inference mode: an operator's call comes through :func:`run`. In-p
 
 from __future__ import annotations
 
+import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -451,8 +452,12 @@ def tell_recorded(node: Node) -> None:
     heard = events.heard
     if events.TensorSaved in heard:
         announce_saved(node)
-    if events.NodeRecorded in heard:
-        events.emit(events.NodeRecorded(node))
+    listeners = heard.get(events.NodeRecorded)
+    if listeners is not None and not modes.in_tangent:
+        event = events.NodeRecorded(node)
+        for listener, thread in listeners:  # emit(), without a call
+            if thread is None or thread == threading.get_ident():
+                listener(event)
 
 
 def tell_ran(op: Any, node: Any, operands: list[Any], outputs: list[Tensor]) -> None:
