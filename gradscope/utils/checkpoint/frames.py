@@ -27,6 +27,8 @@ _CHECKS = ["default", "none"]
 class CheckpointError(RuntimeError):
     """A function in a checkpoint did not compute the same when it was called again."""
 
+    __module__ = "gradscope.utils.checkpoint"
+
 
 class _Stop(Exception):  # noqa: N818 - nothing is wrong
     """All that is needed has been computed."""
