@@ -6,7 +6,7 @@ import sys
 from types import FrameType
 from typing import Any
 
-from ..inspect.adapters import Adapter
+from ..inspect.adapters import Adapter, expected_spec
 from ..inspect.frames import variables_of
 from ..inspect.records import dtype_name
 from ..runtime.events import is_library_file
@@ -62,7 +62,9 @@ def producer_of(adapter: Adapter, node: Any, saved: Any) -> str:
     looks = (saved.shape, dtype_name(saved.dtype))
     inputs = set()
     for child, number in adapter.edges(node):
-        spec = adapter.outputs(child)[number] if child is not None else None
+        spec = None if child is None else expected_spec(adapter, child, number)
+        if child is not None and spec is None:
+            return ""
         if spec is not None and (spec.shape, spec.dtype) == looks:
             inputs.add(adapter.node_name(child))
     # Several that look alike: the name under which it was saved does not tell which.

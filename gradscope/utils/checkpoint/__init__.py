@@ -98,7 +98,7 @@ def checkpoint(
     >>> y = checkpoint(lambda t: t.exp().sin(), x, use_reentrant=False)
     >>> y.sum().backward()
     >>> x.grad
-    tensor([-2.4783, -2.4783])
+    tensor([-2.4784, -2.4784])
     """
     use_reentrant = _chosen("checkpoint", use_reentrant)
     preserve = kwargs.pop("preserve_rng_state", True)

@@ -51,7 +51,7 @@ class TorchAdapter:
     >>> adapter = TorchAdapter()
     >>> y = torch.ones(2, requires_grad=True) * 3
     >>> node, nr = adapter.root(y)
-    >>> adapter.node_name(node), nr, adapter.outputs(node)[0].shape
+    >>> adapter.node_name(node), nr, adapter.spec(y).shape
     ('MulBackward0', 0, (2,))
     """
 
