@@ -217,7 +217,11 @@ class Recording:
 
     def page_starts(self, task: int) -> list[tuple[int, int]]:
         """Return (index of the first node, number) of each page of a backward."""
-        return self._rows("SELECT first, id FROM pages WHERE task = ? ORDER BY first", task)
+        with self._reading():
+            rows = self._rows("SELECT first, id FROM pages WHERE task = ? ORDER BY first", task)
+            if any(type(number) is not int for row in rows for number in row):
+                raise ValueError(f"a page of backward {task} does not say with which node it begins")
+            return rows
 
     def page(self, number: int) -> Page:
         """Return a page."""

@@ -201,7 +201,8 @@ def test_a_truncated_file_never_gives_anything_but_a_recording_error(sound, tmp_
         "DELETE FROM pages", "DROP TABLE events", "UPDATE pages SET count = 3, first = 100", "DELETE FROM modules",
         "UPDATE pages SET nodes = x'00'", "UPDATE tensor_values SET data = x'00'", "UPDATE specs SET shape = '\"a\"'",
         "UPDATE runs SET started = 'then'", "UPDATE locations SET lineno = 'first'", "UPDATE tasks SET started = 'x'",
-        "UPDATE iterations SET number = 'x'", "UPDATE tasks SET thread = 5, state = NULL", "DELETE FROM iterations",
+        "UPDATE pages SET first = NULL", "UPDATE pages SET first = 'x'", "UPDATE iterations SET number = 'x'",
+        "UPDATE tasks SET thread = 5, state = NULL", "DELETE FROM iterations",
     ],
 )  # fmt: skip
 def test_rows_that_make_no_sense(sound, tmp_path, statement):
