@@ -68,7 +68,7 @@ def referrers(things: Sequence[Any]) -> list[Any]:
 
     Examples
     --------
-    >>> thing = object()
+    >>> thing = []
     >>> outer = [(thing,)]
     >>> outer[0] in referrers([thing])
     True
