@@ -110,9 +110,8 @@ def test_threads_are_waited_for(script):
 
 
 def test_it_shares_no_future_imports(script):
-    path = script(
-        "def f(x: undefined_name = 0): ...\nf.__annotations__\n"
-    )  # from Python 3.14 on they are evaluated late
+    # From Python 3.14 on annotations are evaluated when somebody asks.
+    path = script("def f(x: undefined_name = 0): ...\nf.__annotations__\n")
     assert isinstance(run_script(path).error, NameError)
 
 
