@@ -457,6 +457,43 @@ _ALL = (
         "dead-relu",
         "gradient-flow",
     ),
+    _topic(
+        "checkpoint",
+        "computing again instead of keeping",
+        """
+        A checkpoint keeps nothing of what its function saves; when the backward pass needs it, the function is called
+        again. So it has to compute the same both times: what depends on a counter, on a file, on the clock or on a
+        tensor that is written in between does not. Random numbers are drawn again as they were.
+
+        With use_reentrant=True the call is one node with a backward of its own inside: no gradient comes unless an
+        argument requires grad, and autograd.grad() does not work. use_reentrant=False has neither limit.
+        """,
+        """
+        calls = []
+        def block(x):
+            calls.append(1)
+            return x.exp().sin() if len(calls) == 1 else x.exp()
+        x = gs.ones(3, requires_grad=True)
+        y = gs.utils.checkpoint.checkpoint(block, x, use_reentrant=False)
+        y.sum().backward()     # RuntimeError
+        """,
+        """
+        def block(x):
+            return x.exp().sin()
+        x = gs.ones(3, requires_grad=True)
+        y = gs.utils.checkpoint.checkpoint(block, x, use_reentrant=False)
+        y.sum().backward()
+        """,
+        "checkpoint(..., debug=True) names the first operator that differs; gi.memory(loss) shows what is kept.",
+        "recomputation",
+        errors=(
+            "tensors was saved during the original forward and recomputation",
+            "different metadata than during the forward pass",
+            "trying to save more tensors during recomputation",
+            "checkpoint is incompatible with .grad()",
+            "None of the inputs have requires_grad=True",
+        ),
+    ),
 )
 
 TOPICS: dict[str, Topic] = {topic.name: topic for topic in _ALL}
