@@ -52,6 +52,7 @@ ODD = {
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR:UserWarning", "ignore:ComplexHalf:UserWarning")
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks are implicitly disabled:UserWarning")
 @pytest.mark.parametrize("kind", ODD)
 def test_tensors_of_every_kind(adapter, kind):
     tensor = ODD[kind]()
