@@ -380,9 +380,9 @@ def _connect(path: str) -> sqlite3.Connection:
         try:
             connection.execute("SELECT count(*) FROM runs").fetchone()
             return connection
-        except sqlite3.Error:
+        except BaseException as error:
             connection.close()
-            if way == ways[-1]:
+            if way == ways[-1] or not isinstance(error, sqlite3.Error):
                 raise
     raise AssertionError("there is always a way to try")
 

@@ -72,6 +72,9 @@ class Statement(NamedTuple):
     parameters: Sequence[Any]
 
 
+_NUMBERED = ("runs", "tasks", "iterations", "nodes", "modules", "locations", "specs", "tensor_values", "events")
+
+
 class Store:
     """The file.
 
@@ -93,6 +96,7 @@ class Store:
     def __init__(self, path: str, policy: Policy, *, append: bool, page_limit: int | None = None) -> None:
         self._policy = policy
         self._connection = _open(path, append)
+        self._last = self._last_rows(path)
         if page_limit is not None:
             self._connection.execute(f"PRAGMA max_page_count = {page_limit}")
         self._rows: dict[str, dict[int, dict[str, Any]]] = {"iterations": {}, "tasks": {}}
@@ -101,8 +105,21 @@ class Store:
 
     def counter(self, table: str) -> Callable[[], int]:
         """Return a function that numbers the rows of a table."""
-        (last,) = self._connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()
-        return itertools.count(last + 1).__next__
+        return itertools.count(self._last[table] + 1).__next__
+
+    def _last_rows(self, path: str) -> dict[str, int]:
+        """Return the number of the last row of each table."""
+        found = {}
+        try:
+            for table in _NUMBERED:
+                (last,) = self._connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()
+                found[table] = int(last)
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            self._connection.close()
+            raise RecordingError(
+                f"{path} is damaged, nothing can be added to it: {error}\nRecord into another file."
+            ) from None
+        return found
 
     # --- a batch ---
 
@@ -266,15 +283,23 @@ def _open(path: str, append: bool) -> sqlite3.Connection:
     try:
         if not append:
             schema.create(path)
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA busy_timeout = 10000")
-        return connection
-    except (sqlite3.Error, OSError) as error:
+        return _connected(path)
+    except (sqlite3.Error, OSError, ValueError) as error:  # of a damaged file SQLite may complain in no UTF-8
         raise RecordingError(
             f"{path} cannot be written: {error}\nCheck that its directory is there and writable, or name another file."
         ) from None
+
+
+def _connected(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA busy_timeout = 10000")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _refuse_running(path: str) -> None:
@@ -285,7 +310,7 @@ def _refuse_running(path: str) -> None:
             rows = connection.execute("SELECT pid, host FROM runs WHERE state = 'running'").fetchall()
         finally:
             connection.close()
-    except sqlite3.Error:  # a damaged recording may be written over
+    except (sqlite3.Error, ValueError):  # a damaged recording may be written over
         return
     for pid, host in rows:
         if host == socket.gethostname() and pid != os.getpid() and _alive(pid):

@@ -192,6 +192,19 @@ def test_a_truncated_file_never_gives_anything_but_a_recording_error(sound, tmp_
     read_or_refuse(path)
 
 
+def test_nothing_is_added_to_a_damaged_recording(sound, tmp_path):
+    path = tmp_path / "run.gscope"
+    for damage in (
+        lambda data: data.replace(b"CREATE TABLE tasks", b"CREAT\xff TABLE tasks"),
+        lambda data: data.replace(b"CREATE TABLE events", b"CREATE TABLE evants"),
+    ):
+        path.write_bytes(damage(sound))
+        with pytest.raises(RecordingError) as raised:
+            gi.record(path, append=True).start()
+        assert str(path) in str(raised.value)
+        assert raised.value.args[0].endswith("another file.")
+
+
 @pytest.mark.parametrize(
     "statement",
     [
