@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -55,6 +56,15 @@ def location_of(site: events.CallSite | None) -> Location | None:
             told = Location(frame.filename, frame.lineno, frame.function, site.source_line)
         site.told = told
     return None if told is _NOWHERE else told
+
+
+_PACKAGE = os.path.dirname(os.path.abspath(gs.__file__))
+_RUNNING_NODES = ("<gradscope operator ", *(os.path.join(_PACKAGE, room, "") for room in ("runtime", "autograd")))
+
+
+def _runs_nodes(frame: FrameType) -> bool:
+    """Whether a function that the engine's loop has called is one that runs a node."""
+    return frame.f_code.co_filename.startswith(_RUNNING_NODES)
 
 
 class NativeAdapter:
@@ -208,12 +218,14 @@ class NativeAdapter:
 
     def call_in(self, frames: Iterable[FrameType]) -> NativeCall | None:
         """Return the innermost node that some of `frames` (innermost first) are running, None if none are."""
+        called: FrameType | None = None
         for frame in frames:
-            if frame.f_code is GraphTask._advance.__code__:
+            # What a signal's handler raises may come from between two nodes.
+            if frame.f_code is GraphTask._advance.__code__ and called is not None and _runs_nodes(called):
                 names = variables_of(frame)
                 task, node, grad = names["self"], names["node"], names["grad"]
-                if node is not None:
-                    return NativeCall(task, node, task._as_tensors(grad if node.multi else [grad]))
+                return NativeCall(task, node, task._as_tensors(grad if node.multi else [grad]))
+            called = frame
         return None
 
     def failed_call(self, error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:

@@ -1,13 +1,17 @@
 """What the native adapter answers."""
 
+import traceback
+
 import numpy as np
 import pytest
 
 import gradscope as gs
+import gradscope.inspect as gi
 from gradscope.inspect import Location
 from gradscope.inspect.adapters import NativeAdapter, Observer
 from gradscope.inspect.adapters.native import location_of
 from gradscope.inspect.records import TensorSpec
+from gradscope.runtime import engine
 
 
 class Everything:
@@ -170,3 +174,32 @@ def test_memory_version_and_copies():
     assert adapter.version(x) == 1
     copied = adapter.copy(gs.ones(2, requires_grad=True))
     assert (copied.requires_grad, copied.tolist()) == (False, [1.0, 1.0])
+
+
+def interrupted_between_nodes(monkeypatch):
+    """Raise as a signal's handler does where the engine's loop stands, which is not in a node."""
+
+    def handler(ready):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "heappop", handler)
+    a, b = gs.ones(2, requires_grad=True), gs.ones(2, requires_grad=True)
+    ((a * 2).sum() + (b * 3).sum()).backward()
+
+
+def test_between_two_nodes_none_is_running(monkeypatch):
+    with pytest.raises(KeyboardInterrupt) as raised:
+        interrupted_between_nodes(monkeypatch)
+    frames = [frame for frame, _ in traceback.walk_tb(raised.value.__traceback__)][::-1]
+    assert frames[1].f_code is engine.GraphTask._advance.__code__
+    assert NativeAdapter().failed_call(raised.value, frames) is None
+
+
+def test_an_interrupt_between_two_nodes_does_not_stop_a_recording(monkeypatch, tmp_path):
+    with gi.record(tmp_path / "run.gscope"):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            interrupted_between_nodes(patch)
+        gs.ones(2, requires_grad=True).sum().backward()
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        assert recording.runs[0].state == "finished"
+        assert [task.state for task in recording.tasks()] == ["failed", "finished"]
