@@ -26,7 +26,17 @@ from ..frames import variables_of
 from ..records import Location, TensorSpec, dtype_name
 from .bits import DEVICE_ELEMENTS, Region, bits_of
 from .hooks import NodeHook, hook_name
-from .protocol import CHECKPOINTS, Converted, FailedCall, Observer, Plan, SavedView, hears_entries, key_in
+from .protocol import (
+    CHECKPOINTS,
+    Converted,
+    FailedCall,
+    Observer,
+    Plan,
+    SavedView,
+    hears_entries,
+    key_in,
+    refuse_checkpoint,
+)
 
 __all__ = ["NativeAdapter", "location_of"]
 
@@ -192,6 +202,7 @@ class NativeAdapter:
 
     def run_node(self, node: Node, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
         """Run one node alone, without hooks."""
+        refuse_checkpoint(node.name())
         return node(*grad_outputs)
 
     def gradients(self, roots: Sequence[tuple[Any, int]], grads: Sequence[Any], targets: Sequence[Any]) -> list[Any]:

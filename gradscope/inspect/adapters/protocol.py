@@ -451,6 +451,26 @@ CHECKPOINTS = {
     "CheckpointFunctionBackward": "checkpoint: its inside is recomputed, and differentiated in a backward of its own",
 }
 
+
+def refuse_checkpoint(name: str) -> None:
+    """Raise for a node that cannot be run alone: what it does is not undone by forgetting its results.
+
+    Parameters
+    ----------
+    name : str
+        The node's.
+
+    Raises
+    ------
+    RuntimeError
+    """
+    if name in CHECKPOINTS:
+        raise RuntimeError(
+            f"{name} runs a backward of its own, which fills the .grad of the leaves inside: it is not run beside the "
+            "program\nPass use_reentrant=False to checkpoint()."
+        )
+
+
 NOT_TOLD = """\
 this PyTorch does not tell what gradient a node expects, so no backward can be run beside the program
 Install PyTorch 2.5 or newer."""

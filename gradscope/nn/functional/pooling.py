@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...runtime.ops.catalogue import PUBLIC
 from ...runtime.ops.pooling import avg_pool, max_pool
 from ...runtime.tensor import Tensor
 
@@ -15,6 +16,9 @@ __all__ = [
     "max_pool2d",
     "max_pool3d",
 ]
+
+
+avg_pool1d = PUBLIC["avg_pool1d"]
 
 
 def max_pool1d(
@@ -69,18 +73,6 @@ def max_pool3d(
     """Return the largest element of each window of volumes, see :func:`max_pool2d`."""
     found = max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
-
-
-def avg_pool1d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:
-    """Return the mean of each window of signals, see :func:`avg_pool2d`."""
-    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
 def avg_pool2d(

@@ -57,11 +57,6 @@ class _Inputs(autograd.Function):
         ctx.save_for_backward(*tensors)
         return empty((0,))
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        """Never run: nothing is computed from the result."""
-        return (None,) * (1 + len(ctx.saved_tensors))
-
 
 class _Arguments:
     """The arguments of a call, to call it with again."""

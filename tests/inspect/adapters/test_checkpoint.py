@@ -75,3 +75,16 @@ def test_it_holds_no_memory(fw):
     x = fw.ones(1000, requires_grad=True)
     loss = checkpoint_of(fw)(lambda t: t.sin().sin().sin(), x, use_reentrant=False).sum()
     assert gi.memory(loss).total == 0
+
+
+def test_a_reentrant_one_is_not_run_beside_the_program(fw):
+    x, w = leaf(fw), leaf(fw)
+    loss = (checkpoint_of(fw)(lambda t: (t * w).exp(), x, use_reentrant=True) * 2).sum()
+    with pytest.raises(RuntimeError, match="runs a backward of its own"):
+        gi.gradient_flow({"x": x}, loss)
+    with debugging(loss.backward) as session:
+        session.start()
+        assert wait(session) == "paused before"
+        with pytest.raises(ValueError, match=r"CheckpointFunctionBackward raised RuntimeError: .* fills the \.grad"):
+            session.what_if(0, 2.0)
+    assert (x.grad, w.grad) == (None, None)

@@ -21,7 +21,7 @@ from ...records import Location, TensorSpec
 from ..bits import Region
 from ..hooks import NodeHook
 from ..native import location_of
-from ..protocol import CHECKPOINTS, FailedCall, Observer, Plan, SavedView, key_in
+from ..protocol import CHECKPOINTS, FailedCall, Observer, Plan, SavedView, key_in, refuse_checkpoint
 from .backward import backward_tap
 from .failures import failed_call
 from .forward import SITE, forward_tap
@@ -163,6 +163,7 @@ class TorchAdapter:
 
     def run_node(self, node: Any, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
         """Run one node alone, without hooks."""
+        refuse_checkpoint(node.name())
         run = node.apply if isinstance(node, BackwardCFunction) else node
         with torch.no_grad(), backward_tap.unheard():
             produced = run(*grad_outputs)
