@@ -20,6 +20,13 @@ MODULE = "gradscope.inspect.module"
 _latest: Tracker | None = None
 
 
+class _Running(threading.local):
+    """The modules that run on this thread, outermost first: their ids and paths."""
+
+    def __init__(self) -> None:
+        self.modules: list[tuple[int, str]] = []
+
+
 class Tracker(Observer):
     """Follows modules as they run, and notes their path on the nodes made inside.
 
@@ -34,7 +41,7 @@ class Tracker(Observer):
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
-        self._stacks = threading.local()
+        self._running = _Running()
         # By id, with a reference that empties the place: a module may compare by value and have no hash.
         self._paths: dict[int, tuple[weakref.ref[Any], str]] = {}
         self._roots: dict[str, weakref.ref[Any]] = {}
@@ -46,7 +53,7 @@ class Tracker(Observer):
 
     def module_entered(self, module: Any) -> None:
         """Note that `module` runs."""
-        stack = self._stack()
+        stack = self._running.modules
         identity = id(module)
         for depth, (running, _) in enumerate(stack):
             if running == identity:  # it left by an exception last time
@@ -58,23 +65,16 @@ class Tracker(Observer):
 
     def module_left(self, module: Any) -> None:
         """Note that `module` has run."""
-        stack = self._stack()
+        stack = self._running.modules
         while stack:
             if stack.pop()[0] == id(module):
                 break
 
     def operator_recorded(self, node: Any) -> None:
         """Note the running module on `node`."""
-        stack = self._stack()
+        stack = self._running.modules
         if stack and stack[-1][1]:
             self._adapter.notes(node)[MODULE] = stack[-1][1]
-
-    def _stack(self) -> list[tuple[int, str]]:
-        try:
-            return self._stacks.modules
-        except AttributeError:
-            self._stacks.modules = []
-            return self._stacks.modules
 
     # --- names ---
 

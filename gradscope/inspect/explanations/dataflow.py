@@ -264,7 +264,7 @@ class Recorder(Tracker):
             yield from (entry for entry in inside.ancestors() if entry.leaf)
 
     def _running_module(self) -> str:
-        stack = self._stack()
+        stack = self._running.modules
         return stack[-1][1] if stack else ""
 
     def _keep(self, entry: Entry) -> None:

@@ -59,7 +59,7 @@ class NanWatch(Tracker):
             return
         self._busy.now = True
         try:
-            stack = self._stack()
+            stack = self._running.modules
             birth = self._forward.visit(call, stack[-1][1] if stack else "")
         finally:
             self._busy.now = False

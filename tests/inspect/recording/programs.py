@@ -40,8 +40,8 @@ def recorded(path: Any, *, steps: int = 3, seed: int = 0, lr: float = 0.1, **opt
 class Witness(Observer):
     """Notes the gradients of every node."""
 
-    def __init__(self) -> None:
-        self.adapter = NativeAdapter()
+    def __init__(self, adapter: Any = None) -> None:
+        self.adapter = adapter or NativeAdapter()
         self.seen: list[tuple[str, list[Any], list[Any]]] = []
         self._incoming: list[list[Any]] = []
 

@@ -3,6 +3,8 @@
 import pytest
 
 import gradscope.inspect as gi
+from gradscope.inspect.adapters import adapter_for
+from tests.inspect.recording.programs import Witness
 
 pytestmark = pytest.mark.torch
 
@@ -50,3 +52,35 @@ def test_a_gradient_in_bfloat16_keeps_its_name(torch, tmp_path):
         (x * 3).sum().backward()
     node = gi.open_recording(tmp_path / "run.gscope").tasks()[0].nodes[-1]
     assert (node.grad_outputs[0].dtype, node.grad_outputs[0].norm) == ("bfloat16", 6.0)
+
+
+@pytest.mark.parametrize("size", [4, 5000])
+def test_a_hook_that_writes_into_a_gradient_on_its_way_is_seen(torch, tmp_path, size):
+    x = torch.ones(size, requires_grad=True)
+    with gi.record(tmp_path / "run.gscope"):
+        y = x * 2
+        y.register_hook(lambda grad: grad.mul_(3))
+        (y * torch.ones(size)).sum().backward()
+    nodes = gi.open_recording(tmp_path / "run.gscope").tasks()[0].nodes
+    sent, arrived = nodes[1].grad_inputs[0], nodes[2].grad_outputs[0]
+    assert (sent.max, arrived.max) == (1.0, 3.0)
+
+
+@pytest.mark.parametrize("size", [3, 300])
+def test_recorded_gradients_are_those_that_an_observer_sees(torch, tmp_path, size):
+    adapter = adapter_for(torch.ones(1))
+    x = torch.linspace(-1, 1, size, dtype=torch.float64).requires_grad_()
+    witness = Witness(adapter)
+    with gi.record(tmp_path / "run.gscope", "all"), adapter.observe(witness, forward=False, backward=True):
+        y = x.sin() + x * 2
+        z = (y.exp() - y).tanh() * torch.stack([x, y]).sum(0)
+        (z + z.detach() * z).mean().backward()
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        (task,) = recording.tasks()
+        assert [node.name for node in task.nodes] == [name for name, _, _ in witness.seen]
+        for node, (_, incoming, produced) in zip(task.nodes, witness.seen):
+            for which, group in (("grad_outputs", incoming), ("grad_inputs", produced)):
+                values = [recording.value(task.id, node.index, which, nr) for nr in range(len(group))]
+                assert [None if v is None else v.tolist() for v in values] == [
+                    None if array is None else array.tolist() for array in group
+                ]

@@ -27,7 +27,7 @@ from .failures import failed_call
 from .forward import SITE, forward_tap
 from .freeing import cut_row
 from .hooks import hooks_of
-from .host import bits_of, from_host, outputs_of, region_of, spec_of, to_host, to_hosts
+from .host import bits_of, from_host, hosts_of, outputs_of, region_of, spec_of, to_host, to_host_told
 from .saved import saved_of
 from .tasks import TorchTask, edge_of
 
@@ -87,7 +87,7 @@ class TorchAdapter:
 
     def node_name(self, node: Any) -> str:
         """Return the node's name, without C++ namespaces."""
-        return node.name().rpartition("::")[2]
+        return _bare_names[node.name()]
 
     def sequence_nr(self, node: Any) -> int:
         """Return the sequence number."""
@@ -208,7 +208,7 @@ class TorchAdapter:
         flat = list(itertools.chain.from_iterable(task.edges))
         return Plan(
             nodes,
-            [node.name() for node in nodes],
+            [_bare_names[node.name()] for node in nodes],
             [node._sequence_nr() for node in nodes],
             [known.get(SITE) for known in notes],
             [node.variable if type(node) is _ACCUMULATE_GRAD else None for node in nodes],
@@ -224,9 +224,11 @@ class TorchAdapter:
 
     def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
-        given = call.grad_outputs
-        with torch._C.DisableTorchFunction():
-            return to_hosts((*given, *call.grad_inputs)), len(given)
+        if type(call) is FailedCall:
+            given = call.grad_outputs or ()
+            with torch._C.DisableTorchFunction():
+                return [to_host_told(grad) for grad in given], len(given)
+        return hosts_of(call)
 
     def spec(self, tensor: torch.Tensor) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""
@@ -269,6 +271,17 @@ class TorchAdapter:
     ) -> TorchObservation:
         """Tell `observer` what happens on this thread, on those that it starts, and in modules on any."""
         return TorchObservation(observer, forward=forward, backward=backward, operators=operators, writes=writes)
+
+
+class _BareNames(dict[str, str]):
+    """Names of nodes without C++ namespaces."""
+
+    def __missing__(self, name: str) -> str:
+        bare = self[name] = name.rpartition("::")[2]
+        return bare
+
+
+_bare_names = _BareNames()
 
 
 class _Quiet:

@@ -23,7 +23,7 @@ from torch.autograd import Function
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 
-from ....runtime.events import CallSite, user_site
+from ....runtime.events import user_site
 from ..protocol import Observer
 from .freeing import cut_row
 from .hooks import note_hooks
@@ -244,19 +244,16 @@ class ForwardTap:
         site = user_site(3)
         node = grad_fn_of(result) if made == 1 and type(result) is _TENSOR else None
         if node is not None and node._sequence_nr() == before:  # one call, one node, as a rule
-            self._note(node, site)
-            return
-        for node in reversed(_made_since(before, result, args)):
-            self._note(node, site)
-
-    def _note(self, node: Any, site: CallSite) -> None:
-        notes = node.metadata
-        if SITE in notes:
-            return
-        notes[SITE] = site
-        cut_row(node)
-        for observer in self.nodes:
-            observer.operator_recorded(node)
+            made_here = [node]
+        else:
+            made_here = _made_since(before, result, args)[::-1]
+        for node in made_here:
+            notes = node.metadata
+            if SITE not in notes:
+                notes[SITE] = site
+                cut_row(node)
+                for observer in self.nodes:
+                    observer.operator_recorded(node)
 
     def ran(self, func: Any, args: Any, kwargs: Any, result: Any, before: int) -> None:
         """Tell of an operator that has run, recorded or not."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -14,10 +13,21 @@ from .. import bits
 from ..protocol import Converted
 from . import TorchSpec
 
-__all__ = ["bits_of", "from_host", "outputs_of", "region_of", "shape_of", "spec_of", "to_host", "to_hosts"]
+__all__ = [
+    "bits_of",
+    "from_host",
+    "hosts_of",
+    "outputs_of",
+    "region_of",
+    "shape_of",
+    "spec_of",
+    "to_host",
+    "to_host_told",
+]
 
 _MOST_ELEMENTS = 2**26  # of a sparse tensor that is written out
 _TENSOR = torch.Tensor
+_HELD_BYTES = 512  # up to which a gradient may outlive its node: what is held is copied into .grad, not taken over
 
 
 def spec_of(tensor: torch.Tensor) -> TorchSpec:
@@ -66,15 +76,36 @@ def to_host(tensor: torch.Tensor) -> numpy.ndarray:
                 return numpy.empty(0, dtype=numpy.float32)
 
 
-def to_hosts(tensors: Sequence[Any]) -> list[Any]:
-    """Return the values of each tensor as `Adapter.hosts` does; the caller has put modes aside."""
-    try:
-        return [tensor.numpy() if type(tensor) is _TENSOR else _to_host_told(tensor) for tensor in tensors]
-    except (RuntimeError, TypeError, NotImplementedError):
-        return [_to_host_told(tensor) for tensor in tensors]
+def hosts_of(call: Any) -> tuple[list[Any], int]:
+    """Return the values of the gradients of a TorchCall as `Adapter.hosts` does.
+
+    A gradient that goes straight on to the node that runs next is converted once.
+    """
+    task, given = call.task, call.given
+    sent, task.sent = task.sent, None
+    hosts = []
+    with torch._C.DisableTorchFunction():
+        try:
+            for tensor in given:
+                if sent is not None and tensor is sent[0] and tensor._version == sent[1]:
+                    hosts.append(sent[2])
+                else:
+                    hosts.append(tensor.numpy() if type(tensor) is _TENSOR else to_host_told(tensor))
+            for tensor in call.made:
+                if type(tensor) is _TENSOR:
+                    host = tensor.numpy()
+                    hosts.append(host)
+                    if host.nbytes <= _HELD_BYTES:
+                        task.sent = tensor, tensor._version, host
+                else:
+                    hosts.append(to_host_told(tensor))
+        except (RuntimeError, TypeError, NotImplementedError):
+            hosts = [to_host_told(tensor) for tensor in (*given, *call.made)]
+    return hosts, len(given)
 
 
-def _to_host_told(tensor: Any) -> Any:
+def to_host_told(tensor: Any) -> Any:
+    """Return the values of a tensor as `Adapter.hosts` does; the caller has put modes aside."""
     if tensor is None:
         return None
     if type(tensor) is _TENSOR:

@@ -41,20 +41,34 @@ class TorchCall:
     ----------
     task : TorchTask
     node : torch.autograd.graph.Node
-    grad_outputs, grad_inputs : list of Tensor or None
-        An entry may be assigned: that replaces the gradient. AccumulateGrad produces none.
+    given, made : tuple of Tensor or None, or list
+        The same to look at: the engine's own tuples, until somebody asks for a list.
     skip : bool
         Set before it runs, it leaves the node out: it is given no gradients, and what it produces is dropped.
     """
 
-    __slots__ = ("task", "node", "grad_outputs", "grad_inputs", "skip")
+    __slots__ = ("task", "node", "given", "made", "skip")
 
-    def __init__(self, task: TorchTask, node: Any, grad_outputs: list[Any], grad_inputs: list[Any]) -> None:
+    def __init__(self, task: TorchTask, node: Any, given: Sequence[Any], made: Sequence[Any]) -> None:
         self.task = task
         self.node = node
-        self.grad_outputs = grad_outputs
-        self.grad_inputs = grad_inputs
+        self.given = given
+        self.made = made
         self.skip = False
+
+    @property
+    def grad_outputs(self) -> list[Any]:
+        """What it is given; an entry may be assigned: that replaces the gradient."""
+        if type(self.given) is not list:
+            self.given = list(self.given)
+        return self.given
+
+    @property
+    def grad_inputs(self) -> list[Any]:
+        """What it has made; an entry may be assigned. AccumulateGrad produces none."""
+        if type(self.made) is not list:
+            self.made = list(self.made)
+        return self.made
 
 
 class TorchTask:
@@ -79,6 +93,8 @@ class TorchTask:
         Of each of them ``next_functions``.
     keep_graph : bool
         May be set until the first node runs.
+    sent : (Tensor, int, ndarray) or None
+        For :func:`.host.hosts_of`, of the node that has run last: a gradient it has made, its version and its values.
     """
 
     def __init__(
@@ -107,6 +123,7 @@ class TorchTask:
         self._running: dict[int, TorchCall] = {}
         self._take_off: Callable[[], None] | None = None
         self._kept: list[Any] | None = None
+        self.sent: tuple[Any, int, Any] | None = None
 
     # --- around the engine ---
 
@@ -187,13 +204,13 @@ class TorchTask:
     def _entered(self, grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if not self._mine():
             return None
-        call = TorchCall(self, _current_node(), list(grads), [])
+        call = TorchCall(self, _current_node(), grads, ())
         self._running[threading.get_ident()] = call
         for observer in self._observers:
             observer.node_entered(call)
         if call.skip:
             return (None,) * len(grads)
-        return tuple(call.grad_outputs) if any(map(is_not, call.grad_outputs, grads)) else None
+        return _replaced(call.given, grads)
 
     def _exited(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if _current_id() != self._id:
@@ -201,21 +218,26 @@ class TorchTask:
         call = self._running.pop(threading.get_ident(), None)
         if call is None:  # hooked while it ran
             return None
-        call.grad_inputs = [None] * len(produced) if call.skip else list(produced)
+        call.made = [None] * len(produced) if call.skip else produced
         return self._tell_exit(call, produced)
 
     def _ran(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Tell of a node that has run where nobody wants to hear before it does."""
         if _current_id() != self._id and not self._mine():
             return None
-        return self._tell_exit(TorchCall(self, _current_node(), list(grads), list(produced)), produced)
+        call = TorchCall(self, _current_node(), grads, produced)
+        if self._kept is not None:
+            self._kept.append(call.node)
+        for observer in self._observers:
+            observer.node_exited(call)
+        return None if call.made is produced else _replaced(call.made, produced)
 
     def _tell_exit(self, call: TorchCall, produced: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if self._kept is not None:
             self._kept.append(call.node)
         for observer in self._observers:
             observer.node_exited(call)
-        return tuple(call.grad_inputs) if any(map(is_not, call.grad_inputs, produced)) else None
+        return _replaced(call.made, produced)
 
     def _mine(self) -> bool:
         """Whether the engine runs this task now: nodes can be shared with others, nested in it or on other threads."""
@@ -253,6 +275,11 @@ class TorchTask:
             if RELEASED not in node.metadata and saved_of(node):
                 node.metadata[RELEASED] = True
                 node.register_prehook(_refuse)
+
+
+def _replaced(grads: Sequence[Any], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return what a hook returns of gradients that observers have seen: None where they have replaced none."""
+    return tuple(grads) if any(map(is_not, grads, before)) else None
 
 
 def _refuse(grads: tuple[Any, ...]) -> None:
