@@ -31,6 +31,7 @@ _scope: dict[str, Any] = {"Tensor": None, "edge_of": None}
 scopes_wanting_tensor.append(_scope)
 
 NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_)
+_PLAIN = {device.ndarray}
 
 modes = state.local
 
@@ -88,20 +89,27 @@ def array_of(value: Any) -> Any:
 
 def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any], Any]:
     """Return (operands, bare arguments for the forward, array module), after promotion and the device check."""
-    operands = [
-        as_operand(op, p, a) if p.is_tensor or p.is_tensor_list else a
-        for p, a in zip(op.parameters, arguments, strict=True)
-    ]
-    bare = [array_of(o) if p.is_tensor or p.is_tensor_list else o for p, o in zip(op.parameters, operands, strict=True)]
-    positions = [i for i, p in enumerate(op.parameters) if p.is_tensor or p.is_tensor_list]
-    xp = check_devices(op, bare, positions)
+    tensor_type = _scope["Tensor"]
+    operands, bare = list(arguments), list(arguments)
+    kinds: set[type] = set()
+    for i, parameter in op.tensor_places:
+        value = arguments[i]
+        if type(value) is not tensor_type or parameter.type == "Tensor[]":
+            value = operands[i] = as_operand(op, parameter, value)
+        array = bare[i] = array_of(value)
+        if type(array) is list:
+            kinds.update(map(type, array))
+        elif array is not value:  # neither a number nor None
+            kinds.add(type(array))
+    xp = numpy if kinds == _PLAIN else check_devices(op, bare)
     if op.promote:
-        promote(op, bare, positions)
+        promote(op, bare)
     return operands, bare, xp
 
 
-def check_devices(op: Operator, bare: list[Any], positions: list[int]) -> Any:
+def check_devices(op: Operator, bare: list[Any]) -> Any:
     """Bring 0-d CPU arrays to the device of the others; return the array module."""
+    positions = [i for i, _ in op.tensor_places]
     arrays = [a for i in positions for a in (bare[i] if isinstance(bare[i], list) else [bare[i]]) if device.is_array(a)]
     if not arrays:
         return numpy
@@ -125,9 +133,12 @@ def check_devices(op: Operator, bare: list[Any], positions: list[int]) -> Any:
     return device.array_module(main)
 
 
-def promote(op: Operator, bare: list[Any], positions: list[int]) -> None:
+def promote(op: Operator, bare: list[Any]) -> None:
     """Cast the arrays among `bare` to the dtype the operation runs in, by PyTorch's rules."""
-    values = [bare[i] for i in positions if bare[i] is not None and not isinstance(bare[i], list)]
+    positions = [i for i, _ in op.tensor_places]
+    values = [bare[i] for i in positions if bare[i] is not None]
+    if is_of_one_float(values):
+        return
     if op.name.startswith(("sub", "rsub.")):
         refuse_bools(op.name.partition(".")[0], values)
     target = dtype.result_numpy(values)
@@ -140,6 +151,12 @@ def promote(op: Operator, bare: list[Any], positions: list[int]) -> None:
                 bare[i] = array.astype(target)
         elif isinstance(array, NUMBERS):
             bare[i] = number_in(target, array)
+
+
+def is_of_one_float(values: list[Any]) -> bool:
+    """Whether operands are arrays of one floating dtype: nothing to bring together."""
+    kind = values[0].dtype
+    return kind.kind in "fc" and all(device.is_array(value) and value.dtype is kind for value in values)
 
 
 def number_in(kind: Any, number: Any) -> Any:
@@ -197,15 +214,22 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
     output = op.observed(*arguments)
     if output is None:
         return run(op, arguments)
-    node = output._edge if output._view is None else output._view.edge
+    outputs = output if op.multi else (output,)
+    node = node_of(outputs[0]) if outputs else None
     if node is not None:
         site = events.call_site_if_wanted(depth)
         if site is not None:
             node._site, node._notes = site, None  # to ask a slot that is not set takes seven times as long
         tell_recorded(node)
     if events.OperatorRecorded in events.heard:
-        tell_ran(op, node, list(arguments), [output])
+        tell_ran(op, node, list(arguments), list(outputs))
     return output
+
+
+def node_of(fresh: Tensor) -> Node | None:
+    """Return the node that has made a tensor just now."""
+    edge: Any = fresh._edge if fresh._view is None else fresh._view.edge
+    return edge[0] if type(edge) is tuple else edge
 
 
 def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any], xp: Any) -> Any:
@@ -224,7 +248,7 @@ def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any],
         instrument(op, node, operands, outputs)
     if not several:
         return outputs[0]
-    return tuple(outputs) if op.output_list else return_type(op)(*outputs)
+    return tuple(outputs) if op.output_list else op.result_type(*outputs)
 
 
 _return_types: dict[str, Any] = {}
@@ -251,10 +275,16 @@ def link_view(op: Operator, source: Tensor, output: Tensor, nr: int = 0) -> None
 
 def wants_grad(operands: list[Any]) -> bool:
     """Whether recording is on, an operand requires grad, and none is volatile."""
-    if not modes.grad_enabled:
+    return modes._records and wanted_by(flags_of(operands), operands)
+
+
+def wanted_by(flags: int, operands: list[Any]) -> bool:
+    """Whether operands with these flags are to be recorded: one requires grad, and none is volatile."""
+    if flags & state.VOLATILE:
         return False
-    tensors = tensors_among(operands)
-    return any(t.requires_grad for t in tensors) and not any(t._flags & state.VOLATILE for t in tensors)
+    if flags & state.VIEW and not flags & state.GRAD:  # a view made under no_grad may require grad by its base
+        return any(tensor.requires_grad for tensor in tensors_among(operands))
+    return bool(flags & state.GRAD)
 
 
 def tensors_among(operands: list[Any]) -> list[Tensor]:
@@ -284,7 +314,7 @@ def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[s
         for output in outputs:
             output._flags |= state.VOLATILE
         return None
-    if op.node_class is None or not flags or not wants_grad(operands):
+    if op.node_class is None or not flags or not modes._records or not wanted_by(flags, operands):
         return None
     if not any(o._array.dtype.kind in "fc" for o in outputs):
         return None

@@ -46,7 +46,7 @@ from functools import cached_property
 from typing import Any
 
 from ..graph import Node
-from . import codegen
+from . import codegen, general
 from .arrays import ARRAY_FORMS
 from .keywords import as_function, as_method
 
@@ -116,6 +116,11 @@ class Operator:
         return tuple(p for p in self.parameters if p.is_tensor or p.is_tensor_list)
 
     @cached_property
+    def tensor_places(self) -> tuple[tuple[int, Parameter], ...]:
+        """The same, with their places among the arguments."""
+        return tuple((i, p) for i, p in enumerate(self.parameters) if p.is_tensor or p.is_tensor_list)
+
+    @cached_property
     def edged(self) -> tuple[Parameter, ...]:
         """The tensor parameters that its node has an edge for: those that have a derivative."""
         return self.tensors if self.joint is not None else tuple(p for p in self.tensors if p.name in self.derivatives)
@@ -129,6 +134,11 @@ class Operator:
     def multi(self) -> bool:
         """Whether its node receives a list of gradients."""
         return self.output_list or len(self.outputs) > 1
+
+    @cached_property
+    def result_type(self) -> Any:
+        """The named tuple that it returns when it has several outputs."""
+        return general.return_type(self)
 
     def graded_outputs(self, outputs: list[Any]) -> list[Any]:
         """Return those of its outputs that are differentiable."""

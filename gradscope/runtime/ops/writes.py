@@ -209,7 +209,7 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
             raise RuntimeError(f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead")
     for target, result in zip(targets, results, strict=True):
         store_out(op.name.partition(".")[0], result, operands, target)
-    return out if len(targets) == 1 else general.return_type(op)(*targets)
+    return out if len(targets) == 1 else op.result_type(*targets)
 
 
 def several_out(op: Operator, out: Any) -> tuple[Tensor, ...]:

@@ -1,0 +1,201 @@
+"""The function of an operator of one to three tensors and one result: most of them, and the quickest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from ... import device, state
+from ...graph import SavedResult
+from ...storage import VersionCounter, element_strides
+from .. import general, writes
+from ..arrays import CONSTANTS, constant
+from .nodes import may_be_number, saved_by
+
+if TYPE_CHECKING:
+    from ..registry import Operator
+
+__all__ = ["function_scope", "is_simple", "simple_body"]
+
+
+def function_scope(op: Operator) -> dict[str, Any]:
+    """Return the globals of the generated function."""
+    scope: dict[str, Any] = {
+        "Tensor": None,
+        "edge_of": None,
+        "new": object.__new__,
+        "ndarray": device.ndarray,
+        "numpy": numpy,
+        "array_module": device.array_module,
+        "is_array": device.is_array,
+        "VersionCounter": VersionCounter,
+        "SavedResult": SavedResult,
+        "state": state,
+        "modes": state.local,
+        "sequence": state.sequence,
+        "unrecorded": state.unrecorded,
+        "element_strides": element_strides,
+        "op": op,
+        "general": general,
+        "writes": writes,
+        "forward": op.forward,
+        "ufunc": op.ufunc,
+        "plain": None if op.plain is None else getattr(numpy, op.plain),
+        "Node": op.node_class,
+        "FLOATS": "fc",
+        "FLOAT32": numpy.dtype(numpy.float32),
+        "CONSTANTS32": CONSTANTS["f"],
+        "constant": constant,
+    }
+    general.scopes_wanting_tensor.append(scope)
+    return scope
+
+
+def is_simple(op: Operator) -> bool:
+    """Whether the fully inlined form applies: one output, one to three plain tensors, no view."""
+    return (
+        len(op.outputs) == 1
+        and not op.output_list
+        and not op.aux
+        and op.view in (None, "always")
+        and 1 <= len(op.tensors) <= (2 if op.promote else 3)
+        and all(p.type == "Tensor" for p in op.tensors)
+    )
+
+
+def simple_body(op: Operator, arguments: str) -> list[str]:
+    """Write the inlined body: unwrap, forward, wrap, record. It is for NumPy arrays of one dtype.
+
+    Numbers, subclasses of Tensor and mixed dtypes as second argument of a binary operator, integers where floats come
+    out, and other array modules take :func:`general.run`; numbers are common enough to have lines of their own.
+    """
+    names = [p.name for p in op.tensors]
+    first = names[0]
+    run = f"return general.run(op, {arguments})"
+    lines = [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
+    lines += [f"        {line}" for line in _unwrap_lines(op, names, run)]
+    lines += [f"    except AttributeError: {run}", "    try:"]
+    values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
+    call = ", ".join(values) if op.ufunc is not None else ", ".join(["numpy", *values])
+    forward = f"{'ufunc' if op.ufunc is not None else 'forward'}({call})"
+    if op.plain is not None:
+        defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in names)
+        forward = f"plain({', '.join(values[: len(names)])}) if {defaults} else {forward}"
+    lines.append(f"        r = {forward}")
+    lines.append(f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)")
+    if op.ufunc is not None:  # its result is an array or a scalar of NumPy: both have a shape
+        missed = "not sh and type(r) is not ndarray"
+        lines.append("    sh = r.shape")
+    else:
+        missed = "type(r) is not ndarray and not is_array(r)"
+    lines += [
+        f"    if {missed}: r = array_module(x_{first}).asarray(r)",
+        "    out = new(Tensor)",
+        "    out._array = r; out._vc = out._view = out._meta = None",
+    ]
+    if op.view:
+        made_by = op.node_name.removesuffix("Backward0")
+        lines.append(f"    out._edge = None; out._flags = 0; {first}._make_view(out, 'default', {made_by!r})")
+    if op.differentiable:
+        lines += _record_lines(op, names)
+    lines += ["    return out"] if op.view else ["    out._edge = None; out._flags = 0", "    return out"]
+    return lines
+
+
+def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
+    first = names[0]
+    lines = [f"x_{first} = {first}._array; f_{first} = {first}._flags"]
+    if op.ufunc is None:
+        lines.append(f"if type(x_{first}) is not ndarray: {run}")
+    if op.promote:
+        lines.append(f"dt = x_{first}.dtype")
+    floating = "dt is not FLOAT32 and dt.kind not in FLOATS"  # most are, and kind takes longer to read
+    if op.promote == "float":
+        lines.append(f"if {floating}: {run}")
+    if len(names) == 1:
+        return lines
+    if not op.promote:
+        for name in names[1:]:
+            lines += [f"x_{name} = {name}._array; f_{name} = {name}._flags", f"if type(x_{name}) is not ndarray: {run}"]
+        return lines
+    second = names[1]
+    saves = op.differentiable and second in saved_by(op)
+    return [
+        *lines,
+        f"t = type({second})",
+        "if t is not Tensor and (t is float or t is int):",  # one look at what it nearly always is
+        f"    if {floating}: {run}",
+        f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None; f_{second} = 0",
+        f"    if x_{second} is None: x_{second} = constant({second}, dt)",
+        *([f"    c_{second} = None"] if saves else []),  # numbers have no version
+        "else:",
+        f"    x_{second} = {second}._array; f_{second} = {second}._flags",
+        *([f"    c_{second} = {second}._vc"] if saves else []),
+        f"    if dt is not x_{second}.dtype: {run}",
+    ]
+
+
+def _record_lines(op: Operator, names: list[str]) -> list[str]:
+    flags = " | ".join(f"f_{n}" for n in names)
+    reset = "" if op.view else "out._edge = None; out._flags = 0; "
+    lines = [
+        f"    f = {flags}",
+        "    if f and (not unrecorded or modes._records):",
+        f"        if f >= 4: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})",
+    ]
+    if op.promote is None:
+        lines.append(f"        if r.dtype.kind not in FLOATS: {reset}return out")
+    edged = [p.name for p in op.edged]
+    for n in edged:
+        known = f"{n}._edge if f_{n} else None" if may_be_number(op, n) else f"{n}._edge"
+        lines += [f"        e_{n} = {known}", f"        if e_{n} is None and f_{n}: e_{n} = edge_of({n})"]
+    shape = "sh" if op.ufunc is not None else "r.shape"
+    dtype = "dt" if op.ufunc is not None and op.promote and len(names) == 2 else "r.dtype"
+    alive = " or ".join(f"e_{n} is not None" for n in edged)
+    lines.append(f"        if {alive}:")
+    body = [
+        "n = Node()",
+        f"n.edges = ({', '.join(f'e_{n}' for n in edged)},)",
+        "n.seq = next(sequence); n.extra = None",
+        f"n.shape = {shape}; n.dtype = {dtype}",
+    ]
+    for name, users in saved_by(op).items():
+        body += _save_lines(op, name, users, names)
+    body += ["out._view.edge = n; out._flags |= 1" if op.view else "out._edge = n; out._flags = 1"]
+    if "result" in saved_by(op):
+        body += [
+            "c = out._vc = new(VersionCounter); c.version = n.v_result = 0; c.writes = None",
+            "s = n.s_result = new(SavedResult); s.array = r; s.counter = c; s.nr = 0",
+        ]
+    body.append("return out")
+    lines += [f"            {line}" for line in body]
+    # A view made under no_grad requires grad, but leads nowhere.
+    loose = " or ".join(f"f_{n} & 2 and {n}.requires_grad" for n in edged)
+    lines.append(f"        elif {loose}: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})")
+    return [*lines, f"    elif f >= 4: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})"]
+
+
+def _save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]) -> list[str]:
+    if name == "result":
+        return []
+    if name in names:
+        condition = " or ".join(f"e_{u} is not None" for u in users)
+        known = may_be_number(op, name)
+        save = [f"    n.s_{name} = {name}", *([] if known else [f"    c_{name} = {name}._vc"])]
+        save += [f"    n.v_{name} = 0 if c_{name} is None else c_{name}.version"]
+        if len(users) == len(op.edged):
+            return [line[4:] for line in save]
+        return [f"if {condition}:", *save, f"else: n.s_{name} = None"]
+    for suffix in ("_shape", "_dtype", "_strides"):
+        argument = name.removesuffix(suffix)
+        if argument in names and name.endswith(suffix):
+            if may_be_number(op, argument):
+                return [f"n.s_{name} = None if t is float or t is int else x_{argument}.{suffix[1:]}"]
+            fact = f"element_strides(x_{argument})" if suffix == "_strides" else f"x_{argument}.{suffix[1:]}"
+            return [f"n.s_{name} = {fact}"]
+    return [f"n.s_{name} = {name}"]
+
+
+def _argument_tuple(op: Operator) -> str:
+    return "(" + ", ".join(p.name for p in op.parameters) + ",)"
