@@ -22,24 +22,6 @@ if TYPE_CHECKING:
     from .registry import Operator
 
 
-def make_inplace(op: Operator) -> Callable[..., Any]:
-    """Return ``name_``, with the operator's signature."""
-    from . import codegen
-
-    name = op.name.replace(".", "_") + "_"
-
-    def source() -> str:
-        parameters = codegen.signature(op).removesuffix(", *, out=None").removesuffix(", out=None")
-        names = ", ".join(p.name for p in op.parameters)
-        lines = [f"def {name}({parameters}):", *codegen.own_name(op), f"    return run_inplace(op, ({names},))"]
-        return "\n".join(lines) + "\n"
-
-    function = codegen.compile_function(source, name, {"op": op, "run_inplace": run_inplace}, op)
-    function.__doc__ = f"In-place form of :func:`{op.name}`."
-    function.__signature__ = codegen.call_signature(op, with_out=False)
-    return function
-
-
 def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
     """Call `op` and write its result into the first argument; its history follows, as PyTorch rebases it.
 

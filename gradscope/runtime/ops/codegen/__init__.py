@@ -1,10 +1,10 @@
 """Compiles an operator's declaration into straight-line code.
 
-For each operator two functions are written out as source, much as ``dataclasses`` does, and compiled at their first
-call: the function that a user calls (:mod:`calls`, :mod:`wide`), and the node's ``apply`` on bare arrays
-(:mod:`nodes`). What they would otherwise decide per call (how many tensors, what is saved, whether dtypes are brought
-together) is decided here. Their source is in ``linecache``, so tracebacks and debuggers show it. Everything rare goes
-to :mod:`gradscope.runtime.ops.general`, which does the same step by step.
+For each operator the functions that a user calls (:mod:`calls`, :mod:`wide`, :mod:`inplace`) and the node's ``apply``
+on bare arrays (:mod:`nodes`) are written out as source, much as ``dataclasses`` does, and compiled at their first call.
+What they would otherwise decide per call (how many tensors, what is saved, whether dtypes are brought together) is
+decided here. Their source is in ``linecache``, so tracebacks and debuggers show it. Everything rare goes to
+:mod:`gradscope.runtime.ops.general` and :mod:`gradscope.runtime.ops.writes`, which do the same step by step.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .. import general, writes
+from .. import general
 from .calls import function_scope, is_simple, simple_body
 from .compiling import call_signature, compile_function, docstring, own_name, signature
+from .inplace import make_inplace
 from .nodes import build_node_class, saved_by
 from .wide import wide_body
 
@@ -44,7 +45,7 @@ def build(op: Operator) -> None:
         base: Any = op.node_class
         op.inplace_node_class = type(op.inplace_node, (base,), {**body, "node_name": op.inplace_node})
     if op.inplace:
-        op.inplace_function = writes.make_inplace(op)
+        op.inplace_function = make_inplace(op)
 
 
 def operator_form(op: Operator) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ from .nodes import may_be_number, saved_by
 if TYPE_CHECKING:
     from ..registry import Operator
 
-__all__ = ["function_scope", "is_simple", "simple_body"]
+__all__ = ["function_scope", "is_simple", "save_lines", "simple_body", "unwrap_lines"]
 
 
 def function_scope(op: Operator) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     first = names[0]
     run = f"return general.run(op, {arguments})"
     lines = [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
-    lines += [f"        {line}" for line in _unwrap_lines(op, names, run)]
+    lines += [f"        {line}" for line in unwrap_lines(op, names, run)]
     lines += [f"    except AttributeError: {run}", "    try:"]
     values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
     call = ", ".join(values) if op.ufunc is not None else ", ".join(["numpy", *values])
@@ -103,7 +103,8 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     return lines
 
 
-def _unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
+def unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
+    """Write what takes the arrays out of the tensors; `run` is the way out of the common path."""
     first = names[0]
     lines = [f"x_{first} = {first}._array; f_{first} = {first}._flags"]
     if op.ufunc is None:
@@ -161,7 +162,7 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
         f"n.shape = {shape}; n.dtype = {dtype}",
     ]
     for name, users in saved_by(op).items():
-        body += _save_lines(op, name, users, names)
+        body += save_lines(op, name, users, names)
     body += ["out._view.edge = n; out._flags |= 1" if op.view else "out._edge = n; out._flags = 1"]
     if "result" in saved_by(op):
         body += [
@@ -176,7 +177,8 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
     return [*lines, f"    elif f >= 4: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})"]
 
 
-def _save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]) -> list[str]:
+def save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]) -> list[str]:
+    """Write what fills the slot of a saved name of the node ``n``; results are saved later."""
     if name == "result":
         return []
     if name in names:
