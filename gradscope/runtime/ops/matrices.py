@@ -343,8 +343,9 @@ def _batched(self: Any, other: Any) -> Any:
     )
     batch = broadcast_shapes(left[:-2], right[:-2])
     count = _product(batch)
-    a = METHODS["expand"](self, *batch, *left[-2:]).reshape(count, *left[-2:])
-    b = METHODS["expand"](other, *batch, *right[-2:]).reshape(count, *right[-2:])
+    expand = OPERATORS["expand.size"].function
+    a = expand(self, (*batch, *left[-2:])).reshape(count, *left[-2:])
+    b = expand(other, (*batch, *right[-2:])).reshape(count, *right[-2:])
     return OPERATORS["unsafe_view"].function(METHODS["bmm"](a, b), (*batch, left[-2], right[-1]))
 
 

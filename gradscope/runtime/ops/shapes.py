@@ -50,7 +50,12 @@ def sizes_of(size: tuple[Any, ...], name: str = "view", argument: str = "size", 
     TypeError
         If something in it is no integer.
     """
-    if given is not None and not size:
+    for length in size:
+        if type(length) is not int:
+            break
+    else:
+        if size or given is None:
+            return size
         size = (given,)
     if len(size) == 1 and not hasattr(size[0], "__index__"):
         if not isinstance(size[0], (list, tuple)):
@@ -358,6 +363,8 @@ del _attribute, _getter
 
 def _expand_forward(xp: Any, self: Any, size: Any) -> Any:
     size = tuple(size)
+    if size == self.shape:
+        return self[...]
     extra = len(size) - self.ndim
     if extra < 0:
         raise RuntimeError(
