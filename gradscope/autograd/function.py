@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
-from ..runtime import state, tangents
+from ..runtime import events, state, tangents
 from ..runtime.graph import Node
 from ..runtime.tensor import Tensor
 from .calls import begin, finish, next_sequence, push_tangents
@@ -124,6 +124,8 @@ class Function(FunctionNode, metaclass=FunctionMeta):
         if kwargs or separate:
             args, kwargs = _bound(cls, args, kwargs, separate)
         inputs = (*args, *kwargs.values()) if kwargs else args
+        if state.special and events.wanted(events.FunctionApplied):
+            events.emit(events.FunctionApplied(cls, inputs))
         node: FunctionNode = _new(cls._backward_cls)
         recorded = begin(node, inputs)
         before = modes.grad_enabled

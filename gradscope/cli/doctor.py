@@ -49,10 +49,16 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         help="run a script and report what is wrong with its gradients; alone, report on the installation",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="gradscope doctor [-h] [--format {text,json}] [-m] [SCRIPT [args ...]]",
+        usage="gradscope doctor [-h] [--format {text,json}] [--functions] [-m] [SCRIPT [args ...]]",
         allow_abbrev=False,
     )
     add_format_argument(parser)
+    parser.add_argument(
+        "--functions",
+        action="store_true",
+        help="when the script has ended, run each custom Function again on copies of its first inputs and compare its "
+        "backward with finite differences of its forward",
+    )
     add_script_arguments(parser, optional=True)
     parser.set_defaults(run=run)
     return parser
@@ -85,7 +91,7 @@ def _examine(args: argparse.Namespace, stream: TextIO) -> int:
 
     pid = os.getpid()
     try:
-        with Sanitizer() as sanitizer, Doctor() as doctor:
+        with Sanitizer() as sanitizer, Doctor(functions=args.functions) as doctor:
 
             def diagnosis() -> Diagnosis:
                 return replace(doctor.diagnosis, others=_findings_of(sanitizer))
@@ -97,7 +103,7 @@ def _examine(args: argparse.Namespace, stream: TextIO) -> int:
                 on_exit=lambda result: _report(args, diagnosis(), result, False, stream),
             )
             explained = doctor.explain(result.error) or sanitizer.explains(result.error)
-            found = diagnosis()
+        found = diagnosis()  # nobody listens any more, should Functions run again
     except (OSError, ImportError) as error:
         print(f"gradscope doctor: {error}", file=sys.stderr)
         return FAILED

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .debugging.trace import post_mortem, set_trace
     from .explanations.aliasing import GradientAliasing, aliasing
     from .explanations.doctor import Diagnosis, Doctor
+    from .explanations.formulas import CheckedFunction, Functions, functions
     from .explanations.gradient_flow import GradientFlow, gradient_flow
     from .explanations.growth import Growth, growth
     from .explanations.leaks import Leaks, leaks
@@ -132,6 +133,9 @@ __all__ = [
     "updates",
     "Diagnosis",
     "Doctor",
+    "CheckedFunction",
+    "Functions",
+    "functions",
     "plot_histogram",
     "summarize",
     "track",
@@ -213,6 +217,9 @@ _LAZY = {
     "updates": "explanations.updates",
     "Diagnosis": "explanations.doctor",
     "Doctor": "explanations.doctor",
+    "CheckedFunction": "explanations.formulas",
+    "Functions": "explanations.formulas",
+    "functions": "explanations.formulas",
     "plot_histogram": "explanations.plots",
     "summarize": "statistics",
     "track": "tracking",

@@ -39,6 +39,7 @@ __all__ = [
     "CallSite",
     "Event",
     "Frame",
+    "FunctionApplied",
     "GradientAccumulated",
     "GradientCaptured",
     "GraphTaskFailed",
@@ -288,6 +289,14 @@ class MemoryShared(Event):
     tensor: Any
     how: str
     call_site: CallSite | None
+
+
+@dataclass(slots=True, eq=False)
+class FunctionApplied(Event):
+    """A custom Function is about to run forward on `args`."""
+
+    function: type
+    args: tuple[Any, ...]
 
 
 @dataclass(slots=True, eq=False)

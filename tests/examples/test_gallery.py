@@ -195,14 +195,16 @@ def script(name: str, framework: str, folder: Path, fix: tuple[tuple[str, str], 
     return path
 
 
-def report(command: str, path: Path, framework: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
+def report(
+    command: str, path: Path, framework: str, capsys: pytest.CaptureFixture[str], *options: str
+) -> tuple[int, list[str]]:
     """Return the exit status of the command and what it printed, places by the name of their file alone."""
     if framework == "torch":
         torch = pytest.importorskip("torch", reason="runs the gallery in PyTorch")
         with torch.enable_grad():
-            status = main([command, str(path)])
+            status = main([command, *options, str(path)])
     else:
-        status = main([command, str(path)])
+        status = main([command, *options, str(path)])
     return status, bare(capsys.readouterr().out).splitlines()
 
 
@@ -277,13 +279,18 @@ def test_the_wrong_formula_is_found_by_a_test(monkeypatch):
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_the_doctor_has_nothing_to_say_about_a_formula(framework, tmp_path, capsys):
-    status, lines = report("doctor", script("swish_formula", framework, tmp_path), framework, capsys)
+def test_the_doctor_tells_of_a_formula_when_it_is_asked_to(framework, tmp_path, capsys):
+    path = script("swish_formula", framework, tmp_path)
+    status, lines = report("doctor", path, framework, capsys)
     assert (status, lines[-1].startswith("Nothing found in 5 backward passes.")) == (0, True)
+    asked, lines = report("doctor", path, framework, capsys, "--functions")
+    assert (asked, lines[-1].startswith("1 finding in 5 backward passes.")) == (1, True)
+    assert any(text.startswith("wrong gradient: Swish.backward") for text in lines)
 
 
 def test_every_script_is_short_and_told_of_once():
     names = {path.stem for path in GALLERY.glob("*.py")}
     assert names == {*MISTAKES, "swish_formula"}
     assert all(len(path.read_text(encoding="utf-8").splitlines()) <= 40 for path in GALLERY.glob("*.py"))
-    assert all(PAGE.count(f"```console\n$ gradscope doctor examples/gallery/{name}.py\n```") == 1 for name in names)
+    told = re.findall(r"```console\n\$ gradscope doctor (?:--functions )?examples/gallery/(\w+)\.py\n```", PAGE)
+    assert sorted(told) == sorted(names)

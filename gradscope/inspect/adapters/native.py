@@ -393,7 +393,9 @@ class NativeObservation:
         if forward:
             handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
             handlers[events.ModuleForward] = lambda event: _module_ran(observer, event)
-        if forward:
+            if type(observer).function_applied is not Observer.function_applied:
+                applied = observer.function_applied
+                handlers[events.FunctionApplied] = lambda event: applied(event.function, event.args)
             recorded = observer.operator_recorded
             handlers[events.NodeRecorded] = lambda event: recorded(event.node)
         if operators:

@@ -179,6 +179,9 @@ class Observer:
     def module_returned(self, module: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """`module` has run forward on `inputs`, and returns `output`; told after :meth:`module_left`."""
 
+    def function_applied(self, function: Any, args: tuple[Any, ...]) -> None:
+        """A custom Function (its class) is about to run forward on `args`."""
+
     def operator_recorded(self, node: Any) -> None:
         """`node` has been made."""
 

@@ -16,6 +16,8 @@ from .blamed import gradients_of_none, loss_without_graph
 from .cycles import GraphCycle
 from .examine import Examiner, FlowTrouble
 from .failed import FailedBackward, failed_backward
+from .formulas import CheckedFunction
+from .formulas import functions as watch_functions
 from .gradient_flow import DeadUnits, GradientFlow
 from .growth import Growth, GrowthWatch
 from .ledger import Ledger
@@ -40,8 +42,9 @@ class Symptom:
     Attributes
     ----------
     kind : str
-        ``'failed'``, ``'no gradient'``, ``'NaN'``, ``'constant gradient'``, ``'broadcast'``, ``'updates'``,
-        ``'gradient flow'``, ``'growth'``, ``'cycle'``, ``'aliasing'``, or what another instrument calls it.
+        ``'failed'``, ``'no gradient'``, ``'NaN'``, ``'wrong gradient'``, ``'constant gradient'``, ``'broadcast'``,
+        ``'updates'``, ``'gradient flow'``, ``'growth'``, ``'cycle'``, ``'aliasing'``, or what another instrument calls
+        it.
     text : str
     location : Location or None
     """
@@ -102,6 +105,8 @@ class Diagnosis(Explanation):
         What is in a loss and does not do what it looks like.
     failed : FailedBackward or None
         Where the backward failed that ended the program.
+    functions : tuple of CheckedFunction
+        Custom Functions whose backward is not the derivative of their forward, where they were checked.
     others : tuple of Symptom
         What other instruments have found.
     """
@@ -120,6 +125,7 @@ class Diagnosis(Explanation):
     cycles: tuple[GraphCycle, ...] = ()
     terms: tuple[LossTerm, ...] = ()
     failed: FailedBackward | None = None
+    functions: tuple[CheckedFunction, ...] = ()
     others: tuple[Symptom, ...] = ()
 
     @property
@@ -133,6 +139,7 @@ class Diagnosis(Explanation):
         if self.missing.parameters:
             first = self.missing.parameters[0].location
             found.append(Symptom("no gradient", str(self.missing), first))
+        found += [Symptom("wrong gradient", str(function), function.location) for function in self.functions]
         found += [Symptom(term.kind, str(term), term.location) for term in self.terms]
         found += [Symptom("updates", str(entry), entry.location) for entry in self.updates.findings]
         if self.growth:
@@ -199,6 +206,9 @@ class Doctor:
 
     Parameters
     ----------
+    functions : bool, optional
+        Also compare the backward of each custom Function with its forward, which runs it again on copies once the
+        diagnosis is asked for: see :class:`functions`.
     adapter : Adapter, optional
         Of one framework only; all by default.
 
@@ -220,8 +230,9 @@ class Doctor:
     ['detached', 'detached']
     """
 
-    def __init__(self, *, adapter: Adapter | None = None) -> None:
+    def __init__(self, *, functions: bool = False, adapter: Adapter | None = None) -> None:
         self._adapter = adapter_of(None, adapter)
+        self._functions = watch_functions(adapter=self._adapter) if functions else None
         self._ledger = Ledger(adapter=self._adapter)
         self._examiner = Examiner(self._adapter, self._ledger)
         self._updates = UpdateWatch(self._ledger.recorder, self._examiner.names.paths)
@@ -249,6 +260,7 @@ class Doctor:
             cycles=tuple(examiner.cycles),
             terms=tuple(examiner.terms.values()),
             failed=self._failed,
+            functions=() if self._functions is None else self._functions.result.wrong,
         )
 
     def explain(self, error: BaseException | None) -> bool:
@@ -284,11 +296,15 @@ class Doctor:
             observe(self._nan, forward=True, backward=True, operators=True),
             observe(self._growth, forward=True, backward=True),
         ]
+        if self._functions is not None:
+            self._functions.__enter__()
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         while self._observations:
             self._observations.pop().close()
+        if self._functions is not None:
+            self._functions.__exit__(kind, error, trace)
         self._examiner.close()
         self._updates.close()
         self._nan.close()

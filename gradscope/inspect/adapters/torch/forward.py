@@ -330,6 +330,9 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
     original = Function.__dict__["apply"]
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if tap.active and not tap.muted.depth:
+            for observer in tap.nodes:
+                observer.function_applied(cls, (*args, *kwargs.values()))
         before = _sequence_nr()
         result = original.__get__(None, cls)(*args, **kwargs)
         made = _sequence_nr() - before
