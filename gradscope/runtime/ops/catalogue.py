@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import creation, random
+from .. import creation, draws, random
 from ..tensor import finish_class
 from . import (
     activations,
@@ -135,7 +135,7 @@ FAMILIES = (
     older_forms,
 )
 
-for _module in (creation, random):
+for _module in (creation, random, draws):
     for _name in _module.__all__:
         PUBLIC.setdefault(_name, getattr(_module, _name))
 
