@@ -85,7 +85,7 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Return the squared error, linear beyond `delta`, reduced; each loss is multiplied by its `weight`, if there is one."""
+    """Return the squared error, linear beyond `delta`, reduced; each loss times its `weight`, if it has one."""
     warn_broadcast(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")

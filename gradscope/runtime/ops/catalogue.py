@@ -22,6 +22,7 @@ from . import (
     einsum,
     embeddings,
     factorizations,
+    fourier,
     gamma,
     gathers,
     grids,
@@ -61,6 +62,7 @@ from . import (
     shapes,
     solvers,
     special,
+    spectrograms,
     statistics,
     strided,
     triangular,
@@ -106,6 +108,7 @@ FAMILIES = (
     matrix_exponential,
     matrix_products,
     older_linalg,
+    fourier,
     joins,
     differences,
     einsum,
@@ -133,6 +136,7 @@ FAMILIES = (
     embeddings,
     queries,
     older_forms,
+    spectrograms,
 )
 
 for _module in (creation, random, draws):

@@ -155,7 +155,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 
     Raises
     ------
-    ValueError
+    TypeError
         If the positions are no integers.
 
     Examples
@@ -165,7 +165,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     (tensor([0, 1]), tensor([1, 2]))
     """
     if not is_integer(indices._array):
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}\nConvert them with .long().")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}\nConvert them with .long().")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     found, rest = [], indices
     for size in reversed(sizes):

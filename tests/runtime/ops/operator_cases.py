@@ -91,6 +91,7 @@ _ATEN = """
     _upsample_bilinear2d_aa _upsample_bicubic2d_aa _upsample_lanczos2d_aa im2col col2im
     max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d
     adaptive_max_pool2d adaptive_max_pool3d max_unpool2d max_unpool3d fractional_max_pool2d fractional_max_pool3d
+    _fft_c2c _fft_r2c _fft_c2r
 """
 for _name in _ATEN.split():
     COUNTERPARTS[_name] = lambda t, *args, name=_name: getattr(t.ops.aten, name)(*args)
