@@ -72,6 +72,10 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
         g, rest[0], rest[1], 0 if rest[2] is None else rest[2], 2**62 if rest[3] is None else rest[3], rest[4]
     ),
     "soft_margin_loss": lambda t, *arguments: t.ops.aten.soft_margin_loss(*arguments),
+    **{
+        f"special_{name}": lambda t, *args, name=name: getattr(t.special, name)(*args)
+        for name in ("erfcx", "log_ndtr", "ndtri", "entr", "xlog1py")
+    },
     "split.size": lambda t, x, size, dim=0: x.split(size, dim),
     "split.sizes": lambda t, x, sizes, dim=0: x.split(sizes, dim),
     "squeeze.all": lambda t, x: x.squeeze(),
