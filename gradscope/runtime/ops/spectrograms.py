@@ -16,6 +16,7 @@ from typing import Any
 from .. import creation
 from .. import dtype as dtypes
 from .fourier import BY_COUNT, BY_ROOT, UNSCALED
+from .padding import circular_pad
 from .registry import OPERATORS, PUBLIC, public
 
 # --- windows ----------------------------------------------------------------------------------------------------------
@@ -189,10 +190,7 @@ def stft(
     _check_lengths("stft", n_fft, hop, length)
     signal = input if input.dim() == 2 else input.unsqueeze(0)
     if center:
-        from ...nn.functional import pad
-
-        half = n_fft // 2
-        signal = pad(signal.unsqueeze(1), (half, half), pad_mode).squeeze(1)
+        signal = _padded(signal.unsqueeze(1), n_fft // 2, pad_mode).squeeze(1)
     if n_fft <= 0 or n_fft > signal.shape[-1]:
         raise RuntimeError(f"stft: expected 0 < n_fft <= {signal.shape[-1]}, but got n_fft={n_fft}")
     parts = signal.unfold(-1, n_fft, hop) * _full_window("stft", input, window, n_fft, length)
@@ -212,6 +210,15 @@ def stft(
         stacklevel=3,
     )
     return PUBLIC["view_as_real"](found)
+
+
+def _padded(signal: Any, half: int, mode: str) -> Any:
+    if mode == "circular":
+        return circular_pad(signal, (half, half))
+    kinds = {"constant": "constant_pad_nd", "reflect": "reflection_pad1d", "replicate": "replication_pad1d"}
+    if mode not in kinds:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}\nUse constant, reflect, replicate or circular.")
+    return OPERATORS[kinds[mode]].function(signal, (half, half))
 
 
 def _warn_no_window() -> None:
