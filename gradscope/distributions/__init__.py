@@ -17,6 +17,7 @@ from .discrete import Bernoulli, Categorical, Multinomial, OneHotCategorical, Po
 from .distribution import Distribution
 from .independent import Independent
 from .kl import kl_divergence, register_kl
+from .multivariate import MultivariateNormal
 
 __all__ = [
     "Bernoulli",
@@ -29,6 +30,7 @@ __all__ = [
     "Independent",
     "Laplace",
     "Multinomial",
+    "MultivariateNormal",
     "Normal",
     "OneHotCategorical",
     "Poisson",

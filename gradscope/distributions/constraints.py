@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..runtime.ops.triangular import cholesky_ex
 from ..runtime.tensor import Tensor
 
 __all__ = [
@@ -15,11 +16,13 @@ __all__ = [
     "integer_interval",
     "interval",
     "less_than",
+    "lower_cholesky",
     "multinomial",
     "nonnegative",
     "nonnegative_integer",
     "one_hot",
     "positive",
+    "positive_definite",
     "real",
     "real_vector",
     "simplex",
@@ -165,6 +168,26 @@ class Multinomial(Constraint):
         return "Multinomial()"
 
 
+class PositiveDefinite(Constraint):
+    """Symmetric matrices with positive eigenvalues."""
+
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        symmetric = ((value - value.mT).abs() <= 1e-6).all(-1).all(-1)
+        return symmetric & (cholesky_ex(value.detach()).info == 0)
+
+
+class LowerCholesky(Constraint):
+    """Lower triangular matrices with a positive diagonal."""
+
+    event_dim = 2
+
+    def check(self, value: Tensor) -> Tensor:
+        lower = (value.tril() == value).reshape(*value.shape[:-2], -1).all(-1)
+        return lower & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+
+
 class IndependentConstraint(Constraint):
     """A region of which a value takes in several dimensions that are checked one by one."""
 
@@ -201,6 +224,8 @@ nonnegative_integer = IntegerGreaterThan(0)
 simplex = Simplex()
 one_hot = OneHot()
 real_vector = IndependentConstraint(real, 1)
+positive_definite = PositiveDefinite()
+lower_cholesky = LowerCholesky()
 greater_than = GreaterThan
 less_than = LessThan
 interval = Interval

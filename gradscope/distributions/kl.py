@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..runtime.ops.arrays import TENSOR_OPERATORS as F
+from ..runtime.ops.triangular import solve_triangular
 from ..runtime.tensor import Tensor
 from .continuous import Beta, Dirichlet, Exponential, Gamma, Laplace, Normal, Uniform
 from .discrete import Bernoulli, Categorical, OneHotCategorical, Poisson
 from .distribution import Distribution
 from .independent import Independent, sum_rightmost
+from .multivariate import MultivariateNormal
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -107,6 +109,19 @@ def _dirichlets(p: Dirichlet, q: Dirichlet) -> Tensor:
 @register_kl(Beta, Beta)
 def _betas(p: Beta, q: Beta) -> Tensor:
     return _dirichlets(p._dirichlet, q._dirichlet)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normals(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    if p.event_shape != q.event_shape:
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot be computed\n"
+            f"They are {list(p.event_shape)} and {list(q.event_shape)}."
+        )
+    away = solve_triangular(q.scale_tril, (q.loc - p.loc).unsqueeze(-1), upper=False)
+    spread = solve_triangular(q.scale_tril, p.scale_tril, upper=False)
+    squares = (spread**2).sum((-2, -1)) + (away**2).sum((-2, -1))
+    return q._half_log_det() - p._half_log_det() + 0.5 * (squares - p.event_shape[0])
 
 
 @register_kl(Bernoulli, Bernoulli)

@@ -42,6 +42,16 @@ CASES: dict[str, tuple[list[Any], Any, Any]] = {
         lambda d, p: d.Multinomial(4, p),
         [[0.0, 3.0, 1.0], [2.0, 1.0, 1.0]],
     ),
+    **{
+        f"MultivariateNormal by {form}": (
+            [[[0.5, -1.0], [0.2, 0.1]], [[1.5, 0.3], [-0.2, 0.8]]],
+            lambda d, loc, x, form=form: d.MultivariateNormal(
+                loc, **{form: x.tril() if form == "scale_tril" else x @ x.mT}
+            ),
+            [[0.1, 3.0], [-1.0, 0.4]],
+        )
+        for form in ("covariance_matrix", "precision_matrix", "scale_tril")
+    },
     "Poisson": ([[0.5, 3.0]], lambda d, rate: d.Poisson(rate), [[0.0, 2.0], [1.0, 4.0]]),
     "Independent": (
         [[0.5, -1.0], [0.7, 2.0]],
@@ -50,7 +60,7 @@ CASES: dict[str, tuple[list[Any], Any, Any]] = {
     ),
 }
 SMOOTH = [name for name in CASES if name in ("Normal", "Laplace", "Uniform", "Exponential", "Independent")]
-WITH_RSAMPLE = [*SMOOTH, "Gamma", "Beta", "Dirichlet"]
+WITH_RSAMPLE = [*SMOOTH, *(name for name in CASES if name.startswith("Multivariate")), "Gamma", "Beta", "Dirichlet"]
 
 
 def value_of(m: Any, name: str) -> Any:
@@ -146,7 +156,7 @@ def test_samples_pass_gradients_on(name: str) -> None:
     arrays, make, _ = CASES[name]
     given = [gs.tensor(a, dtype=gs.float64, requires_grad=True) for a in arrays]
     distribution = make(gs.distributions, *given)
-    found = gs.autograd.grad((distribution.rsample((2 * COUNT,)) ** 2).mean(0).sum(), given)
+    found = gs.autograd.grad((distribution.rsample((2 * COUNT,)) ** 2).mean(0).sum(), given, retain_graph=True)
     moment = distribution.variance + distribution.mean**2
     expected = gs.autograd.grad(moment.sum(), given)
     for a, b in zip(found, expected, strict=True):
@@ -226,6 +236,10 @@ def test_impossible_values(torch: Any) -> None:
         lambda d, m: d.Independent(d.Normal(0.0, 1.0), 1),
         lambda d, m: d.kl_divergence(d.Normal(0.0, 1.0), d.Multinomial(2, m.ones(2))),
         lambda d, m: d.Multinomial(m.tensor(3), m.ones(2)),
+        lambda d, m: d.MultivariateNormal(m.zeros(2)),
+        lambda d, m: d.MultivariateNormal(m.zeros(2), m.ones(2)),
+        lambda d, m: d.MultivariateNormal(m.zeros(2), -m.eye(2)),
+        lambda d, m: d.MultivariateNormal(m.tensor(0.0), m.eye(1)),
     ],
 )
 def test_refusals(torch: Any, use: Any) -> None:
