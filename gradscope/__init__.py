@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import importlib
+import math as _math
 from typing import TYPE_CHECKING, Any
 
 from .runtime import device as _device
@@ -35,6 +36,19 @@ from .runtime.dtype import (
 )
 from .runtime.errors import InplaceError, SavedTensorFreedError, SavedTensorModifiedError
 from .runtime.formatting import set_printoptions
+from .runtime.kinds import (
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+    set_default_tensor_type,
+    typename,
+)
 from .runtime.layout import channels_last, contiguous_format, layout, memory_format, preserve_format, strided
 from .runtime.modes import (
     enable_grad,
@@ -47,10 +61,20 @@ from .runtime.modes import (
     set_grad_enabled,
 )
 from .runtime.ops.catalogue import PUBLIC as _PUBLIC
+from .runtime.settings import (
+    are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision,
+    get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    set_float32_matmul_precision,
+    set_num_threads,
+    use_deterministic_algorithms,
+)
 from .runtime.tensor import Size, Tensor
 
 __version__ = "0.1.0"
 
+inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 half, float, double = float16, float32, float64
 short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
@@ -60,12 +84,17 @@ if TYPE_CHECKING:
 else:
     globals().update(_PUBLIC)
 
-_LAZY = ("autograd", "check", "cuda", "inspect", "linalg", "nn", "optim", "serialization", "testing", "utils")
+_LAZY = (
+    *("autograd", "backends", "check", "cuda", "distributions", "fft", "func", "inspect", "linalg", "nn", "optim"),
+    *("random", "serialization", "special", "testing", "utils"),
+)
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"gradscope.{name}")
+    if name == "vmap":
+        return importlib.import_module("gradscope.func").vmap
     if name in ("load", "save"):
         return getattr(importlib.import_module("gradscope.serialization"), name)
     raise AttributeError(f"module 'gradscope' has no attribute {name!r}")

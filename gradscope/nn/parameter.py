@@ -142,6 +142,18 @@ class _Uninitialized(Tensor):
         """Return itself: there is nothing to detach."""
         return self
 
+    def _arguments(self) -> tuple[Any, ...]:
+        """Return what another one like this is made of."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _arguments()")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(*self._arguments())
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), self._arguments()
+
     def __repr__(self, **options: Any) -> str:
         return f"<{type(self).__name__}>"
 
@@ -160,10 +172,8 @@ class UninitializedParameter(_Uninitialized, Parameter):
             parameter._flags |= state.GRAD
         return parameter
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
-        return memo[id(self)]
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.requires_grad, str(self.device), self.dtype
 
 
 class UninitializedBuffer(_Uninitialized):
@@ -184,10 +194,8 @@ class UninitializedBuffer(_Uninitialized):
         buffer.persistent = persistent
         return buffer
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedBuffer:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype, self.persistent)
-        return memo[id(self)]
+    def _arguments(self) -> tuple[Any, ...]:
+        return self.requires_grad, str(self.device), self.dtype, self.persistent
 
 
 def is_lazy(param: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import device as devices
-from . import state
+from . import graph, state
 from .formatting import tensor_repr
 from .ops import general
 from .storage import contiguous_strides, element_strides, geometry_of, is_dense, memory_of
@@ -144,7 +144,7 @@ class Convertible:
         return bool(devices.to_host((self._array == general.array_of(element)).any()))
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and spec:
+        if self._array.ndim == 0 and (spec or type(self) is graph.tensor_type):
             return format(self.item(), spec)
         if spec:
             raise TypeError(

@@ -1,4 +1,7 @@
-"""Making tensors: factories, conversions from lists and arrays, ``*_like``."""
+"""Making tensors: factories, conversions from lists and arrays, ``*_like``.
+
+`layout` and `pin_memory` are taken for PyTorch's sake: there is one layout, and the host's memory is not pinned.
+"""
 
 from __future__ import annotations
 
@@ -278,28 +281,68 @@ def _filled(
 
 
 def zeros(
-    *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor of zeros."""
     return _filled("zeros", sizes, size, out, dtype, device, requires_grad)
 
 
 def ones(
-    *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor of ones."""
     return _filled("ones", sizes, size, out, dtype, device, requires_grad)
 
 
 def empty(
-    *sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *sizes: Any,
+    size: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Return an uninitialised tensor."""
-    return _filled("empty", sizes, size, out, dtype, device, requires_grad)
+    if memory_format is None or format_name(memory_format) != "channels_last":
+        return _filled("empty", sizes, size, out, dtype, device, requires_grad)
+    rows = _filled("empty", _channels_last(shape_of(sizes, "empty", size)), None, None, dtype, device, False)
+    return finish(rows._array.transpose((0, 3, 1, 2)), requires_grad, out, "empty")
+
+
+def _channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the sizes of the memory in which a tensor of this shape has its channels last."""
+    check_rank(shape)
+    n, c, h, w = shape
+    return n, h, w, c
 
 
 def full(
-    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor filled with one number."""
     if not isinstance(size, (list, tuple)):
@@ -322,30 +365,49 @@ def array_like(function: str, source: Tensor, kind: Any, where: Any, memory_form
     module = devices.array_module(array) if where is None else devices.module_for(where)
     target = array.dtype if kind is None else numpy_dtype(kind)
     if layout == "channels_last":
-        check_rank(array.shape)
-        n, c, h, w = array.shape
-        return getattr(module, function)((n, h, w, c), dtype=target).transpose((0, 3, 1, 2))
+        return getattr(module, function)(_channels_last(array.shape), dtype=target).transpose((0, 3, 1, 2))
     if layout == "preserve_format" and module is devices.array_module(array):
         return getattr(module, function + "_like")(in_order(array), dtype=target)
     return getattr(module, function)(array.shape, dtype=target)
 
 
 def zeros_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Return zeros of the shape, dtype, device and memory order of `input`."""
     return finish(array_like("zeros", input, dtype, device, memory_format), requires_grad)
 
 
 def ones_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Return ones of the shape, dtype, device and memory order of `input`."""
     return finish(array_like("ones", input, dtype, device, memory_format), requires_grad)
 
 
 def empty_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Return an uninitialised tensor of the shape, dtype, device and memory order of `input`."""
     return finish(array_like("empty", input, dtype, device, memory_format), requires_grad)
@@ -358,6 +420,8 @@ def full_like(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """Return a tensor like `input` filled with one number."""
@@ -380,6 +444,8 @@ def arange(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return the values from `start` (0) to `end`, exclusive, in steps of `step`."""
     start, end = (0, start) if end is None else (0 if start is None else start, end)
@@ -429,6 +495,8 @@ def linspace(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return `steps` values from `start` to `end`, both included."""
     module = devices.module_for(device)
@@ -446,6 +514,8 @@ def logspace(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return `steps` values from ``base**start`` to ``base**end``, evenly spaced in the exponent."""
     module = devices.module_for(device)
@@ -461,6 +531,8 @@ def eye(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return the identity matrix of `n` rows and `m` (or `n`) columns."""
     rows = count_of("eye", "n", 1, n)
@@ -472,7 +544,15 @@ def eye(
     return finish(array, requires_grad, out, "eye")
 
 
-def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(
+    value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """Return a 0-d tensor of the default dtype."""
     return full(
         (),

@@ -6,6 +6,7 @@ run, but not PyTorch's.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -292,6 +293,8 @@ def rand(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return numbers drawn uniformly from [0, 1)."""
     shape = shape_of(sizes, "rand", size)
@@ -306,6 +309,8 @@ def randn(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return numbers drawn from the standard normal distribution."""
     shape = shape_of(sizes, "randn", size)
@@ -320,18 +325,34 @@ def _filled_like(drawn: Tensor, input: Tensor, requires_grad: bool, memory_forma
 
 
 def rand_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    generator: Generator | None = None,
+    memory_format: Any = None,
 ) -> Tensor:
     """Return uniform numbers of the shape, dtype, device and memory order of `input`."""
-    drawn = rand(*input.shape, dtype=dtype or input.dtype, device=device or input.device)
+    drawn = rand(*input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device)
     return _filled_like(drawn, input, requires_grad, memory_format)
 
 
 def randn_like(
-    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    generator: Generator | None = None,
+    memory_format: Any = None,
 ) -> Tensor:
     """Return normal numbers of the shape, dtype, device and memory order of `input`."""
-    drawn = randn(*input.shape, dtype=dtype or input.dtype, device=device or input.device)
+    drawn = randn(*input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device)
     return _filled_like(drawn, input, requires_grad, memory_format)
 
 
@@ -345,6 +366,8 @@ def randint(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return integers drawn uniformly from `low` (0) to `high`, exclusive.
 
@@ -371,11 +394,15 @@ def randint_like(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    generator: Generator | None = None,
     memory_format: Any = None,
 ) -> Tensor:
     """Return integers of the shape, dtype, device and memory order of `input`."""
     low, high = (0, low) if high is None else (low, high)
-    drawn = randint(low, high, tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
+    kind, place = dtype or input.dtype, device or input.device
+    drawn = randint(low, high, tuple(input.shape), generator=generator, dtype=kind, device=place)
     return _filled_like(drawn, input, requires_grad, memory_format)
 
 
@@ -387,6 +414,8 @@ def randperm(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return the integers below `n` in random order."""
     if n < 0:
@@ -525,6 +554,22 @@ for _schema, _forward, _doc in (
     METHODS[_op.name.partition(".")[0] + "_"] = _op.inplace_function  # type: ignore[assignment]
 
 
+def _with_from(function: Any) -> Any:
+    """Return a method that takes its parameter ``from_`` as ``from`` too: a word that no parameter can have here."""
+
+    @functools.wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Tensor:
+        if "from" in kwargs:
+            kwargs["from_"] = kwargs.pop("from")
+        return function(*args, **kwargs)
+
+    return method
+
+
+for _name in ("uniform_", "random_"):
+    METHODS[_name] = _with_from(METHODS[_name])
+
+
 def _bernoulli(xp: Any, self: Any, generator: Any = None) -> Any:
     _floating("bernoulli_tensor_cpu_p_", self.dtype)
     if type(self) is devices.ndarray and self.size and not (self.min() >= 0 and self.max() <= 1):
@@ -628,4 +673,4 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 
 METHODS["bernoulli_"] = bernoulli_
 METHODS["multinomial"] = multinomial
-del _schema, _forward, _doc, _op
+del _schema, _forward, _doc, _op, _name

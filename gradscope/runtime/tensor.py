@@ -17,6 +17,7 @@ from . import dtype as dtypes
 from .conversions import Convertible
 from .gradient_holder import GradientHolder, TensorMeta
 from .graph import Edge, Node, ends_of
+from .layout import contiguous_format, preserve_format
 from .leaves import AccumulateGrad
 from .ops import general
 from .storage import Storage, VersionCounter, element_strides, geometry_of, memory_of
@@ -192,9 +193,13 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         """Whether the dtype is complex."""
         return self._array.dtype.kind == "c"
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
-        return bool(self._array.flags.c_contiguous)
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie without gaps in row-major order, or as ``channels_last`` has them."""
+        if memory_format is None or memory_format is contiguous_format:
+            return bool(self._array.flags.c_contiguous)
+        if memory_format is preserve_format:
+            raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+        return self._array.ndim == 4 and bool(self._array.transpose((0, 2, 3, 1)).flags.c_contiguous)
 
     def data_ptr(self) -> int:
         """Return the address of the first element."""
@@ -519,6 +524,11 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
     def new_full(self, size: Any, fill_value: Any, **options: Any) -> Tensor:
         """Return a tensor filled with one number, of this tensor's dtype and on its device."""
         return self._new("full", size, fill_value, **options)
+
+    def new(self, *data: Any) -> Tensor:
+        """Return a tensor as the legacy constructor makes it: of sizes or data, of this tensor's dtype and device."""
+        made = Tensor(*data, device=self.device)
+        return made if made.dtype is self.dtype else made.to(self.dtype)
 
     def _new(self, function: str, *args: Any, **options: Any) -> Tensor:
         from . import creation

@@ -69,3 +69,25 @@ def test_buffers_become_part_of_the_state() -> None:
     module = Counter()
     assert [name for name, _ in module.named_buffers()] == ["kept", "scratch"]
     assert list(module.state_dict()) == ["kept"]
+
+
+@pytest.mark.filterwarnings("ignore:Lazy modules are a new feature:UserWarning")
+def test_what_waits_for_a_shape_can_be_pickled() -> None:
+    for made in (gs.nn.LazyLinear(3, dtype=gs.float64), gs.nn.LazyBatchNorm1d()):
+        again = pickle.loads(pickle.dumps(made))
+        assert nn.parameter.is_lazy(again.weight)
+        assert repr(again) == repr(made)
+        again(gs.ones(2, 4, dtype=gs.float64 if isinstance(made, gs.nn.LazyLinear) else None))
+        assert not nn.parameter.is_lazy(again.weight)
+        assert nn.parameter.is_lazy(made.weight)
+    assert pickle.loads(pickle.dumps(gs.nn.UninitializedParameter(requires_grad=False))).requires_grad is False
+
+
+def test_a_copy_of_a_hooks_handle_removes_the_copys_hook() -> None:
+    layer = nn.Linear(1, 1)
+    layer.handle = layer.register_forward_hook(print)
+    for again in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        again.handle.remove()
+        assert len(again._forward_hooks) == 0
+    assert len(layer._forward_hooks) == 1
+    assert layer.register_forward_hook(print).id not in (layer.handle.id,)

@@ -209,6 +209,19 @@ def test_a_pickle_keeps_dense_strides(layout: str) -> None:
     assert y._version == 1
 
 
+@pytest.mark.torch
+def test_numbers_in_formatted_strings(torch: Any) -> None:
+    for use in (
+        lambda m: f"{m.tensor(1.5)}",
+        lambda m: f"{m.tensor(3)} {m.tensor(True)} {m.tensor(1 + 2j)}",
+        lambda m: f"{m.tensor(1.5, requires_grad=True)}",
+        lambda m: f"{m.tensor([1.5])}",
+        lambda m: f"{m.nn.Parameter(m.tensor(1.5))}",
+        lambda m: f"{m.tensor(1.5):.3f}",
+    ):
+        assert use(gs) == use(torch)
+
+
 @pytest.mark.parametrize("value", [gs.strided, gs.contiguous_format, gs.channels_last])
 def test_layouts_stay_the_ones_they_are(value: Any) -> None:
     assert pickle.loads(pickle.dumps(value)) is value

@@ -191,3 +191,29 @@ def test_listeners_hear_which_tensors_were_copied() -> None:
     (event,) = heard
     assert (event.node, event.name, event.outputs) == (None, "tensor", (c,))
     assert [tensor is expected for tensor, expected in zip(event.inputs, (a, b), strict=True)] == [True, True]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m, **options: m.zeros(2, **options),
+        lambda m, **options: m.ones(2, **options),
+        lambda m, **options: m.full((2,), 3.0, **options),
+        lambda m, **options: m.arange(3, **options),
+        lambda m, **options: m.linspace(0, 1, 3, **options),
+        lambda m, **options: m.logspace(0, 1, 3, **options),
+        lambda m, **options: m.eye(2, **options),
+        lambda m, **options: m.zeros_like(m.ones(2), **options),
+        lambda m, **options: m.full_like(m.ones(2), 3.0, **options),
+    ],
+)
+def test_a_layout_and_pinned_memory_may_be_named(torch: Any, use: Any) -> None:
+    found, expected = (use(m, layout=m.strided, pin_memory=False) for m in (gs, torch))
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.torch
+def test_numbers_with_names(torch: Any) -> None:
+    assert (gs.pi, gs.e, gs.inf, gs.newaxis) == (torch.pi, torch.e, torch.inf, torch.newaxis)
+    assert gs.nan != gs.nan

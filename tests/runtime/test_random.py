@@ -207,3 +207,15 @@ def test_bernoulli_takes_probabilities() -> None:
 )
 def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, wrong)
+
+
+def test_draws_like_a_tensor_take_a_generator() -> None:
+    like = gs.ones(3)
+    for draw in (gs.rand_like, gs.randn_like, lambda x, generator: gs.randint_like(x, 0, 1000, generator=generator)):
+        first, second = (draw(like, generator=gs.Generator().manual_seed(4)) for _ in range(2))
+        assert first.tolist() == second.tolist()
+
+
+def test_bounds_under_their_names_in_pytorch() -> None:
+    assert 3 <= gs.empty(1).uniform_(**{"from": 3, "to": 4}).item() <= 4
+    assert gs.empty(1).random_(**{"from": 3, "to": 4}).item() == 3

@@ -7,12 +7,15 @@ from typing import Any
 from ...runtime.ops.distances import cosine_similarity, pairwise_distance, pdist
 from ...runtime.ops.older_forms import bilinear
 from ...runtime.ops.registry import METHODS
+from ...runtime.ops.writes import into
 from ...runtime.tensor import Tensor
 
 __all__ = ["bilinear", "cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 
 
-def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """Return `input` divided by its `p`-norm along `dim` (at least `eps`)."""
+    if out is not None:
+        return into(out, "div", [input], lambda: normalize(input, p, dim, eps))
     norm = METHODS["norm"](input, p, dim, keepdim=True)
     return input / norm.clamp_min(eps).expand_as(input)

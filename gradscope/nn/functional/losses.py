@@ -34,13 +34,17 @@ def mse_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
     """Return the squared error, reduced ("mean", "sum" or "none").
 
     `size_average` and `reduce` are what `reduction` was before; where one is given it decides, here and in the other
-    losses.
+    losses. With a `weight` for each element, the mean is the weighted mean.
     """
     warn_broadcast(input, target)
+    if weight is not None:
+        losses = OPERATORS["mse_loss"].function(input, target, reduction_code("none"))
+        return _weighted(losses, weight, reduction_code(reduction, size_average, reduce))
     return OPERATORS["mse_loss"].function(input, target, reduction_code(reduction, size_average, reduce))
 
 
@@ -50,9 +54,13 @@ def l1_loss(
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
-    """Return the absolute error, reduced."""
+    """Return the absolute error, reduced; the mean is weighted, if there is a `weight`."""
     warn_broadcast(input, target)
+    if weight is not None:
+        losses = _losses.l1(input, target, reduction_code("none"))
+        return _weighted(losses, weight, reduction_code(reduction, size_average, reduce))
     return _losses.l1(input, target, reduction_code(reduction, size_average, reduce))
 
 
@@ -74,12 +82,35 @@ def smooth_l1_loss(
     return OPERATORS["smooth_l1_loss"].function(input, target, code, beta)
 
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """Return the squared error, linear beyond `delta`, reduced."""
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Return the squared error, linear beyond `delta`, reduced; each loss times its `weight`, if it has one."""
     warn_broadcast(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if weight is not None:
+        losses = OPERATORS["huber_loss"].function(input, target, reduction_code("none"), delta)
+        return _reduced(_times(losses, weight), reduction_code(reduction))
     return OPERATORS["huber_loss"].function(input, target, reduction_code(reduction), delta)
+
+
+def _weighted(losses: Tensor, weight: Tensor, reduction: int) -> Tensor:
+    """Return losses with a weight each, reduced; 1 stands for the weighted mean."""
+    total = _times(losses, weight)
+    return total.sum() / weight.sum() if reduction == 1 else _reduced(total, reduction)
+
+
+def _times(losses: Tensor, weight: Tensor) -> Tensor:
+    if weight.shape != losses.shape:
+        raise ValueError(
+            f"Weights and input must have the same size.\nThey have {list(weight.shape)} and {list(losses.shape)}."
+        )
+    return losses * weight
+
+
+def _reduced(losses: Tensor, reduction: int) -> Tensor:
+    return losses.mean() if reduction == 1 else losses.sum() if reduction == 2 else losses
 
 
 def binary_cross_entropy(

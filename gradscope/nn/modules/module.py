@@ -310,9 +310,9 @@ class Module(Callee, Stateful):
             if module is not None:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        """Yield this module and all below it."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """Yield this module and all below it; what stands at several places once, unless told otherwise."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     # --- changing all of it ---

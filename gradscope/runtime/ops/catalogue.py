@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import creation, random
+from .. import creation, draws, random
 from ..tensor import finish_class
 from . import (
     activations,
@@ -22,6 +22,7 @@ from . import (
     einsum,
     embeddings,
     factorizations,
+    fourier,
     gamma,
     gathers,
     grids,
@@ -39,6 +40,7 @@ from . import (
     matrix_products,
     memory,
     noise,
+    normal_integrals,
     normalization,
     older_forms,
     older_linalg,
@@ -61,6 +63,7 @@ from . import (
     shapes,
     solvers,
     special,
+    spectrograms,
     statistics,
     strided,
     triangular,
@@ -106,10 +109,12 @@ FAMILIES = (
     matrix_exponential,
     matrix_products,
     older_linalg,
+    fourier,
     joins,
     differences,
     einsum,
     special,
+    normal_integrals,
     gamma,
     activations,
     losses,
@@ -133,9 +138,10 @@ FAMILIES = (
     embeddings,
     queries,
     older_forms,
+    spectrograms,
 )
 
-for _module in (creation, random):
+for _module in (creation, random, draws):
     for _name in _module.__all__:
         PUBLIC.setdefault(_name, getattr(_module, _name))
 

@@ -127,7 +127,7 @@ def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """
     if dtype is None:
         return f"gradscope.{self.dtype.legacy_name}"
-    return to(self, dtype=_type_named(dtype) if isinstance(dtype, str) else dtype)
+    return to(self, dtype=_type_named(dtype) if isinstance(dtype, str) else getattr(dtype, "element_type", dtype))
 
 
 def _type_named(name: str) -> dtypes.dtype:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .matrices import matmul
 from .registry import public
+from .writes import into
 
 Labels = list[Any]
 
@@ -257,7 +258,7 @@ def einsum(equation: Any, *operands: Any) -> Any:
 
 
 @public(method=False)
-def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Any:
     """Return the products of `a` and `b` summed over dimensions.
 
     Parameters
@@ -271,6 +272,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     RuntimeError
         If the sizes differ.
     """
+    if out is not None:
+        return into(out, "tensordot", [a, b], lambda: tensordot(a, b, dims))
     if hasattr(dims, "_array"):
         dims = dims.tolist()
     if isinstance(dims, int):

@@ -143,7 +143,7 @@ def _polygamma(xp: Any, self: Any, n: int) -> Any:
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n.\nn is {n}.")
     if n == 0:
-        return _digamma_of(xp, self)
+        return digamma_of(xp, self)
 
     def derivative(xp: Any, x: Any) -> Any:
         # Reflection for x < 0, from digamma(1 - x) - digamma(x) = pi cot(pi x).
@@ -162,7 +162,7 @@ def _polygamma(xp: Any, self: Any, n: int) -> Any:
 
 # --- operators --------------------------------------------------------------------------------------------------------
 
-_digamma_of = special("digamma", _digamma)
+digamma_of = special("digamma", _digamma)
 _log_gamma_of = special("lgamma", _lgamma, "gammaln")
 
 operator(
@@ -178,7 +178,7 @@ operator(
 )
 operator(
     "digamma(Tensor self)",
-    _digamma_of,
+    digamma_of,
     promote="float",
     inplace=True,
     out=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .. import dtype as dtypes
@@ -9,7 +10,7 @@ from . import general
 from .arrays import in_rows
 from .errors import check_number
 from .indexing import add_at, check_bounds
-from .registry import OPERATORS, operator, public
+from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
 # --- gather and scatter -----------------------------------------------------------------------------------------------
@@ -217,8 +218,28 @@ def _scatter_choice(src: Any, value: Any) -> tuple[str, Any]:
     return ("scatter.src" if hasattr(given, "_array") else "scatter.value"), given
 
 
+def _combined(reduce: str, self: Any, index: Any, given: Any) -> tuple[str, Any]:
+    """Return what scatter_reduce() calls a reduction of scatter(), and the source as a tensor."""
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError("reduce argument must be either add or multiply.\nscatter_reduce() knows more.")
+    if hasattr(given, "_array"):
+        warnings.warn(
+            "The reduce argument of gradscope.scatter with Tensor src is deprecated and will be removed in a future "
+            "PyTorch release. Use gradscope.scatter_reduce instead for more reduction options.",
+            UserWarning,
+            stacklevel=4,
+        )
+    source = given if hasattr(given, "_array") else self.new_full(tuple(index.shape), given)
+    return _REDUCTIONS[reduce], source
+
+
+_REDUCTIONS = {"add": "sum", "multiply": "prod"}
+
+
 @public
-def scatter(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, out: Any = None) -> Any:
+def scatter(
+    self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None
+) -> Any:
     """Return a copy with `src` (a tensor) or `value` (a number) written along a dimension.
 
     Parameters
@@ -227,6 +248,8 @@ def scatter(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = No
     index : Tensor
         Integers: the position along `dim` of each element of `src`.
     src : Tensor or number
+    reduce : {"add", "multiply"}, optional
+        Add to, or multiply, what stands there; :func:`scatter_reduce` knows more reductions.
 
     Raises
     ------
@@ -234,13 +257,19 @@ def scatter(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = No
         If shapes or dtypes do not fit, or an index is out of range.
     """
     name, given = _scatter_choice(src, value)
+    if reduce is not None:
+        reduction, source = _combined(reduce, self, index, given)
+        return METHODS["scatter_reduce"](self, dim, index, source, reduction, out=out)
     return OPERATORS[name].function(self, dim, index, given, out=out)
 
 
 @public
-def scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None) -> Any:
+def scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
     """In-place form of :func:`scatter`."""
     name, given = _scatter_choice(src, value)
+    if reduce is not None:
+        reduction, source = _combined(reduce, self, index, given)
+        return METHODS["scatter_reduce_"](self, dim, index, source, reduction)
     return OPERATORS[name].inplace_function(self, dim, index, given)  # type: ignore[misc]
 
 

@@ -368,8 +368,12 @@ operator(
 
 
 @public
-def split(self: Any, split_size: Any, dim: int = 0) -> Any:
-    """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says."""
+def split(self: Any, split_size: Any = None, dim: int = 0, *, split_size_or_sections: Any = None) -> Any:
+    """Return views of consecutive parts of a dimension, each `split_size` long, or as long as a list says.
+
+    The function calls it `split_size_or_sections` in PyTorch, the method `split_size`.
+    """
+    split_size = split_size_or_sections if split_size is None else split_size
     form = "size" if hasattr(split_size, "__index__") else "sizes"
     return OPERATORS[f"split.{form}"].function(self, split_size, dim)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
+from .. import creation
 from ..creation import broadcast_shapes
 from . import writes
 from .gathers import is_integer, kind_of, longs
@@ -142,3 +144,60 @@ def narrow_copy(self: Any, dim: int, start: int, length: int, *, out: Any = None
     if out is not None:
         return writes.into(out, "narrow_copy", [self], lambda: self.narrow(dim, start, length))
     return self.narrow(dim, start, length).clone()
+
+
+# --- which positions --------------------------------------------------------------------------------------------------
+
+
+@public(method=False)
+def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+    """Return the coordinates, one tensor a dimension, of positions in the row-major order of a shape.
+
+    Raises
+    ------
+    TypeError
+        If the positions are no integers.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.unravel_index(gs.tensor([1, 5]), (2, 3))
+    (tensor([0, 1]), tensor([1, 2]))
+    """
+    if not is_integer(indices._array):
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}\nConvert them with .long().")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    found, rest = [], indices
+    for size in reversed(sizes):
+        found.append(rest % size)
+        rest = rest // size
+    return tuple(reversed(found))
+
+
+@public(method=False)
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """Return the combinations of `r` elements of a vector, in the order of their positions.
+
+    Raises
+    ------
+    RuntimeError
+        If `input` is no vector, or `r` is negative.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.combinations(gs.tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
+    if input._array.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty(0)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    chosen = list(choose(range(input._array.shape[0]), r))
+    places = creation.tensor(chosen, dtype="int64", device=input.device).reshape(len(chosen), r)
+    return input[places]

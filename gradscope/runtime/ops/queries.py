@@ -9,6 +9,7 @@ from .. import dtype as dtypes
 from ..creation import number_of
 from ..layout import strided
 from .registry import METHODS, OPERATORS, public
+from .writes import into
 
 # --- questions --------------------------------------------------------------------------------------------------------
 
@@ -197,7 +198,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 
 @public
-def histc(self: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+def histc(self: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Any:
     """Return how many elements lie in each of `bins` equal parts of [min, max], or of the range of all elements.
 
     Raises
@@ -207,6 +208,8 @@ def histc(self: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """
     if bins <= 0:
         raise RuntimeError("bins must be > 0")
+    if out is not None:
+        return into(out, "histc", [self], lambda: histc(self, bins, min, max))
     array = self._array.reshape(-1)
     low, high = float(min), float(max)
     if low == high and array.size:
@@ -227,3 +230,98 @@ def _layout(self: Any) -> Any:
 
 
 METHODS["layout"] = property(_layout)  # type: ignore[assignment]
+
+
+# --- where the elements are, and what they are not --------------------------------------------------------------------
+
+
+def _never(doc: str) -> Any:
+    """Return an attribute of tensors that is False for all of them."""
+    return property(lambda self: False, doc=doc)
+
+
+for _name, _what in (
+    ("is_sparse", "a sparse layout"),
+    ("is_sparse_csr", "a compressed layout"),
+    ("is_quantized", "quantized elements"),
+    ("is_meta", "a shape without elements"),
+    ("is_nested", "sizes that differ from row to row"),
+    ("is_mkldnn", "MKL-DNN's layout"),
+    ("is_mps", "elements on a device of Apple's"),
+    ("is_xpu", "elements on a device of Intel's"),
+):
+    METHODS[_name] = _never(f"Whether it has {_what}: False.")
+
+
+@public
+def get_device(self: Any) -> int:
+    """Return the ordinal of the tensor's CUDA device, or -1 on the CPU."""
+    place = self.device
+    return -1 if place.type == "cpu" else place.index or 0
+
+
+@public(method=False)
+def is_conj(input: Any) -> bool:
+    """Whether the conjugate is still to be taken: False, it always has been."""
+    return False
+
+
+@public(method=False)
+def is_neg(input: Any) -> bool:
+    """Whether the sign is still to be turned: False, it always has been."""
+    return False
+
+
+METHODS["is_conj"], METHODS["is_neg"] = is_conj, is_neg
+
+
+@public
+def resolve_conj(self: Any) -> Any:
+    """Return the tensor itself: its elements are what they stand for."""
+    return self
+
+
+@public
+def resolve_neg(self: Any) -> Any:
+    """Return the tensor itself: its elements are what they stand for."""
+    return self
+
+
+@public(function_too=False)
+def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+    """Return the tensor itself, or in another dtype: all tensors are dense."""
+    return self if dtype is None else self.to(dtype)
+
+
+@public(function_too=False)
+def is_pinned(self: Any, device: Any = None) -> bool:
+    """Whether it lies in pinned memory: False."""
+    return False
+
+
+@public(function_too=False)
+def pin_memory(self: Any, device: Any = None) -> Any:
+    """Return the tensor itself: the host's memory is not pinned."""
+    return self
+
+
+@public(function_too=False)
+def is_shared(self: Any) -> bool:
+    """Whether it lies in memory that processes share, as all do on a CUDA device."""
+    return self.device.type == "cuda"
+
+
+@public(function_too=False)
+def share_memory_(self: Any) -> Any:
+    """Return the tensor itself: threads share it as it is, and other processes get a copy."""
+    return self
+
+
+@public(function_too=False)
+def dim_order(self: Any) -> tuple[int, ...]:
+    """Return the dimensions from the one with the longest steps in memory to the one with the shortest."""
+    steps = self.stride()
+    return tuple(sorted(range(len(steps)), key=lambda dim: (-steps[dim], dim)))
+
+
+del _name, _what

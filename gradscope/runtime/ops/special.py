@@ -79,15 +79,21 @@ def _near(x: Any) -> Any:
     return x * horner(_A, square) / horner(_B, square)
 
 
+def erfc_tail(xp: Any, y: Any) -> Any:
+    """Return ``exp(y^2) erfc(y)`` for y >= 0.46875."""
+    near = xp.minimum(y, 4)
+    middle = horner(_C, near) / horner(_D, near)
+    inverse = 1 / xp.maximum(y, 4) ** 2
+    far = (1 / _ROOT_PI - inverse * horner(_P, inverse) / horner(_Q, inverse)) / y
+    return xp.where(y <= 4, middle, far)
+
+
 def _tail(xp: Any, y: Any) -> Any:
     """Return erfc(y) for y >= 0.46875; beyond 28 it is 0."""
     y = xp.minimum(y, 28)
-    middle = horner(_C, y) / horner(_D, y)
-    inverse = 1 / (y * y)
-    far = (1 / _ROOT_PI - inverse * horner(_P, inverse) / horner(_Q, inverse)) / y
     # exp(-y^2) with y split into a short part, whose square is exact, and the rest.
     short = xp.trunc(y * 16) / 16
-    return xp.where(y <= 4, middle, far) * xp.exp(-short * short) * xp.exp(-(y - short) * (y + short))
+    return erfc_tail(xp, y) * xp.exp(-short * short) * xp.exp(-(y - short) * (y + short))
 
 
 BLOCK = 1 << 15

@@ -72,6 +72,10 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
         g, rest[0], rest[1], 0 if rest[2] is None else rest[2], 2**62 if rest[3] is None else rest[3], rest[4]
     ),
     "soft_margin_loss": lambda t, *arguments: t.ops.aten.soft_margin_loss(*arguments),
+    **{
+        f"special_{name}": lambda t, *args, name=name: getattr(t.special, name)(*args)
+        for name in ("erfcx", "log_ndtr", "ndtri", "entr", "xlog1py")
+    },
     "split.size": lambda t, x, size, dim=0: x.split(size, dim),
     "split.sizes": lambda t, x, sizes, dim=0: x.split(sizes, dim),
     "squeeze.all": lambda t, x: x.squeeze(),
@@ -91,6 +95,7 @@ _ATEN = """
     _upsample_bilinear2d_aa _upsample_bicubic2d_aa _upsample_lanczos2d_aa im2col col2im
     max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d
     adaptive_max_pool2d adaptive_max_pool3d max_unpool2d max_unpool3d fractional_max_pool2d fractional_max_pool3d
+    _fft_c2c _fft_r2c _fft_c2r
 """
 for _name in _ATEN.split():
     COUNTERPARTS[_name] = lambda t, *args, name=_name: getattr(t.ops.aten, name)(*args)

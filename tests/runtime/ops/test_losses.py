@@ -170,3 +170,16 @@ def test_writing_the_log_probabilities_is_seen() -> None:
 def test_other_shapes_warn() -> None:
     with pytest.warns(UserWarning, match="Using a target size"):
         gs.nn.functional.mse_loss(gs.zeros(2, 1), gs.zeros(2))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "huber_loss"])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_weights_of_elements(torch: Any, name: str, reduction: str) -> None:
+    weight = between(2, 3)
+
+    def loss(lib: Any, x: Any, y: Any) -> Any:
+        return getattr(lib.nn.functional, name)(x, y, reduction=reduction, weight=lib.tensor(weight))
+
+    compare(torch, loss, normal(2, 3), normal(2, 3), names=False)
+    same_complaint(torch, lambda m: getattr(m.nn.functional, name)(m.ones(2), m.ones(2), weight=m.ones(3)))

@@ -94,3 +94,41 @@ def test_memory_formats() -> None:
         gs.ones(2).clone(memory_format=gs.channels_last)
     with pytest.raises(RuntimeError, match="preserve memory format is unsupported"):
         x.contiguous(memory_format=gs.preserve_format)
+
+
+# --- where the elements are -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: x.get_device(),
+        lambda x: [x.is_sparse, x.is_quantized, x.is_meta, x.is_nested, x.is_mkldnn, x.is_sparse_csr, x.is_xpu],
+        lambda x: [x.is_conj(), x.is_neg(), x.is_pinned(), x.is_shared()],
+        lambda x: [x.resolve_conj() is x, x.resolve_neg() is x, x.share_memory_() is x],
+        lambda x: [x.dim_order(), x.transpose(0, 2).dim_order()],
+        lambda x: [x.is_contiguous(), x.transpose(0, 1).is_contiguous()],
+    ],
+)
+def test_memory(torch: Any, use: Any) -> None:
+    assert use(gs.ones(2, 3, 4)) == use(torch.ones(2, 3, 4))
+
+
+@pytest.mark.torch
+def test_what_is_contiguous(torch: Any) -> None:
+    for m in (gs, torch):
+        plain = m.zeros(2, 3, 4, 5)
+        last = m.empty(2, 3, 4, 5, memory_format=m.channels_last)
+        asked = [m.contiguous_format, m.channels_last]
+        assert [plain.is_contiguous(memory_format=f) for f in asked] == [True, False]
+        assert [last.is_contiguous(memory_format=f) for f in asked] == [False, True]
+        assert not m.zeros(3).is_contiguous(memory_format=m.channels_last)
+
+
+@pytest.mark.torch
+def test_a_histogram_into_a_tensor(torch: Any) -> None:
+    for m in (gs, torch):
+        out = m.empty(0)
+        assert m.histc(m.tensor([1.0, 2.0, 1.0]), bins=2, out=out) is out
+        assert out.tolist() == [2.0, 1.0]

@@ -72,3 +72,24 @@ def test_refusals(torch: Any) -> None:
     assert_same_refusal(torch, lambda lib: lib.zeros(2).scatter_reduce(0, lib.tensor([0]), lib.ones(1), "median"))
     same_complaint(torch, lambda lib: lib.zeros(2).scatter_reduce(0, lib.tensor([5]), lib.ones(1), "sum"))
     assert_same_refusal(torch, lambda lib: lib.zeros(2).index_reduce(0, lib.tensor([0]), lib.ones(1), "sum"))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("reduce", ["add", "multiply"])
+@pytest.mark.parametrize("source", [2.5, [1.0, 2.0, 3.0, 4.0]], ids=["number", "tensor"])
+@pytest.mark.filterwarnings("ignore:The reduce argument:UserWarning")
+def test_scatter_with_a_reduction(torch: Any, reduce: str, source: Any) -> None:
+    def written(m: Any, name: str) -> Any:
+        given = m.tensor(source) if isinstance(source, list) else source
+        return getattr(m.tensor([5.0, 0.5, 2.5]), name)(0, m.tensor(INDEX), given, reduce=reduce).tolist()
+
+    assert written(gs, "scatter") == written(torch, "scatter")
+    assert written(gs, "scatter_") == written(torch, "scatter_")
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:The reduce argument:UserWarning")
+def test_scatter_knows_two_reductions(torch: Any) -> None:
+    same_complaint(torch, lambda m: m.zeros(2).scatter(0, m.tensor([0]), m.ones(1), reduce="amax"))
+    with pytest.warns(UserWarning, match="The reduce argument"):
+        gs.zeros(2).scatter(0, gs.tensor([0]), gs.ones(1), reduce="add")

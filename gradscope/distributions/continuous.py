@@ -1,0 +1,391 @@
+"""Distributions of real numbers; their samples pass gradients to the parameters.
+
+References
+----------
+D. P. Kingma, M. Welling, "Auto-encoding variational Bayes", 2014: samples as functions of the parameters.
+M. Figurnov, S. Mohamed, A. Mnih, "Implicit reparameterization gradients", NeurIPS 2018: those of gamma variables.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..runtime import random
+from ..runtime.draws import standard_gamma
+from ..runtime.ops.arrays import TENSOR_OPERATORS as F
+from ..runtime.tensor import Tensor
+from . import constraints
+from .distribution import Distribution, broadcast_all, one_hot
+
+__all__ = ["Beta", "Dirichlet", "Exponential", "Gamma", "Laplace", "Normal", "Uniform"]
+
+
+def _noise(distribution: str, like: Tensor, shape: Any) -> Tensor:
+    return getattr(random, distribution)(*shape, dtype=like.dtype, device=like.device)
+
+
+class Normal(Distribution):
+    """Normal distribution.
+
+    Parameters
+    ----------
+    loc, scale : Tensor or float
+        Mean and standard deviation.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Normal(0.0, 1.0).log_prob(gs.tensor(0.0))
+    tensor(-0.9189)
+    """
+
+    has_rsample = True
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    mode = mean
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale**2
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.loc + _noise("randn", self.loc, self._extended_shape(sample_shape)) * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        squares = (value - self.loc) ** 2 / (2 * self.scale**2)
+        return -squares - self.scale.log() - math.log(math.sqrt(2 * math.pi))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return 0.5 * (1 + ((value - self.loc) / self.scale / math.sqrt(2)).erf())
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+
+    def entropy(self) -> Tensor:
+        return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
+
+
+class Laplace(Distribution):
+    """Laplace distribution: exponential on both sides.
+
+    Parameters
+    ----------
+    loc, scale : Tensor or float
+    """
+
+    has_rsample = True
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    mode = mean
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale**2
+
+    @property
+    def stddev(self) -> Tensor:
+        return math.sqrt(2) * self.scale
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        one, other = (_noise("rand", self.loc, shape) for _ in range(2))
+        return self.loc + self.scale * ((1 - one).log() - (1 - other).log())
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        away = value - self.loc
+        return 0.5 - 0.5 * away.sign() * (-away.abs() / self.scale).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        middle = value - 0.5
+        return self.loc - self.scale * middle.sign() * (-2 * middle.abs()).log1p()
+
+    def entropy(self) -> Tensor:
+        return 1 + (2 * self.scale).log()
+
+
+class Uniform(Distribution):
+    """Uniform distribution on [low, high).
+
+    Parameters
+    ----------
+    low, high : Tensor or float
+    """
+
+    has_rsample = True
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self.low, self.high = broadcast_all(low, high)
+        super().__init__(self.low.shape, validate_args=validate_args)
+
+    @property
+    def arg_constraints(self) -> dict[str, constraints.Constraint]:  # type: ignore[override]
+        """Where the bounds have to lie: on both sides of each other."""
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Tensor:
+        return self.high * math.nan
+
+    @property
+    def stddev(self) -> Tensor:
+        return (self.high - self.low) / math.sqrt(12)
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.high - self.low) ** 2 / 12
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.low + _noise("rand", self.low, self._extended_shape(sample_shape)) * (self.high - self.low)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        inside = ((self.low <= value) & (self.high > value)).to(self.low.dtype)
+        return inside.log() - (self.high - self.low).log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(0, 1)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self) -> Tensor:
+        return (self.high - self.low).log()
+
+
+class Exponential(Distribution):
+    """Exponential distribution.
+
+    Parameters
+    ----------
+    rate : Tensor or float
+        The inverse of the mean.
+    """
+
+    has_rsample = True
+    arg_constraints = {"rate": constraints.positive}
+    support = constraints.nonnegative
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def mode(self) -> Tensor:
+        return F.zeros_like(self.rate)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.rate.reciprocal()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate.pow(-2)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return -(1 - _noise("rand", self.rate, self._extended_shape(sample_shape))).log() / self.rate
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return self.rate.log() - self.rate * value
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return 1 - (-self.rate * value).exp()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return -(-value).log1p() / self.rate
+
+    def entropy(self) -> Tensor:
+        return 1 - self.rate.log()
+
+
+class Gamma(Distribution):
+    """Gamma distribution.
+
+    Parameters
+    ----------
+    concentration, rate : Tensor or float
+        The shape, and the inverse of the scale.
+    """
+
+    has_rsample = True
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.nonnegative
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        self.concentration, self.rate = broadcast_all(concentration, rate)
+        super().__init__(self.concentration.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.concentration - 1) / self.rate).clamp(min=0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.concentration / self.rate**2
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return standard_gamma(self.concentration.expand(self._extended_shape(sample_shape))) / self.rate
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        scaled = F.xlogy(self.concentration, self.rate) + F.xlogy(self.concentration - 1, value)
+        return scaled - self.rate * value - self.concentration.lgamma()
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
+
+
+class Dirichlet(Distribution):
+    """Dirichlet distribution: of probabilities, as shares of gamma variables.
+
+    Parameters
+    ----------
+    concentration : Tensor
+        Along the last dimension, one for each share.
+    """
+
+    has_rsample = True
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
+        if concentration.dim() < 1:
+            raise ValueError("`concentration` parameter must be at least one-dimensional.")
+        self.concentration = concentration
+        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self) -> Tensor:
+        above = (self.concentration - 1).clamp(min=0)
+        mode = above / above.sum(-1, True)
+        lowest = (self.concentration < 1).all(-1, keepdim=True)
+        at_a_corner = one_hot(mode.argmax(-1), mode)
+        return F.where(lowest, at_a_corner, mode)
+
+    @property
+    def variance(self) -> Tensor:
+        total = self.concentration.sum(-1, True)
+        return self.concentration * (total - self.concentration) / (total**2 * (total + 1))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        drawn = standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
+        return drawn / drawn.sum(-1, True)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        a = self.concentration
+        return F.xlogy(a - 1, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        total, count = a.sum(-1), a.shape[-1]
+        spread = a.lgamma().sum(-1) - total.lgamma()
+        return spread - (count - total) * total.digamma() - ((a - 1) * a.digamma()).sum(-1)
+
+
+class Beta(Distribution):
+    """Beta distribution: of a probability.
+
+    Parameters
+    ----------
+    concentration1, concentration0 : Tensor or float
+        Its exponents plus 1 at 1 and at 0: alpha and beta.
+    """
+
+    has_rsample = True
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+
+    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+        one, zero = broadcast_all(concentration1, concentration0)
+        self._dirichlet = Dirichlet(F.stack([one, zero], -1), validate_args=validate_args)
+        super().__init__(one.shape, validate_args=validate_args)
+
+    @property
+    def concentration1(self) -> Tensor:
+        """The exponent of the probability, plus 1."""
+        return self._dirichlet.concentration[..., 0]
+
+    @property
+    def concentration0(self) -> Tensor:
+        """The exponent of what is left to 1, plus 1."""
+        return self._dirichlet.concentration[..., 1]
+
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.arg_constraints}
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration1 / (self.concentration1 + self.concentration0)
+
+    @property
+    def mode(self) -> Tensor:
+        return self._dirichlet.mode[..., 0]
+
+    @property
+    def variance(self) -> Tensor:
+        total = self.concentration1 + self.concentration0
+        return self.concentration1 * self.concentration0 / (total**2 * (total + 1))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self._dirichlet.rsample(sample_shape)[..., 0]
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return self._dirichlet.log_prob(F.stack([value, 1 - value], -1))
+
+    def entropy(self) -> Tensor:
+        return self._dirichlet.entropy()

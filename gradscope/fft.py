@@ -1,0 +1,411 @@
+"""Fourier transforms under PyTorch's names.
+
+A name says what is transformed: nothing for complex numbers, ``r`` for real ones (of whose spectrum one half is
+returned), ``h`` for numbers with a real spectrum; ``i`` for the inverse; 2 or n for two or more dimensions. `norm` says
+what the result is divided by: "backward", the inverse by the number of points; "forward", the other one; "ortho", both
+by its root.
+
+Examples
+--------
+>>> import gradscope as gs
+>>> gs.fft.rfft(gs.tensor([1.0, 2.0, 3.0, 4.0]))
+tensor([10.+0.j, -2.+2.j, -2.+0.j])
+>>> gs.fft.irfft(gs.fft.rfft(gs.tensor([1.0, 2.0, 3.0, 4.0])))
+tensor([1., 2., 3., 4.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .runtime import creation
+from .runtime import dtype as dtypes
+from .runtime.ops.fourier import BY_COUNT, BY_ROOT, UNSCALED
+from .runtime.ops.registry import OPERATORS, PUBLIC
+from .runtime.ops.shapes import axis_of
+from .runtime.ops.writes import into
+from .runtime.tensor import Tensor
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "hfft2",
+    "hfftn",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "ihfft2",
+    "ihfftn",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+# --- what all transforms share ----------------------------------------------------------------------------------------
+
+
+def _scale(norm: str | None, forward: bool) -> int:
+    """Return how the result is scaled, by PyTorch's number for it."""
+    if norm == "ortho":
+        return BY_ROOT
+    if norm in (None, "backward"):
+        return UNSCALED if forward else BY_COUNT
+    if norm != "forward":
+        raise RuntimeError(f'Invalid normalization mode: "{norm}"\nUse "backward", "forward" or "ortho".')
+    return BY_COUNT if forward else UNSCALED
+
+
+def _promoted(input: Tensor, to_complex: bool) -> Tensor:
+    """Return `input` in a dtype that can be transformed."""
+    kind = input.dtype
+    if kind is dtypes.float16:
+        raise RuntimeError("Unsupported dtype Half\nConvert it with .float().")
+    if not (kind.is_floating_point or kind.is_complex):
+        kind = dtypes.get_default_dtype()
+    if to_complex and not kind.is_complex:
+        kind = dtypes.complex128 if kind is dtypes.float64 else dtypes.complex64
+    return input if kind is input.dtype else input.to(kind)
+
+
+def _need_real(name: str, input: Tensor) -> None:
+    if input.is_complex():
+        kind = "ComplexDouble" if input.dtype is dtypes.complex128 else "ComplexFloat"
+        raise RuntimeError(f"{name} expects a real input tensor, but got {kind}\nTake .real, or {name.strip('ir')}().")
+
+
+def _axis(input: Tensor, dim: int) -> int:
+    if input.dim() == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return axis_of(dim, input.dim())
+
+
+def _axes(input: Tensor, s: Any, dim: Any) -> tuple[list[int], list[int]]:
+    """Return the dimensions to transform and the number of points along each."""
+    dims = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    sizes = None if s is None else [s] if isinstance(s, int) else list(s)
+    if dims is not None:
+        axes = [_axis(input, d) for d in dims]
+        if len(set(axes)) != len(axes):
+            raise RuntimeError(f"FFT dims must be unique\nThey are {dims}.")
+        if sizes is not None and len(sizes) != len(axes):
+            raise RuntimeError(
+                "When given, dim and shape arguments must have the same length\n"
+                f"There are {len(axes)} dimensions and {len(sizes)} sizes."
+            )
+    else:
+        count = input.dim() if sizes is None else len(sizes)
+        if count > input.dim():
+            raise RuntimeError(f"Got shape with {count} values but input tensor only has {input.dim()} dimensions.")
+        axes = list(range(input.dim() - count, input.dim()))
+    kept = [int(input.shape[axis]) for axis in axes]
+    sizes = kept if sizes is None else [own if size == -1 else size for own, size in zip(kept, sizes, strict=True)]
+    for size in sizes:
+        _check_points(size)
+    return axes, sizes
+
+
+def _check_points(count: int) -> None:
+    if count < 1:
+        raise RuntimeError(f"Invalid number of data points ({count}) specified")
+
+
+def _resized(input: Tensor, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """Return `input` cut to, or filled up with zeros to, a number of points along dimensions."""
+    padding = [0] * (2 * input.dim())
+    for axis, size in zip(axes, sizes, strict=True):
+        have = input.shape[axis]
+        if have > size:
+            input = input.narrow(axis, 0, size)
+        padding[-2 * axis - 1] = max(size - have, 0)
+    return PUBLIC["constant_pad_nd"](input, padding) if any(padding) else input
+
+
+def _transform(input: Tensor, axes: list[int], norm: str | None, forward: bool) -> Tensor:
+    return OPERATORS["_fft_c2c"].function(input, axes, _scale(norm, forward), forward)
+
+
+def _half(input: Tensor, axes: list[int], norm: str | None, forward: bool, onesided: bool = True) -> Tensor:
+    """Return the transform of real numbers; one backwards is the conjugate."""
+    found = OPERATORS["_fft_r2c"].function(input, axes, _scale(norm, forward), onesided)
+    return found if forward else found.conj()
+
+
+def _real(input: Tensor, axes: list[int], norm: str | None, forward: bool, count: int) -> Tensor:
+    """Return the real transform of half a spectrum; one forward is that of the conjugate."""
+    return OPERATORS["_fft_c2r"].function(input.conj() if forward else input, axes, _scale(norm, forward), count)
+
+
+# --- along one dimension ----------------------------------------------------------------------------------------------
+
+
+def _single(name: str, input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
+    forward = not name.startswith("i")
+    kind = name.removeprefix("i")
+    if (kind == "rfft") == forward and kind != "fft":
+        _need_real(name, input)
+        return _half_of(input, n, dim, norm, forward)
+    if kind != "fft":
+        return _real_of(input, n, dim, norm, forward)
+    x, axis = _promoted(input, to_complex=False), _axis(input, dim)
+    count = x.shape[axis] if n is None else n
+    _check_points(count)
+    x = _resized(x, [axis], [count])
+    if x.is_complex():
+        return _transform(x, [axis], norm, forward)
+    return _half(x, [axis], norm, forward, onesided=False)
+
+
+def _half_of(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    x, axis = _promoted(input, to_complex=False), _axis(input, dim)
+    count = x.shape[axis] if n is None else n
+    _check_points(count)
+    return _half(_resized(x, [axis], [count]), [axis], norm, forward)
+
+
+def _real_of(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    x, axis = _promoted(input, to_complex=True), _axis(input, dim)
+    count = 2 * (x.shape[axis] - 1) if n is None else n
+    _check_points(count)
+    return _real(_resized(x, [axis], [count // 2 + 1]), [axis], norm, forward, count)
+
+
+def fft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the Fourier transform along a dimension.
+
+    Parameters
+    ----------
+    input : Tensor
+    n : int, optional
+        The number of points: `input` is cut or filled up with zeros to it.
+    dim : int
+    norm : {"backward", "forward", "ortho"}, optional
+    out : Tensor, optional
+
+    Raises
+    ------
+    RuntimeError
+        If there are no points, or `norm` is another word.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.fft(gs.tensor([1.0, 0.0, 0.0]))
+    tensor([1.+0.j, 1.+0.j, 1.+0.j])
+    """
+    return _into("fft", out, input, lambda: _single("fft", input, n, dim, norm))
+
+
+def ifft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the inverse of :func:`fft`."""
+    return _into("ifft", out, input, lambda: _single("ifft", input, n, dim, norm))
+
+
+def rfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the first half, and the point in the middle, of the Fourier transform of real numbers."""
+    return _into("rfft", out, input, lambda: _single("rfft", input, n, dim, norm))
+
+
+def irfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the inverse of :func:`rfft`, of `n` points: an even number unless given."""
+    return _into("irfft", out, input, lambda: _single("irfft", input, n, dim, norm))
+
+
+def hfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the real Fourier transform of numbers of which the first half is given."""
+    return _into("hfft", out, input, lambda: _single("hfft", input, n, dim, norm))
+
+
+def ihfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the inverse of :func:`hfft`."""
+    return _into("ihfft", out, input, lambda: _single("ihfft", input, n, dim, norm))
+
+
+def _into(name: str, out: Tensor | None, input: Tensor, compute: Callable[[], Tensor]) -> Tensor:
+    return compute() if out is None else into(out, f"fft_{name}", [input], compute)
+
+
+# --- along several ----------------------------------------------------------------------------------------------------
+
+
+def fftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the Fourier transform along dimensions: all, or the last as many as `s` has sizes, unless given."""
+
+    def compute() -> Tensor:
+        axes, sizes = _axes(input, s, dim)
+        return _transform(_resized(_promoted(input, to_complex=True), axes, sizes), axes, norm, True)
+
+    return _into("fftn", out, input, compute)
+
+
+def ifftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the inverse of :func:`fftn`."""
+
+    def compute() -> Tensor:
+        axes, sizes = _axes(input, s, dim)
+        return _transform(_resized(_promoted(input, to_complex=True), axes, sizes), axes, norm, False)
+
+    return _into("ifftn", out, input, compute)
+
+
+def _need_axis(name: str, axes: list[int]) -> None:
+    if not axes:
+        raise RuntimeError(f"{name} must transform at least one axis")
+
+
+def rfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the half along the last dimension of the Fourier transform of real numbers."""
+
+    def compute() -> Tensor:
+        _need_real("rfftn", input)
+        axes, sizes = _axes(input, s, dim)
+        _need_axis("rfftn", axes)
+        return _half(_resized(_promoted(input, to_complex=False), axes, sizes), axes, norm, True)
+
+    return _into("rfftn", out, input, compute)
+
+
+def _axes_to_real(name: str, input: Tensor, s: Any, dim: Any) -> tuple[Tensor, list[int], int]:
+    """Return half a spectrum in its size, its dimensions, and the number of points along the last of the result."""
+    axes, sizes = _axes(input, s, dim)
+    _need_axis(name, axes)
+    given = None if s is None else s if isinstance(s, int) else s[-1]
+    count = 2 * (input.shape[axes[-1]] - 1) if given in (None, -1) else sizes[-1]
+    _check_points(count)
+    return _resized(_promoted(input, to_complex=True), axes, [*sizes[:-1], count // 2 + 1]), axes, count
+
+
+def irfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the inverse of :func:`rfftn`."""
+
+    def compute() -> Tensor:
+        half, axes, count = _axes_to_real("irfftn", input, s, dim)
+        return _real(half, axes, norm, False, count)
+
+    return _into("irfftn", out, input, compute)
+
+
+def hfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the real Fourier transform of numbers of which the half along the last dimension is given."""
+
+    def compute() -> Tensor:
+        half, axes, count = _axes_to_real("hfftn", input, s, dim)
+        others = _transform(half, axes[:-1], norm, True) if axes[:-1] else half
+        return _real(others, axes[-1:], norm, True, count)
+
+    return _into("hfftn", out, input, compute)
+
+
+def ihfftn(
+    input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """Return the inverse of :func:`hfftn`."""
+
+    def compute() -> Tensor:
+        if input.is_complex():
+            kind = "ComplexDouble" if input.dtype is dtypes.complex128 else "ComplexFloat"
+            raise RuntimeError(f"Only supports floating-point dtypes, but found: {kind}\nTake .real, or ifftn().")
+        axes, sizes = _axes(input, s, dim)
+        _need_axis("ihfftn", axes)
+        half = _half(_resized(_promoted(input, to_complex=False), axes, sizes), axes[-1:], norm, False)
+        return _transform(half, axes[:-1], norm, False) if axes[:-1] else half
+
+    return _into("ihfftn", out, input, compute)
+
+
+def _planar(function: Callable[..., Tensor], doc: str) -> Callable[..., Tensor]:
+    """Return the form of a transform that is along the last two dimensions unless told otherwise."""
+
+    def planar(
+        input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Tensor | None = None
+    ) -> Tensor:
+        return function(input, s, dim, norm, out=out)
+
+    planar.__name__ = planar.__qualname__ = function.__name__[:-1] + "2"
+    planar.__doc__ = doc
+    return planar
+
+
+fft2 = _planar(fftn, "Return the Fourier transform along two dimensions, see :func:`fftn`.")
+ifft2 = _planar(ifftn, "Return the inverse of :func:`fft2`.")
+rfft2 = _planar(rfftn, "Return half the Fourier transform of real numbers along two dimensions, see :func:`rfftn`.")
+irfft2 = _planar(irfftn, "Return the inverse of :func:`rfft2`.")
+hfft2 = _planar(hfftn, "Return the real Fourier transform along two dimensions, see :func:`hfftn`.")
+ihfft2 = _planar(ihfftn, "Return the inverse of :func:`hfft2`.")
+
+
+# --- frequencies ------------------------------------------------------------------------------------------------------
+
+
+def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any) -> Tensor:
+    """Return the frequencies of the points of a transform, in cycles a unit of the distance `d` between samples.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    options.setdefault("dtype", dtypes.get_default_dtype())
+    middle = (n + 1) // 2
+    numbers = [*range(middle), *range(middle - n, 0)]
+    return _frequencies(numbers, n, d, out, options)
+
+
+def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any) -> Tensor:
+    """Return the frequencies of the points of :func:`rfft`."""
+    options.setdefault("dtype", dtypes.get_default_dtype())
+    return _frequencies(list(range(n // 2 + 1)), n, d, out, options)
+
+
+def _frequencies(numbers: list[int], n: int, d: float, out: Tensor | None, options: dict[str, Any]) -> Tensor:
+    options.pop("layout", None), options.pop("pin_memory", None)
+    found = creation.tensor([number / (n * d) for number in numbers], **options)
+    return found if out is None else into(out, "fft_fftfreq", [], lambda: found)
+
+
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """Return a spectrum with the frequency 0 in the middle of the dimensions (of all unless given)."""
+    return _shifted(input, dim, lambda size: size // 2)
+
+
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """Return the inverse of :func:`fftshift`."""
+    return _shifted(input, dim, lambda size: (size + 1) // 2)
+
+
+def _shifted(input: Tensor, dim: Any, shift: Callable[[int], int]) -> Tensor:
+    dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    return PUBLIC["roll"](input, [shift(input.shape[d]) for d in dims], dims)

@@ -1,0 +1,38 @@
+"""Derivatives as functions of functions, under the names of ``torch.func``.
+
+Each transform takes a function of tensors (or of dicts, lists and tuples of them) and returns another one. They stand
+on the recorded graph and on forward mode, so they nest in each other and in ordinary backwards.
+
+Examples
+--------
+>>> import gradscope as gs
+>>> from gradscope.func import grad, hessian, vmap
+>>> grad(lambda x: x**3)(gs.tensor(2.0))
+tensor(12.)
+>>> vmap(grad(grad(lambda x: x**3)))(gs.tensor([1.0, 2.0]))
+tensor([ 6., 12.])
+>>> hessian(lambda x: x.prod())(gs.tensor([1.0, 2.0]))
+tensor([[0., 1.],
+        [1., 0.]])
+"""
+
+from __future__ import annotations
+
+from ..nn.utils.stateless import functional_call
+from .batches import stack_module_state, vmap
+from .jacobians import hessian, jacfwd, jacrev
+from .products import grad, grad_and_value, jvp, linearize, vjp
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

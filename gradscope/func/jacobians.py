@@ -1,0 +1,157 @@
+"""Whole Jacobians and Hessians: a product from the left for each row, or one from the right for each column."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from ..runtime.ops.arrays import TENSOR_OPERATORS as F
+from ..runtime.tensor import Tensor
+from .products import ArgNums, Function, chosen, jvp, replaced, vjp
+from .trees import filled, leaves
+
+__all__ = ["hessian", "jacfwd", "jacrev"]
+
+
+def jacrev(func: Function, argnums: ArgNums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """Return the function that returns the Jacobian of `func`, computed by a backward for each output element.
+
+    Parameters
+    ----------
+    func : callable
+    argnums : int or tuple of int
+        The positions of the arguments to differentiate by.
+    has_aux : bool
+        Whether `func` returns a pair of its output and anything else.
+    chunk_size : int, optional
+        Accepted for PyTorch's sake: rows come one at a time.
+
+    Returns
+    -------
+    callable
+        Returns the form of the output, in place of each tensor the form of the argument (a tuple if `argnums` is), in
+        place of each tensor there the Jacobian of the one by the other: of the shape of both, one after the other.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.func.jacrev(lambda x: x * x)(gs.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    _check_chunk_size("jacrev", chunk_size)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        numbers = chosen(argnums, args)
+        given = tuple(args[number] for number in numbers)
+        inner = _by_arguments(func, args, kwargs, numbers)
+        output, vjp_fn, *aux = vjp(inner, *given, has_aux=has_aux)
+        tensors = list(leaves(output))
+        columns = list(leaves(given))
+        blocks = []
+        for number, tensor in enumerate(tensors):
+            rows = [list(leaves(vjp_fn(filled(output, seeds)))) for seeds in _seeds(tensors, number)]
+            found = [
+                _stacked([row[k] for row in rows], 0, (*tensor.shape, *column.shape), column)
+                for k, column in enumerate(columns)
+            ]
+            blocks.append(_arranged(filled(given, found), argnums))
+        jacobian = filled(output, blocks)
+        return (jacobian, aux[0]) if has_aux else jacobian
+
+    return wrapper
+
+
+def jacfwd(
+    func: Function,
+    argnums: ArgNums = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+    chunk_size: int | None = None,
+) -> Function:
+    """Return the function that returns the Jacobian of `func`, computed by a forward pass for each input element.
+
+    The parameters and the result are those of :func:`jacrev`; it is the quicker one where there are fewer inputs than
+    outputs. `randomness` is accepted for PyTorch's sake.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.func.jacfwd(lambda x: x * x)(gs.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+    _check_chunk_size("jacfwd", chunk_size)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        numbers = chosen(argnums, args)
+        given = tuple(args[number] for number in numbers)
+        inner = _by_arguments(func, args, kwargs, numbers)
+        points = list(leaves(given))
+        output, aux, columns = None, None, []
+        for number, point in enumerate(points):
+            tangents = []
+            for seeds in _seeds(points, number):
+                output, pushed, *rest = jvp(inner, given, filled(given, seeds), has_aux=has_aux)
+                aux = rest[0] if has_aux else None
+                tangents.append(list(leaves(pushed)))
+            columns.append((point, tangents))
+        blocks = []
+        for k, tensor in enumerate(leaves(output)):
+            found = [
+                _stacked([t[k] for t in tangents], -1, (*tensor.shape, *point.shape), tensor)
+                for point, tangents in columns
+            ]
+            blocks.append(_arranged(filled(given, found), argnums))
+        jacobian = filled(output, blocks)
+        return (jacobian, aux) if has_aux else jacobian
+
+    return wrapper
+
+
+def hessian(func: Function, argnums: ArgNums = 0) -> Function:
+    """Return the function that returns the Hessian of `func`: forward mode over a backward.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.func.hessian(lambda x: (x**3).sum())(gs.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def _check_chunk_size(name: str, chunk_size: int | None) -> None:
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError(f"{name}: `chunk_size` should be greater than 0.")
+
+
+def _by_arguments(func: Function, args: tuple[Any, ...], kwargs: Any, numbers: tuple[int, ...]) -> Function:
+    """Return `func` as a function of some of its arguments."""
+
+    def inner(*values: Any) -> Any:
+        return func(*replaced(args, numbers, values), **kwargs)
+
+    return inner
+
+
+def _seeds(tensors: list[Tensor], number: int) -> Iterator[list[Tensor]]:
+    """Yield, for each element of one of several tensors, a one there and zeros elsewhere."""
+    zeros = [F.zeros_like(tensor).detach() for tensor in tensors]
+    for element in range(tensors[number].numel()):
+        one = F.zeros_like(tensors[number]).detach()
+        one._array.reshape(-1)[element] = 1
+        yield [*zeros[:number], one, *zeros[number + 1 :]]
+
+
+def _stacked(parts: list[Tensor], dim: int, shape: tuple[int, ...], like: Tensor) -> Tensor:
+    return F.stack(parts, dim).reshape(shape) if parts else like.new_zeros(shape)
+
+
+def _arranged(given: tuple[Any, ...], argnums: ArgNums) -> Any:
+    return given[0] if isinstance(argnums, int) else given

@@ -1,0 +1,280 @@
+"""gs.distributions beside torch.distributions: probabilities, moments, divergences, samples, refusals."""
+
+from __future__ import annotations
+
+import doctest
+import math
+import sys
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from tests.side_by_side import compare, same_complaint
+
+COUNT = 20_000
+
+# By name: parameters, the function that makes the distribution of them, and values it is asked about.
+CASES: dict[str, tuple[list[Any], Any, Any]] = {
+    "Normal": ([[0.5, -1.0], [0.7, 2.0]], lambda d, loc, scale: d.Normal(loc, scale), [[0.1, 3.0], [-1.0, 0.4]]),
+    "Laplace": ([[0.5, -1.0], [0.7, 2.0]], lambda d, loc, scale: d.Laplace(loc, scale), [[0.1, 3.0], [-1.0, 0.4]]),
+    "Uniform": ([[0.5, -1.0], [2.0, 1.0]], lambda d, low, high: d.Uniform(low, high), [[0.6, 0.0], [1.5, -0.5]]),
+    "Exponential": ([[0.5, 2.0]], lambda d, rate: d.Exponential(rate), [[0.6, 0.1], [1.5, 3.0]]),
+    "Gamma": ([[0.5, 3.0], [2.0, 0.5]], lambda d, a, rate: d.Gamma(a, rate), [[0.6, 0.1], [1.5, 3.0]]),
+    "Beta": ([[0.5, 3.0], [2.0, 0.5]], lambda d, a, b: d.Beta(a, b), [[0.6, 0.1], [0.5, 0.9]]),
+    "Dirichlet": ([[[0.5, 3.0, 1.0], [2.0, 0.5, 2.5]]], lambda d, a: d.Dirichlet(a), [[0.2, 0.3, 0.5]]),
+    "Bernoulli": ([[0.2, 0.7]], lambda d, p: d.Bernoulli(p), [[0.0, 1.0], [1.0, 1.0]]),
+    "Bernoulli by logits": ([[-0.2, 0.7]], lambda d, x: d.Bernoulli(logits=x), [[0.0, 1.0], [1.0, 1.0]]),
+    "Categorical": ([[[0.2, 0.7, 0.4], [1.0, 2.0, 0.5]]], lambda d, p: d.Categorical(p), [[0, 2], [1, 1]]),
+    "Categorical by logits": (
+        [[[0.2, -0.7, 0.4], [1.0, 2.0, -0.5]]],
+        lambda d, x: d.Categorical(logits=x),
+        [[0, 2], [1, 1]],
+    ),
+    "OneHotCategorical": (
+        [[[0.2, 0.7, 0.4], [1.0, 2.0, 0.5]]],
+        lambda d, p: d.OneHotCategorical(p),
+        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]],
+    ),
+    "Multinomial": (
+        [[[0.2, 0.7, 0.4], [1.0, 2.0, 0.5]]],
+        lambda d, p: d.Multinomial(4, p),
+        [[0.0, 3.0, 1.0], [2.0, 1.0, 1.0]],
+    ),
+    **{
+        f"MultivariateNormal by {form}": (
+            [[[0.5, -1.0], [0.2, 0.1]], [[1.5, 0.3], [-0.2, 0.8]]],
+            lambda d, loc, x, form=form: d.MultivariateNormal(
+                loc, **{form: x.tril() if form == "scale_tril" else x @ x.mT}
+            ),
+            [[0.1, 3.0], [-1.0, 0.4]],
+        )
+        for form in ("covariance_matrix", "precision_matrix", "scale_tril")
+    },
+    "Poisson": ([[0.5, 3.0]], lambda d, rate: d.Poisson(rate), [[0.0, 2.0], [1.0, 4.0]]),
+    "Independent": (
+        [[0.5, -1.0], [0.7, 2.0]],
+        lambda d, loc, scale: d.Independent(d.Normal(loc, scale), 1),
+        [[0.1, 3.0], [-1.0, 0.4]],
+    ),
+}
+SMOOTH = [name for name in CASES if name in ("Normal", "Laplace", "Uniform", "Exponential", "Independent")]
+WITH_RSAMPLE = [*SMOOTH, *(name for name in CASES if name.startswith("Multivariate")), "Gamma", "Beta", "Dirichlet"]
+
+
+def value_of(m: Any, name: str) -> Any:
+    values = CASES[name][2]
+    return m.tensor(values) if name.startswith("Categorical") else m.tensor(values, dtype=m.float64)
+
+
+def asked(torch: Any, name: str, question: Any) -> None:
+    """Compare the answer to a question about a distribution, and its derivatives by the parameters."""
+    arrays, make, _ = CASES[name]
+    arrays = [numpy.array(a, dtype=float) for a in arrays]
+
+    def answer(m: Any, *given: Any) -> Any:
+        # Not every answer depends on every parameter.
+        return question(m, make(m.distributions, *given)) + sum((x * 0).sum() for x in given)
+
+    compare(torch, answer, *arrays, names=False, twice=False)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", CASES)
+def test_probabilities(torch: Any, name: str) -> None:
+    asked(torch, name, lambda m, d: d.log_prob(value_of(m, name)))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", [name for name in CASES if name != "Poisson"])
+def test_entropies(torch: Any, name: str) -> None:
+    asked(torch, name, lambda m, d: d.entropy())
+    asked(torch, name, lambda m, d: d.perplexity())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", CASES)
+def test_moments(torch: Any, name: str) -> None:
+    for moment in ("mean", "variance", "stddev") + (() if name == "Multinomial" else ("mode",)):
+        if name.startswith("Categorical"):
+            mine, theirs = (getattr(_made(m, name), moment).tolist() for m in (gs, torch))
+            numpy.testing.assert_equal(mine, theirs)
+        else:
+            asked(torch, name, lambda m, d, moment=moment: getattr(d, moment) * 1)
+
+
+def _made(m: Any, name: str) -> Any:
+    arrays, make, _ = CASES[name]
+    return make(m.distributions, *(m.tensor(a, dtype=m.float64) for a in arrays))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", [name for name in SMOOTH if name != "Independent"])
+def test_distribution_functions(torch: Any, name: str) -> None:
+    asked(torch, name, lambda m, d: d.cdf(value_of(m, name)))
+    asked(torch, name, lambda m, d: d.icdf(m.tensor([0.2, 0.7], dtype=m.float64)))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", CASES)
+def test_shapes_and_text(torch: Any, name: str) -> None:
+    mine, theirs = (_made(m, name) for m in (gs, torch))
+    assert repr(mine) == repr(theirs).replace("torch", "gradscope")
+    assert repr(mine.support) == repr(theirs.support).replace("torch", "gradscope")
+    assert mine.has_rsample == theirs.has_rsample == (name in WITH_RSAMPLE)
+    for d, e in ((mine, theirs), (mine.expand((3, *mine.batch_shape)), theirs.expand((3, *theirs.batch_shape)))):
+        assert tuple(d.batch_shape) == tuple(e.batch_shape)
+        assert tuple(d.event_shape) == tuple(e.event_shape)
+        assert tuple(d.sample().shape) == tuple(e.sample().shape)
+        assert tuple(d.sample((4, 2)).shape) == tuple(e.sample((4, 2)).shape)
+        assert d.sample().dtype.name == str(e.sample().dtype).partition(".")[2]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_samples_lie_in_the_support_and_have_the_mean(name: str) -> None:
+    gs.manual_seed(0)
+    distribution = _made(gs, name)
+    drawn = distribution.sample((COUNT,))
+    assert not drawn.requires_grad
+    assert bool(distribution.support.check(drawn).all())
+    if name.startswith("Categorical"):
+        shares = gs.nn.functional.one_hot(drawn, 3).double().mean(0)
+        numpy.testing.assert_allclose(shares.numpy(), distribution.probs.numpy(), atol=0.02)
+        return
+    spread = distribution.stddev.numpy()
+    numpy.testing.assert_allclose(
+        (drawn.mean(0) - distribution.mean).numpy() / spread, numpy.zeros_like(spread), atol=5 / math.sqrt(COUNT)
+    )
+    numpy.testing.assert_allclose(drawn.std(0).numpy(), spread, rtol=0.07)
+
+
+@pytest.mark.parametrize("name", WITH_RSAMPLE)
+def test_samples_pass_gradients_on(name: str) -> None:
+    # The derivative of the mean of the squares of samples, and that of the second moment.
+    gs.manual_seed(0)
+    arrays, make, _ = CASES[name]
+    given = [gs.tensor(a, dtype=gs.float64, requires_grad=True) for a in arrays]
+    distribution = make(gs.distributions, *given)
+    found = gs.autograd.grad((distribution.rsample((2 * COUNT,)) ** 2).mean(0).sum(), given, retain_graph=True)
+    moment = distribution.variance + distribution.mean**2
+    expected = gs.autograd.grad(moment.sum(), given)
+    for a, b in zip(found, expected, strict=True):
+        numpy.testing.assert_allclose(a.numpy(), b.numpy(), rtol=0.08, atol=0.08)
+
+
+@pytest.mark.parametrize("name", ["Bernoulli", "Categorical", "Multinomial", "Poisson"])
+def test_discrete_samples_have_no_gradient(name: str) -> None:
+    with pytest.raises(NotImplementedError, match="has no rsample"):
+        _made(gs, name).rsample()
+
+
+PAIRS: dict[str, Any] = {
+    name: ([numpy.array(a, dtype=float) for a in arrays], make)
+    for name, (arrays, make, _) in CASES.items()
+    if name != "Multinomial"
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", PAIRS)
+def test_divergences(torch: Any, name: str) -> None:
+    arrays, make = PAIRS[name]
+    others = [a * 1.1 + (0.3 if "Uniform" not in name else -0.1 + 0.4 * k) for k, a in enumerate(arrays)]
+    if name == "Bernoulli":
+        others = [numpy.array([0.5, 0.1])]
+
+    def divergence(m: Any, *given: Any) -> Any:
+        d = m.distributions
+        half = len(given) // 2
+        return d.kl_divergence(make(d, *given[:half]), make(d, *given[half:]))
+
+    compare(torch, divergence, *arrays, *others, names=False, twice=False)
+
+
+@pytest.mark.torch
+def test_impossible_values(torch: Any) -> None:
+    for use in (
+        lambda d, m: d.kl_divergence(d.Uniform(0.0, 2.0), d.Uniform(0.0, 1.0)),
+        lambda d, m: d.kl_divergence(d.Bernoulli(m.tensor([0.0, 0.5])), d.Bernoulli(m.tensor([0.0, 0.0]))),
+        lambda d, m: d.kl_divergence(d.Categorical(m.tensor([0.0, 1.0])), d.Categorical(m.tensor([1.0, 0.0]))),
+        lambda d, m: d.Categorical(logits=m.tensor([0.0, -math.inf])).entropy(),
+        lambda d, m: d.Multinomial(2, logits=m.tensor([0.0, -math.inf])).log_prob(m.tensor([2.0, 0.0])),
+        lambda d, m: d.Uniform(0.0, 1.0, validate_args=False).log_prob(m.tensor([-1.0, 0.5, 1.0])),
+        lambda d, m: d.Poisson(m.tensor([0.0, 1.0])).log_prob(m.tensor([0.0, 0.0])),
+        lambda d, m: d.Bernoulli(m.tensor([0.5, 0.6, 0.2])).mode,
+        lambda d, m: d.Bernoulli(m.tensor([0.5, 0.6])).enumerate_support(),
+        lambda d, m: d.Categorical(m.ones(2, 3)).enumerate_support(),
+        lambda d, m: d.OneHotCategorical(m.ones(2, 3)).enumerate_support(),
+        lambda d, m: d.Categorical(m.ones(2, 3)).enumerate_support(expand=False),
+    ):
+        found, expected = (use(m.distributions, m).numpy() for m in (gs, torch))
+        numpy.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda d, m: d.Normal(0.0, -1.0),
+        lambda d, m: d.Normal(m.zeros(2), m.tensor([1.0, -1.0])),
+        lambda d, m: d.Normal(0.0, "1"),
+        lambda d, m: d.Bernoulli(1.5),
+        lambda d, m: d.Bernoulli(),
+        lambda d, m: d.Bernoulli(0.5, 0.5),
+        lambda d, m: d.Categorical(m.tensor([0.5, -0.5, 1.0])),
+        lambda d, m: d.Categorical(m.tensor(0.5)),
+        lambda d, m: d.Uniform(1.0, 0.0),
+        lambda d, m: d.Beta(1.0, -1.0),
+        lambda d, m: d.Dirichlet(m.tensor(1.0)),
+        lambda d, m: d.Dirichlet(m.tensor([1.0, -1.0])),
+        lambda d, m: d.Normal(0.0, 1.0).log_prob(0.5),
+        lambda d, m: d.Bernoulli(0.5).log_prob(m.tensor(0.5)),
+        lambda d, m: d.Categorical(m.ones(3)).log_prob(m.tensor(3)),
+        lambda d, m: d.Dirichlet(m.ones(3)).log_prob(m.tensor([0.5, 0.5])),
+        lambda d, m: d.Normal(m.zeros(3), 1.0).log_prob(m.zeros(2)),
+        lambda d, m: d.Independent(d.Normal(0.0, 1.0), 1),
+        lambda d, m: d.kl_divergence(d.Normal(0.0, 1.0), d.Multinomial(2, m.ones(2))),
+        lambda d, m: d.Multinomial(m.tensor(3), m.ones(2)),
+        lambda d, m: d.MultivariateNormal(m.zeros(2)),
+        lambda d, m: d.MultivariateNormal(m.zeros(2), m.ones(2)),
+        lambda d, m: d.MultivariateNormal(m.zeros(2), -m.eye(2)),
+        lambda d, m: d.MultivariateNormal(m.tensor(0.0), m.eye(1)),
+    ],
+)
+def test_refusals(torch: Any, use: Any) -> None:
+    same_complaint(torch, lambda m: use(m.distributions, m))
+
+
+def test_checks_can_be_left_out() -> None:
+    gs.distributions.Normal(0.0, -1.0, validate_args=False)
+    gs.distributions.Distribution.set_default_validate_args(False)
+    try:
+        gs.distributions.Normal(0.0, -1.0)
+    finally:
+        gs.distributions.Distribution.set_default_validate_args(True)
+    with pytest.raises(ValueError, match="Expected parameter scale"):
+        gs.distributions.Normal(0.0, -1.0)
+
+
+def test_a_divergence_of_ones_own() -> None:
+    class Own(gs.distributions.Normal):
+        pass
+
+    assert gs.distributions.kl_divergence(Own(0.0, 1.0), gs.distributions.Normal(0.0, 1.0)).item() == 0
+    with pytest.raises(TypeError, match="Expected type_p to be a Distribution subclass"):
+        gs.distributions.register_kl(int, Own)
+    gs.distributions.register_kl(Own, Own)(lambda p, q: gs.tensor(5.0))
+    assert gs.distributions.kl_divergence(Own(0.0, 1.0), Own(0.0, 1.0)).item() == 5
+
+
+@pytest.mark.torch
+def test_no_name_is_foreign(torch: Any) -> None:
+    assert set(gs.distributions.__all__) <= set(dir(torch.distributions))
+
+
+def test_the_examples_of_its_documentation() -> None:
+    names = [n for n in gs.distributions.__all__ if hasattr(getattr(gs.distributions, n), "__module__")]
+    homes = {sys.modules[getattr(gs.distributions, name).__module__] for name in names} | {gs.distributions}
+    assert sum(doctest.testmod(home).attempted for home in homes) > 12
+    assert [home for home in homes if doctest.testmod(home).failed] == []
