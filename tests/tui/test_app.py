@@ -7,6 +7,7 @@ from gradscope_tui.actions import ACTIONS
 from gradscope_tui.screens import Confirm, HelpScreen
 from gradscope_tui.widgets.dock import BreakpointPane
 from gradscope_tui.widgets.inspector import Inspector
+from gradscope_tui.widgets.log import LogPane
 from gradscope_tui.widgets.prompt import Prompt
 from gradscope_tui.widgets.rail import NodeRail
 from gradscope_tui.widgets.status import StatusBar
@@ -405,3 +406,63 @@ def test_the_app_hears_no_more_of_the_session_once_it_is_gone():
         assert len(app.session._listeners) == 1
 
     assert play(scenario)._listeners == []
+
+
+@pytest.mark.parametrize("key", ["p", "f6", "ctrl+c"])
+def test_a_script_that_is_to_pause_is_said_to_be_until_it_stops(key):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.held = True
+        app.session.pause = lambda: None
+        await pilot.press("c")
+        await until(pilot, lambda: status(app).state == "running")
+        await pilot.press(key)
+        await until(pilot, lambda: "stops before its next node" in text_of(app))
+        app.session.stop(1, StopReason("pause", "paused on request"))
+        await until(pilot, lambda: status(app).why == "paused on request")
+
+    play(scenario)
+
+
+def test_an_interrupt_where_nothing_runs_says_how_to_leave():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: "has stopped" in text_of(app) and "q leaves" in text_of(app))
+
+    play(scenario)
+
+
+def test_the_prompt_takes_the_place_of_the_keys_and_moves_nothing():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "n Step" in text_of(app))
+        before = [pane.region for pane in app.query("#panes > *") if pane.display]
+        await pilot.press(":")
+        await until(pilot, lambda: app.query_one(Prompt).region.height)
+        assert "n Step" not in text_of(app)
+        assert [pane.region for pane in app.query("#panes > *") if pane.display] == before
+        await pilot.press("escape")
+        await until(pilot, lambda: "n Step" in text_of(app))
+
+    play(scenario)
+
+
+def test_the_help_can_be_read_from_either_end():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("?", "G")
+        await until(pilot, lambda: "still waits" in text_of(app))
+        await pilot.press("g")
+        await until(pilot, lambda: "Run this node, stop before the next" in text_of(app))
+
+    play(scenario)
+
+
+def test_the_log_says_where_the_output_of_a_new_start_begins():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.say("from the first")
+        await pilot.press("R", "y")
+        await until(pilot, lambda: app.query_one(LogPane).text == "from the first\n── started again ──")
+
+    play(scenario)

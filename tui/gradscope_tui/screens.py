@@ -47,6 +47,8 @@ class HelpScreen(ModalScreen[None]):
         Binding("k,up", "scroll(-1)", "Up", show=False),
         Binding("ctrl+d,pagedown,space", "scroll(10)", "Half page down", show=False),
         Binding("ctrl+u,pageup", "scroll(-10)", "Half page up", show=False),
+        Binding("g,home", "scroll(-100_000)", "First", show=False),
+        Binding("G,end", "scroll(100_000)", "Last", show=False),
     ]
 
     def compose(self) -> ComposeResult:

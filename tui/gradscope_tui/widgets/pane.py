@@ -174,6 +174,10 @@ class CursorPane(LinePane, inherit_bindings=False):
 
     cursor: reactive[int] = reactive(0, repaint=False)
 
+    def line_width(self) -> int:
+        """Return how wide the widest line is."""
+        return max((self.line(row, 0).cell_len for row in range(self.line_count())), default=0)
+
     def validate_cursor(self, cursor: int) -> int:
         """Keep the cursor on a line."""
         return max(0, min(cursor, self.line_count() - 1))
