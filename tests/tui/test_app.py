@@ -10,6 +10,7 @@ from gradscope_tui.widgets.inspector import Inspector
 from gradscope_tui.widgets.log import LogPane
 from gradscope_tui.widgets.prompt import Prompt
 from gradscope_tui.widgets.rail import NodeRail
+from gradscope_tui.widgets.source import SourcePane
 from gradscope_tui.widgets.status import StatusBar
 
 from .fake import Call, FakeSession, chain, play, text_of, type_in, until
@@ -464,5 +465,54 @@ def test_the_log_says_where_the_output_of_a_new_start_begins():
         app.session.say("from the first")
         await pilot.press("R", "y")
         await until(pilot, lambda: app.query_one(LogPane).text == "from the first\n── started again ──")
+
+    play(scenario)
+
+
+def test_a_script_that_exits_with_a_complaint_shows_what_it_has_said():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        assert not app.is_seen(5)
+        app.session.exit_status = 1
+        app.session.say("no such data set", stream="stderr")
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app) and "no such data set" in text_of(app))
+        assert app.active == 1
+
+    play(scenario)
+
+
+def test_a_click_on_the_name_of_a_hidden_pane_shows_it():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "6 Watches" in text_of(app))
+        rows = text_of(app).split("\n")
+        row = next(nr for nr, line in enumerate(rows) if "6 Watches" in line)
+        await pilot.click(offset=(rows[row].index("6 Watches"), row))
+        await until(pilot, lambda: app.active == 6 and app.is_seen(6))
+
+    play(scenario)
+
+
+def test_another_theme_colours_what_is_on_the_screen_anew():
+    def colours(pane):
+        return {str(span.style) for line in pane._lines for span in line.spans}
+
+    async def scenario(app, pilot):
+        panes = app.query_one(Inspector), app.query_one(SourcePane)
+        await until(pilot, lambda: all(pane.line_count() for pane in panes))
+        dark = [colours(pane) for pane in panes]
+        app.theme = "textual-light"
+        await until(pilot, lambda: all(colours(pane) != before for pane, before in zip(panes, dark)))
+
+    play(scenario, FakeSession(chain(filename=__file__)))
+
+
+def test_a_look_at_a_running_session_while_the_app_is_closed_does_no_harm():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.held = True
+        await pilot.press("c")
+        await app.query_one(StatusBar).remove()
+        app._poll()
 
     play(scenario)

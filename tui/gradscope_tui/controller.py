@@ -169,8 +169,9 @@ class SessionApp(App[int]):
     def _poll(self) -> None:
         """Follow a session that is running."""
         if self.session.state == "running":
-            self.refresh_session()
-            self.look()
+            with unless_closed():
+                self.refresh_session()
+                self.look()
 
     def refresh_session(self) -> None:
         """Read the session and show what it says; at a new stop the cursor goes to the node."""
@@ -330,6 +331,11 @@ class SessionApp(App[int]):
             finally:
                 asked.cancel()
         self._show_node(node)
+
+    def recolour(self) -> None:
+        """Write down again, in the colours of another theme, what is kept as it was written."""
+        self.query_one(Inspector).redraw()
+        self.query_one(SourcePane).redraw()
 
     def _show_node(self, node: NodeRecord) -> None:
         why = "the gradient of a leaf is accumulated here" if node.name == "AccumulateGrad" else "its line is not known"

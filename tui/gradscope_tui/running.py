@@ -116,7 +116,8 @@ class RunningApp(PanesApp):
         """Go on with what has been typed ahead; at a stop that nobody expected, forget it."""
         if not expected:
             self._ahead.clear()
-        if self.session.state == "failed":
+        state = str(self.session.state)
+        if state == "failed" or (is_over(state) and getattr(self.session, "exit_status", None)):
             self.uncover(5)
         self._next()
 

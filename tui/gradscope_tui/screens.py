@@ -25,7 +25,8 @@ SIGNS = """ ▶ where the script stands   ◁ an earlier node that is looked at 
  ‼ NaN, inf, or a saved tensor written since it was saved
  In the graph: ○ a node still to run, ◉ one that has run or is about to, ▣ a folded module; a lane is an edge that
  still waits.
- A click on a node selects it, on a lane the node where the lane ends, on the timeline the node there."""
+ A click on a node selects it, on a lane the node where the lane ends, on the timeline the node there, on the
+ name of a pane in a border that pane."""
 
 
 def _table(rows: list[tuple[str, str]], width: int) -> Table:

@@ -61,10 +61,12 @@ class Inspector(LinePane, inherit_bindings=False):
         names : dict of int to str
             For the targets of its edges: how they are called here.
         """
+        if (node, names) == (self._node, self._names):
+            return
         same = node is not None and self._node is not None and node.key == self._node.key
         self._node, self._names = node, names
         self.set_heading(about=f"#{node.index} {node.operator}" if node else "")
-        self._draw()
+        self.redraw()
         if not same:
             self.scroll_to(0, self._first_row(), animate=False, force=True)
 
@@ -74,7 +76,8 @@ class Inspector(LinePane, inherit_bindings=False):
         heads = (row for row, line in enumerate(self._lines) if wanted and line.plain.startswith(PRODUCED))
         return next(heads, 0)
 
-    def _draw(self) -> None:
+    def redraw(self) -> None:
+        """Write the node down again: with another node, in another width or in other inks."""
         width = self.scrollable_content_region.width
         self._drawn_for = width
         tall = 2 if self.scrollable_content_region.height < 20 else 4
@@ -84,7 +87,7 @@ class Inspector(LinePane, inherit_bindings=False):
     def content_changed(self) -> None:
         """Draw again if the width is another one, and measure."""
         if self.scrollable_content_region.width != self._drawn_for:
-            self._draw()
+            self.redraw()
         else:
             super().content_changed()
 
