@@ -425,6 +425,20 @@ def test_a_script_that_is_to_pause_is_said_to_be_until_it_stops(key):
     play(scenario)
 
 
+def test_a_stop_after_a_node_begins_with_what_it_has_produced():
+    async def scenario(app, pilot):
+        pane = app.query_one(Inspector)
+        await until(pilot, lambda: status(app).total and pane.node is not None)
+        assert pane.scroll_offset.y == 0
+        await pilot.press("s")
+        await until(pilot, lambda: "PAUSED after" in text_of(app) and pane.scroll_offset.y > 0)
+        assert pane.line(pane.scroll_offset.y, 30).plain.startswith("Gradients out")
+        await pilot.press("n")
+        await until(pilot, lambda: pane.node.index == 1 and pane.scroll_offset.y == 0)
+
+    play(scenario)
+
+
 def test_an_interrupt_where_nothing_runs_says_how_to_leave():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total)

@@ -195,6 +195,8 @@ class SessionApp(App[int]):
             self._stop, self._pausing = stop, False
             if here is not None and paused:
                 self.query_one(NodeRail).select(current)
+                if state == "paused after" and here.state == "done":
+                    self.query_one(Inspector).show_produced()
             self._log_reason(reason)
             self.stopped(paused and reason is not None and reason.kind in EXPECTED)
         if state != "running":

@@ -48,7 +48,7 @@ class Inspector(LinePane, inherit_bindings=False):
         return self._node
 
     def show_produced(self) -> None:
-        """At the next node, begin with what it has produced."""
+        """At the next look, begin with what the node has produced."""
         self._to_produced = True
 
     def show(self, node: NodeRecord | None, names: dict[int, str]) -> None:
@@ -61,9 +61,9 @@ class Inspector(LinePane, inherit_bindings=False):
         names : dict of int to str
             For the targets of its edges: how they are called here.
         """
-        if (node, names) == (self._node, self._names):
+        if (node, names) == (self._node, self._names) and not self._to_produced:
             return
-        same = node is not None and self._node is not None and node.key == self._node.key
+        same = not self._to_produced and node is not None and self._node is not None and node.key == self._node.key
         self._node, self._names = node, names
         self.set_heading(about=f"#{node.index} {node.operator}" if node else "")
         self.redraw()
