@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from gradscope_tui.widgets.modules import ModulePane
 from gradscope_tui.widgets.pane import LinePane
 from gradscope_tui.widgets.prompt import Prompt
 from gradscope_tui.widgets.rail import NodeRail
@@ -154,6 +155,26 @@ def test_very_many_nodes_are_read_filtered_and_folded_on_other_threads():
         await until(pilot, lambda: "▸ layers.9990  3 nodes" in text_of(app))
 
     play(scenario, FakeSession(chain(30_000)))
+
+
+def test_the_modules_of_very_many_nodes_are_shown_without_another_stop():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        await pilot.press("7")
+        await until(pilot, lambda: "7 Modules 3335" in text_of(app))
+
+    play(scenario, FakeSession(chain(10_002)))
+
+
+def test_the_tree_of_modules_scrolls_as_far_as_its_widest_line_goes():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        pane = app.query_one(ModulePane)
+        await pilot.press("c")  # once all nodes have run, their number takes most room
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        assert pane.line_width() == max(pane.line(row, 0).cell_len for row in range(pane.line_count()))
+
+    play(scenario)
 
 
 def test_the_cursor_of_every_pane_is_drawn_over_every_kind_of_row():

@@ -8,6 +8,7 @@ from textual import on
 
 from gradscope.inspect.debugging.breakpoints import BreakpointError
 from gradscope.inspect.lines.render import node_text, place_of, title_of
+from gradscope_tui.controller import unless_closed
 from gradscope_tui.editor import edit_command, run_editor
 from gradscope_tui.rows import NodeFilter, node_filter
 from gradscope_tui.running import RunningApp
@@ -29,6 +30,11 @@ class FindingApp(RunningApp):
     @on(NodeRail.Selected)
     def _cursor_moved(self) -> None:
         self.look()
+
+    @on(NodeRail.Read)
+    def _outline_read(self) -> None:
+        with unless_closed():
+            self._show_modules()
 
     @on(StatusBar.Clicked)
     def _timeline_clicked(self, event: StatusBar.Clicked) -> None:

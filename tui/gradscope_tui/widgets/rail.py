@@ -49,6 +49,9 @@ class NodeRail(CursorPane, inherit_bindings=False):
     class Selected(Message):
         """The cursor has come to another node."""
 
+    class Read(Message):
+        """The outline of the graph has been read."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.folded: frozenset[str] = frozenset()
@@ -117,6 +120,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
 
     def _take_outline(self, outline: Outline) -> None:
         self._outline = outline
+        self.post_message(self.Read())
         self._arrange()
         if self._match is not None:
             self.search(self._match)
