@@ -7,8 +7,10 @@ from gradscope_tui.actions import ACTIONS
 from gradscope_tui.screens import Confirm, HelpScreen
 from gradscope_tui.widgets.dock import BreakpointPane
 from gradscope_tui.widgets.inspector import Inspector
+from gradscope_tui.widgets.log import LogPane
 from gradscope_tui.widgets.prompt import Prompt
 from gradscope_tui.widgets.rail import NodeRail
+from gradscope_tui.widgets.source import SourcePane
 from gradscope_tui.widgets.status import StatusBar
 
 from .fake import Call, FakeSession, chain, play, text_of, type_in, until
@@ -405,3 +407,126 @@ def test_the_app_hears_no_more_of_the_session_once_it_is_gone():
         assert len(app.session._listeners) == 1
 
     assert play(scenario)._listeners == []
+
+
+@pytest.mark.parametrize("key", ["p", "f6", "ctrl+c"])
+def test_a_script_that_is_to_pause_is_said_to_be_until_it_stops(key):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.held = True
+        app.session.pause = lambda: None
+        await pilot.press("c")
+        await until(pilot, lambda: status(app).state == "running")
+        await pilot.press(key)
+        await until(pilot, lambda: "stops before its next node" in text_of(app))
+        app.session.stop(1, StopReason("pause", "paused on request"))
+        await until(pilot, lambda: status(app).why == "paused on request")
+
+    play(scenario)
+
+
+def test_a_stop_after_a_node_begins_with_what_it_has_produced():
+    async def scenario(app, pilot):
+        pane = app.query_one(Inspector)
+        await until(pilot, lambda: status(app).total and pane.node is not None)
+        assert pane.scroll_offset.y == 0
+        await pilot.press("s")
+        await until(pilot, lambda: "PAUSED after" in text_of(app) and pane.scroll_offset.y > 0)
+        assert pane.line(pane.scroll_offset.y, 30).plain.startswith("Gradients out")
+        await pilot.press("n")
+        await until(pilot, lambda: pane.node.index == 1 and pane.scroll_offset.y == 0)
+
+    play(scenario)
+
+
+def test_an_interrupt_where_nothing_runs_says_how_to_leave():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: "has stopped" in text_of(app) and "q leaves" in text_of(app))
+
+    play(scenario)
+
+
+def test_the_prompt_takes_the_place_of_the_keys_and_moves_nothing():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "n Step" in text_of(app))
+        before = [pane.region for pane in app.query("#panes > *") if pane.display]
+        await pilot.press(":")
+        await until(pilot, lambda: app.query_one(Prompt).region.height)
+        assert "n Step" not in text_of(app)
+        assert [pane.region for pane in app.query("#panes > *") if pane.display] == before
+        await pilot.press("escape")
+        await until(pilot, lambda: "n Step" in text_of(app))
+
+    play(scenario)
+
+
+def test_the_help_can_be_read_from_either_end():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        await pilot.press("?", "G")
+        await until(pilot, lambda: "still waits" in text_of(app))
+        await pilot.press("g")
+        await until(pilot, lambda: "Run this node, stop before the next" in text_of(app))
+
+    play(scenario)
+
+
+def test_the_log_says_where_the_output_of_a_new_start_begins():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.say("from the first")
+        await pilot.press("R", "y")
+        await until(pilot, lambda: app.query_one(LogPane).text == "from the first\n── started again ──")
+
+    play(scenario)
+
+
+def test_a_script_that_exits_with_a_complaint_shows_what_it_has_said():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        assert not app.is_seen(5)
+        app.session.exit_status = 1
+        app.session.say("no such data set", stream="stderr")
+        await pilot.press("c")
+        await until(pilot, lambda: "FINISHED" in text_of(app) and "no such data set" in text_of(app))
+        assert app.active == 1
+
+    play(scenario)
+
+
+def test_a_click_on_the_name_of_a_hidden_pane_shows_it():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "6 Watches" in text_of(app))
+        rows = text_of(app).split("\n")
+        row = next(nr for nr, line in enumerate(rows) if "6 Watches" in line)
+        await pilot.click(offset=(rows[row].index("6 Watches"), row))
+        await until(pilot, lambda: app.active == 6 and app.is_seen(6))
+
+    play(scenario)
+
+
+def test_another_theme_colours_what_is_on_the_screen_anew():
+    def colours(pane):
+        return {str(span.style) for line in pane._lines for span in line.spans}
+
+    async def scenario(app, pilot):
+        panes = app.query_one(Inspector), app.query_one(SourcePane)
+        await until(pilot, lambda: all(pane.line_count() for pane in panes))
+        dark = [colours(pane) for pane in panes]
+        app.theme = "textual-light"
+        await until(pilot, lambda: all(colours(pane) != before for pane, before in zip(panes, dark)))
+
+    play(scenario, FakeSession(chain(filename=__file__)))
+
+
+def test_a_look_at_a_running_session_while_the_app_is_closed_does_no_harm():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: status(app).total)
+        app.session.held = True
+        await pilot.press("c")
+        await app.query_one(StatusBar).remove()
+        app._poll()
+
+    play(scenario)

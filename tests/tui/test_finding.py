@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from gradscope_tui.widgets.modules import ModulePane
 from gradscope_tui.widgets.pane import LinePane
 from gradscope_tui.widgets.prompt import Prompt
 from gradscope_tui.widgets.rail import NodeRail
@@ -151,9 +152,29 @@ def test_very_many_nodes_are_read_filtered_and_folded_on_other_threads():
         await until(pilot, lambda: rail.filtered)
         assert list(rail.found) == [29970, 29971, 29972]
         await pilot.press("escape", "z")
-        await until(pilot, lambda: "▸ layers.0  3 nodes" in text_of(app))
+        await until(pilot, lambda: "▸ layers.9990  3 nodes" in text_of(app))
 
     play(scenario, FakeSession(chain(30_000)))
+
+
+def test_the_modules_of_very_many_nodes_are_shown_without_another_stop():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        await pilot.press("7")
+        await until(pilot, lambda: "7 Modules 3335" in text_of(app))
+
+    play(scenario, FakeSession(chain(10_002)))
+
+
+def test_the_tree_of_modules_scrolls_as_far_as_its_widest_line_goes():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        pane = app.query_one(ModulePane)
+        await pilot.press("c")  # once all nodes have run, their number takes most room
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        assert pane.line_width() == max(pane.line(row, 0).cell_len for row in range(pane.line_count()))
+
+    play(scenario)
 
 
 def test_the_cursor_of_every_pane_is_drawn_over_every_kind_of_row():
@@ -164,3 +185,51 @@ def test_the_cursor_of_every_pane_is_drawn_over_every_kind_of_row():
             await until(pilot, lambda: isinstance(app.focused, LinePane))
 
     play(scenario, size=(60, 20))
+
+
+def test_a_filter_brings_the_cursor_to_a_node_that_matches():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        rail = app.query_one(NodeRail)
+        await pilot.press("j", "j", "j")
+        await search(app, pilot, "op:Addmm")
+        await until(pilot, lambda: rail.filtered)
+        await until(pilot, lambda: rail.node.operator == "Addmm" and rail.index > 3)
+        await pilot.press("b")
+        assert [point.spec for point in app.session.breakpoints] == ["op:Addmm"]
+
+    play(scenario)
+
+
+def test_no_row_is_marked_while_the_filter_hides_the_node_of_the_stop():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        rail = app.query_one(NodeRail)
+        await search(app, pilot, "param:*")
+        await until(pilot, lambda: rail.filtered and rail.index == 2)
+        await pilot.press("n")
+        await until(pilot, lambda: rail.index == 1 == app.session.current)
+        assert "›" not in text_of(app)
+        await pilot.press("j")
+        assert (rail.index, rail.cursor) == (2, 0)
+        await pilot.press("n", "n", "n")
+        await until(pilot, lambda: rail.index == 4 == app.session.current)
+        await pilot.press("k")
+        assert (rail.index, rail.cursor) == (2, 0)
+
+    play(scenario)
+
+
+def test_a_fold_that_the_filter_would_hide_is_refused():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        rail = app.query_one(NodeRail)
+        await search(app, pilot, "layers.1")
+        await until(pilot, lambda: rail.filtered)
+        for keys in (["z"], ["Z"], ["space"], ["7", "space"]):
+            app.clear_notifications()
+            await pilot.press(*keys)
+            await until(pilot, lambda: "Esc shows all of them" in text_of(app))
+        assert not rail.folded
+
+    play(scenario)

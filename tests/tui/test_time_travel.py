@@ -180,3 +180,19 @@ def test_the_past_of_a_script_that_has_ended_is_walked_and_nothing_there_is_a_de
         await until(pilot, lambda: app.left)
 
     play(scenario, size=(160, 48))
+
+
+def test_back_at_the_end_the_graph_is_not_called_by_the_backward_that_was_looked_at():
+    async def scenario(app, pilot):
+        await at(app, pilot, 0)
+        await pilot.press("right_square_bracket", "n", "n", "c")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        app.session.task_index = 1
+        await pilot.press("N")
+        await until(pilot, lambda: "REPLAYING" in text_of(app) and "backward 1" in text_of(app))
+        app.session.task_index = 2
+        await pilot.press("L")
+        await until(pilot, lambda: "FINISHED" in text_of(app))
+        assert app.query_one(NodeRail).border_title == "1 Graph"
+
+    play(scenario)

@@ -173,3 +173,21 @@ def test_y_copies_what_the_pane_is_about():
             await until(pilot, lambda text=text: text in app.clipboard)
 
     play(scenario)
+
+
+def test_long_watches_and_breakpoints_can_be_scrolled_into_view():
+    async def scenario(app, pilot):
+        await start(app, pilot)
+        await answer(app, pilot, "w", f"index + {' + '.join(['0'] * 30)} + 4321")
+        await until(pilot, lambda: "6 Watches 1" in text_of(app))
+        assert "= 4321" not in text_of(app)
+        await pilot.press("6", *["right"] * 10)
+        await until(pilot, lambda: "= 4321" in text_of(app))
+        await answer(app, pilot, "B", f"op:Addmm if {' + '.join(['0'] * 30)} > 0")
+        await pilot.press("4")
+        await until(pilot, lambda: "4 Breakpoints 1" in text_of(app))
+        assert "hits 0" not in text_of(app)
+        await pilot.press(*["right"] * 10)
+        await until(pilot, lambda: "hits 0" in text_of(app))
+
+    play(scenario)

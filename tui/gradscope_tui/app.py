@@ -72,6 +72,7 @@ class GradscopeApp(FindingApp):
         self.follow_session()
         # Back from the shell: the terminal has forgotten the screen.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh())
+        self.theme_changed_signal.subscribe(self, lambda _: self.recolour())
 
     def _handle_exception(self, error: Exception) -> None:
         """Leave with `failure` where a recording turns out to be damaged; every other error is one of ours."""

@@ -39,7 +39,7 @@ from gradscope_tui.widgets.status import Status, StatusBar
 from gradscope_tui.widgets.watches import WatchPane
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records import DebuggerEvent, NodeRecord
+    from gradscope.inspect.records import DebuggerEvent, NodeRecord, StopReason
 
 __all__ = ["SessionApp", "unless_closed"]
 
@@ -68,6 +68,9 @@ EXPECTED = frozenset({"step", "entry", "run-to", "replay", "live"})
 
 ALARMS = frozenset({"exception", "nan", "inf", "violation"})
 """Kinds of reasons that are bad news."""
+
+PAUSING = "stops before its next node"
+"""What is said of a script that runs after it has been asked to pause."""
 
 AT_ONCE = 2_000
 """Lines of output that are written at once: keys come before the next ones."""
@@ -105,6 +108,7 @@ class SessionApp(App[int]):
         self._present = (0, -1)
         self._printed: deque[tuple[str, str]] = deque(maxlen=LogPane.KEPT)
         self._stop_listening: Callable[[], None] = lambda: None
+        self._pausing = False
         self._told = threading.Event()
         self._stale = threading.Event()
 
@@ -165,8 +169,9 @@ class SessionApp(App[int]):
     def _poll(self) -> None:
         """Follow a session that is running."""
         if self.session.state == "running":
-            self.refresh_session()
-            self.look()
+            with unless_closed():
+                self.refresh_session()
+                self.look()
 
     def refresh_session(self) -> None:
         """Read the session and show what it says; at a new stop the cursor goes to the node."""
@@ -178,8 +183,7 @@ class SessionApp(App[int]):
         if paused and not past:
             self._present = task, current
         live = self._present[1] if past and self._present[0] == task and not has_ended(session) else -1
-        if paused:
-            self._shown_task = task
+        self._shown_task = task if paused else self._present[0]
         self._show_rail(task if paused else session.task_count, current if paused else -1, live)
         self._show_status(here, live)
         self.query_one(BreakpointPane).show(tuple(session.breakpoints), session.catching)
@@ -188,14 +192,22 @@ class SessionApp(App[int]):
         self.query_one(KeyBar).show(self.unavailable())
         stop = (state, task, current, reason)
         if state != "running" and stop != self._stop:
-            self._stop = stop
+            self._stop, self._pausing = stop, False
             if here is not None and paused:
                 self.query_one(NodeRail).select(current)
-            if reason is not None and reason.kind in ALARMS:
-                self.query_one(LogPane).write([(reason.text, "bad")])
+                if state == "paused after" and here.state == "done":
+                    self.query_one(Inspector).show_produced()
+            self._log_reason(reason)
             self.stopped(paused and reason is not None and reason.kind in EXPECTED)
         if state != "running":
             self.look()
+
+    def _log_reason(self, reason: StopReason | None) -> None:
+        """Write down why it has stopped, where that is bad news, or too long for the status bar."""
+        if reason is not None and reason.kind in ALARMS:
+            self.query_one(LogPane).write([(reason.text, "bad")])
+        elif reason is not None and not self.query_one(StatusBar).has_room(reason.text):
+            self.query_one(LogPane).write([(reason.text, "dim")])
 
     def _show_rail(self, task: int, current: int, live: int) -> None:
         past = is_past(self.session.state)
@@ -224,8 +236,9 @@ class SessionApp(App[int]):
             node=max(0, current),
             total=len(self._records),
             what=f"{here.name} {here.parameter or here.module}".rstrip() if here else "",
-            why=reason.text if reason is not None and state != "running" else "",
+            why=self._why(),
             task=task if is_paused(state) else session.task_count,
+            tasks=session.task_count,
             inside=tuple(inside),
             live=live,
             reached=self._present[1] if task == self._present[0] else len(self._records),
@@ -235,6 +248,12 @@ class SessionApp(App[int]):
         )
         failed = {n.index for n in (here,) if n is not None and n.state == "failed"}
         self.query_one(StatusBar).show(status, marks, frozenset(failed))
+
+    def _why(self) -> str:
+        """Return why the session has stopped, or of one that runs whether it is about to."""
+        if self.session.state == "running":
+            return PAUSING if self._pausing else ""
+        return self.session.reason.text if self.session.reason is not None else ""
 
     def _show_modules(self) -> None:
         rail, state = self.query_one(NodeRail), self.session.state
@@ -314,6 +333,11 @@ class SessionApp(App[int]):
             finally:
                 asked.cancel()
         self._show_node(node)
+
+    def recolour(self) -> None:
+        """Write down again, in the colours of another theme, what is kept as it was written."""
+        self.query_one(Inspector).redraw()
+        self.query_one(SourcePane).redraw()
 
     def _show_node(self, node: NodeRecord) -> None:
         why = "the gradient of a leaf is accumulated here" if node.name == "AccumulateGrad" else "its line is not known"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from textual import on
 
 from gradscope.inspect.debugging.breakpoints import BreakpointError
 from gradscope.inspect.lines.render import node_text, place_of, title_of
+from gradscope_tui.controller import unless_closed
 from gradscope_tui.editor import edit_command, run_editor
 from gradscope_tui.rows import NodeFilter, node_filter
 from gradscope_tui.running import RunningApp
@@ -27,6 +30,11 @@ class FindingApp(RunningApp):
     @on(NodeRail.Selected)
     def _cursor_moved(self) -> None:
         self.look()
+
+    @on(NodeRail.Read)
+    def _outline_read(self) -> None:
+        with unless_closed():
+            self._show_modules()
 
     @on(StatusBar.Clicked)
     def _timeline_clicked(self, event: StatusBar.Clicked) -> None:
@@ -67,6 +75,8 @@ class FindingApp(RunningApp):
         if not rail.found:
             rail.show_all()
             self.refuse(f"no node of this backward matches {text!r}")
+        elif rail.index not in rail.found:
+            self.show_node(rail.found[min(bisect_left(rail.found, rail.index), len(rail.found) - 1)])
         self.refresh_session()
 
     def action_show_all(self) -> None:
@@ -95,14 +105,25 @@ class FindingApp(RunningApp):
 
     # Folds -----------------------------------------------------------------------------------------------------------
 
+    def _can_fold(self) -> bool:
+        """Whether folds can be seen; if not, the reason is said."""
+        filtered = self.query_one(NodeRail).filtered
+        if filtered:
+            self.refuse("the filter shows single nodes: Esc shows all of them, and then modules can be folded")
+        return not filtered
+
     def action_fold(self) -> None:
         """Fold the module of the node under the cursor."""
+        if not self._can_fold():
+            return
         if not self.query_one(NodeRail).fold_here():
             self.refuse("the node under the cursor belongs to no module that could be folded")
         self.refresh_session()
 
     def action_fold_all(self) -> None:
         """Fold all modules, or unfold all."""
+        if not self._can_fold():
+            return
         rail = self.query_one(NodeRail)
         rail.set_folded(frozenset() if rail.folded else rail.modules)
         self.refresh_session()
@@ -110,11 +131,13 @@ class FindingApp(RunningApp):
     def action_switch(self) -> None:
         """Fold or unfold the module under the cursor, of the graph or of the tree."""
         rail, chosen = self.query_one(NodeRail), self.query_one(ModulePane).selected
+        if self.active not in (1, 7) or not self._can_fold():
+            return
         if self.active == 7 and chosen is not None:
             module, first = chosen
             rail.set_folded(rail.folded - {module} if module in rail.folded else rail.folded | {module})
             rail.select(first)
-        elif self.active == 1 and not rail.unfold_here() and not rail.fold_here():
+        elif not rail.unfold_here() and not rail.fold_here():
             self.refuse("the node under the cursor belongs to no module that could be folded")
         self.refresh_session()
 

@@ -95,10 +95,10 @@ class PanesApp(SessionApp):
     def label_tabs(self) -> None:
         """Name, in the border of the dock, the panes that it hides."""
         dock = list(self.query("#panes > .-dock").results(LinePane))
-        hidden = " │ ".join(pane.heading for pane in dock if pane.has_class("-stacked"))
+        hidden = [pane for pane in dock if pane.has_class("-stacked")]
         seen = [pane for pane in dock if not pane.has_class("-stacked")]
         for pane in seen:
-            pane.set_footing(hidden if pane is seen[-1] else "")
+            pane.set_footing(hidden if pane is seen[-1] else [])
 
     def on_resize(self, event: events.Resize) -> None:
         """Other panes may have room now."""

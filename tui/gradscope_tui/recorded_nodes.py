@@ -11,6 +11,7 @@ from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
 from gradscope.inspect.recording.pages import STATES
 from gradscope.inspect.records import NodeRecord, operator_name
 from gradscope_tui.rows import has_bad
+from gradscope_tui.widgets.states import UNREADABLE
 
 __all__ = ["RecordedNodes"]
 
@@ -129,5 +130,5 @@ class RecordedNodes(Sequence[NodeRecord]):
 
 def _unreadable(start: int, stop: int) -> list[NodeRecord]:
     """Return what is shown in the place of nodes that the file has lost."""
-    name = "(unreadable)"
-    return [NodeRecord(index, -1 - index, name, name, 0, "", "", None, (), "failed") for index in range(start, stop)]
+    lost = UNREADABLE
+    return [NodeRecord(index, -1 - index, lost, lost, 0, "", "", None, (), "failed") for index in range(start, stop)]

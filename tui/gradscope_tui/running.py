@@ -116,7 +116,8 @@ class RunningApp(PanesApp):
         """Go on with what has been typed ahead; at a stop that nobody expected, forget it."""
         if not expected:
             self._ahead.clear()
-        if self.session.state == "failed":
+        state = str(self.session.state)
+        if state == "failed" or (is_over(state) and getattr(self.session, "exit_status", None)):
             self.uncover(5)
         self._next()
 
@@ -172,11 +173,13 @@ class RunningApp(PanesApp):
     def action_pause(self) -> None:
         """Ask a running program to stop."""
         if self.session.state != "running":
-            self.refuse(f"there is nothing to pause: the script {self._busy()}")
+            stopped = "has stopped already; q leaves" if is_paused(str(self.session.state)) else self._busy()
+            self.refuse(f"there is nothing to pause: the script {stopped}")
             return
         self._ahead.clear()
+        self._pausing = True
         self.session.pause()
-        self.notify("the script will stop before its next node", timeout=2, markup=False)
+        self.refresh_session()
 
     # Back ------------------------------------------------------------------------------------------------------------
 
@@ -229,8 +232,11 @@ class RunningApp(PanesApp):
     def start_again(self) -> None:
         """End the program and start it again."""
         self._ahead.clear()
+        self._pausing = False
         if self._asking:
             self.refuse("the script is being asked for something; try again")
             return
         self._asking = True
+        if getattr(self.session, "program", True):
+            self.take_output("── started again ──", "dim")
         self._asked = self.run_worker(self._ask(self.session.restart, "starting again …"), group="verb")

@@ -25,7 +25,8 @@ SIGNS = """ ▶ where the script stands   ◁ an earlier node that is looked at 
  ‼ NaN, inf, or a saved tensor written since it was saved
  In the graph: ○ a node still to run, ◉ one that has run or is about to, ▣ a folded module; a lane is an edge that
  still waits.
- A click on a node selects it, on a lane the node where the lane ends, on the timeline the node there."""
+ A click on a node selects it, on a lane the node where the lane ends, on the timeline the node there, on the
+ name of a pane in a border that pane."""
 
 
 def _table(rows: list[tuple[str, str]], width: int) -> Table:
@@ -47,6 +48,8 @@ class HelpScreen(ModalScreen[None]):
         Binding("k,up", "scroll(-1)", "Up", show=False),
         Binding("ctrl+d,pagedown,space", "scroll(10)", "Half page down", show=False),
         Binding("ctrl+u,pageup", "scroll(-10)", "Half page up", show=False),
+        Binding("g,home", "scroll(-100_000)", "First", show=False),
+        Binding("G,end", "scroll(100_000)", "Last", show=False),
     ]
 
     def compose(self) -> ComposeResult:

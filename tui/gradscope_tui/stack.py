@@ -64,11 +64,11 @@ class ThreadsScreen(ModalScreen[int | None]):
             box.border_subtitle = "Enter follows · Esc closes"
             yield Static(Text("Backwards of the followed thread, one inside the other"), classes="help--group")
             yield Static(stack_text(self._tasks))
-            yield Static(Text("Threads that have called backward()"), classes="help--group")
+            yield Static(Text("Threads that have called backward() and run"), classes="help--group")
             if self._threads:
                 yield OptionList(*(Option(_thread_line(thread), str(thread.number)) for thread in self._threads))
             else:
-                yield Static(Text("none yet"))
+                yield Static(Text("none"))
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:

@@ -73,6 +73,8 @@ class WhatIfScreen(ModalScreen[None]):
         Binding("k,up", "scroll(-1)", "Up", show=False),
         Binding("ctrl+d,pagedown,space", "scroll(10)", "Half page down", show=False),
         Binding("ctrl+u,pageup", "scroll(-10)", "Half page up", show=False),
+        Binding("g,home", "scroll(-100_000)", "First", show=False),
+        Binding("G,end", "scroll(100_000)", "Last", show=False),
     ]
 
     def __init__(self, found: WhatIf, expression: str, node: NodeRecord) -> None:

@@ -386,7 +386,9 @@ class TaskView:
     def _state(self, index: int) -> str:
         if index < self.index or (index == self.index and not self.live):
             return "done"
-        return "current" if index == self.index else "pending"
+        if index != self.index:
+            return "pending"
+        return "skipped" if getattr(self.call, "skip", False) else "current"
 
     def _bare_record(self, key: int, index: int) -> NodeRecord:
         state, record, wire = self._state(index), self._bare.get(key), self._wires.get(key)

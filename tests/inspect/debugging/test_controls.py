@@ -189,6 +189,7 @@ def test_skip_leaves_a_node_out():
         session.add_breakpoint("Exp")
         go(session, "cont")
         session.skip()
+        assert session.nodes[session.current].state == "skipped", "it is seen before it happens"
         go(session, "into")
         assert session.inspect(session.current).state == "skipped"
         with pytest.raises(ValueError, match="a node is skipped before it runs"):

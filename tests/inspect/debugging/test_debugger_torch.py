@@ -141,6 +141,7 @@ def test_skip():
         session.add_breakpoint("op:Exp")
         go(session, "cont")
         session.skip()
+        assert session.nodes[session.current].state == "skipped", "it is seen before it happens"
         assert go(session, "cont") == "finished", session.traceback
     assert x.grad.tolist() == [1.0, 1.0]
 

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from rich.style import Style
 
 from gradscope.inspect.records import SavedRecord
 from gradscope_tui.widgets.inspector import describe
+from gradscope_tui.widgets.states import UNREADABLE
 from tests.tui.fake import chain, summary
 
 
@@ -71,3 +73,18 @@ def test_no_line_of_statistics_is_wider_than_the_pane():
         statistics = [line for line in lines(node, width) if line.startswith("    ")]
         assert len(statistics) > 6
         assert max(map(len, statistics)) <= width
+
+
+@pytest.mark.parametrize(
+    ("state", "known"), [("done", "not seen"), ("failed", "none: it failed"), ("skipped", "none: it is left out")]
+)
+def test_what_a_node_that_has_run_has_produced_is_not_said_to_be_known_later(state, known):
+    text = "\n".join(lines(replace(chain()[1], state=state)))
+    assert known in text
+    assert "known when" not in text
+
+
+def test_a_node_that_a_damaged_file_has_lost_is_said_to_be_lost_and_nothing_else():
+    shown = lines(replace(chain()[1], name=UNREADABLE, state="failed"), width=30)
+    assert " ".join(shown) == "Node #1 cannot be read: the recording is damaged where it stands."
+    assert all(len(line) <= 30 for line in shown)

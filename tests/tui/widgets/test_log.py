@@ -56,6 +56,8 @@ def test_the_oldest_lines_go_when_there_are_too_many(monkeypatch):
         log.write([(f"line {n}", "") for n in range(LogPane.KEPT + 1)])
         await pilot.press("5", "g")
         assert log.line_count() == LogPane.KEPT * 9 // 10
-        await until(pilot, lambda: "line 101" in text_of(app))
+        await until(pilot, lambda: "earlier lines are not kept" in text_of(app) and "line 102" in text_of(app))
+        log.write([(f"more {n}", "") for n in range(LogPane.KEPT)])
+        assert log.text.count("earlier lines are not kept") == 1
 
     play(scenario)

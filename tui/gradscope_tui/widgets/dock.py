@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -33,9 +34,14 @@ class BreakpointPane(CursorPane, inherit_bindings=False):
         self._points: Sequence[Breakpoint] = ()
         self._hits: dict[str, int] = {}
         self._catching: Mapping[str, bool] = {}
+        self._shown: tuple[list[Breakpoint], dict[str, bool]] = [], {}
 
     def show(self, breakpoints: Sequence[Breakpoint], catching: Mapping[str, bool]) -> None:
         """Show these breakpoints, and at which kinds of trouble the session stops."""
+        shown = [copy(point) for point in breakpoints], dict(catching)  # they count their hits
+        if shown == self._shown:
+            return
+        self._shown = shown
         self._points = [point for point in breakpoints if point.spec not in _TROUBLE]
         self._hits = {point.spec: point.hits for point in breakpoints}
         self._catching = dict(catching)

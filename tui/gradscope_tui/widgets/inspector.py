@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite
+from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from gradscope_tui.widgets.histogram import histogram_lines
 from gradscope_tui.widgets.pane import LinePane
-from gradscope_tui.widgets.states import NODE_STATES, basename, short_value
+from gradscope_tui.widgets.states import NODE_STATES, UNREADABLE, basename, short_value
 
 if TYPE_CHECKING:
     from gradscope.inspect.records import NodeRecord, SavedRecord, TensorSummary
@@ -20,6 +21,9 @@ __all__ = ["Inspector", "describe"]
 
 Ink = Callable[[str], Style]
 PRODUCED = "Gradients out"
+WAITING = dict.fromkeys(("pending", "current"), "known when it has run")
+NOT_SEEN = "not seen: it ran while nobody looked"
+_NOTHING_OUT = WAITING | {"failed": "none: it failed", "skipped": "none: it is left out"}
 _SAVED = {"ok": ("ok", "good"), "modified": ("‼ MODIFIED", "bad"), "released": ("released", "dim")}
 
 
@@ -44,7 +48,7 @@ class Inspector(LinePane, inherit_bindings=False):
         return self._node
 
     def show_produced(self) -> None:
-        """At the next node, begin with what it has produced."""
+        """At the next look, begin with what the node has produced."""
         self._to_produced = True
 
     def show(self, node: NodeRecord | None, names: dict[int, str]) -> None:
@@ -57,10 +61,12 @@ class Inspector(LinePane, inherit_bindings=False):
         names : dict of int to str
             For the targets of its edges: how they are called here.
         """
-        same = node is not None and self._node is not None and node.key == self._node.key
+        if (node, names) == (self._node, self._names) and not self._to_produced:
+            return
+        same = not self._to_produced and node is not None and self._node is not None and node.key == self._node.key
         self._node, self._names = node, names
         self.set_heading(about=f"#{node.index} {node.operator}" if node else "")
-        self._draw()
+        self.redraw()
         if not same:
             self.scroll_to(0, self._first_row(), animate=False, force=True)
 
@@ -70,7 +76,8 @@ class Inspector(LinePane, inherit_bindings=False):
         heads = (row for row, line in enumerate(self._lines) if wanted and line.plain.startswith(PRODUCED))
         return next(heads, 0)
 
-    def _draw(self) -> None:
+    def redraw(self) -> None:
+        """Write the node down again: with another node, in another width or in other inks."""
         width = self.scrollable_content_region.width
         self._drawn_for = width
         tall = 2 if self.scrollable_content_region.height < 20 else 4
@@ -80,7 +87,7 @@ class Inspector(LinePane, inherit_bindings=False):
     def content_changed(self) -> None:
         """Draw again if the width is another one, and measure."""
         if self.scrollable_content_region.width != self._drawn_for:
-            self._draw()
+            self.redraw()
         else:
             super().content_changed()
 
@@ -118,6 +125,9 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str], tall
     list of Text
         The lines.
     """
+    if node.name == UNREADABLE:
+        text = f"Node #{node.index} cannot be read: the recording is damaged where it stands."
+        return [Text(line, ink("bad")) for line in wrap(text, max(width, 1))]
     glyph, word, style = NODE_STATES[str(node.state)]
     lines = [Text.assemble((node.name, ink("strong")), f" #{node.index}  ", (f"{glyph} {word}", ink(style)))]
     for label, value in (("parameter", node.parameter), ("module", node.module)):
@@ -129,12 +139,13 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str], tall
     for saved in node.saved:
         if saved.state == "modified":
             lines.append(Text(f"‼ {saved.name} was written after it had been saved for this node", ink("bad")))
-    lines += _gradients("Gradients in", node.grad_outputs, width, ink, tall, {}, "known when it is about to run")
+    unknown = "known when it is about to run" if node.state in WAITING else NOT_SEEN
+    lines += _gradients("Gradients in", node.grad_outputs, width, ink, tall, {}, unknown)
     targets = {
         slot: "nothing" if edge.target_key is None else names.get(edge.target_key, "a node outside this backward")
         for slot, edge in enumerate(node.edges)
     }
-    lines += _gradients(PRODUCED, node.grad_inputs, width, ink, tall, targets, "known when it has run")
+    lines += _gradients(PRODUCED, node.grad_inputs, width, ink, tall, targets, _NOTHING_OUT.get(node.state, NOT_SEEN))
     if not node.edges:
         lines.append(Text(f"  added to {node.parameter}.grad" if node.parameter else "  none", ink("dim")))
     lines += _head("Saved tensors", width, ink)

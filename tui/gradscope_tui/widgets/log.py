@@ -16,6 +16,9 @@ __all__ = ["LogPane", "printable"]
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 """ANSI control sequences, as programs write them that colour their output."""
 
+LOST = "… earlier lines are not kept"
+"""What stands before the first line of output that is kept, where there were others."""
+
 SCRIPT = ("", "warn")
 """Inks of what the script itself has printed: to stdout, and to stderr."""
 
@@ -54,9 +57,10 @@ class LogPane(LinePane, inherit_bindings=False):
             self._lines.append((shown, ink))
             self._add(shown, ink)
         if len(self._lines) > self.KEPT:
-            gone = len(self._lines) - self.KEPT * 9 // 10
-            del self._rows[: sum(self._heights[:gone])]
-            del self._lines[:gone], self._heights[:gone]
+            gone = len(self._lines) - self.KEPT * 9 // 10 + 1
+            note = self._wrap(LOST, "dim")
+            self._rows[: sum(self._heights[:gone])] = note
+            self._lines[:gone], self._heights[:gone] = [(LOST, "dim")], [len(note)]
         self.set_heading(count=len(self._lines))
         self.content_changed()
         if from_start and len(self._rows) - first > self.scrollable_content_region.height > 0:

@@ -27,6 +27,7 @@ class ModulePane(CursorPane, inherit_bindings=False):
         self._order: list[str] = []
         self._folded: frozenset[str] = frozenset()
         self._current = -1
+        self._width = 0
 
     def show(self, outline: Outline, folded: frozenset[str], current: int) -> None:
         """Show the modules of a backward.
@@ -57,6 +58,7 @@ class ModulePane(CursorPane, inherit_bindings=False):
         self._members = dict(nodes)
         # A module stands below the one that it is part of, those of one level in the order in which they run.
         self._order = sorted(nodes, key=lambda m: [nodes[part][0] for part in ancestors(m)] + [0])
+        self._width = max((_width(module, len(members)) for module, members in nodes.items()), default=0)
 
     @property
     def selected(self) -> tuple[str, int] | None:
@@ -65,6 +67,10 @@ class ModulePane(CursorPane, inherit_bindings=False):
             return None
         module = self._order[self.cursor]
         return module, self._members[module][0]
+
+    def line_width(self) -> int:
+        """Return how wide the widest line is."""
+        return self._width
 
     def line_count(self) -> int:
         """Return the number of modules."""
@@ -83,3 +89,8 @@ class ModulePane(CursorPane, inherit_bindings=False):
         count = f"{len(nodes)} nodes" if done is None else f"{done}/{len(nodes)} nodes"
         text.append(f"  {count}", self.ink("good" if done == len(nodes) else "dim"))
         return text
+
+
+def _width(module: str, nodes: int) -> int:
+    """Return the cells that a module's line takes at most, found without writing it: there may be thousands."""
+    return 2 * module.count(".") + len(module.rpartition(".")[2]) + len(f"▶▾   {nodes}/{nodes} nodes")

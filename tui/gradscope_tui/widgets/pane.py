@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -63,7 +64,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     """Number, name and count, as the border shows them."""
 
     _title: str = ""
-    _footing: str = ""
+    _footing: Sequence[tuple[str, int]] = ()
 
     def line_count(self) -> int:
         """Return how many lines there are."""
@@ -114,11 +115,13 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
             self._title = title
             self.border_title = Text(title)
 
-    def set_footing(self, text: str) -> None:
-        """Write into the border below."""
-        if text != self._footing:
-            self._footing = text
-            self.border_subtitle = Text(text)
+    def set_footing(self, hidden: Sequence[LinePane]) -> None:
+        """Name other panes in the border below, where a click shows them."""
+        footing = [(pane.heading, pane.NUMBER) for pane in hidden]
+        if footing != self._footing:
+            self._footing = footing
+            tabs = (Text(heading, Style(meta={"@click": f"app.pane({number})"})) for heading, number in footing)
+            self.border_subtitle = Text(" │ ").join(tabs)
 
     def on_resize(self, event: events.Resize) -> None:
         """Measure again: what fits has changed."""
@@ -173,6 +176,10 @@ class CursorPane(LinePane, inherit_bindings=False):
     """A pane with a cursor line."""
 
     cursor: reactive[int] = reactive(0, repaint=False)
+
+    def line_width(self) -> int:
+        """Return how wide the widest line is."""
+        return max((self.line(row, 0).cell_len for row in range(self.line_count())), default=0)
 
     def validate_cursor(self, cursor: int) -> int:
         """Keep the cursor on a line."""

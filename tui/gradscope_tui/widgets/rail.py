@@ -49,6 +49,9 @@ class NodeRail(CursorPane, inherit_bindings=False):
     class Selected(Message):
         """The cursor has come to another node."""
 
+    class Read(Message):
+        """The outline of the graph has been read."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.folded: frozenset[str] = frozenset()
@@ -117,6 +120,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
 
     def _take_outline(self, outline: Outline) -> None:
         self._outline = outline
+        self.post_message(self.Read())
         self._arrange()
         if self._match is not None:
             self.search(self._match)
@@ -170,6 +174,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
         row = max(0, self._rows.row_of(index))
         if row == self.cursor:
             self.reveal(row)
+            self.refresh_line(row)
             self.post_message(self.Selected())
         else:
             self.cursor = row
@@ -191,6 +196,19 @@ class NodeRail(CursorPane, inherit_bindings=False):
         if not self._layout[row].below >> lane & 1:
             return row
         return next((r for r in range(row + 1, len(self._layout)) if self._layout[r].column == lane), row)
+
+    def is_marked(self, row: int) -> bool:
+        """Mark the cursor line, unless the node under the cursor is one that the filter hides."""
+        return row == self.cursor and self.index in self._rows.span(row)
+
+    def move(self, rows: int) -> None:
+        """Move the cursor; from a node that the filter hides, to the rows before and behind it."""
+        if self.line_count() and not self.is_marked(self.cursor):
+            beside = self._rows.index(self.cursor)
+            if rows * (self.index - beside) < 0:
+                rows -= 1 if rows > 0 else -1
+            self.select(beside)
+        super().move(rows)
 
     # Filter and folds ------------------------------------------------------------------------------------------------
 
@@ -292,6 +310,10 @@ class NodeRail(CursorPane, inherit_bindings=False):
         """Return the number of rows."""
         return len(self._rows)
 
+    def line_width(self) -> int:
+        """Return 0: what has no room in a line stands in the inspector."""
+        return 0
+
     def line(self, row: int, width: int) -> Text:
         """Return the line of one row."""
         module = self._rows.module(row)
@@ -302,7 +324,7 @@ class NodeRail(CursorPane, inherit_bindings=False):
             state = "done"
         glyph, word, ink = NODE_STATES[state]
         wide = width >= _WIDE
-        dim = self.ink("" if row == self.cursor else "dim")
+        dim = self.ink("" if self.is_marked(row) else "dim")
         text = self._margin(row, dim)
         style = dim if ink == "dim" else self.ink(ink)
         text.append(glyph, style)
@@ -332,10 +354,10 @@ class NodeRail(CursorPane, inherit_bindings=False):
         if self._live in span:
             sign, ink = "▶", "now"
         elif self._current in span:
-            past = "strong" if row == self.cursor else "past"
+            past = "strong" if self.is_marked(row) else "past"
             sign, ink = ("◁", past) if self._replaying else ("▶", "now")
         else:
-            sign, ink = "›" if row == self.cursor else " ", "now"
+            sign, ink = "›" if self.is_marked(row) else " ", "now"
         text.append(sign, self.ink(ink))
         first = self._records[span[0]]
         if len(span) == 1 and self._marked(first):

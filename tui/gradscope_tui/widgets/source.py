@@ -71,13 +71,19 @@ class SourcePane(LinePane, inherit_bindings=False):
         why_empty : str
             What to say instead when there is no location.
         """
-        changed = location != self._location
+        if (location, why_empty) == (self._location, self.empty):
+            return
+        moved = location != self._location
         self._location, self.empty = location, why_empty
-        self._highlight()
         self.set_heading(about="" if location is None else f"{basename(location.filename)}:{location.lineno}")
-        self.content_changed()
-        if changed:
+        self.redraw()
+        if moved:
             self.centre()
+
+    def redraw(self) -> None:
+        """Highlight the lines again: other ones, or in other colours."""
+        self._highlight()
+        self.content_changed()
 
     def _highlight(self) -> None:
         """Highlight the window, or what the record itself knows of the line where the file cannot be read."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["NODE_STATES", "SESSION_STATES", "basename", "short_value", "shorten"]
+__all__ = ["NODE_STATES", "SESSION_STATES", "UNREADABLE", "basename", "short_value", "shorten"]
+
+UNREADABLE = "(unreadable)"
+"""How a node is called that a damaged recording has lost."""
 
 NODE_STATES: dict[str, tuple[str, str, str]] = {
     "pending": ("·", "wait", "dim"),

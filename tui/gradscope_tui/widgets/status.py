@@ -15,10 +15,13 @@ from textual.widget import Widget
 
 from gradscope.inspect.wording import count
 from gradscope_tui.inks import ink
-from gradscope_tui.session import is_over, is_paused
+from gradscope_tui.session import is_over, is_past, is_paused
 from gradscope_tui.widgets.states import SESSION_STATES
 
 __all__ = ["Status", "StatusBar"]
+
+TIMELINE = 24
+"""Cells that the timeline keeps however long a reason is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Status:
         Why the session has stopped.
     task : int
         Which backward this is, from 1; how many there were, when the program has ended.
+    tasks : int
+        How many backwards there are, of which one of the past may be shown.
     inside : tuple of int
         Backwards in which this one is nested, the innermost first.
     live : int
@@ -62,6 +67,7 @@ class Status:
     what: str = ""
     why: str = ""
     task: int = 0
+    tasks: int = 0
     inside: tuple[int, ...] = ()
     live: int = -1
     reached: int = 0
@@ -157,16 +163,28 @@ class StatusBar(Widget):
         status = self._status
         if is_over(status.state):
             return count(status.task, "backward")
-        return f"backward {status.task}" + "".join(f" in {number}" for number in status.inside)
+        of = f" of {status.tasks}" if is_past(status.state) and status.tasks > status.task else ""
+        return f"backward {status.task}{of}" + "".join(f" in {number}" for number in status.inside)
 
     def _second_line(self, width: int) -> Text:
         """Return the timeline and the reason."""
         status = self._status
-        why = status.why if cell_len(status.why) <= width // 2 else set_cell_size(status.why, width // 2 - 1) + "…"
+        room = self._room
+        why = status.why if cell_len(status.why) <= room else set_cell_size(status.why, room - 1) + "…"
         reason = Text(f" {why} ", self._ink("bad" if status.alarm else "strong")) if why else Text(" ")
         cells = max(0, width - reason.cell_len - 3)
         self._track = (2, cells)
         return Text.assemble(" ", ("├", self._ink("dim")), self._timeline(cells), ("┤", self._ink("dim")), reason)
+
+    @property
+    def _room(self) -> int:
+        """Cells for the reason."""
+        width = self.size.width or self.app.size.width
+        return max(width // 2, width - TIMELINE)
+
+    def has_room(self, why: str) -> bool:
+        """Say whether a reason can be shown whole."""
+        return cell_len(why) <= self._room
 
     def _timeline(self, cells: int) -> Text:
         """Return the track: what has run, where it stands, what is still to run, breakpoints and failures."""

@@ -28,6 +28,8 @@ class WatchPane(CursorPane, inherit_bindings=False):
 
     def show(self, watches: Sequence[WatchRecord]) -> None:
         """Show these watches."""
+        if watches == self._watches:
+            return
         self._watches = watches
         self.set_heading(count=len(watches))
         self.content_changed()
