@@ -19,6 +19,7 @@ from ..records import Location
 from ..tracking import Tracker
 from .entries import BackwardRun, Entry
 from .terms import COMPARING, crossed
+from .withheld import note_withheld
 
 __all__ = ["Recorder", "operator_of", "ran_in"]
 
@@ -105,10 +106,14 @@ class Recorder(Tracker):
         if run is None:
             return
         leaf = self.adapter.variable(call.node)
-        if leaf is not None:
-            self._accumulated[id(leaf)] = (self._watch(leaf, self._accumulated), run)
-        else:
+        if leaf is None:
             self.adapter.notes(call.node).setdefault(_RAN, run)
+        elif any(grad is not None for grad in call.grad_outputs):
+            self._accumulated[id(leaf)] = (self._watch(leaf, self._accumulated), run)
+
+    def node_exited(self, call: Any) -> None:
+        """Note where it gave no gradient on."""
+        note_withheld(self.adapter, call)
 
     def task_finished(self, task: Any) -> None:
         """Forget the task."""

@@ -23,6 +23,7 @@ class Reason(StrEnum):
     NOT_RUN = "backward not called"
     CLEARED = "cleared"
     AUTOGRAD_GRAD = "autograd.grad"
+    WITHHELD = "backward gave None"
     NON_LEAF = "not a leaf"
     REBOUND = "replaced"
     FROZEN = "frozen"

@@ -357,3 +357,21 @@ def test_numbers_are_the_same_with_and_without(fw):
     with gi.Doctor():
         watched = trained()
     assert watched == plain
+
+
+def test_a_backward_that_returns_none(fw):
+    class Through(fw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            grad * 2
+
+    layer = fw.nn.Linear(3, 4)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            Through.apply(layer(fw.ones(2, 3))).sum().backward()
+    (symptom,) = doctor.diagnosis.symptoms
+    assert symptom.text.startswith("2 of 2 parameters without a gradient:\n  `weight`, `bias`: reached, but Through.")
