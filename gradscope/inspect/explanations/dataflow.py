@@ -147,6 +147,11 @@ class Recorder(Tracker):
         self._made(tensor, alias)
         return alias
 
+    def origin_of(self, loss: Any) -> Entry:
+        """Return what a loss was computed by, also where it was made a leaf since: ``loss.requires_grad = True``."""
+        made = self.made_in_memory(loss) if self._is_leaf(loss) else None
+        return self.entry_of(loss) if made is None else made
+
     def entry_of_node(self, node: Any) -> Entry | None:
         """Return the operator that made a node."""
         return self.adapter.notes(node).get((_MADE_BY, id(self)))

@@ -21,7 +21,7 @@ from .growth import Growth, GrowthWatch
 from .ledger import Ledger
 from .memory import MemoryReport
 from .nan_origin import NanOrigin, NanWatch
-from .no_grad_records import GradientReport
+from .no_grad_records import GradientReport, Reason
 from .terms import LossTerm
 from .updates import Updates, UpdateWatch
 from .zeros import ZeroCause
@@ -65,11 +65,17 @@ class ZeroGradient:
     causes: tuple[ZeroCause, ...]
 
     def __str__(self) -> str:
-        shown = ", ".join(f"`{name}`" for name in self.names[:_SHOWN])
-        more = f" and {len(self.names) - _SHOWN} more" if len(self.names) > _SHOWN else ""
         why = "; ".join(f"{cause.text}{at(cause.location)}" for cause in self.causes)
-        lines = [f"the gradient of {shown}{more} is zero: {why}", *dict.fromkeys(c.help for c in self.causes if c.help)]
+        lines = [
+            f"the gradient of {_named(self.names)} is zero: {why}",
+            *dict.fromkeys(c.help for c in self.causes if c.help),
+        ]
         return "\n  ".join(lines)
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,8 @@ class Diagnosis(Explanation):
         Where the backward failed that ended the program.
     others : tuple of Symptom
         What other instruments have found.
+    frozen : tuple of str
+        Parameters whose requires_grad is False. They are meant to be, or forgotten: no finding, but good to know.
     """
 
     backwards: int
@@ -121,6 +129,7 @@ class Diagnosis(Explanation):
     terms: tuple[LossTerm, ...] = ()
     failed: FailedBackward | None = None
     others: tuple[Symptom, ...] = ()
+    frozen: tuple[str, ...] = ()
 
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
@@ -166,6 +175,9 @@ class Diagnosis(Explanation):
             seen = f"{count(len(self.symptoms), 'finding')}; no backward pass ran."
         if self.memory is not None:
             seen += f" The largest graph held {format_bytes(self.memory.total)}."
+        if self.frozen and not any(entry.reason is Reason.FROZEN for entry in self.missing.parameters):
+            of = f" of {self.missing.total}" if self.missing.total else ""
+            seen += f"\nFrozen (requires_grad is False): {_named(self.frozen)}, {len(self.frozen)}{of} parameters."
         return "\n".join([*self._list(), seen])
 
     def _list(self) -> Iterable[str]:
@@ -249,6 +261,7 @@ class Doctor:
             cycles=tuple(examiner.cycles),
             terms=tuple(examiner.terms.values()),
             failed=self._failed,
+            frozen=examiner.missing.frozen(),
         )
 
     def explain(self, error: BaseException | None) -> bool:

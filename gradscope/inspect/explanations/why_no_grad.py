@@ -22,7 +22,7 @@ from .ledger import Ledger, recorder_for
 from .lost import Answer, loss_of_gradient, lost_on_the_way
 from .no_grad_records import GradientReport, NoGradient, Reason, Suspect
 from .replay import freed_nodes
-from .suspects import Source, switches
+from .suspects import Source, freezers, switches
 from .withheld import functions_before, given_none
 from .zeros import ZeroCause, zero_causes
 
@@ -83,7 +83,7 @@ def why_no_grad(
         raise TypeError(f"loss must be a tensor, got {type(loss).__name__}\nPass the loss itself, not loss.item().")
     recorder = recorder_for(ledger)
     root = None if loss is None else adapter.root(loss)
-    end = None if loss is None or recorder is None or not recorder.known(loss) else recorder.entry_of(loss)
+    end = None if loss is None or recorder is None or not recorder.known(loss) else recorder.origin_of(loss)
     frames = list(user_frames(sys._getframe(1)))
     case = Case(adapter, recorder, subject if params is None else params, root=root, end=end, loss=loss, frames=frames)
     if not adapter.is_tensor(subject):
@@ -157,7 +157,7 @@ class Case:
             self._source = Source(self._frames, self.loss)
         if reason is not Reason.FROZEN:
             return self._source.suspects(tensor, *self._places.get(id(tensor), (None, "")))
-        return () if self.adapter.is_parameter(tensor) else self._source.origins(tensor)
+        return freezers(self._frames) if self.adapter.is_parameter(tensor) else self._source.origins(tensor)
 
     def _answer(self, tensor: Any) -> Answer:
         if not tensor.requires_grad:

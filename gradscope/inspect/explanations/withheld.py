@@ -73,7 +73,7 @@ def functions_before(adapter: Adapter, wires: Mapping[int, Wire], leaf: Any) -> 
     -------
     list of str
     """
-    found = {}
+    found: dict[str, None] = {}
     for key, wire in wires.items():
         function = _function_of(wire.node)
         if function is not None and _leads_to(adapter, wires, key, leaf):

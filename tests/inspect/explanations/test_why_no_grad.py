@@ -407,6 +407,15 @@ def test_a_result_that_lost_its_history(fw):
     check(gi.why_no_grad(h, loss), Reason.DETACHED, "result")
 
 
+def test_a_loss_that_was_made_a_leaf(fw):
+    model = fw.nn.Linear(3, 1)
+    with gi.ledger():
+        loss = model(fw.ones(2, 3)).detach().sum()  # HERE: leaf loss
+        loss.requires_grad = True
+        loss.backward()
+    check(gi.why_no_grad(model.weight, loss), Reason.DETACHED, "leaf loss")
+
+
 def test_not_a_leaf(fw):
     w = leaf(fw, 2, 3)
     with gi.ledger():
