@@ -84,7 +84,7 @@ class Keeper:
         return f"`{self.path}` ({self.scope}) keeps the tensor made{at(self.made)}{where}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Growth(Explanation):
     """How graphs developed over iterations.
 

@@ -98,7 +98,7 @@ def _chain_text(chain: Sequence[Step]) -> str:
     return " -> ".join([*map(str, chain[:half]), f"... {len(chain) - 2 * half} more ...", *map(str, chain[-half:])])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NanOrigin(Explanation):
     """Where NaN and Inf come from.
 

@@ -60,7 +60,7 @@ class Suspect:
         return f"{place(self.location)}{source}: {self.text}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NoGradient(Explanation):
     """Why one tensor has no gradient.
 
@@ -109,7 +109,7 @@ class NoGradient(Explanation):
             yield ("", "", f"perhaps {suspect.reason.value}", place(suspect.location), suspect.text)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GradientReport(Explanation):
     """Why parameters have no gradient.
 

@@ -109,7 +109,7 @@ class UnusedGradients:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Updates(Explanation):
     """What optimizers did with gradients.
 
