@@ -183,7 +183,8 @@ class Case:
     # --- what the tensor itself shows ---
 
     def _frozen(self, tensor: Any) -> Answer:
-        recorder = self.recorder
+        # A parameter that was written, as the average of another model's, is no result of that one.
+        recorder = None if self.adapter.is_parameter(tensor) else self.recorder
         entry = None if recorder is None else recorder.entry_of(tensor)
         if entry is not None and entry.name and recorder is not None:
             sources = [e for e in entry.ancestors() if e.leaf]

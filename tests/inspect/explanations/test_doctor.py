@@ -338,6 +338,18 @@ def test_frozen_parameters_are_no_finding_and_told_of(fw):
     assert str(doctor.diagnosis).endswith("\nFrozen (requires_grad is False): `0.weight`, `0.bias`, 2 of 4 parameters.")
 
 
+def test_an_average_of_a_model_is_no_finding(fw):
+    model, average = healthy(fw), healthy(fw).requires_grad_(False)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            average(fw.ones(2, 3))
+            train(fw, model, steps=2)
+            with fw.no_grad():
+                for new, kept in zip(model.parameters(), average.parameters(), strict=True):
+                    kept.lerp_(new, 0.1)
+    assert (doctor.diagnosis.symptoms, len(doctor.diagnosis.frozen)) == ((), 4)
+
+
 def test_all_parameters_frozen(fw):
     model = healthy(fw)
     for parameter in model.parameters():
