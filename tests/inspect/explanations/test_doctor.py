@@ -342,11 +342,11 @@ def test_an_average_of_a_model_is_no_finding(fw):
     model, average = healthy(fw), healthy(fw).requires_grad_(False)
     with gi.Doctor() as doctor:
         for _ in range(3):
-            average(fw.ones(2, 3))
             train(fw, model, steps=2)
             with fw.no_grad():
                 for new, kept in zip(model.parameters(), average.parameters(), strict=True):
                     kept.lerp_(new, 0.1)
+            average(fw.ones(2, 3))
     assert (doctor.diagnosis.symptoms, len(doctor.diagnosis.frozen)) == ((), 4)
 
 
