@@ -80,7 +80,7 @@ def failed_backward(adapter: Adapter, error: BaseException) -> FailedBackward | 
     if _RETURNED[0] in message:
         way_out = f"forward() takes {', '.join(takes)}: return as many, None for what has no gradient."
     else:
-        way_out = "A gradient has the shape of its input: sum over the dimensions that forward() has broadcast."
+        way_out = "A gradient has the shape of its input: sum over what forward() has broadcast, or transpose it."
     return FailedBackward(name, recorded, returns or recorded, text, way_out, certain=True)
 
 
