@@ -24,7 +24,8 @@ _DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would and report what is wrong with its gradients: in-place writes that spoil one
 (as `gradscope check` does), parameters without one and why, where NaN and Inf come from, gradients that vanish or
 explode, are zero or share memory, gradients that an optimizer uses twice or never, parameters that no optimizer holds,
-graphs that grow from one iteration to the next. The script computes what it computes without, more slowly.
+optimizers that never step, graphs that grow from one iteration to the next. Frozen parameters are named below. The
+script computes what it computes without, more slowly.
 {SCRIPT}
 
 Without SCRIPT, report on the installation: what was found, what is missing and how to install it.

@@ -56,15 +56,19 @@ def check_count(node: Node, results: Any) -> Any:
     )
 
 
-def _invalid(node: Node, index: int, problem: str) -> RuntimeError:
-    return RuntimeError(f"Function {node.name()} returned an invalid gradient at index {index} - {problem}")
+def _invalid(node: Node, index: int, got: tuple[int, ...], shape: tuple[int, ...]) -> RuntimeError:
+    way_out = "transpose it" if got[::-1] == shape else "sum over the dimensions that forward() has broadcast"
+    return RuntimeError(
+        f"Function {node.name()} returned an invalid gradient at index {index} - got {list(got)} but expected shape "
+        f"compatible with {list(shape)}\nA gradient has the shape of its input: {way_out}."
+    )
 
 
 def validate_array(node: Node, index: int, grad: Any, shape: tuple[int, ...], kind: Any) -> Any:
     """Return a gradient with the shape and dtype its receiver expects; raise if it cannot have them."""
     if grad.shape != shape:
         if not expandable(shape, grad.shape):
-            raise _invalid(node, index, f"got {list(grad.shape)} but expected shape compatible with {list(shape)}")
+            raise _invalid(node, index, grad.shape, shape)
         grad = sum_to(grad, shape)
     if grad.dtype != kind:
         if grad.dtype.kind == "c" and kind.kind != "c":
@@ -80,7 +84,7 @@ def validate_tensor(node: Node, index: int, grad: Any, shape: tuple[int, ...], k
     array = grad._array
     if array.shape != shape:
         if not expandable(shape, array.shape):
-            raise _invalid(node, index, f"got {list(array.shape)} but expected shape compatible with {list(shape)}")
+            raise _invalid(node, index, array.shape, shape)
         grad = TENSOR_OPERATORS.sum_to_size(grad, shape)
     if array.dtype != kind:
         if array.dtype.kind == "c" and kind.kind != "c":

@@ -47,7 +47,8 @@ def test_findings(tmp_path):
         "  `body.weight`, `body.bias`: not reached: detached at train.py:11 (return self.head(self.body(x).detach()))",
         "    Remove the detach().",
         "",
-        "growth: Graphs of earlier iterations stay alive, 3 nodes each: 3 nodes and 40 B a backward, 18 nodes alive.",
+        "growth: Graphs of earlier iterations stay alive: 3 nodes more with each backward, 18 by now. "
+        "The last backward ran 3 nodes with 40 B saved.",
         "  `losses[...]` (function main) keeps the tensor made at train.py:16 "
         "(loss = (model(gs.ones(2, 3)) ** 2).mean()); it grows at train.py:18 (losses.append(loss))",
         "  Keep the number, loss.item(), or loss.detach(), which has no graph.",

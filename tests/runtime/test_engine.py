@@ -175,7 +175,11 @@ def test_nested_task_restores_grad_mode():
     assert gs.is_grad_enabled()
 
 
-def test_gradient_of_the_wrong_shape_is_refused():
+@pytest.mark.parametrize(
+    ("got", "way_out"), [((5, 2), r"sum over the dimensions that forward\(\) has broadcast"), ((3, 2), "transpose it")]
+)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradient_of_the_wrong_shape_is_refused(got, way_out, create_graph):
     class Wrong(gs.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -183,11 +187,14 @@ def test_gradient_of_the_wrong_shape_is_refused():
 
         @staticmethod
         def backward(ctx, grad):
-            return gs.ones(5)
+            return gs.ones(got)
 
-    x = gs.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match=r"returned an invalid gradient at index 0 - got \[5\] but expected shape"):
-        Wrong.apply(x).sum().backward()
+    x = gs.ones(2, 3, requires_grad=True)
+    message = (
+        rf"invalid gradient at index 0 - got \[{got[0]}, 2\] but expected shape compatible with \[2, 3\]\n.*{way_out}"
+    )
+    with pytest.raises(RuntimeError, match=message):
+        gs.autograd.grad(Wrong.apply(x).sum(), x, create_graph=create_graph)
 
 
 def test_total_counts_the_nodes_that_will_run():

@@ -153,6 +153,12 @@ class Debugger(TimeTravel, Controls, Questions):
         """
         return self._session.nodes
 
+    def __repr__(self) -> str:
+        here = self.current
+        if not (self.state.paused or self.state is SessionState.REPLAYING) or here < 0:
+            return f"<Debugger: {self.state}>"
+        return f"<Debugger: {self.state} node {here} of {len(self.nodes)}, {self.nodes[here].name}>"
+
     @property
     def current(self) -> int:
         """Index into :attr:`nodes` of the node where the program has last stopped, or the cursor is; -1 for none."""

@@ -43,7 +43,7 @@ class SharedMemory:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GradientAliasing(Explanation):
     """Which gradients share memory.
 

@@ -24,9 +24,12 @@ __all__ = ["Explanation", "adapter_of", "adapter_of_loss", "at", "describe", "pa
 class Explanation:
     """Base of the explanations.
 
-    ``str(explanation)`` is the text to read, :meth:`table` the same as a Rich table, :meth:`to_dict` and
-    :meth:`to_json` the same for machines.
+    ``str(explanation)`` is the text to read, which a prompt shows too; :meth:`table` is the same as a Rich table,
+    :meth:`to_dict` and :meth:`to_json` are the same for machines.
     """
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as numbers, text, lists and dictionaries.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..syntax import last_name
 from .no_grad_records import Reason
 
-__all__ = ["WEAK", "Cut", "cut_of", "dotted", "is_quiet", "quiet_from", "switched_off"]
+__all__ = ["WEAK", "Cut", "cut_of", "dotted", "freezing", "is_quiet", "quiet_from", "switched_off"]
 
 # From here on, what a cut gives is often used beside the value itself, and harmlessly: counts, masks, numbers to print.
 WEAK = 2
@@ -192,6 +192,35 @@ def switched_off(tree: ast.AST) -> list[int]:
     """
     calls = (n.value for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call))
     return [call.lineno for call in calls if last_name(call.func) == "set_grad_enabled" and is_quiet([call])]
+
+
+def freezing(tree: ast.AST) -> list[int]:
+    r"""Return the lines of statements that set ``requires_grad`` to what is not True.
+
+    Parameters
+    ----------
+    tree : ast.AST
+
+    Returns
+    -------
+    list of int
+
+    Examples
+    --------
+    >>> freezing(ast.parse("p.requires_grad = False\nq.requires_grad_(stage > 1)\nq.requires_grad_()"))
+    [1, 2]
+    """
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(last_name(target) == "requires_grad" for target in node.targets):
+            given: list[ast.expr] = [node.value]
+        elif isinstance(node, ast.Call) and last_name(node.func) == "requires_grad_":
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        else:
+            continue
+        if any(not (isinstance(value, ast.Constant) and value.value is True) for value in given):
+            found.append(node.lineno)
+    return found
 
 
 def dotted(expression: ast.AST) -> str:

@@ -19,6 +19,7 @@ from ..records import Location
 from ..tracking import Tracker
 from .entries import BackwardRun, Entry
 from .terms import COMPARING, crossed
+from .withheld import note_withheld
 
 __all__ = ["Recorder", "operator_of", "ran_in"]
 
@@ -105,10 +106,14 @@ class Recorder(Tracker):
         if run is None:
             return
         leaf = self.adapter.variable(call.node)
-        if leaf is not None:
-            self._accumulated[id(leaf)] = (self._watch(leaf, self._accumulated), run)
-        else:
+        if leaf is None:
             self.adapter.notes(call.node).setdefault(_RAN, run)
+        elif any(grad is not None for grad in call.grad_outputs):
+            self._accumulated[id(leaf)] = (self._watch(leaf, self._accumulated), run)
+
+    def node_exited(self, call: Any) -> None:
+        """Note where it gave no gradient on."""
+        note_withheld(self.adapter, call)
 
     def task_finished(self, task: Any) -> None:
         """Forget the task."""
@@ -141,6 +146,11 @@ class Recorder(Tracker):
         self._keep(alias)
         self._made(tensor, alias)
         return alias
+
+    def origin_of(self, loss: Any) -> Entry:
+        """Return what a loss was computed by, also where it was made a leaf since: ``loss.requires_grad = True``."""
+        made = self.made_in_memory(loss) if self._is_leaf(loss) else None
+        return self.entry_of(loss) if made is None else made
 
     def entry_of_node(self, node: Any) -> Entry | None:
         """Return the operator that made a node."""

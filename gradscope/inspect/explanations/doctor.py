@@ -23,7 +23,7 @@ from .growth import Growth, GrowthWatch
 from .ledger import Ledger
 from .memory import MemoryReport
 from .nan_origin import NanOrigin, NanWatch
-from .no_grad_records import GradientReport
+from .no_grad_records import GradientReport, Reason
 from .terms import LossTerm
 from .updates import Updates, UpdateWatch
 from .zeros import ZeroCause
@@ -68,14 +68,20 @@ class ZeroGradient:
     causes: tuple[ZeroCause, ...]
 
     def __str__(self) -> str:
-        shown = ", ".join(f"`{name}`" for name in self.names[:_SHOWN])
-        more = f" and {len(self.names) - _SHOWN} more" if len(self.names) > _SHOWN else ""
         why = "; ".join(f"{cause.text}{at(cause.location)}" for cause in self.causes)
-        lines = [f"the gradient of {shown}{more} is zero: {why}", *dict.fromkeys(c.help for c in self.causes if c.help)]
+        lines = [
+            f"the gradient of {_named(self.names)} is zero: {why}",
+            *dict.fromkeys(c.help for c in self.causes if c.help),
+        ]
         return "\n  ".join(lines)
 
 
-@dataclass(frozen=True)
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
+
+
+@dataclass(frozen=True, repr=False)
 class Diagnosis(Explanation):
     """What the doctor found.
 
@@ -109,6 +115,8 @@ class Diagnosis(Explanation):
         Custom Functions whose backward is not the derivative of their forward, where they were checked.
     others : tuple of Symptom
         What other instruments have found.
+    frozen : tuple of str
+        Parameters whose requires_grad is False. They are meant to be, or forgotten: no finding, but good to know.
     """
 
     backwards: int
@@ -127,6 +135,7 @@ class Diagnosis(Explanation):
     failed: FailedBackward | None = None
     functions: tuple[CheckedFunction, ...] = ()
     others: tuple[Symptom, ...] = ()
+    frozen: tuple[str, ...] = ()
 
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
@@ -173,6 +182,9 @@ class Diagnosis(Explanation):
             seen = f"{count(len(self.symptoms), 'finding')}; no backward pass ran."
         if self.memory is not None:
             seen += f" The largest graph held {format_bytes(self.memory.total)}."
+        if self.frozen and not any(entry.reason is Reason.FROZEN for entry in self.missing.parameters):
+            of = f" of {self.missing.total}" if self.missing.total else ""
+            seen += f"\nFrozen (requires_grad is False): {_named(self.frozen)}, {len(self.frozen)}{of} parameters."
         return "\n".join([*self._list(), seen])
 
     def _list(self) -> Iterable[str]:
@@ -261,6 +273,7 @@ class Doctor:
             terms=tuple(examiner.terms.values()),
             failed=self._failed,
             functions=() if self._functions is None else self._functions.result.wrong,
+            frozen=examiner.missing.frozen(),
         )
 
     def explain(self, error: BaseException | None) -> bool:

@@ -163,10 +163,15 @@ class Examiner(Observer):
     def task_finished(self, task: Any) -> None:
         """Look at the gradients."""
         running = self._open.pop(id(task), None)
+        # What autograd.grad() returns lies in no leaf.
+        if running is None or not running.filled:
+            return
+        end = self.recorder.entry_of_node(running.root[0])
+        for term in () if end is None else terms_of(end, running.location):
+            self.terms.setdefault((term.kind, term.location), term)
         paths = self.names.paths()
         parameters = [(paths.get(id(tensor), name), tensor) for name, tensor in self.recorder.parameters()]
-        # What autograd.grad() returns lies in no leaf.
-        if running is None or not parameters or not running.filled:
+        if not parameters:
             return
         flow = gradient_flow(parameters, adapter=self.adapter)
         if any(p.grad_norm is not None for p in flow.parameters):
@@ -176,13 +181,11 @@ class Examiner(Observer):
         sharing = aliasing(parameters, adapter=self.adapter)
         self.sharing = sharing if sharing.dangerous or self.sharing is None else self.sharing
         self.missing.ran(running.root, running.location)
-        end = self.recorder.entry_of_node(running.root[0])
-        for term in () if end is None else terms_of(end, running.location):
-            self.terms.setdefault((term.kind, term.location), term)
 
     def task_failed(self, task: Any, error: BaseException) -> None:
-        """Forget the backward."""
+        """Forget the backward, but for whom it would have reached."""
         self._open.pop(id(task), None)
+        self.missing.failed(self.adapter.task_roots(task))
 
     def _stepped(self, optimizer: Any) -> None:
         self.missing.stepped(held_by(optimizer), self._latest)

@@ -15,7 +15,7 @@ from ..records import Location
 from ..syntax import syntax_of
 from .base import at
 
-__all__ = ["FailedBackward", "failed_backward"]
+__all__ = ["FailedBackward", "arguments_of", "failed_backward", "last_return", "return_lines"]
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,16 @@ def failed_backward(adapter: Adapter, error: BaseException) -> FailedBackward | 
             f"the backward failed at {name}, recorded{at(recorded)}" if recorded else f"the backward failed at {name}"
         )
         return FailedBackward(name, recorded, recorded, text)
-    returns = _last_return(function.backward)
-    takes = _arguments(function)
+    returns = last_return(function.backward)
+    takes = arguments_of(function)
     what = message.partition("\n")[0].partition(f"{name} ")[2] or message.partition("\n")[0]
+    what += "; it has no return statement" if return_lines(function.backward) == [] else ""
     used = "" if recorded is None else f"; it was used at {place(recorded)}"
     text = f"{function.__name__}.backward {what}{at(returns)}{used}"
     if _RETURNED[0] in message:
         way_out = f"forward() takes {', '.join(takes)}: return as many, None for what has no gradient."
     else:
-        way_out = "A gradient has the shape of its input: sum over the dimensions that forward() has broadcast."
+        way_out = "A gradient has the shape of its input: sum over what forward() has broadcast, or transpose it."
     return FailedBackward(name, recorded, returns or recorded, text, way_out, certain=True)
 
 
@@ -87,15 +88,48 @@ def failed_backward(adapter: Adapter, error: BaseException) -> FailedBackward | 
 _RETURNED = ("returned an incorrect number of gradients", "returned an invalid gradient")
 
 
-def _arguments(function: Any) -> Sequence[str]:
-    """Return the arguments of a Function's forward, as many as its backward has to return gradients for."""
+def arguments_of(function: Any) -> Sequence[str]:
+    """Return the arguments of a Function's forward, as many as its backward has to return gradients for.
+
+    Parameters
+    ----------
+    function : type
+
+    Returns
+    -------
+    sequence of str
+    """
     names = list(inspect.signature(function.forward).parameters)
     return names[1:] if names[:1] == ["ctx"] else names
 
 
-def _last_return(function: Any) -> Location | None:
-    """Return the last line of a function that returns something."""
-    code = getattr(function, "__code__", None)
+def last_return(function: Any) -> Location | None:
+    """Return the last line of a function that returns something, of a decorated one that of the function inside.
+
+    Parameters
+    ----------
+    function : function
+
+    Returns
+    -------
+    Location or None
+    """
+    lines = return_lines(function)
+    code = inspect.unwrap(function).__code__ if lines else None
+    return None if code is None or not lines else line_of(code.co_filename, max(lines), code.co_qualname)
+
+
+def return_lines(function: Any) -> list[int] | None:
+    """Return the lines of a function's return statements, None where its source is not there.
+
+    Parameters
+    ----------
+    function : function
+
+    Returns
+    -------
+    list of int or None
+    """
+    code = getattr(inspect.unwrap(function), "__code__", None)
     body = None if code is None else syntax_of(code)
-    lines = [] if body is None else [part.lineno for part in ast.walk(body) if isinstance(part, ast.Return)]
-    return line_of(code.co_filename, max(lines), code.co_qualname) if lines else None  # type: ignore[union-attr]
+    return None if body is None else [part.lineno for part in ast.walk(body) if isinstance(part, ast.Return)]

@@ -93,7 +93,7 @@ class DeadUnits:
         return f"{inside}: {self.dead} of {units} dead, zero for the whole batch{at(self.location)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GradientFlow(Explanation):
     """How gradients flow through a model.
 

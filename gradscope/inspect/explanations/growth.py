@@ -84,7 +84,7 @@ class Keeper:
         return f"`{self.path}` ({self.scope}) keeps the tensor made{at(self.made)}{where}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Growth(Explanation):
     """How graphs developed over iterations.
 
@@ -130,7 +130,9 @@ class Growth(Explanation):
         if self.kind == "longer graphs":
             lines = [f"Each backward runs {count(self.per_iteration, 'node')} more than the one before: {held}."]
         else:
-            lines = [f"Graphs of earlier iterations stay alive, {count(self.per_iteration, 'node')} each: {held}."]
+            more = f"{count(self.per_iteration, 'node')} more with each backward, {last.alive:,} by now"
+            ran = f"The last backward ran {count(last.graph, 'node')} with {format_bytes(last.nbytes)} saved"
+            lines = [f"Graphs of earlier iterations stay alive: {more}. {ran}."]
         if self.joint is not None:
             lines.append(f"  An iteration builds on an earlier one{at(self.joint)}: detach() what is carried over.")
         lines += [f"  {keeper}" for keeper in self.keepers]

@@ -58,7 +58,7 @@ class Leak:
         return f"{times}{self.dtype} {format_shape(self.shape)}{at(self.made)}: {how} {self.path}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Leaks(Explanation):
     """What was made in a block and outlives it.
 

@@ -64,7 +64,7 @@ class MemoryGroup:
     pieces: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MemoryReport(Explanation):
     """What a graph holds in memory.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
 from ..adapters import Adapter
+from ..order import walk
 from ..places import name_of, user_frames
 from ..records import Location
 from .blamed import Refused, leaves_in
@@ -33,7 +34,7 @@ class ModelNames:
 
     def look(self, frame: FrameType) -> None:
         """Look for the variables of the models, from a frame outwards."""
-        models = self._recorder.models()
+        models = self._with_parameters()
         unknown = [model for model in models if self._variable(model) == ""]
         if len(models) < 2 or not unknown:
             return
@@ -45,7 +46,7 @@ class ModelNames:
     def paths(self) -> dict[int, str]:
         """Return the paths of all parameters of the models, by the id of the parameter."""
         found = self._recorder.parameter_paths()
-        models = self._recorder.models()
+        models = self._with_parameters()
         if len(models) < 2:
             return found
         for model in models:
@@ -53,6 +54,10 @@ class ModelNames:
             for path, parameter in self._recorder.adapter.named_parameters(model) if variable else ():
                 found[id(parameter)] = f"{variable}.{path}"
         return found
+
+    def _with_parameters(self) -> list[Any]:
+        """Return the models that have parameters: a loss is a module too, and has none."""
+        return [model for model in self._recorder.models() if self._recorder.adapter.named_parameters(model)]
 
     def _variable(self, model: Any) -> str:
         reference, name = self._variables.get(id(model), (None, ""))
@@ -79,17 +84,24 @@ class MissingGradients:
         # By the parameter's id: the parameter, and what each line that called backward() answered.
         self._answers: dict[int, tuple[weakref.ref[Any], dict[Location | None, NoGradient]]] = {}
         self._wanted: dict[int, Location | None] = {}
+        # Those that a backward which failed would have reached.
+        self._spared: dict[int, weakref.ref[Any]] = {}
         self._refused = False
         self._named: list[NoGradient] = []
         self._total = 0
 
     def ran(self, root: Any, location: Location | None) -> None:
         """Ask a backward that has run, called at `location`."""
-        end = self._recorder.entry_of_node(root[0])
         leaf = self._adapter.variable(root[0])
-        if end is None and leaf is not None:
-            end = self._recorder.entry_of(leaf)
+        end = self._recorder.entry_of_node(root[0]) if leaf is None else self._recorder.origin_of(leaf)
         self._ask(root, end, None, location, ())
+
+    def failed(self, roots: Iterable[tuple[Any, int]]) -> None:
+        """Note that a backward has failed: what its graph reaches does not lack a gradient for another reason."""
+        for wire in walk(self._adapter, [node for node, _ in roots]).values():
+            leaf = self._adapter.variable(wire.node)
+            if leaf is not None:
+                self._spared[id(leaf)] = weakref.ref(leaf)
 
     def refused(self, refused: Refused) -> None:
         """Ask for a loss without a graph."""
@@ -137,14 +149,21 @@ class MissingGradients:
         return answers
 
     def report(self) -> GradientReport:
-        """Return the parameters that no backward has given a gradient."""
-        kept = []
+        """Return the parameters that no backward has given a gradient; frozen ones where that is why one failed."""
+        kept = list(self._last_answers())
+        if not self._refused or any(answer.reason is not Reason.FROZEN for answer in kept):
+            kept = [answer for answer in kept if answer.reason is not Reason.FROZEN]
+        return GradientReport((*self._named, *kept), max(self._total, len(self._named)))
+
+    def frozen(self) -> tuple[str, ...]:
+        """Return the names of the parameters that want no gradient."""
+        return tuple(answer.name for answer in self._last_answers() if answer.reason is Reason.FROZEN)
+
+    def _last_answers(self) -> Iterator[NoGradient]:
         for identity, (reference, answers) in self._answers.items():
             tensor = reference()
             run = None if tensor is None else self._recorder.accumulated(tensor)
-            if not answers or (run is not None and not self._refused):
-                continue
-            answer = answers.get(self._wanted.get(identity), next(iter(answers.values())))
-            if answer.reason is not Reason.FROZEN:
-                kept.append(answer)
-        return GradientReport((*self._named, *kept), max(self._total, len(self._named)))
+            spared = self._spared.get(identity)
+            reached = run is not None or (spared is not None and spared() is tensor)
+            if answers and (self._refused or not reached):
+                yield answers.get(self._wanted.get(identity), next(iter(answers.values())))

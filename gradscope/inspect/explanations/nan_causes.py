@@ -31,7 +31,10 @@ _SAFE_SQRT = "Add a small eps under the root, sqrt(x + eps), or keep x away from
 _SAFE_LOG = "Keep the argument above 0: clamp(min=eps), log1p(), or log_softmax() instead of softmax().log()."
 _SAFE_DIV = "Keep the divisor away from 0: add eps, or clamp(min=eps)."
 _SAFE_EXP = "Subtract the maximum first (logsumexp and softmax do), or clamp(max=...)."
-_WIDER = "Compute it in a wider dtype, or scale the values down first."
+_WIDER = (
+    "Compute it in a wider dtype, or scale the values down first; where they have grown from step to step, "
+    "lower the learning rate."
+)
 _MASKED = "Leave one entry of each row unmasked, or use a large negative number in place of -inf."
 DOUBLE_WHERE = (
     "Make the argument safe before the function: where(ok, f(where(ok, x, 1)), 0). "
@@ -269,6 +272,9 @@ def _overflows(product: float, operand: Any, output: Any) -> bool:
 # --- backward ---------------------------------------------------------------------------------------------------------
 
 
+_PRODUCTS = {"Mul", "Mm", "Bmm", "Mv", "Addmm", "Addbmm", "Baddbmm", "Dot", "Convolution", "MseLoss"}
+
+
 def backward_cause(
     operator: str, grad: float | None, saved: Mapping[str, float | None], bad: float, zeroed: str, tainted: str = ""
 ) -> Cause:
@@ -313,7 +319,8 @@ def backward_cause(
     steep = _steep(operator, saved) if math.isinf(bad) else None
     if steep is not None:
         return Cause(*steep)
-    if math.isinf(bad) and grad is not None:
+    # Of a product of finite numbers, also where the elements of gradient and result do not correspond.
+    if math.isinf(bad) and (grad is not None or operator in _PRODUCTS):
         return Cause("overflow: the gradient is too large for its dtype", "Scale the loss down, or use a wider dtype.")
     return Cause("its saved tensors and the gradient that arrives are finite, the derivative is not")
 

@@ -39,23 +39,33 @@ _SELECTING = {"Where", "MaskedFill", "NanToNum", "Index", "MaskedSelect", "Maske
 class Trace:
     """A birth and who has passed it on so far."""
 
-    __slots__ = ("birth", "chain")
+    __slots__ = ("birth", "chain", "backwards")
 
-    def __init__(self, birth: Birth, chain: tuple[Step, ...] = ()) -> None:
+    def __init__(self, birth: Birth, chain: tuple[Step, ...] = (), backwards: int = 0) -> None:
         self.birth = birth
         self.chain = chain
+        self.backwards = backwards
 
     def then(self, step: Step) -> Trace:
         """Return the trace one step on."""
         if len(self.chain) >= _CHAIN:
-            return Trace(self.birth, (*self.chain[: _CHAIN // 2], *self.chain[_CHAIN // 2 + 1 :], step))
-        return Trace(self.birth, (*self.chain, step))
+            chain = (*self.chain[: _CHAIN // 2], *self.chain[_CHAIN // 2 + 1 :], step)
+        else:
+            chain = (*self.chain, step)
+        return Trace(self.birth, chain, self.backwards)
 
 
 class Book:
-    """The births found so far, and the longest chain of each."""
+    """The births found so far, and the longest chain of each.
+
+    Attributes
+    ----------
+    backwards : int
+        How many backward passes have begun; 0 where nobody counts.
+    """
 
     def __init__(self) -> None:
+        self.backwards = 0
         self.traces: dict[Birth, Trace] = {}
         self.passed_on = 0
         self.masked: dict[Step, None] = {}
@@ -68,7 +78,9 @@ class Book:
 
     def born(self, birth: Birth) -> Trace:
         """Add a birth."""
-        return Trace(birth) if self._closed else self.traces.setdefault(birth, Trace(birth))
+        if self._closed:
+            return Trace(birth)
+        return self.traces.setdefault(birth, Trace(birth, (), self.backwards))
 
     def latest(self) -> Trace | None:
         """Return the trace of the last birth."""
@@ -96,7 +108,9 @@ class Book:
 
     def origin(self) -> NanOrigin:
         """Return what has been found."""
-        births = _merged(replace(birth, chain=trace.chain) for birth, trace in self.traces.items())
+        births = _merged(
+            replace(birth, chain=trace.chain, backwards=trace.backwards) for birth, trace in self.traces.items()
+        )
         any_nan = any(birth.value == "NaN" for birth in births)
         # An infinity that led to nothing comes after what is NaN.
         births.sort(key=lambda birth: any_nan and birth.value == "Inf" and not birth.chain)
@@ -316,6 +330,7 @@ class _Result(NamedTuple):
     operands: list[Any]
     values: Any
     trace: Trace | None
+    direction: str
 
 
 class ForwardLook:
@@ -326,8 +341,8 @@ class ForwardLook:
         self._book = book
         self._known: dict[int, tuple[weakref.ref[Any], Trace | None]] = {}
 
-    def visit(self, call: Any, module: str) -> Birth | None:
-        """Look at an operator; return a birth, if there was one."""
+    def visit(self, call: Any, module: str, direction: str = "forward") -> Birth | None:
+        """Look at an operator, which may run in the backward of a custom Function; return a birth, if there was one."""
         adapter = self._adapter
         outputs = [t for t in call.outputs if adapter.is_tensor(t) and t.is_floating_point()]
         inputs = [t for t in call.inputs if adapter.is_tensor(t)]
@@ -352,7 +367,7 @@ class ForwardLook:
                 continue
             if trace is None and self._in_parameters(inputs):
                 return None
-            birth, onward = self._look(_Result(name, step, operands, values, trace))
+            birth, onward = self._look(_Result(name, step, operands, values, trace, direction))
             self._know(output, onward)
             births.append(birth)
         if clean and trace is not None and outputs:
@@ -371,7 +386,7 @@ class ForwardLook:
 
     def _look(self, result: _Result) -> tuple[Birth | None, Trace | None]:
         """Return the birth, if bad values were computed here, and the trace that goes on."""
-        name, step, operands, values, trace = result
+        name, step, operands, values, trace, direction = result
         made = self._made_here(result)
         if made is None:
             given = next((a for a in operands if first_bad(a) is not None), None)
@@ -388,7 +403,7 @@ class ForwardLook:
         cause = Cause("the program puts it there") if put else forward_cause(name, operands, values, made)
         given_elements = [(f"input {i}", element_of(a, values.shape, made)) for i, a in enumerate(operands)]
         known = tuple((n, v) for n, v in given_elements if v is not None)
-        birth = birth_of("forward", name, step.module, step.location, cause, values, made, known)
+        birth = birth_of(direction, name, step.module, step.location, cause, values, made, known)
         return None if put else birth, self._book.born(birth)
 
     @staticmethod

@@ -60,13 +60,15 @@ class NanWatch(Tracker):
         self._busy.now = True
         try:
             stack = self._running.modules
-            birth = self._forward.visit(call, stack[-1][1] if stack else "")
+            direction = "backward" if getattr(self._saved, "custom", False) else "forward"
+            birth = self._forward.visit(call, stack[-1][1] if stack else "", direction)
         finally:
             self._busy.now = False
         self._tell(birth)
 
     def task_started(self, task: Any) -> None:
         """Follow the gradients of this backward."""
+        self._book.backwards += 1
         self._hooks.look()
         names = self.parameter_paths()
         self._looks[id(task)] = BackwardLook(self.adapter, self._book, self.module_of, names)
@@ -74,10 +76,12 @@ class NanWatch(Tracker):
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""
         self._saved.now = saved_values(self.adapter, call.node)
+        # What runs inside of it are the operators of its own backward.
+        self._saved.custom = hasattr(type(call.node), "_forward_cls")
 
     def node_exited(self, call: Any) -> None:
         """Look at what it produced."""
-        saved, self._saved.now = getattr(self._saved, "now", {}), {}
+        saved, self._saved.now, self._saved.custom = getattr(self._saved, "now", {}), {}, False
         look = self._looks.get(id(call.task))
         if look is None:
             return

@@ -56,6 +56,8 @@ class Birth:
     shape : tuple of int
     chain : tuple of Step
         Who passed it on, up to where it was noticed.
+    backwards : int
+        How many backward passes had begun by then, since somebody counts; 0 also where nobody does.
     """
 
     direction: str
@@ -71,6 +73,7 @@ class Birth:
     numel: int
     shape: tuple[int, ...]
     chain: tuple[Step, ...] = ()
+    backwards: int = 0
 
     def __str__(self) -> str:
         inside = f" in `{self.module}`" if self.module else ""
@@ -78,6 +81,9 @@ class Birth:
         given = ", ".join(f"{name} = {value + 0.0:.6g}" for name, value in self.operands)
         where = f"element {list(self.element)} of {format_shape(self.shape)}" if self.shape else "its only element"
         lines.append(f"{where}{f': {given}' if given else ''} ({self.bad:,} of {count(self.numel, 'element')} bad)")
+        if self.backwards > (self.direction == "backward"):
+            number = self.backwards + (self.direction == "forward")
+            lines.append(f"first seen {'before' if self.direction == 'forward' else 'in'} backward {number}")
         if self.chain:
             lines.append(f"passed on by {_chain_text(self.chain)}")
         if self.help:
@@ -92,7 +98,7 @@ def _chain_text(chain: Sequence[Step]) -> str:
     return " -> ".join([*map(str, chain[:half]), f"... {len(chain) - 2 * half} more ...", *map(str, chain[-half:])])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NanOrigin(Explanation):
     """Where NaN and Inf come from.
 

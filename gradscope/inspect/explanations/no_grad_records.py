@@ -23,6 +23,7 @@ class Reason(StrEnum):
     NOT_RUN = "backward not called"
     CLEARED = "cleared"
     AUTOGRAD_GRAD = "autograd.grad"
+    WITHHELD = "backward gave None"
     NON_LEAF = "not a leaf"
     REBOUND = "replaced"
     FROZEN = "frozen"
@@ -59,7 +60,7 @@ class Suspect:
         return f"{place(self.location)}{source}: {self.text}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NoGradient(Explanation):
     """Why one tensor has no gradient.
 
@@ -108,7 +109,7 @@ class NoGradient(Explanation):
             yield ("", "", f"perhaps {suspect.reason.value}", place(suspect.location), suspect.text)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GradientReport(Explanation):
     """Why parameters have no gradient.
 

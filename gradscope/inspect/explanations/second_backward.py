@@ -31,7 +31,7 @@ class SharedNode:
     location: Location | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SecondBackward(Explanation):
     """Why a backward cannot run a second time.
 

@@ -19,11 +19,11 @@ from ..frames import variables_of
 from ..names import tables_of
 from ..places import fields_of, line_of
 from ..syntax import FUNCTIONS, last_name, syntax_of, syntax_tree
-from .cuts import WEAK, cut_of, dotted, switched_off
+from .cuts import WEAK, cut_of, dotted, freezing, switched_off
 from .functions import Function, Place, around, behind, forward_of, places_of, reached
 from .no_grad_records import Reason, Suspect
 
-__all__ = ["Source", "switches"]
+__all__ = ["Source", "freezers", "switches"]
 
 # By these a module reaches all of its children, whatever they are called.
 _ALL_CHILDREN = {"__dict__", "_modules", "_parameters", "children", "modules", "named_children", "named_modules"}
@@ -188,15 +188,40 @@ def switches(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
     -------
     tuple of Suspect
     """
+    return tuple(
+        Suspect(Reason.NO_GRAD, "turns recording off for all that follows", line_of(filename, lineno))
+        for filename, tree in _program(frames)
+        for lineno in switched_off(tree)
+    )
+
+
+def freezers(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
+    """Return the lines of the program that set requires_grad to something else than True.
+
+    Parameters
+    ----------
+    frames : sequence of frame
+        Their files are read too, besides those of imported modules.
+
+    Returns
+    -------
+    tuple of Suspect
+    """
+    return tuple(
+        Suspect(Reason.FROZEN, "sets requires_grad", line_of(filename, lineno))
+        for filename, tree in _program(frames)
+        for lineno in freezing(tree)
+    )
+
+
+def _program(frames: Sequence[FrameType]) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the files of the program, and what is written in them."""
     files = {vars(module).get("__file__") for module in list(sys.modules.values()) if type(module) is ModuleType}
     files |= {frame.f_code.co_filename for frame in frames}
-    found = []
     for filename in sorted(file for file in files if type(file) is str and not _is_foreign(file)):
         tree = syntax_tree(filename)
-        for lineno in () if tree is None else switched_off(tree):
-            place = line_of(filename, lineno)
-            found.append(Suspect(Reason.NO_GRAD, "turns recording off for all that follows", place))
-    return tuple(found)
+        if tree is not None:
+            yield filename, tree
 
 
 def _is_foreign(filename: str) -> bool:

@@ -187,6 +187,42 @@ _ALL = (
         ),
     ),
     _topic(
+        "not-learning",
+        "the loss does not fall",
+        """
+        A parameter changes when a backward fills its .grad and an optimizer that holds it steps before the gradient is
+        cleared. What breaks it without an error: step() is missing, or zero_grad() stands between backward() and
+        step(); the optimizer was made before a layer was replaced; layers in a plain list, or a tensor in the place of
+        a Parameter, which parameters() does not give; requires_grad is False; detach() or item() on the way to the
+        loss; gradients that vanish, or are never cleared; predictions in a column and targets in a row.
+        """,
+        """
+        model = gs.nn.Linear(2, 1)
+        optimizer = gs.optim.SGD(model.parameters(), lr=0.1)
+        before = model.weight.detach().clone()
+        model(gs.ones(4, 2)).sum().backward()
+        optimizer.zero_grad()              # nothing is left to step with
+        optimizer.step()
+        assert (model.weight == before).all()
+        """,
+        """
+        model = gs.nn.Linear(2, 1)
+        optimizer = gs.optim.SGD(model.parameters(), lr=0.1)
+        before = model.weight.detach().clone()
+        optimizer.zero_grad()
+        model(gs.ones(4, 2)).sum().backward()
+        optimizer.step()
+        assert not (model.weight == before).any()
+        """,
+        "gradscope doctor SCRIPT. In a program: with gi.updates() as watch: ..., and watch.result",
+        "loss",
+        "loss-does-not-fall",
+        "loss-does-not-go-down",
+        "loss-does-not-decrease",
+        "optimizer",
+        "frozen",
+    ),
+    _topic(
         "leaf",
         "leaves, and where .grad is",
         """

@@ -41,6 +41,8 @@ class Unheld:
         Why no optimizer holds them; empty where that cannot be told.
     help : str
         What to do.
+    used : Location or None
+        Where they were used, if nobody has seen them being made.
     """
 
     names: tuple[str, ...]
@@ -48,11 +50,12 @@ class Unheld:
     made: Location | None
     text: str
     help: str
+    used: Location | None = None
 
     @property
     def location(self) -> Location | None:
         """The line to look at."""
-        return self.made
+        return self.made or self.used
 
     def __str__(self) -> str:
         pairs = zip(self.names, self.shapes)
@@ -61,7 +64,7 @@ class Unheld:
         more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
         verb, them = ("gets", "it") if len(shown) == 1 else ("get", "them")
         lines = [f"{', '.join(shown[:_SHOWN])}{more} {verb} gradients, and no optimizer holds {them}"]
-        lines += [f"made{at(self.made)}"] if self.made is not None else []
+        lines += [f"{'used' if self.made is None else 'made'}{at(self.location)}"] if self.location is not None else []
         return "\n  ".join([*lines, *filter(None, (self.text, self.help))])
 
 
@@ -81,7 +84,12 @@ class _Filled:
     key: int
     shape: tuple[int, ...]
     made: Location | None
+    used: Location | None
     why: _Why | None = None
+
+    @property
+    def location(self) -> Location | None:
+        return self.made or self.used
 
 
 class UnheldParameters:
@@ -98,18 +106,19 @@ class UnheldParameters:
         self._waiting: dict[int, _Filled] = {}
         self._found: dict[int, _Filled] = {}
         self._gone: list[_Filled] = []
+        # What an optimizer holds, and tensors that are no parameters and hang in no module.
         self._held: dict[int, weakref.ref[Any]] = {}
         self._looks = 0
 
-    def filled(self, leaf: Any, node: Any, made: Location | None) -> None:
-        """Note that a backward has given a parameter a gradient, at its AccumulateGrad."""
+    def filled(self, leaf: Any, node: Any, made: Location | None, used: Location | None) -> None:
+        """Note that a backward has given a gradient to a parameter, or once more to another leaf, at its node."""
         reference = self._held.get(id(leaf))
         if reference is not None and reference() is leaf:
             return
         known = self._waiting.get(id(leaf))
         if known is not None and known.leaf() is not leaf:
             self._gone.append(known)
-        self._waiting[id(leaf)] = _Filled(weakref.ref(leaf), self._adapter.key(node), tuple(leaf.shape), made)
+        self._waiting[id(leaf)] = _Filled(weakref.ref(leaf), self._adapter.key(node), tuple(leaf.shape), made, used)
 
     def stepped(self, held: Sequence[Any], idle: Sequence[Any], names: Mapping[int, str]) -> None:
         """Note that an optimizer that holds some leaves, no backward having reached those in `idle`, has stepped."""
@@ -122,7 +131,10 @@ class UnheldParameters:
             self._looks += 1
             self._look(new.values(), idle, names)
         for identity, entry in new.items():
-            if entry.leaf() is not None:
+            leaf = entry.leaf()
+            if leaf is not None and entry.why is None and not self._adapter.is_parameter(leaf):
+                self._held[identity] = entry.leaf
+            elif leaf is not None:
                 self._found[identity] = entry
             elif entry.why is not None:
                 self._found[-entry.key] = entry
@@ -142,30 +154,34 @@ class UnheldParameters:
         strays = [tensor for tensor in idle if modules.owner_of(tensor) is None]
         for entry in entries:
             leaf = entry.leaf()
-            entry.why = modules.behind_a_result(entry.key) or (
-                None if leaf is None else modules.why(leaf, names.get(id(leaf), ""), strays)
-            )
+            entry.why = modules.behind_a_result(entry.key)
+            if entry.why is None and leaf is not None and modules.owner_of(leaf) is None:
+                entry.why = modules.beside_parameters(leaf)
+            if entry.why is None and leaf is not None and self._adapter.is_parameter(leaf):
+                entry.why = modules.why(leaf, names.get(id(leaf), ""), strays)
 
     def found(self) -> tuple[Unheld, ...]:
         """Return what has been found so far, the parameters of one line and one reason together."""
         renewed: dict[Location, dict[int, _Filled]] = {}
         for entry in self._gone:
-            if entry.made is not None:
-                renewed.setdefault(entry.made, {})[entry.key] = entry
-        again = {made: entries for made, entries in renewed.items() if len(entries) > 1}
-        groups: dict[tuple[Location | None, str, str], list[tuple[str, tuple[int, ...]]]] = {}
-        for made, entries in again.items():
+            if entry.location is not None:
+                renewed.setdefault(entry.location, {})[entry.key] = entry
+        again = {place: entries for place, entries in renewed.items() if len(entries) > 1}
+        groups: dict[tuple[Location | None, Location | None, str, str], list[tuple[str, tuple[int, ...]]]] = {}
+        for entries in again.values():
             text = f"{count(len(entries), 'parameter')}, each used in one iteration only: every call makes a new one"
             way_out = "Make it once, in __init__(), as an attribute of the module."
-            groups[made, text, way_out] = [("", entry.shape) for entry in entries.values()]
+            last = list(entries.values())[-1]
+            groups[last.made, last.used, text, way_out] = [("", entry.shape) for entry in entries.values()]
         # A backward comes to them from the last to the first.
         for entry in reversed(self._found.values()):
-            if entry.made not in again or entry.made is None:
+            if entry.location not in again or entry.location is None:
                 why = entry.why or _UNKNOWN
-                groups.setdefault((entry.made, why.text, why.help), []).append((why.path, entry.shape))
+                used = entry.used if entry.made is None else None
+                groups.setdefault((entry.made, used, why.text, why.help), []).append((why.path, entry.shape))
         return tuple(
-            Unheld(tuple(name for name, _ in pairs), tuple(shape for _, shape in pairs), made, text, way_out)
-            for (made, text, way_out), pairs in groups.items()
+            Unheld(tuple(name for name, _ in pairs), tuple(shape for _, shape in pairs), made, text, way_out, used)
+            for (made, used, text, way_out), pairs in groups.items()
         )
 
 
@@ -206,6 +222,29 @@ class _Modules:
             what = f"the optimizer holds {count(len(strays), 'other tensor')} ({shapes}), which are in no module"
             return _Why(name, what, "Make the optimizer after the last change of the model.")
         return _UNKNOWN._replace(path=name)
+
+    def beside_parameters(self, leaf: Any) -> _Why | None:
+        """Say whether a module has a leaf where parameters() does not look."""
+        for module in self._all:
+            for name, value in list(fields_of(module).items()):
+                kind = type(value).__name__
+                if value is leaf and not self._adapter.is_parameter(leaf):
+                    what = (
+                        f"`{name}` of {type(module).__name__} is a tensor, no Parameter, so parameters() leaves it out"
+                    )
+                    return _Why(self._path(module, name), what, f"Write self.{name} = nn.Parameter(...).")
+                if name.startswith("_") or type(value) not in (list, tuple, dict):
+                    continue
+                items = value.items() if type(value) is dict else enumerate(value)
+                for key, item in list(items):
+                    if item is leaf:
+                        what = f"`{name}` of {type(module).__name__} is a {kind}, into which parameters() does not look"
+                        way_out = f"Put Parameters into nn.Parameter{'Dict' if kind == 'dict' else 'List'}."
+                        return _Why(f"{self._path(module, name)}[{key!r}]", what, way_out)
+        return None
+
+    def _path(self, module: Any, attribute: str) -> str:
+        return self._outermost(module, attribute)[1]
 
     def _outermost(self, owner: Any, attribute: str) -> tuple[Any, str]:
         path, seen = attribute, {id(owner)}

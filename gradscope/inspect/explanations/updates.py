@@ -1,4 +1,4 @@
-"""What optimizers do with gradients: such as were used before, such as nobody uses, parameters that nobody changes."""
+"""What optimizers do with gradients: used before, used by nobody, of parameters that nobody changes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from ..stepping import OptimizerHooks, held_by
 from ..wording import count
 from .base import Explanation, adapter_of, at
 from .dataflow import Recorder
+from .idle import IdleOptimizer, IdleOptimizers
 from .ledger import Ledger
 from .unheld import Unheld, UnheldParameters
 
 __all__ = ["StaleGradients", "UnusedGradients", "UpdateWatch", "Updates", "updates"]
 
 _SHOWN = 4
+# What zero_grad() does with a gradient that it does not set to None.
+_CLEARING = {"zero", "zero_", "_foreach_zero_", "detach_", "requires_grad_"}
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,14 @@ class UnusedGradients:
         Who called them.
     times, of : int
         How often, of how many.
+    step : Location or None
+        The step that came when they were cleared, where one came.
     """
 
     backward: Location | None
     times: int
     of: int
+    step: Location | None = None
 
     @property
     def location(self) -> Location | None:
@@ -91,14 +97,19 @@ class UnusedGradients:
         return self.backward
 
     def __str__(self) -> str:
+        passes = f"{self.times} of {count(self.of, 'backward pass', 'backward passes')}{at(self.backward)}"
+        if self.step is not None:
+            return (
+                f"the gradients of {passes} were cleared before the optimizer's step{at(self.step)}, which had none\n"
+                "  Call zero_grad() before backward() or after step(), not between the two."
+            )
         return (
-            f"the gradients of {self.times} of {count(self.of, 'backward pass', 'backward passes')}{at(self.backward)} "
-            "were cleared before an optimizer used them\n"
+            f"the gradients of {passes} were cleared before an optimizer used them\n"
             "  To accumulate gradients call zero_grad() once for each step(), before the first backward()."
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Updates(Explanation):
     """What optimizers did with gradients.
 
@@ -110,23 +121,26 @@ class Updates(Explanation):
     unused : tuple of UnusedGradients
     unheld : tuple of Unheld
         Parameters that get gradients, and that no optimizer holds.
+    idle : tuple of IdleOptimizer
+        Optimizers that never step.
     """
 
     steps: int
     stale: tuple[StaleGradients, ...] = ()
     unused: tuple[UnusedGradients, ...] = ()
     unheld: tuple[Unheld, ...] = ()
+    idle: tuple[IdleOptimizer, ...] = ()
 
     @property
-    def findings(self) -> tuple[StaleGradients | UnusedGradients | Unheld, ...]:
+    def findings(self) -> tuple[StaleGradients | UnusedGradients | Unheld | IdleOptimizer, ...]:
         """All that is wrong."""
-        return (*self.stale, *self.unheld, *self.unused)
+        return (*self.stale, *self.unheld, *self.unused, *self.idle)
 
     def __bool__(self) -> bool:
         return bool(self.findings)
 
     def __str__(self) -> str:
-        if not self.steps:
+        if not self.findings and not self.steps:
             return "No optimizer has stepped."
         if not self.findings:
             return f"Nothing found in {count(self.steps, 'step')} of optimizers."
@@ -142,9 +156,11 @@ class Updates(Explanation):
         for stale in self.stale:
             yield ("gradients used before", place(stale.backward), _names(stale.names))
         for unheld in self.unheld:
-            yield ("in no optimizer", place(unheld.made), _names(unheld.names))
+            yield ("in no optimizer", place(unheld.location), _names(unheld.names))
         for unused in self.unused:
             yield ("gradients not used", place(unused.backward), "")
+        for idle in self.idle:
+            yield ("never stepped", "", _names(idle.names))
 
 
 def _names(names: Sequence[str]) -> str:
@@ -155,11 +171,15 @@ def _names(names: Sequence[str]) -> str:
 
 @dataclass(eq=False)
 class _Run:
-    """A backward: where it was called, how many leaves it filled, of how many the gradient was thrown away."""
+    """A backward: where it was called, how many leaves it filled, of how many the gradient was thrown away.
+
+    `step` is the step that came when they had been.
+    """
 
     location: Location | None
     filled: int = 0
     thrown_away: int = 0
+    step: Location | None = None
     senders: dict[int, Any] = field(default_factory=dict)
 
     def used_at(self, adapter: Adapter, node: Any) -> Location | None:
@@ -172,13 +192,15 @@ class _Run:
 class _Gradient:
     """What lies in a leaf: which backward filled it last, after how many steps, whether the program has looked at it.
 
-    `stale` is the backward before that one, and the step between the two, where there was a step.
+    `stale` is the backward before that one, and the step between the two, where there was a step; `met` says whether
+    an optimizer that holds the leaf has stepped since.
     """
 
     leaf: weakref.ref[Any]
     run: _Run
     steps: int
     read: bool = False
+    met: bool = False
     stale: tuple[Location | None, Location | None] | None = None
 
 
@@ -206,7 +228,8 @@ class UpdateWatch(Observer):
         self.adapter: Adapter = recorder.adapter
         self._recorder = recorder
         self._names = names
-        self._hooks = OptimizerHooks(after=self._stepped)
+        self._idle = IdleOptimizers()
+        self._hooks = OptimizerHooks(before=self._steps_now, after=self._stepped)
         self._steps = 0
         self._last_step: Location | None = None
         self._runs: dict[int, _Run] = {}
@@ -225,6 +248,8 @@ class UpdateWatch(Observer):
 
     def operator_ran(self, call: Any) -> None:
         """Note which gradients the program looks at itself."""
+        if call.name in _CLEARING:
+            return
         for tensor in call.inputs:
             gradient = self._gradients.get(self._owners.get(id(tensor), 0))
             leaf = None if gradient is None else gradient.leaf()
@@ -245,15 +270,20 @@ class UpdateWatch(Observer):
         if run is None or leaf is None or arriving is None or not self._any(arriving):
             return
         before, kept = self._gradient_of(leaf), self._any(self.adapter.leaf_grad(leaf))
-        if before is not None and not kept and before.run is not run:
-            before.run.thrown_away += not before.read and self._steps == before.steps
+        again = before is not None and before.run is not run and not before.read
+        if before is None:
+            self._idle.filled(leaf)
+        elif again and not kept:
+            before.run.thrown_away += self._steps == before.steps
+            self._idle.cleared(leaf)
         run.filled += 1
         now = self._gradients[id(leaf)] = _Gradient(weakref.ref(leaf), run, self._steps)
         if before is not None and kept:
             stepped = self._steps > before.steps
             now.stale = (before.run.location, self._last_step) if stepped else before.stale
-        if self.adapter.is_parameter(leaf):
-            self._unheld.filled(leaf, call.node, self._recorder.made_at(leaf) or run.used_at(self.adapter, call.node))
+        if again or self.adapter.is_parameter(leaf):
+            used = run.used_at(self.adapter, call.node)
+            self._unheld.filled(leaf, call.node, self._recorder.made_at(leaf), used)
 
     def node_exited(self, call: Any) -> None:
         """Note which gradient lies in a leaf now, and where gradients go."""
@@ -271,6 +301,7 @@ class UpdateWatch(Observer):
     def task_finished(self, task: Any) -> None:
         """Forget the task."""
         self._forget(task)
+        self._idle.ran(self._names())
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the task."""
@@ -280,6 +311,17 @@ class UpdateWatch(Observer):
         run = self._runs.pop(id(task), None)
         if run is not None:
             run.senders.clear()
+
+    def _steps_now(self, optimizer: Any) -> None:
+        self._idle.steps(optimizer)
+        for leaf in held_by(optimizer):
+            gradient = self._gradient_of(leaf)
+            if gradient is None or gradient.met:
+                continue
+            gradient.met = True
+            if not gradient.read and not self._any(self.adapter.leaf_grad(leaf)):
+                gradient.run.thrown_away += 1
+                gradient.run.step = caller()
 
     def _stepped(self, optimizer: Any) -> None:
         self._steps += 1
@@ -308,13 +350,14 @@ class UpdateWatch(Observer):
     @property
     def updates(self) -> Updates:
         """What has been seen so far."""
+        idle = tuple(self._idle.found())
         if not self._steps:
-            return Updates(0)
+            return Updates(0, idle=idle)
         stale = tuple(
             StaleGradients(tuple(found.names), backward, earlier, found.step, len(found.runs))
             for (backward, earlier), found in self._stale.items()
         )
-        return Updates(self._steps, stale, self._unused(), self._unheld.found())
+        return Updates(self._steps, stale, self._unused(), self._unheld.found(), idle)
 
     def _unused(self) -> tuple[UnusedGradients, ...]:
         by_line: dict[Location | None, list[_Run]] = {}
@@ -322,9 +365,9 @@ class UpdateWatch(Observer):
             by_line.setdefault(run.location, []).append(run)
         found = []
         for location, runs in by_line.items():
-            times = sum(1 for run in runs if run.filled and run.thrown_away >= run.filled)
-            if times > 1:
-                found.append(UnusedGradients(location, times, len(runs)))
+            wasted = [run for run in runs if run.filled and run.thrown_away >= run.filled]
+            if len(wasted) > 1:
+                found.append(UnusedGradients(location, len(wasted), len(runs), wasted[-1].step))
         return tuple(found)
 
 

@@ -22,7 +22,8 @@ from .ledger import Ledger, recorder_for
 from .lost import Answer, loss_of_gradient, lost_on_the_way
 from .no_grad_records import GradientReport, NoGradient, Reason, Suspect
 from .replay import freed_nodes
-from .suspects import Source, switches
+from .suspects import Source, freezers, switches
+from .withheld import functions_before, given_none
 from .zeros import ZeroCause, zero_causes
 
 __all__ = ["Case", "why_no_grad"]
@@ -82,7 +83,7 @@ def why_no_grad(
         raise TypeError(f"loss must be a tensor, got {type(loss).__name__}\nPass the loss itself, not loss.item().")
     recorder = recorder_for(ledger)
     root = None if loss is None else adapter.root(loss)
-    end = None if loss is None or recorder is None or not recorder.known(loss) else recorder.entry_of(loss)
+    end = None if loss is None or recorder is None or not recorder.known(loss) else recorder.origin_of(loss)
     frames = list(user_frames(sys._getframe(1)))
     case = Case(adapter, recorder, subject if params is None else params, root=root, end=end, loss=loss, frames=frames)
     if not adapter.is_tensor(subject):
@@ -156,7 +157,7 @@ class Case:
             self._source = Source(self._frames, self.loss)
         if reason is not Reason.FROZEN:
             return self._source.suspects(tensor, *self._places.get(id(tensor), (None, "")))
-        return () if self.adapter.is_parameter(tensor) else self._source.origins(tensor)
+        return freezers(self._frames) if self.adapter.is_parameter(tensor) else self._source.origins(tensor)
 
     def _answer(self, tensor: Any) -> Answer:
         if not tensor.requires_grad:
@@ -182,7 +183,8 @@ class Case:
     # --- what the tensor itself shows ---
 
     def _frozen(self, tensor: Any) -> Answer:
-        recorder = self.recorder
+        # A parameter that was written, as the average of another model's, is no result of that one.
+        recorder = None if self.adapter.is_parameter(tensor) else self.recorder
         entry = None if recorder is None else recorder.entry_of(tensor)
         if entry is not None and entry.name and recorder is not None:
             sources = [e for e in entry.ancestors() if e.leaf]
@@ -238,6 +240,9 @@ class Case:
                 (run.location,),
                 "Look for zero_grad() (which sets gradients to None) or `.grad = None` after that line.",
             )
+        withheld = given_none(self.adapter, self.wires, tensor)
+        if withheld is not None:
+            return withheld
         nodes = [w.node for w in self.wires.values()]
         runs = [r for r in (ran_in(self.adapter, node) for node in nodes) if r is not None]
         if runs:
@@ -249,14 +254,21 @@ class Case:
                 "Use what grad() returned, or call backward().",
             )
         if freed_nodes(self.adapter, self.wires):
-            return Answer(
-                Reason.CLEARED,
-                "reached, and a backward pass has run through this graph: its gradient was cleared since, or taken by "
-                "autograd.grad()",
-                (),
-                "Look for zero_grad() after backward(). Run it under `with gi.ledger():` to be told which it was.",
-            )
+            return self._ran_unseen(tensor)
         return Answer(Reason.NOT_RUN, "reached, but backward() has not been called yet", (), "Call loss.backward().")
+
+    def _ran_unseen(self, tensor: Any) -> Answer:
+        """Say what may have become of a gradient, of a backward that nobody has watched."""
+        names = functions_before(self.adapter, self.wires, tensor)
+        functions = " and ".join(f"`{name}`" for name in names)
+        way_out = "Run the backward, too, under `with gi.ledger():` to be told which it was."
+        ran = "reached, and a backward pass has run through this graph: its gradient was cleared since"
+        if not names:
+            text, look = f"{ran}, or taken by autograd.grad()", "Look for zero_grad() after backward()."
+        else:
+            text = f"{ran}, taken by autograd.grad(), or None from the backward of {functions}"
+            look = f"Look for zero_grad() after backward(), and at what the backward of {functions} returns."
+        return Answer(Reason.CLEARED, text, (), f"{look} {way_out}")
 
     def _zero(self, tensor: Any) -> Answer:
         if self.loss is None or freed_nodes(self.adapter, self.wires):

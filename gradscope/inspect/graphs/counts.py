@@ -12,7 +12,7 @@ from .quotient import topological
 __all__ = ["GraphStatistics", "format_bytes", "graph_statistics"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GraphStatistics:
     """The numbers of a graph.
 
@@ -44,6 +44,9 @@ class GraphStatistics:
     modified: int
     reached: tuple[str, ...]
     not_reached: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         lines = [

@@ -63,7 +63,7 @@ class NodeChange:
         return f"{self.identity}: {self.what} {self.before or 'none'} → {self.after or 'none'}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GraphDifference:
     """The difference of two graphs; false if there is none.
 
@@ -84,6 +84,9 @@ class GraphDifference:
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

@@ -42,6 +42,9 @@ class BackwardGraph(networkx.MultiDiGraph):
 
     source: BackwardGraph | None = None
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         from ..export.notebook import mime_bundle
 

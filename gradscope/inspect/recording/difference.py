@@ -55,7 +55,7 @@ class Divergence:
     what: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Difference:
     """What a comparison of two recordings found.
 
@@ -82,6 +82,9 @@ class Difference:
 
     def __bool__(self) -> bool:
         return self.first is not None
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         nodes = f"{self.compared} node{'s' if self.compared != 1 else ''}"

@@ -329,12 +329,66 @@ def test_shared_gradients(fw):
     assert "aliasing" in [s.kind for s in doctor.diagnosis.symptoms]
 
 
-def test_frozen_parameters_are_no_finding(fw):
+def test_frozen_parameters_are_no_finding_and_told_of(fw):
     model = healthy(fw)
     model[0].requires_grad_(False)
     with gi.Doctor() as doctor:
         train(fw, model)
-    assert not doctor.diagnosis
+    assert (not doctor.diagnosis, doctor.diagnosis.frozen) == (True, ("0.weight", "0.bias"))
+    assert str(doctor.diagnosis).endswith("\nFrozen (requires_grad is False): `0.weight`, `0.bias`, 2 of 4 parameters.")
+
+
+def test_an_average_of_a_model_is_no_finding(fw):
+    model, average = healthy(fw), healthy(fw).requires_grad_(False)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            train(fw, model, steps=2)
+            with fw.no_grad():
+                for new, kept in zip(model.parameters(), average.parameters(), strict=True):
+                    kept.lerp_(new, 0.1)
+            average(fw.ones(2, 3))
+    assert (doctor.diagnosis.symptoms, len(doctor.diagnosis.frozen)) == ((), 4)
+
+
+def test_all_parameters_frozen(fw):
+    model = healthy(fw)
+    for parameter in model.parameters():
+        parameter.requires_grad = False  # HERE: frozen
+    with gi.Doctor() as doctor:
+        loss = model(fw.ones(2, 3)).sum()
+        with pytest.raises(RuntimeError) as raised:
+            loss.backward()
+        assert doctor.explain(raised.value)
+    (symptom,) = doctor.diagnosis.symptoms
+    assert symptom.text.startswith("4 of 4 parameters without a gradient:\n  `0.weight`, `0.bias`, `2.weight`, ")
+    assert f":{line(__file__, 'frozen')} (parameter.requires_grad = False" in symptom.text
+    assert "Frozen (" not in str(doctor.diagnosis)
+
+
+def test_what_a_backward_that_failed_would_have_reached_is_not_missing(fw):
+    policy, value, body = fw.nn.Linear(3, 1), fw.nn.Linear(3, 1), fw.nn.Linear(3, 3)
+    with gi.Doctor() as doctor:
+        h = body(fw.ones(2, 3)).exp()
+        advantage = 1 - value(h)
+        (policy(h) * advantage.detach()).sum().backward()
+        with pytest.raises(RuntimeError):
+            (advantage**2).sum().backward()
+    assert doctor.diagnosis.missing.parameters == ()
+
+
+def test_a_loss_is_no_second_model(fw):
+    criterion, model = fw.nn.MSELoss(), model_of(fw)
+    with gi.Doctor() as doctor:
+        criterion(model(fw.ones(2, 3)), fw.ones(2, 1)).backward()
+    assert [entry.name for entry in doctor.diagnosis.missing.parameters] == ["body.weight", "body.bias"]
+
+
+def test_a_column_and_a_row_without_a_module(fw):
+    weight = fw.ones(3, 1, requires_grad=True)
+    with gi.Doctor() as doctor:
+        ((fw.ones(4, 3) @ weight - fw.ones(4)) ** 2).mean().backward()  # HERE: crossed
+    (symptom,) = doctor.diagnosis.symptoms
+    assert (symptom.kind, symptom.location.lineno) == ("broadcast", line(__file__, "crossed"))
 
 
 def test_forms(fw):
@@ -357,3 +411,21 @@ def test_numbers_are_the_same_with_and_without(fw):
     with gi.Doctor():
         watched = trained()
     assert watched == plain
+
+
+def test_a_backward_that_returns_none(fw):
+    class Through(fw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            grad * 2
+
+    layer = fw.nn.Linear(3, 4)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            Through.apply(layer(fw.ones(2, 3))).sum().backward()
+    (symptom,) = doctor.diagnosis.symptoms
+    assert symptom.text.startswith("2 of 2 parameters without a gradient:\n  `weight`, `bias`: reached, but Through.")

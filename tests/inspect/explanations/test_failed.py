@@ -49,6 +49,20 @@ def test_a_gradient_of_another_shape(fw):
     assert "the shape of its input" in found.help
 
 
+def test_no_return_statement(fw):
+    class Forgotten(fw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, scale):
+            return x * scale
+
+        @staticmethod
+        def backward(ctx, grad):
+            grad * 2
+
+    found = failure(Forgotten.apply(fw.ones(3, requires_grad=True), 2.0).sum())
+    assert "(expected 2, got 1); it has no return statement" in found.text
+
+
 def test_an_error_of_its_own_says_only_where(fw):
     def raising(grad):
         raise RuntimeError("no such luck")

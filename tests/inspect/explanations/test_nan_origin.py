@@ -215,6 +215,43 @@ def test_stop_raises_where_it_happens(fw):
     assert raised.traceback[1].lineno + 1 == line(__file__, "stops")
 
 
+def test_when_it_was_first_seen(fw):
+    def steps(function):
+        for value in (2.0, 1.0, 0.0, 0.0):
+            function(fw.tensor([value], requires_grad=True)).sum().backward()
+
+    found = watched(lambda: steps(lambda x: x.log())).first
+    assert (found.direction, found.backwards) == ("forward", 2)
+    assert "\n  first seen before backward 3\n" in str(found)
+    found = watched(lambda: steps(lambda x: x.sqrt())).first
+    assert (found.direction, found.backwards) == ("backward", 3)
+    assert "\n  first seen in backward 3\n" in str(found)
+
+
+def test_an_operator_in_the_backward_of_a_custom_function(fw):
+    class Norm(fw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.norm()
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return grad * x / y  # HERE: in a backward
+
+    found = watched(lambda: Norm.apply(fw.zeros(2, requires_grad=True)).backward()).first
+    assert (found.direction, found.name, found.location.lineno) == ("backward", "div", line(__file__, "in a backward"))
+
+
+def test_a_product_of_finite_numbers_overflows(fw):
+    scale = fw.tensor([1e25], requires_grad=True)
+    found = watched(lambda: (fw.full((4,), 1e10) * scale).backward(fw.full((4,), 1e35))).first
+    assert (found.name, found.value) == ("MulBackward0", "Inf")
+    assert found.text.startswith("overflow: ")
+
+
 def test_stop_lets_a_nan_pass_that_the_program_puts_there(fw):
     with gi.watch_nan(stop=True) as watch:
         fw.zeros(2).masked_fill(fw.tensor([True, False]), NAN)

@@ -204,8 +204,15 @@ def test_a_result_without_history(fw):
     found = gi.why_no_grad(h, (h * w).sum())
     assert found.reason is Reason.FROZEN
     assert suspects(found) == [(Reason.DETACHED, here("static result"))]
-    frozen = fw.nn.Linear(3, 1).requires_grad_(False)
-    assert gi.why_no_grad(frozen.weight, w.sum()).suspects == ()
+
+
+def test_what_has_frozen_a_parameter(fw):
+    frozen = fw.nn.Linear(3, 1).requires_grad_(False)  # HERE: static frozen
+    found = gi.why_no_grad(frozen.weight, fw.ones(3, requires_grad=True).sum())
+    assert [s.location.lineno for s in found.suspects if s.location.filename == __file__] == [
+        line(__file__, "static frozen")
+    ]
+    assert "sets requires_grad" in str(found)
 
 
 def test_what_cannot_be_followed_says_so(fw):

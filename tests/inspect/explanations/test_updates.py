@@ -113,6 +113,63 @@ def test_gradients_cleared_before_a_step(fw):
     assert "the gradients of 4 of 6 backward passes" in str(unused)
 
 
+@pytest.mark.parametrize("to_none", [True, False])
+def test_gradients_cleared_between_backward_and_step(fw, to_none):
+    model = fw.nn.Linear(3, 1)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.updates() as watch:
+        for _ in range(3):
+            loss_of(model, fw).backward()  # HERE: in vain
+            optimizer.zero_grad(set_to_none=to_none)
+            optimizer.step()  # HERE: with nothing
+    (unused,) = watch.result.findings
+    assert (unused.times, unused.of) == (3, 3)
+    assert (place(unused.backward), place(unused.step)) == (here("in vain"), here("with nothing"))
+    assert "Call zero_grad() before backward() or after step(), not between the two." in str(unused)
+
+
+def test_an_optimizer_that_never_steps(fw):
+    model = fw.nn.Linear(3, 1)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.updates() as watch:
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss_of(model, fw).backward()
+    (idle,) = watch.result.findings
+    assert (idle.kind, idle.names, idle.times) == ("SGD", ("weight", "bias"), 3)
+    assert str(watch.result).startswith("SGD, which holds `weight`, `bias`, has never stepped; their gradients were ")
+    assert watch.result.table().row_count == 1
+
+
+def test_one_of_two_optimizers_never_steps(fw):
+    first, second = fw.nn.Linear(3, 1), fw.nn.Linear(3, 2)
+    steps, rests = fw.optim.SGD(first.parameters(), lr=0.01), fw.optim.Adam(second.parameters(), lr=0.01)
+    with gi.updates() as watch:
+        for _ in range(4):
+            steps.zero_grad()
+            rests.zero_grad()
+            (loss_of(first, fw) + loss_of(second, fw)).backward()
+            steps.step()
+    (idle,) = watch.result.idle
+    assert (idle.kind, len(idle.names)) == ("Adam", 2)
+
+
+def test_an_optimizer_that_steps_late_or_with_a_closure_is_not_idle(fw):
+    model = fw.nn.Linear(3, 1)
+    late, lbfgs = fw.optim.SGD(model.parameters(), lr=0.01), fw.optim.LBFGS(model.parameters(), lr=0.01)
+
+    def closure():
+        lbfgs.zero_grad()
+        loss = loss_of(model, fw)
+        loss.backward()
+        return loss
+
+    with gi.updates() as watch:
+        lbfgs.step(closure)
+        late.step()
+    assert watch.result.idle == ()
+
+
 def test_gradients_that_the_program_reads_itself_are_used(fw):
     model = fw.nn.Linear(3, 1)
     optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
@@ -198,7 +255,7 @@ def test_a_parameter_that_each_call_makes_anew(fw):
     with gi.updates() as watch:
         train(model, fw.optim.SGD(model.parameters(), lr=0.01), fw, steps=4)
     (unheld,) = watch.result.unheld
-    assert place(unheld.made) == here("anew")
+    assert place(unheld.location) == here("anew")
     assert "each used in one iteration only: every call makes a new one" in unheld.text
 
 
@@ -216,7 +273,7 @@ def test_a_result_in_the_place_of_a_parameter(fw):
         model = Model()
         train(model, fw.optim.SGD(model.parameters(), lr=0.01), fw)
     (unheld,) = watch.result.unheld
-    assert place(unheld.made) == here("result")
+    assert place(unheld.location) == here("result")
     assert unheld.text == "`scale` of Model is a result computed from it, no parameter itself"
 
 
@@ -228,6 +285,46 @@ def test_an_optimizer_that_has_not_stepped_yet_holds_too(fw):
         opt_c.step()
     assert not watch.result, str(watch.result)
     assert opt_g.param_groups
+
+
+def test_a_tensor_that_is_no_parameter(fw):
+    class Shifted(fw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = fw.nn.Linear(3, 1)
+            self.shift = (fw.rand(1) * 2).requires_grad_()  # HERE: no parameter
+            self.scales = [fw.nn.Parameter(fw.rand(1) * 2)]  # HERE: in a list
+
+        def forward(self, x):
+            return self.layer(x) * self.scales[0] + self.shift
+
+    with gi.updates() as watch:
+        model = fw.nn.Sequential(Shifted())
+        optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss_of(model, fw).backward()
+            optimizer.step()
+    found = {entry.names: entry for entry in watch.result.unheld}
+    assert set(found) == {("0.shift",), ("0.scales[0]",)}
+    shift, scale = found["0.shift",], found["0.scales[0]",]
+    assert (place(shift.made), place(scale.made)) == (here("no parameter"), here("in a list"))
+    assert shift.text == "`shift` of Shifted is a tensor, no Parameter, so parameters() leaves it out"
+    assert scale.help == "Put Parameters into nn.ParameterList."
+
+
+def test_a_tensor_that_the_program_changes_itself(fw):
+    model, pattern = fw.nn.Linear(3, 1), fw.zeros(3, requires_grad=True)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.updates() as watch:
+        for _ in range(4):
+            optimizer.zero_grad()
+            (model(fw.ones(2, 3) + pattern) ** 2).mean().backward()
+            optimizer.step()
+            with fw.no_grad():
+                pattern += pattern.grad.sign()
+                pattern.grad = None
+    assert not watch.result, str(watch.result)
 
 
 def test_a_backbone_that_gets_gradients_for_nothing(fw):

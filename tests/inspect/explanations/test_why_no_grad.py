@@ -61,6 +61,72 @@ def test_a_custom_function_lets_gradients_through(fw):
     check(gi.why_no_grad(w, loss), Reason.DETACHED, "after")
 
 
+def backwards_of_none(fw):
+    class Forgotten(fw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            grad * 2
+
+    class OfOne(fw.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        @fw.autograd.function.once_differentiable
+        def backward(ctx, grad):
+            return grad, None  # HERE: given none
+
+    return Forgotten, OfOne
+
+
+def test_a_backward_that_returns_none(fw):
+    _, of_one = backwards_of_none(fw)
+    w, v = leaf(fw), leaf(fw)
+    with gi.ledger():
+        loss = of_one.apply(v, w * 2).sum()
+        loss.backward()
+    found = gi.why_no_grad(w, loss)
+    check(found, Reason.WITHHELD, "given none")
+    assert "reached, but OfOne.backward returned None for it at " in found.message
+    assert found.help == "forward() takes x, y: return a gradient for each that wants one."
+    assert gi.why_no_grad(v, loss).reason is Reason.HAS_GRADIENT
+
+
+def test_a_backward_without_a_return(fw):
+    forgotten, _ = backwards_of_none(fw)
+    w = leaf(fw)
+    with gi.ledger():
+        loss = forgotten.apply(w).sum()  # HERE: forgotten return
+        loss.backward()
+    found = gi.why_no_grad(w, loss)
+    check(found, Reason.WITHHELD, "forgotten return")
+    assert "reached, but Forgotten.backward has no return statement, which gives None; it was used at " in str(found)
+
+
+def test_what_backward_was_not_asked_for_was_not_withheld(fw):
+    _, of_one = backwards_of_none(fw)
+    w, v = leaf(fw), leaf(fw)
+    with gi.ledger():
+        loss = of_one.apply(w * 2, v * 1).sum()
+        loss.backward(inputs=[v])
+    assert gi.why_no_grad(w, loss).reason is not Reason.WITHHELD
+
+
+def test_a_backward_of_none_that_nobody_watched(fw):
+    _, of_one = backwards_of_none(fw)
+    w, v = leaf(fw), leaf(fw)
+    loss = of_one.apply(v, w * v).exp().sum()
+    loss.backward()
+    found = gi.why_no_grad(w, loss)
+    check(found, Reason.CLEARED)
+    assert "cleared since, taken by autograd.grad(), or None from the backward of `OfOne`" in found.message
+
+
 def test_what_a_custom_function_saved_was_not_recorded():
     import gradscope as fw
 
@@ -339,6 +405,15 @@ def test_a_result_that_lost_its_history(fw):
         h = (w * 2).detach()  # HERE: result
         loss = (h * leaf(fw)).sum()
     check(gi.why_no_grad(h, loss), Reason.DETACHED, "result")
+
+
+def test_a_loss_that_was_made_a_leaf(fw):
+    model = fw.nn.Linear(3, 1)
+    with gi.ledger():
+        loss = model(fw.ones(2, 3)).detach().sum()  # HERE: leaf loss
+        loss.requires_grad = True
+        loss.backward()
+    check(gi.why_no_grad(model.weight, loss), Reason.DETACHED, "leaf loss")
 
 
 def test_not_a_leaf(fw):

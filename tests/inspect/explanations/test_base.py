@@ -1,0 +1,46 @@
+"""What a prompt shows of an answer."""
+
+import pytest
+
+import gradscope.inspect as gi
+
+QUESTIONS = {
+    "why_no_grad": lambda model, loss: gi.why_no_grad(model, loss),
+    "why_no_grad of one": lambda model, loss: gi.why_no_grad(model.bias, loss),
+    "memory": lambda model, loss: gi.memory(loss),
+    "gradient_flow": lambda model, loss: gi.gradient_flow(model),
+    "nan_origin": lambda model, loss: gi.nan_origin(loss),
+    "second_backward": lambda model, loss: gi.second_backward(loss),
+    "aliasing": lambda model, loss: gi.aliasing(model),
+    "growth": lambda model, loss: gi.growth().result,
+    "updates": lambda model, loss: gi.updates().result,
+    "leaks": lambda model, loss: _leaks(),
+    "doctor": lambda model, loss: gi.Doctor().diagnosis,
+    "graph_statistics": lambda model, loss: gi.graph_statistics(gi.graph(loss)),
+    "graph_difference": lambda model, loss: gi.graph_difference(gi.graph(loss), gi.graph(loss)),
+}
+
+
+def _leaks():
+    with gi.leaks() as watch:
+        pass
+    return watch.result
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+def test_a_prompt_shows_the_text(fw, ask):
+    model = fw.nn.Linear(2, 1)
+    answer = ask(model, model(fw.ones(1, 2)).sum())
+    assert repr(answer) == str(answer)
+    assert type(answer).__name__ not in repr(answer)
+
+
+def test_a_prompt_shows_where_a_debugger_stands(fw):
+    debugger = gi.debug((fw.ones(2, requires_grad=True) * 2).sum())
+    assert repr(debugger) == "<Debugger: paused before node 0 of 3, SumBackward0>"
+    debugger.cont()
+    assert repr(debugger) == "<Debugger: finished>"
+
+
+def test_a_prompt_shows_the_size_of_a_graph(fw):
+    assert repr(gi.graph(fw.ones(2, requires_grad=True).exp())) == "<BackwardGraph with 2 nodes and 1 edges>"
