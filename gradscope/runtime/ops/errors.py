@@ -102,6 +102,13 @@ def refuse_kinds(name: str, array: Any, kinds: str) -> None:
         )
 
 
+def cannot_hold(result: str, kind: Any) -> RuntimeError:
+    """Return PyTorch's complaint of a result that is written into an array of a dtype that cannot hold it."""
+    return RuntimeError(
+        f"result type {result} can't be cast to the desired output type {scalar_type(kind)}\nConvert it with .float()."
+    )
+
+
 def check_number(value: Any, target: Any) -> None:
     """Raise for what is no number, and for one that has no place in the array that it is to be written into."""
     if not _is_number(value) and (not hasattr(value, "dtype") or hasattr(value, "_array")):
