@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import gradscope as gs
+from gradscope.runtime.ops import distances
 from tests.side_by_side import compare, same_complaint
 
 rng = numpy.random.default_rng(0)
@@ -34,6 +35,20 @@ def test_distances_of_all_pairs(torch: Any, p: float) -> None:
     compare(torch, lambda lib, x: lib.nn.functional.pdist(x, p), rows, twice=False)
 
 
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+def test_many_pairs_go_in_blocks(monkeypatch: pytest.MonkeyPatch, p: float) -> None:
+    x = gs.tensor(normal(40, 3), requires_grad=True)
+
+    def run() -> list[Any]:
+        y = gs.pdist(x, p)
+        return [y.detach().numpy(), gs.autograd.grad((y * y).sum(), x)[0].numpy()]
+
+    whole = run()
+    monkeypatch.setattr(distances, "BLOCK", 3)
+    for a, b in zip(whole, run(), strict=True):
+        numpy.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.torch
 def test_similarity(torch: Any) -> None:
     compare(torch, lambda lib, x, y: lib.nn.functional.cosine_similarity(x, y), normal(4, 3), normal(4, 3))
@@ -55,6 +70,7 @@ def test_pdist_is_cdist_above_the_diagonal() -> None:
         lambda lib: lib.pdist(lib.ones(2)),
         lambda lib: lib.pdist(lib.ones(2, 3), -1),
         lambda lib: lib.pdist(lib.ones(3, 2).long()),
+        lambda lib: lib.pdist(lib.ones(3, 2).half()),
         lambda lib: lib.pairwise_distance(lib.ones(2, 3), lib.ones(4, 3)),
     ],
 )
