@@ -51,6 +51,18 @@ def real_ufunc(ufunc: str, refusal: str) -> Callable[..., Any]:
     return forward
 
 
+def checked_ufunc(ufunc: str, name: str, kinds: str) -> Callable[..., Any]:
+    """Return the forward of a ufunc that takes more dtypes than PyTorch's kernel `name`: see :func:`refuse_kinds`."""
+    known = getattr(numpy, ufunc)
+
+    def forward(xp: Any, self: Any, *others: Any) -> Any:
+        if self.dtype.kind in kinds:
+            refuse_kinds(name, self, kinds)
+        return known(self, *others) if xp is numpy else getattr(xp, ufunc)(self, *others)
+
+    return forward
+
+
 class BadValueError(ValueError):
     """A forward's own complaint of a value, which the caller gets as it is: other ValueErrors become RuntimeErrors."""
 
