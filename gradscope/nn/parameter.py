@@ -142,6 +142,18 @@ class _Uninitialized(Tensor):
         """Return itself: there is nothing to detach."""
         return self
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), self._settings()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(*self._settings())
+        return memo[id(self)]
+
+    def _settings(self) -> tuple[Any, ...]:
+        """Return what it was made with."""
+        return self.requires_grad, self.device, self.dtype
+
     def __repr__(self, **options: Any) -> str:
         return f"<{type(self).__name__}>"
 
@@ -159,11 +171,6 @@ class UninitializedParameter(_Uninitialized, Parameter):
         if requires_grad:
             parameter._flags |= state.GRAD
         return parameter
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
-        return memo[id(self)]
 
 
 class UninitializedBuffer(_Uninitialized):
@@ -184,10 +191,8 @@ class UninitializedBuffer(_Uninitialized):
         buffer.persistent = persistent
         return buffer
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedBuffer:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype, self.persistent)
-        return memo[id(self)]
+    def _settings(self) -> tuple[Any, ...]:
+        return *super()._settings(), self.persistent
 
 
 def is_lazy(param: Any) -> bool:
