@@ -144,7 +144,9 @@ class Convertible:
         return bool(devices.to_host((self._array == general.array_of(element)).any()))
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and spec:
+        from .tensor import Tensor
+
+        if self._array.ndim == 0 and (spec or type(self) is Tensor):
             return format(self.item(), spec)
         if spec:
             raise TypeError(
