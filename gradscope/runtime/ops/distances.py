@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import device
+from .. import dtype as dtypes
 from ..modes import no_grad
+from .errors import scalar_type
 from .registry import METHODS, OPERATORS, operator, public
 
 
@@ -30,7 +32,13 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 @public(method=False)
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`."""
-    x1, x2 = (x if x.is_floating_point() else x.float() for x in (x1, x2))
+    kind = dtypes.result_numpy([x1._array, x2._array])
+    if kind.kind != "f":
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {scalar_type(kind)}\n"
+            "Convert one of them with .float()."
+        )
+    x1, x2 = (x.to(dtypes.BY_NUMPY[kind]) for x in (x1, x2))
     return (x1 / _norm(x1, dim, eps) * (x2 / _norm(x2, dim, eps))).sum(dim)
 
 

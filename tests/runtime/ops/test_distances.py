@@ -57,6 +57,14 @@ def test_similarity(torch: Any) -> None:
     compare(torch, lambda lib, x, y: lib.cosine_similarity(x, y, -1), numpy.zeros((2, 3)), normal(2, 3), twice=False)
 
 
+@pytest.mark.torch
+def test_similarity_has_the_dtype_both_promote_to(torch: Any) -> None:
+    for lib in (gs, torch):
+        x = lib.ones(2, 3)
+        assert lib.cosine_similarity(x, x.long()).dtype is lib.float32
+        assert lib.cosine_similarity(x, x.double()).dtype is lib.float64
+
+
 def test_pdist_is_cdist_above_the_diagonal() -> None:
     rows = gs.from_numpy(normal(6, 2))
     above = gs.cdist(rows, rows)[gs.ones(6, 6).triu(1).bool()]
@@ -72,6 +80,8 @@ def test_pdist_is_cdist_above_the_diagonal() -> None:
         lambda lib: lib.pdist(lib.ones(3, 2).long()),
         lambda lib: lib.pdist(lib.ones(3, 2).half()),
         lambda lib: lib.pairwise_distance(lib.ones(2, 3), lib.ones(4, 3)),
+        lambda lib: lib.cosine_similarity(lib.ones(2, 3).long(), lib.ones(2, 3).long()),
+        lambda lib: lib.nn.functional.one_hot(lib.ones(2).int()),
     ],
 )
 def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
