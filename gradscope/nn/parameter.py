@@ -142,17 +142,17 @@ class _Uninitialized(Tensor):
         """Return itself: there is nothing to detach."""
         return self
 
-    def _arguments(self) -> tuple[Any, ...]:
-        """Return what another one like this is made of."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _arguments()")
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), self._settings()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
-            memo[id(self)] = type(self)(*self._arguments())
+            memo[id(self)] = type(self)(*self._settings())
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return type(self), self._arguments()
+    def _settings(self) -> tuple[Any, ...]:
+        """Return what it was made with."""
+        return self.requires_grad, self.device, self.dtype
 
     def __repr__(self, **options: Any) -> str:
         return f"<{type(self).__name__}>"
@@ -171,9 +171,6 @@ class UninitializedParameter(_Uninitialized, Parameter):
         if requires_grad:
             parameter._flags |= state.GRAD
         return parameter
-
-    def _arguments(self) -> tuple[Any, ...]:
-        return self.requires_grad, str(self.device), self.dtype
 
 
 class UninitializedBuffer(_Uninitialized):
@@ -194,8 +191,8 @@ class UninitializedBuffer(_Uninitialized):
         buffer.persistent = persistent
         return buffer
 
-    def _arguments(self) -> tuple[Any, ...]:
-        return self.requires_grad, str(self.device), self.dtype, self.persistent
+    def _settings(self) -> tuple[Any, ...]:
+        return *super()._settings(), self.persistent
 
 
 def is_lazy(param: Any) -> bool:

@@ -34,10 +34,8 @@ class Adafactor(ParameterwiseOptimizer):
         Updates with a root mean square above it are scaled down.
     weight_decay : float
         Shrinks the parameter by ``lr * weight_decay`` before the step.
-    foreach : bool, optional
-        Accepted for PyTorch's sake: there is one implementation.
-    maximize : bool
-        Go up the gradient.
+    maximize, foreach : bool
+        See :class:`Optimizer`.
     """
 
     def __init__(

@@ -34,12 +34,8 @@ class Adagrad(ParameterwiseOptimizer):
         Where the sums of squares start.
     eps : float
         Added to the denominator.
-    foreach, fused : bool, optional
-        Accepted for PyTorch's sake: there is one implementation.
-    maximize : bool
-        Go up the gradient.
-    differentiable : bool
-        Must be False: steps are not recorded.
+    maximize, foreach, differentiable, fused : bool
+        See :class:`Optimizer`.
     """
 
     def __init__(

@@ -15,9 +15,11 @@ from typing import Any
 from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
+    check_betas,
     check_lr,
     check_range,
     counted,
+    decays,
     descent,
     mix_square,
     move_towards,
@@ -46,14 +48,10 @@ class Adam(ParameterwiseOptimizer):
         Adds ``weight_decay * parameter`` to the gradient; shrinks the parameter instead if decoupled.
     amsgrad : bool
         Divide by the largest second moment so far.
-    maximize : bool
-        Go up the gradient.
     decoupled_weight_decay : bool
         As :class:`AdamW`.
-    foreach, capturable, fused : bool, optional
-        Accepted for PyTorch's sake: there is one implementation.
-    differentiable : bool
-        Must be False: steps are not recorded.
+    maximize, foreach, capturable, differentiable, fused : bool
+        See :class:`Optimizer`.
     """
 
     def __init__(
@@ -74,8 +72,7 @@ class Adam(ParameterwiseOptimizer):
     ) -> None:
         check_lr(lr)
         check_range("epsilon value", eps)
-        check_range("beta parameter at index 0", betas[0], 0.0, 1.0)
-        check_range("beta parameter at index 1", betas[1], 0.0, 1.0)
+        check_betas(betas)
         check_range("weight_decay value", weight_decay)
         super().__init__(
             params,
@@ -108,10 +105,8 @@ class Adam(ParameterwiseOptimizer):
                 state["max_exp_avg_sq"] = zeros_state(parameter)
         count = counted(state)
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
-        lr, decay, eps = plain_number(group["lr"]), group["weight_decay"], group["eps"]
-        shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1
-        if group["decoupled_weight_decay"]:
-            decay = 0
+        lr, eps = plain_number(group["lr"]), group["eps"]
+        shrink, decay = decays(group, lr)
         up, amsgrad = group["maximize"], group["amsgrad"]
         step_size = lr / (1 - beta1**count)
         root = math.sqrt(1 - beta2**count)

@@ -12,6 +12,7 @@ from typing import Any
 from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
+    check_betas,
     check_lr,
     check_range,
     counted,
@@ -40,12 +41,8 @@ class Adamax(ParameterwiseOptimizer):
         Added to the size of the gradient.
     weight_decay : float
         Adds ``weight_decay * parameter`` to the gradient.
-    maximize : bool
-        Go up the gradient.
-    foreach, capturable : bool, optional
-        Accepted for PyTorch's sake: there is one implementation.
-    differentiable : bool
-        Must be False: steps are not recorded.
+    maximize, foreach, capturable, differentiable : bool
+        See :class:`Optimizer`.
     """
 
     def __init__(
@@ -63,8 +60,7 @@ class Adamax(ParameterwiseOptimizer):
     ) -> None:
         check_lr(lr)
         check_range("epsilon value", eps)
-        check_range("beta parameter at index 0", betas[0], 0.0, 1.0)
-        check_range("beta parameter at index 1", betas[1], 0.0, 1.0)
+        check_betas(betas)
         check_range("weight_decay value", weight_decay)
         super().__init__(
             params,

@@ -41,12 +41,8 @@ class ASGD(ParameterwiseOptimizer):
         The step at which averaging starts.
     weight_decay : float
         Adds ``weight_decay * parameter`` to the gradient.
-    maximize : bool
-        Go up the gradient.
-    foreach, capturable : bool, optional
-        Accepted for PyTorch's sake: there is one implementation.
-    differentiable : bool
-        Must be False: steps are not recorded.
+    maximize, foreach, capturable, differentiable : bool
+        See :class:`Optimizer`.
     """
 
     def __init__(

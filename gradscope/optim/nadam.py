@@ -12,9 +12,11 @@ from typing import Any
 from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
+    check_betas,
     check_lr,
     check_range,
     counted,
+    decays,
     descent,
     mix_square,
     move_towards,
@@ -45,12 +47,8 @@ class NAdam(ParameterwiseOptimizer):
         How fast the momentum warms up.
     decoupled_weight_decay : bool
         Shrink the parameter by ``lr * weight_decay`` before the step, as :class:`AdamW` does.
-    maximize : bool
-        Go up the gradient.
-    foreach, capturable : bool, optional
-        Accepted for PyTorch's sake: there is one implementation.
-    differentiable : bool
-        Must be False: steps are not recorded.
+    maximize, foreach, capturable, differentiable : bool
+        See :class:`Optimizer`.
     """
 
     def __init__(
@@ -70,8 +68,7 @@ class NAdam(ParameterwiseOptimizer):
     ) -> None:
         check_lr(lr)
         check_range("epsilon value", eps)
-        check_range("beta parameter at index 0", betas[0], 0.0, 1.0)
-        check_range("beta parameter at index 1", betas[1], 0.0, 1.0)
+        check_betas(betas)
         check_range("weight_decay value", weight_decay)
         check_range("momentum_decay value", momentum_decay)
         super().__init__(
@@ -103,16 +100,14 @@ class NAdam(ParameterwiseOptimizer):
             state["exp_avg_sq"] = zeros_state(parameter)
         count = counted(state)
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
-        lr, decay, slowness = plain_number(group["lr"]), group["weight_decay"], group["momentum_decay"]
+        lr, slowness = plain_number(group["lr"]), group["momentum_decay"]
         mu = beta1 * (1 - 0.5 * 0.96 ** (count * slowness))
         mu_next = beta1 * (1 - 0.5 * 0.96 ** ((count + 1) * slowness))
         product = state["mu_product"]._array
         product *= mu
         of_gradient = lr * (1 - mu) / (1 - float(product))
         of_mean = lr * mu_next / (1 - float(product) * mu_next)
-        shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1
-        if group["decoupled_weight_decay"]:
-            decay = 0
+        shrink, decay = decays(group, lr)
         correction = 1 - beta2**count
         array = parameter._array
         xp = devices.array_module(array)

@@ -98,6 +98,12 @@ class Optimizer:
         If `params` is a tensor, or holds something else than tensors.
     ValueError
         If there are no parameters, or one is no leaf.
+
+    Notes
+    -----
+    The settings that most optimizers share: with `maximize` they go up the gradient; `foreach`, `capturable` and
+    `fused` are accepted for PyTorch's sake and change nothing, for there is one implementation; `differentiable` must
+    be False, for steps are not recorded.
     """
 
     param_groups: list[dict[str, Any]]
@@ -454,6 +460,18 @@ def check_lr(lr: Any) -> None:
     """Raise ValueError unless the learning rate is one number of at least 0."""
     check_one(lr)
     check_range("learning rate", lr)
+
+
+def check_betas(betas: tuple[Any, Any]) -> None:
+    """Raise ValueError unless both decays are from 0 to below 1."""
+    for index, beta in enumerate(betas):
+        check_range(f"beta parameter at index {index}", beta, 0.0, 1.0)
+
+
+def decays(group: dict[str, Any], lr: float) -> tuple[float, float]:
+    """Return what the parameter is multiplied by, and the weight decay of the gradient: one of them has an effect."""
+    decay = group["weight_decay"]
+    return (1 - lr * decay, 0) if group["decoupled_weight_decay"] else (1, decay)
 
 
 def plain_number(value: Any) -> float:

@@ -13,9 +13,11 @@ from typing import Any
 from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
+    check_betas,
     check_lr,
     check_range,
     counted,
+    decays,
     descent,
     mix_square,
     move_towards,
@@ -44,12 +46,8 @@ class RAdam(ParameterwiseOptimizer):
         Adds ``weight_decay * parameter`` to the gradient; shrinks the parameter instead if decoupled.
     decoupled_weight_decay : bool
         Shrink the parameter by ``lr * weight_decay`` before the step, as :class:`AdamW` does.
-    maximize : bool
-        Go up the gradient.
-    foreach, capturable : bool, optional
-        Accepted for PyTorch's sake: there is one implementation.
-    differentiable : bool
-        Must be False: steps are not recorded.
+    maximize, foreach, capturable, differentiable : bool
+        See :class:`Optimizer`.
     """
 
     def __init__(
@@ -68,8 +66,7 @@ class RAdam(ParameterwiseOptimizer):
     ) -> None:
         check_lr(lr)
         check_range("epsilon value", eps)
-        check_range("beta parameter at index 0", betas[0], 0.0, 1.0)
-        check_range("beta parameter at index 1", betas[1], 0.0, 1.0)
+        check_betas(betas)
         check_range("weight_decay value", weight_decay)
         super().__init__(
             params,
@@ -98,10 +95,8 @@ class RAdam(ParameterwiseOptimizer):
             state["exp_avg_sq"] = zeros_state(parameter)
         count = counted(state)
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
-        lr, decay = plain_number(group["lr"]), group["weight_decay"]
-        shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1
-        if group["decoupled_weight_decay"]:
-            decay = 0
+        lr = plain_number(group["lr"])
+        shrink, decay = decays(group, lr)
         step_size = lr / (1 - beta1**count)
         rectified = rectification(beta2, count)
         if rectified is not None:

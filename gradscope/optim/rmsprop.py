@@ -46,12 +46,8 @@ class RMSprop(ParameterwiseOptimizer):
         The update is ``buffer = momentum * buffer + scaled gradient``.
     centered : bool
         Divide by the root of the variance: the mean of the gradients is taken out.
-    maximize : bool
-        Go up the gradient.
-    foreach, capturable : bool, optional
-        Accepted for PyTorch's sake: there is one implementation.
-    differentiable : bool
-        Must be False: steps are not recorded.
+    maximize, foreach, capturable, differentiable : bool
+        See :class:`Optimizer`.
     """
 
     def __init__(

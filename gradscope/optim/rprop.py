@@ -30,12 +30,8 @@ class Rprop(ParameterwiseOptimizer):
         Factors of an element's step where the sign has changed, and where it has not.
     step_sizes : tuple of float
         The shortest and the longest step.
-    maximize : bool
-        Go up the gradient.
-    foreach, capturable : bool, optional
-        Accepted for PyTorch's sake: there is one implementation.
-    differentiable : bool
-        Must be False: steps are not recorded.
+    maximize, foreach, capturable, differentiable : bool
+        See :class:`Optimizer`.
     """
 
     def __init__(

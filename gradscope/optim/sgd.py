@@ -27,12 +27,8 @@ class SGD(Optimizer):
         Adds ``weight_decay * parameter`` to the gradient.
     nesterov : bool
         Nesterov's momentum, in the form of Sutskever et al.
-    maximize : bool
-        Go up the gradient.
-    foreach, fused : bool, optional
-        Accepted for PyTorch's sake: there is one implementation.
-    differentiable : bool
-        Must be False: steps are not recorded.
+    maximize, foreach, differentiable, fused : bool
+        See :class:`Optimizer`.
 
     References
     ----------

@@ -36,14 +36,14 @@ class RemovableHandle:
         self._tables = tuple(weakref.ref(t) if isinstance(t, OrderedDict) else (lambda t=t: t) for t in tables)
 
     def __getstate__(self) -> tuple[int, tuple[Any, ...]]:
-        return self.id, tuple(reference() for reference in self._tables)
+        return self.id, tuple(table for reference in self._tables if (table := reference()) is not None)
 
     def __setstate__(self, state: tuple[int, tuple[Any, ...]]) -> None:
+        """Remove from the copies of the tables, if they are copied too; hooks to come have other numbers."""
         global _ids
         self.id, tables = state
         self._refer_to(tables)
-        if _ids() <= self.id:  # one from another process: the next is to be another
-            _ids = itertools.count(self.id + 1).__next__
+        _ids = itertools.count(max(_ids(), self.id + 1)).__next__
 
     def remove(self) -> None:
         """Remove the hook; doing so twice is harmless."""

@@ -226,3 +226,10 @@ def test_numbers_in_formatted_strings(torch: Any) -> None:
 def test_layouts_stay_the_ones_they_are(value: Any) -> None:
     assert pickle.loads(pickle.dumps(value)) is value
     assert copy.deepcopy(value) is value
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("value", [0.5, 3, True, 1 + 2j])
+def test_a_scalar_is_formatted_as_its_number(torch: Any, value: Any) -> None:
+    assert f"{gs.tensor(value)}" == f"{torch.tensor(value)}" == str(value)
+    assert f"{gs.tensor([value])}" == f"{torch.tensor([value])}"

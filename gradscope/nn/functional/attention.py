@@ -122,9 +122,9 @@ def multi_head_attention_forward(
         attended, output_weights = _attend_with_weights(q, k, v, mask, p)
         output = attended.transpose(0, 1).reshape(length * batch, width)
     else:
-        attended = _attend(q, k, v, mask, p, is_causal, batch)
+        attended = _attend(q, k, v, mask, p, is_causal, num_heads)
         output = attended.permute(2, 0, 1, 3).reshape(length * batch, width)
-    output = linear(output, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    output = linear(output, out_proj_weight, out_proj_bias).view(length, batch, out_proj_weight.shape[0])
     if output_weights is not None:
         output_weights = output_weights.view(batch, num_heads, length, k.shape[1])
         output_weights = output_weights.mean(dim=1) if average_attn_weights else output_weights
@@ -332,8 +332,8 @@ def _attend_with_weights(q: Any, k: Any, v: Any, mask: Any, p: float) -> tuple[A
     return bmm(weights, v), weights
 
 
-def _attend(q: Any, k: Any, v: Any, mask: Any, p: float, is_causal: bool, batch: int) -> Any:
-    heads = q.shape[0] // batch
+def _attend(q: Any, k: Any, v: Any, mask: Any, p: float, is_causal: bool, heads: int) -> Any:
+    batch = q.shape[0] // heads
     if mask is not None and mask.shape[0] == 1:
         mask = mask.unsqueeze(0)
     elif mask is not None:

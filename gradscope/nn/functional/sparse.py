@@ -118,8 +118,8 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
         If an index is negative, or not below `num_classes`.
     """
     array = tensor._array
-    if array.dtype.kind not in "iu":
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if array.dtype != "int64":
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.\nConvert it with .long().")
     if num_classes == -1 and not array.size:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     lowest, highest = (int(tensor.min()), int(tensor.max())) if array.size else (0, -1)

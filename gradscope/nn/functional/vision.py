@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from operator import index as whole
 from typing import Any
 
 from ...runtime.ops.adaptive_pooling import adaptive_avg_pool, adaptive_avg_pool1d
 from ...runtime.ops.catalogue import PUBLIC
+from ...runtime.ops.convolution import several
 from ...runtime.ops.grids import grid_sampler
 from ...runtime.ops.instances import instance_norm as _instance_norm
 from ...runtime.ops.pooling import avg_pool
@@ -197,14 +199,9 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 
 def _pair(value: Any, name: str) -> tuple[int, ...]:
-    if hasattr(value, "__index__"):
-        return (int(value),) * 2
-    values = tuple(int(v) for v in value)
-    if len(values) == 1:
-        return values * 2
-    if len(values) != 2:
-        raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(values)}")
-    return values
+    if isinstance(value, (list, tuple)) and len(value) not in (1, 2):
+        raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
+    return several(value, 2, name)
 
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
@@ -299,7 +296,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     align_corners : bool
         As of :func:`grid_sample`.
     """
-    size = tuple(int(s) for s in size)
+    size = tuple(map(whole, size))
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     if len(size) not in (4, 5):

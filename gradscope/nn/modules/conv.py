@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index as whole
 from typing import Any
 
 from ...runtime.creation import empty
@@ -195,7 +196,7 @@ class _Transposed(_Convolution):
     def _padding_for(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
         """Return the output padding that leads to a size."""
         count, ndim = self.spatial, input.dim()
-        size = tuple(int(s) for s in output_size)
+        size = tuple(map(whole, output_size))
         if len(size) == ndim and len(size) != count:
             size = size[-count:]
         if len(size) != count:

@@ -28,10 +28,15 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """The input with dimension `dim` split into `unflattened_size`."""
+    """The input with dimension `dim` split into `unflattened_size`, a tuple of ints."""
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(
+                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}\n"
+                "One of them may be -1."
+            )
         self.dim = dim
         self.unflattened_size = unflattened_size
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ...runtime import dtype as dtypes
@@ -45,11 +44,6 @@ class LazyModuleMixin(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
-        warnings.warn(
-            "Lazy modules are a new feature under heavy development so changes to the API or functionality can happen "
-            "at any moment.",
-            stacklevel=3,
-        )
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Give the parameters their shapes, known from the arguments of the first call; a subclass defines it."""
@@ -100,9 +94,8 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     Examples
     --------
-    >>> import gradscope as gs, warnings
-    >>> with warnings.catch_warnings(action="ignore"):
-    ...     layer = gs.nn.LazyLinear(3)
+    >>> import gradscope as gs
+    >>> layer = gs.nn.LazyLinear(3)
     >>> layer(gs.ones(2, 5)).shape, layer
     (gradscope.Size([2, 3]), Linear(in_features=5, out_features=3, bias=True))
     """

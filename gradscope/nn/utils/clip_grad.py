@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...runtime import device as devices
+from ...runtime.ops.registry import OPERATORS
 from ...runtime.tensor import Tensor
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
@@ -18,13 +19,10 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 
 def _norm(xp: Any, array: Any, norm_type: float) -> Any:
-    size = xp.absolute(array)
-    if norm_type == math.inf:
-        return size.max() if size.size else xp.zeros((), dtype=size.dtype)
     if norm_type == 2:
-        flat = size.reshape(-1)
+        flat = xp.absolute(array).reshape(-1)
         return xp.sqrt(xp.dot(flat, flat))
-    return xp.add.reduce(size**norm_type, axis=None) ** (1.0 / norm_type)
+    return OPERATORS["linalg_vector_norm"].run_forward(xp, array, norm_type)
 
 
 def get_total_norm(

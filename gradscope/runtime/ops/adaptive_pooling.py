@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from operator import index as whole
 from typing import Any
 
 import numpy
@@ -120,7 +121,7 @@ def adaptive_avg_pool(spatial: int, input: Any, output_size: Any) -> Any:
             f"adaptive_avg_pool{spatial}d: elements of output_size must be greater than or equal to 0 but received "
             f"{{{', '.join(map(str, out))}}}"
         )
-    _check_filled(f"adaptive_avg_pool{spatial}d", shape, spatial, 0)
+    _check_filled(f"adaptive_avg_pool{spatial}d", shape, spatial, spatial == 3)  # as PyTorch: of volumes, channels too
     if all(o == 1 for o in out):
         return input.mean(tuple(range(-spatial, 0)), True)
     return OPERATORS[f"_adaptive_avg_pool{spatial}d"].function(input, out)
@@ -130,9 +131,16 @@ def _wanted(name: str, shape: Ints, spatial: int, output_size: Any) -> Ints:
     """Return the output's size in full."""
     if output_size is None or hasattr(output_size, "__index__"):
         output_size = (output_size,) * spatial
-    if len(output_size) != spatial:
-        raise RuntimeError(f"{name}: output_size must be {spatial}\nIt has {len(output_size)} elements.")
-    return tuple(n if o is None else int(o) for n, o in zip(shape[-spatial:], output_size, strict=True))
+    try:
+        out = tuple(None if size is None else whole(size) for size in output_size)
+    except TypeError:
+        raise TypeError(
+            f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not {output_size!r}\nNone keeps the "
+            "size of the input."
+        ) from None
+    if len(out) != spatial:
+        raise RuntimeError(f"{name}: output_size must be {spatial}\nIt has {len(out)} elements.")
+    return tuple(n if o is None else o for n, o in zip(shape[-spatial:], out, strict=True))
 
 
 # --- maxima -----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from .. import dtype as dtypes
-from . import general, writes
+from . import writes
 from .arrays import conj
 from .errors import refuse_kinds
 from .registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
@@ -326,6 +326,7 @@ operator(
 
 
 def _power(xp: Any, self: Any, exponent: Any) -> Any:
+    refuse_kinds("pow", self, "b")
     try:
         return xp.power(self, exponent)
     except ValueError:
@@ -353,6 +354,8 @@ operator(
 
 def _power_of(xp: Any, self: Any, exponent: Any) -> Any:
     kind = dtypes.result_numpy([exponent, self])
+    if kind.kind == "b":
+        refuse_kinds("pow", exponent, "b")
     return xp.power(kind.type(self), exponent.astype(kind, copy=False))
 
 
@@ -382,10 +385,6 @@ def _pow_choice(self: Any, exponent: Any) -> tuple[Any, bool]:
     return ("pow.tensor" if not number or integers else "pow.scalar"), bool(integers)
 
 
-def _is_bool(value: Any) -> bool:
-    return hasattr(value, "_array") and value._array.dtype.kind == "b"
-
-
 @public(method=True)
 def pow(self: Any, exponent: Any, *, out: Any = None) -> Any:
     """Return ``self ** exponent``, elementwise.
@@ -402,10 +401,8 @@ def pow(self: Any, exponent: Any, *, out: Any = None) -> Any:
     """
     if not hasattr(self, "_array") and hasattr(exponent, "_array"):
         return _function("pow.base")(self, exponent, out=out)
-    if self._array.dtype.kind == "b" and (isinstance(exponent, bool) or _is_bool(exponent)):
-        # NumPy makes int8 of it.
-        power = exponent if hasattr(exponent, "_array") else general.as_tensor_like(exponent, self)
-        return METHODS["logical_or"](self, METHODS["logical_not"](power))
+    if self._array.dtype.kind == "b" and isinstance(exponent, bool):
+        return self.clone() if exponent else PUBLIC["ones_like"](self)  # NumPy makes int8 of it
     name, integers = _pow_choice(self, exponent)
     if integers and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.\nConvert the tensor with .float().")

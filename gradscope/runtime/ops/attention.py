@@ -60,8 +60,10 @@ def scaled_dot_product_attention(
              [2.]]])
     """
     _check(query, key, value, attn_mask, is_causal)
+    if not 0.0 <= dropout_p <= 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
     if enable_gqa:
-        times = query._array.shape[-3] // key._array.shape[-3]
+        times = _queries_of_each(query._array.shape, key._array.shape)
         key, value = (METHODS["repeat_interleave"](t, times, -3) for t in (key, value))
     factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
     scores = METHODS["matmul"](query * factor, METHODS["transpose"](key, -2, -1))
@@ -69,7 +71,7 @@ def scaled_dot_product_attention(
     if mask is not None and mask._array.dtype.kind == "b":
         scores = METHODS["masked_fill"](scores, METHODS["logical_not"](mask), -math.inf)
     elif mask is not None:
-        scores = scores + mask
+        scores = scores + mask.to(scores.dtype)
     weights = METHODS["softmax"](scores, -1)
     if mask is not None:
         # A query that sees no key: its weights are 0 / 0, and stand for nothing.
@@ -93,11 +95,32 @@ def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) ->
             "Expected query, key, and value to all be  at least 2 dimensional\n"
             f"Their shapes are {shapes}: the last two are places and features."
         )
+    if attn_mask is not None and attn_mask._array.dtype not in ("bool", "float32", query._array.dtype):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{attn_mask.dtype} and query.dtype: {query.dtype} instead.\nConvert it with .to(query.dtype)."
+        )
     if is_causal and attn_mask is not None:
         raise RuntimeError(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True\n"
             "Put the causal mask into attn_mask, or leave one out."
         )
+
+
+def _queries_of_each(query: tuple[int, ...], key: tuple[int, ...]) -> int:
+    """Return how many heads of queries a head of keys serves."""
+    if len(query) < 3 or len(key) < 3:
+        raise IndexError(
+            "Dimension out of range (expected to be in range of [-2, 1], but got -3)\n"
+            f"The shapes are {list(query)} and {list(key)}: with enable_gqa the last but two counts the heads."
+        )
+    heads, shared = query[-3], key[-3]
+    if heads % shared if shared else heads:
+        raise RuntimeError(
+            "Number of heads in key and value must divide the number of heads in query\n"
+            f"There are {shared} of keys and {heads} of queries."
+        )
+    return heads // shared if shared else 1
 
 
 def _causal(query: Any, key: Any) -> Any:

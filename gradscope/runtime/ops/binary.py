@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import real_ufunc, refuse_kinds
+from .errors import checked_ufunc, real_ufunc, refuse_kinds
 from .registry import OPERATORS, operator, public
 from .samples import binary, by_number
 
@@ -95,8 +95,8 @@ operator(
 )
 operator(
     "hypot(Tensor self, Tensor other)",
-    "hypot",
-    promote="float",
+    checked_ufunc("hypot", "hypot_cpu", "biu"),
+    promote="numeric",
     inplace=True,
     out=True,
     derivatives={
@@ -109,8 +109,8 @@ operator(
 )
 operator(
     "logaddexp(Tensor self, Tensor other)",
-    "logaddexp",
-    promote="float",
+    checked_ufunc("logaddexp", "logaddexp_cpu", "biu"),
+    promote="numeric",
     out=True,
     derivatives={
         "self": lambda g, self, other, F: g / (F.exp(other - self) + 1),
@@ -122,8 +122,8 @@ operator(
 )
 operator(
     "logaddexp2(Tensor self, Tensor other)",
-    "logaddexp2",
-    promote="float",
+    checked_ufunc("logaddexp2", "logaddexp2_cpu", "biu"),
+    promote="numeric",
     out=True,
     derivatives={
         "self": lambda g, self, other, F: g / (F.exp2(other - self) + 1),

@@ -11,8 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from operator import index as whole
 from typing import Any
 
+from .errors import refuse_kinds
 from .registry import OPERATORS, operator, public
 
 Ints = tuple[int, ...]
@@ -74,41 +76,62 @@ def times(sizes: Ints) -> str:
     return " x ".join(str(s) for s in sizes)
 
 
-def _check(x: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+def _check_geometry(weight: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
     shape = list(weight.shape)
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
+    if len(shape) != len(stride) + 2:
+        raise RuntimeError(
+            f"expected stride to be a single integer value or a list of {len(shape) - 2} values to match the "
+            f"convolution dimensions, but got stride={list(stride)}\nThe weight has shape {shape}."
+        )
     if any(s <= 0 for s in stride):
         raise RuntimeError("non-positive stride is not supported")
     if any(p < 0 for p in padding):
         raise RuntimeError("negative padding is not supported")
     if any(d <= 0 for d in dilation):
         raise RuntimeError("dilation should be greater than zero")
+    if 0 in shape[2:]:
+        raise RuntimeError(f"kernel size should be greater than zero\nThe weight has shape {shape}.")
     if shape[0] < groups or shape[0] % groups:
+        wanted = "at least" if shape[0] < groups else "divisible by"
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
-            f"size {shape} instead"
+            f"Given groups={groups}, expected weight to be {wanted} {groups} at dimension 0, but got weight of size "
+            f"{shape} instead"
         )
-    if x.shape[1] != shape[1] * groups:
+
+
+def _check_channels(x: Any, weight: Any, bias: Any, into: int, out: int, given: str) -> None:
+    """Raise unless the input has `into` channels, the bias `out`, and input and weight one dtype, which is not bool."""
+    refuse_kinds(f"slow_conv{x.ndim - 2}d_cpu", x, "b")
+    shape = list(weight.shape)
+    if x.shape[1] != into:
         raise RuntimeError(
-            f"Given groups={groups}, weight of size {shape}, expected input{list(x.shape)} to have "
-            f"{shape[1] * groups} channels, but got {x.shape[1]} channels instead"
+            f"Given {given}, weight of size {shape}, expected input{list(x.shape)} to have {into} channels, but got "
+            f"{x.shape[1]} channels instead"
         )
-    if bias is not None and bias.shape != (shape[0],):
+    if bias is not None and bias.shape != (out,):
+        given = "transposed=1, " if given.startswith("transposed") else ""
         raise RuntimeError(
-            f"Given weight of size {shape}, expected bias to be 1-dimensional with {shape[0]} elements, but got bias "
+            f"Given {given}weight of size {shape}, expected bias to be 1-dimensional with {out} elements, but got bias "
             f"of size {list(bias.shape)} instead"
         )
+    if x.dtype != weight.dtype:
+        raise RuntimeError(
+            f"Input type ({x.dtype}) and weight type ({weight.dtype}) should be the same\nConvert one of them."
+        )
+
+
+def _check(x: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+    _check_geometry(weight, stride, padding, dilation, groups)
+    shape = weight.shape
+    _check_channels(x, weight, bias, shape[1] * groups, shape[0], f"groups={groups}")
     padded = tuple(n + 2 * p for n, p in zip(x.shape[2:], padding, strict=True))
     reach = tuple(d * (k - 1) + 1 for k, d in zip(shape[2:], dilation, strict=True))
     if any(n < r for n, r in zip(padded, reach, strict=True)):
         raise RuntimeError(
             f"Calculated padded input size per channel: ({times(padded)}). Kernel size: ({times(reach)}). Kernel size "
             "can't be greater than actual input size"
-        )
-    if x.dtype != weight.dtype:
-        raise RuntimeError(
-            f"Input type ({x.dtype}) and weight type ({weight.dtype}) should be the same\nConvert one of them."
         )
 
 
@@ -295,15 +318,14 @@ def _constant_pad(xp: Any, self: Any, pad: Ints, value: Any) -> Any:
         )
     # The list starts with the last dimension.
     before, after = tuple(pad[0::2])[::-1], tuple(pad[1::2])[::-1]
-    for b, a, n in zip(before, after, self.shape[-len(before) :], strict=True):
+    sizes = self.shape[self.ndim - len(before) :]
+    for b, a, n in zip(before, after, sizes, strict=True):
         if n + min(b, 0) + min(a, 0) < 0:
             raise RuntimeError(
                 f"The input size {n}, plus negative padding {b} and {a}, resulted in a negative output size, which is "
                 f"invalid.\nThe input has shape {list(self.shape)}, pad is {list(pad)}."
             )
-    cut = tuple(
-        slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, self.shape[-len(before) :], strict=True)
-    )
+    cut = tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, sizes, strict=True))
     inside = self[(Ellipsis, *cut)]
     start, end = (tuple(max(p, 0) for p in side) for side in (before, after))
     result = pad_array(xp, inside, start, end, value)
@@ -317,7 +339,12 @@ def several(value: Any, count: int, name: str) -> Ints:
     """Return one number or a sequence of `count` as a tuple."""
     if hasattr(value, "__index__"):
         return (int(value),) * count
-    values = tuple(int(v) for v in value)
+    try:
+        values = tuple(map(whole, value))
+    except TypeError:
+        raise TypeError(
+            f"argument '{name}' must be tuple of ints, not {value!r}\nGive an int, or one for each."
+        ) from None
     if len(values) == 1:
         return values * count
     if len(values) != count:
@@ -417,17 +444,21 @@ def _transposed(
     x, batched = as_batch(input, spatial, f"conv_transpose{spatial}d")
     stride, padding = several(stride, spatial, "stride"), several(padding, spatial, "padding")
     dilation, extra = several(dilation, spatial, "dilation"), several(output_padding, spatial, "output_padding")
-    if x.shape[1] != weight.shape[0]:
-        raise RuntimeError(
-            f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(x.shape)} to have "
-            f"{weight.shape[0]} channels, but got {x.shape[1]} channels instead"
-        )
+    array, kernels = x._array, weight._array
+    _check_geometry(kernels, stride, padding, dilation, groups)
+    out = kernels.shape[1] * groups
+    _check_channels(array, kernels, None if bias is None else bias._array, kernels.shape[0], out, "transposed=1")
+    if any(e < 0 for e in extra):
+        raise RuntimeError("negative output_padding is not supported")
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
         raise RuntimeError("output padding must be smaller than either stride or dilation")
-    size = tuple(
-        (n - 1) * s - 2 * p + d * (k - 1) + e + 1
-        for n, s, p, d, k, e in zip(x.shape[2:], stride, padding, dilation, weight.shape[2:], extra, strict=True)
-    )
+    settings = zip(array.shape[2:], stride, padding, dilation, kernels.shape[2:], extra, strict=True)
+    size = tuple((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, s, p, d, k, e in settings)
+    if min(size) < 1:
+        raise RuntimeError(
+            f"Given input size per channel: ({times(array.shape[2:])}). Calculated output size per channel: "
+            f"({times(size)}). Output size is too small"
+        )
     result = OPERATORS["conv_transpose"].function(x, weight, size, stride, padding, dilation, groups)
     if bias is not None:
         result = result + bias.reshape(-1, *(1,) * spatial)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import index
 from typing import Any
 
 from .. import device
@@ -202,7 +203,7 @@ def _lengths(name: str, lengths: Any, count: int) -> tuple[int, ...]:
         if lengths._array.dtype.kind not in "iu":
             raise RuntimeError(f"{name} must be integral\nConvert them with .long().")
         lengths = lengths.reshape(-1).tolist()
-    found = tuple(int(length) for length in lengths)
+    found = tuple(map(index, lengths))
     if len(found) != count:
         raise RuntimeError(f"{name} must be of size batch_size\nThere are {len(found)} for {count} examples.")
     for length in found:

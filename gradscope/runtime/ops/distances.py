@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from .. import device
+from .. import dtype as dtypes
 from ..modes import no_grad
+from .errors import scalar_type
 from .registry import METHODS, OPERATORS, operator, public
 
 
@@ -29,7 +32,13 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 @public(method=False)
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`."""
-    x1, x2 = (x if x.is_floating_point() else x.float() for x in (x1, x2))
+    kind = dtypes.result_numpy([x1._array, x2._array])
+    if kind.kind != "f":
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {scalar_type(kind)}\n"
+            "Convert one of them with .float()."
+        )
+    x1, x2 = (x.to(dtypes.BY_NUMPY[kind]) for x in (x1, x2))
     return (x1 / _norm(x1, dim, eps) * (x2 / _norm(x2, dim, eps))).sum(dim)
 
 
@@ -63,18 +72,32 @@ def _norms(xp: Any, apart: Any, p: float) -> Any:
     return xp.add.reduce(sizes**p, axis=1) ** (1.0 / p)
 
 
+BLOCK = 1 << 15
+"""Elements of differences that are made at once on the CPU."""
+
+
+def _blocks(xp: Any, pairs: int, width: int, least: int = 1) -> Iterator[slice]:
+    """Yield slices of the pairs whose differences stay in the cache; on a GPU one of all."""
+    step = max(BLOCK // max(width, 1), least) if xp is device.numpy else max(pairs, 1)
+    for start in range(0, pairs, step):
+        yield slice(start, min(start + step, pairs))
+
+
 def _pdist(xp: Any, self: Any, p: float = 2.0) -> Any:
     first, second = _pairs(xp, self.shape[0])
-    apart = self[first]
-    apart -= self[second]
-    return _norms(xp, apart, p).astype(self.dtype, copy=False)
+    found = xp.empty(first.shape, dtype=self.dtype)
+    for block in _blocks(xp, first.size, self.shape[1]):
+        apart = self.take(first[block], axis=0)
+        apart -= self.take(second[block], axis=0)
+        found[block] = _norms(xp, apart, p)
+    return found
 
 
 def _slope(apart: Any, distance: Any, p: float, F: Any) -> Any:
     """Return the derivative of the p-norm of rows: 0 where the distance is."""
-    sizes = F.abs(apart)
     if p == 1:
         return F.sign(apart)
+    sizes = F.abs(apart)
     if p == math.inf:
         return F.where(sizes == distance, F.sign(apart), F.zeros_like(apart))
     safe = F.where(distance == 0, F.ones_like(distance), distance)
@@ -102,9 +125,15 @@ def _pdist_backward(g: Any, self: Any, p: float, result: Any, F: Any) -> Any:
         first, second = self._wrap(first), self._wrap(second)
     if p == 2:
         return _euclidean_backward(g, self, result, first, second, F)
-    apart = F.index_select(self, 0, first) - F.index_select(self, 0, second)
-    each = F.unsqueeze(g, 1) * _slope(apart, F.unsqueeze(result, 1), p, F)
-    return F.index_add(F.index_add(F.zeros_like(self), 0, first, each), 0, second, -each)
+    count, width = self.shape
+    total = F.zeros_like(self)
+    # Each block adds to a copy of the sums: it is some times as large.
+    for block in _blocks(device.array_module(bare), count * (count - 1) // 2, width, 8 * count):
+        i, j = first[block], second[block]
+        apart = F.index_select(self, 0, i) - F.index_select(self, 0, j)
+        each = F.unsqueeze(g[block], 1) * _slope(apart, F.unsqueeze(result[block], 1), p, F)
+        total = F.index_add(F.index_add(total, 0, i, each), 0, j, -each)
+    return total
 
 
 operator(
@@ -136,6 +165,8 @@ def pdist(input: Any, p: float = 2.0) -> Any:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {array.ndim}D")
     if array.dtype.kind != "f":
         raise RuntimeError("pdist only supports floating-point dtypes\nConvert it with .float().")
+    if array.dtype.itemsize < 4:
+        raise NotImplementedError("\"pdist\" not implemented for 'Half'\nConvert it with .float().")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     return OPERATORS["pdist.rows"].function(input, float(p))

@@ -51,6 +51,18 @@ def real_ufunc(ufunc: str, refusal: str) -> Callable[..., Any]:
     return forward
 
 
+def checked_ufunc(ufunc: str, name: str, kinds: str) -> Callable[..., Any]:
+    """Return the forward of a ufunc that takes more dtypes than PyTorch's kernel `name`: see :func:`refuse_kinds`."""
+    known = getattr(numpy, ufunc)
+
+    def forward(xp: Any, self: Any, *others: Any) -> Any:
+        if self.dtype.kind in kinds:
+            refuse_kinds(name, self, kinds)
+        return known(self, *others) if xp is numpy else getattr(xp, ufunc)(self, *others)
+
+    return forward
+
+
 class BadValueError(ValueError):
     """A forward's own complaint of a value, which the caller gets as it is: other ValueErrors become RuntimeErrors."""
 
@@ -100,6 +112,13 @@ def refuse_kinds(name: str, array: Any, kinds: str) -> None:
             f"\"{name}\" not implemented for '{scalar_type(array.dtype)}'\n"
             "Convert the tensor first, e.g. with .float()."
         )
+
+
+def cannot_hold(result: str, kind: Any) -> RuntimeError:
+    """Return PyTorch's complaint of a result that is written into an array of a dtype that cannot hold it."""
+    return RuntimeError(
+        f"result type {result} can't be cast to the desired output type {scalar_type(kind)}\nConvert it with .float()."
+    )
 
 
 def check_number(value: Any, target: Any) -> None:

@@ -70,6 +70,10 @@ def check_bounds(index: Any, size: int, message: str, low: int = 0) -> None:
                 raise IndexError(message.format(index=value, size=size))
 
 
+BLOCK = 1 << 16
+"""Elements that are added at once on the CPU where rows are added to rows."""
+
+
 def add_at(xp: Any, target: Any, arrays: Any, dims: Any, values: Any) -> None:
     """Add `values` to the elements of `target` that `arrays` at `dims` choose, once for each time they do."""
     if len(arrays) == 1 and arrays[0].dtype.kind == "b":
@@ -87,13 +91,25 @@ def add_at(xp: Any, target: Any, arrays: Any, dims: Any, values: Any) -> None:
     for index, size in zip(flat, middle, strict=True):
         check_bounds(index, size, "index {index} is out of bounds for axis 0 with size {size}", -size)
         position = position * size + index % max(size, 1)
-    shape = position.shape
     outer, inner, whole = _product(target.shape[:first]), _product(target.shape[first + count :]), _product(middle)
-    if outer * inner != 1:
-        position = xp.reshape(position, (1, -1, 1)) * inner + xp.arange(inner)
-        position = position + xp.reshape(xp.arange(outer), (-1, 1, 1)) * (whole * inner)
-    result_shape = (*target.shape[:first], *shape, *target.shape[first + count :])
-    xp.add.at(target.reshape(-1), position.reshape(-1), xp.broadcast_to(values, result_shape).reshape(-1))
+    values = xp.broadcast_to(values, (*target.shape[:first], *position.shape, *target.shape[first + count :]))
+    position = position.reshape(-1)
+    if outer != 1:
+        position = (xp.arange(outer).reshape(-1, 1) * whole + position).reshape(-1)
+    _add_rows(xp, target.reshape(-1), position, values.reshape(position.size, inner))
+
+
+def _add_rows(xp: Any, flat: Any, places: Any, rows: Any) -> None:
+    """Add `rows` to those rows of a flat array that `places` count, in blocks whose indices stay in the cache."""
+    width = rows.shape[1]
+    if width == 1:
+        xp.add.at(flat, places, rows.reshape(-1))
+        return
+    within = xp.arange(width)
+    step = max(1, BLOCK // max(width, 1)) if type(flat) is devices.ndarray else max(places.size, 1)
+    for start in range(0, places.size, step):
+        block = places[start : start + step, None] * width + within
+        xp.add.at(flat, block.reshape(-1), rows[start : start + step].reshape(-1))
 
 
 def _product(sizes: Any) -> int:

@@ -237,8 +237,10 @@ def slogdet(self: Any, *, out: Any = None) -> Any:
 
 @public
 def logdet(self: Any) -> Any:
-    """Return the logarithm of the determinant of square matrices: NaN where it is negative."""
+    """Return the logarithm of the determinant of square matrices: NaN where it is a negative number."""
     sign, logarithm = slogdet(self)
+    if sign.is_complex():
+        return sign.log() + logarithm
     nan = sign.new_full((), math.nan)
     return OPERATORS["where.self"].function(sign == -1, nan, logarithm)
 
@@ -248,7 +250,7 @@ def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
     """Return the `n`-th power of square matrices; a negative one is that of the inverse."""
     if out is not None:
         return writes.into(out, "matrix_power", [self], lambda: matrix_power(self, n))
-    need_regular_dtype("matrix_power", self._array)
+    need_square("linalg.matrix_power", self._array)
     if not hasattr(n, "__index__"):
         raise TypeError(
             f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}\n"
@@ -258,7 +260,7 @@ def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
         return matrix_power(METHODS["inverse"](self), -n)
     if n == 0:
         eye = devices.array_module(self._array).eye(self._array.shape[-1], dtype=self._array.dtype)
-        return type(self)._wrap(eye).expand(*self._array.shape).clone()
+        return self.clone().copy_(self._wrap(eye))  # of the graph, as in PyTorch: its gradient is 0
     result: Any = None
     square = self
     while n:

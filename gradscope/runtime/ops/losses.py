@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from .. import device
+from .errors import cannot_hold, refuse_kinds, scalar_type, undefined_for
 from .registry import METHODS, operator
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
@@ -62,8 +63,10 @@ def _share(g: Any, reduction: int, shape: Any) -> Any:
 
 def _pointwise(name: str, function: Any, derivative: Any, doc: str, extra: str = "", samples: Any = None) -> None:
     """Declare a loss of `self - target`: ``function(xp, difference, *extra)`` and its ``derivative(difference, F)``."""
+    kernel = f"{name.removesuffix('_loss')}_cpu"
 
     def forward(xp: Any, self: Any, target: Any, reduction: int = MEAN, *more: Any) -> Any:
+        refuse_kinds(kernel, self, "biuc")
         return reduced(xp, function(xp, self - target, *more), reduction)
 
     def default(make: Any) -> Any:
@@ -145,6 +148,12 @@ def check_same_size(input: Any, target: Any) -> None:
 
 
 def _binary_cross_entropy(xp: Any, self: Any, target: Any, weight: Any = None, reduction: int = MEAN) -> Any:
+    if target.dtype != self.dtype:
+        raise RuntimeError(
+            f"Found dtype {scalar_type(target.dtype)} but expected {scalar_type(self.dtype)}\nThe target has to have "
+            "the dtype of the input: target.to(input.dtype)."
+        )
+    refuse_kinds("binary_cross_entropy", self, "biuc")
     if type(self) is device.ndarray and self.size and not (self.min() >= 0 and self.max() <= 1):
         raise RuntimeError(
             "all elements of input should be between 0 and 1\nApply sigmoid() first, or use "
@@ -207,6 +216,11 @@ operator(
 def _bce_with_logits(
     xp: Any, self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN
 ) -> Any:
+    refuse_kinds("log_sigmoid_cpu", self, "biuc")
+    if target.dtype.kind == "b":
+        raise RuntimeError(undefined_for("sub", {"b"}))
+    if target.dtype.kind in "iu":
+        raise cannot_hold(scalar_type(self.dtype), target.dtype)
     # log sigmoid(-x) = -softplus(x); both logarithms stay exact for large scores.
     softplus = xp.logaddexp(-self, xp.zeros((), dtype=self.dtype))
     if pos_weight is None:
@@ -215,7 +229,7 @@ def _bce_with_logits(
         losses = (1 - target) * self + (1 + (pos_weight - 1) * target) * softplus
     if weight is not None:
         losses = losses * weight
-    return reduced(xp, losses, reduction)
+    return reduced(xp, losses.astype(target.dtype, copy=False), reduction)
 
 
 def _logits_slope(self: Any, target: Any, pos_weight: Any, F: Any) -> Any:
@@ -252,12 +266,17 @@ operator(
 
 
 def _kl_div(xp: Any, self: Any, target: Any, reduction: int = MEAN, log_target: bool = False) -> Any:
+    kinds = self.dtype.kind + target.dtype.kind
+    if kinds != "ff":
+        what = "Complex" if "c" in kinds else "Integral"
+        raise RuntimeError(f"kl_div: {what} inputs not supported.\nConvert them with .float().")
     if log_target:
         losses = xp.exp(target) * (target - self)
     else:
         logs = xp.log(xp.where(target > 0, target, 1))
-        losses = xp.where(target > 0, target * logs, xp.where(target == 0, 0, math.nan)) - target * self
-    return reduced(xp, losses.astype(self.dtype, copy=False), reduction)
+        entropy = xp.where(target < 0, target.dtype.type(math.nan), target * logs)
+        losses = entropy - target * self
+    return reduced(xp, losses, reduction)
 
 
 def _kl_self(g: Any, self: Any, target: Any, reduction: int, log_target: bool, F: Any) -> Any:

@@ -24,7 +24,7 @@ from .triangular import triangular_solution
 
 __all__ = ["lu", "lu_factor", "lu_factor_ex", "lu_solve"]
 
-_PANEL = 32
+_PANEL = 24
 
 
 def lu_in_place(xp: Any, A: Any) -> tuple[Any, Any, Any]:
@@ -37,34 +37,40 @@ def lu_in_place(xp: Any, A: Any) -> tuple[Any, Any, Any]:
     count = prod(batch)
     LU = xp.array(A.reshape(count, m, n), order="C", copy=True)
     pivots = xp.zeros((count, k), dtype="int32")
-    matrices = xp.arange(count)
+    rows, first = LU.reshape(count * m, n), xp.arange(count) * m
     for start in range(0, k, _PANEL):
         stop = min(start + _PANEL, k)
         for j in range(start, stop):
-            _eliminate(xp, LU, pivots, matrices, j, stop)
-        for i in range(start + 1, stop if stop < n else 0):
-            LU[:, i : i + 1, stop:] -= xp.matmul(LU[:, i : i + 1, start:i], LU[:, start:i, stop:])
+            _eliminate(xp, LU, rows, first, pivots, j, stop)
         if stop < n:
+            panel, right = LU[:, start:stop, start:stop], LU[:, start:stop, stop:]
+            right[...] = triangular_solution(xp, panel, right, False, True)
             LU[:, stop:, stop:] -= xp.matmul(LU[:, stop:, start:stop], LU[:, start:stop, stop:])
     zero = xp.diagonal(LU, 0, -2, -1) == 0
     place = zero.argmax(axis=-1) + 1 if k else xp.zeros(count, dtype="int64")
     infos = xp.where(zero.any(axis=-1), place, xp.zeros_like(place)).astype("int32")
+    pivots += 1  # LAPACK counts from 1
     return LU.reshape(A.shape), pivots.reshape(*batch, k), infos.reshape(batch)
 
 
-def _eliminate(xp: Any, LU: Any, pivots: Any, matrices: Any, j: int, stop: int) -> None:
-    """Bring the largest element of column `j` to the diagonal and clear what is below it, in the columns of a panel."""
+def _eliminate(xp: Any, LU: Any, rows: Any, first: Any, pivots: Any, j: int, stop: int) -> None:
+    """Bring the largest element of column `j` to the diagonal and clear what is below it, in the columns of a panel.
+
+    `rows` are those of all matrices, one below the other; `first` says where each matrix starts.
+    """
     column = LU[:, j:, j]
     weight = abs(column) if LU.dtype.kind == "f" else abs(column.real) + abs(column.imag)  # as LAPACK weighs
-    rows = weight.argmax(axis=-1) + j
-    pivots[:, j] = rows + 1
-    chosen = LU[matrices, rows]
-    LU[matrices, rows] = LU[:, j]
-    LU[:, j] = chosen
-    pivot = LU[:, j, j, None]
-    LU[:, j + 1 :, j] /= xp.where(pivot == 0, xp.ones_like(pivot), pivot)
+    place = weight.argmax(axis=-1)
+    place += j
+    pivots[:, j] = place
+    place += first
+    top, chosen = LU[:, j], rows.take(place, axis=0)
+    rows[place] = top
+    top[...] = chosen
+    pivot, below = chosen[:, j, None], LU[:, j + 1 :, j]
+    below /= pivot + (pivot == 0)  # of a column of zeros nothing is left to clear
     if j + 1 < stop:
-        LU[:, j + 1 :, j + 1 : stop] -= LU[:, j + 1 :, j, None] * LU[:, j, None, j + 1 : stop]
+        LU[:, j + 1 :, j + 1 : stop] -= below[:, :, None] * chosen[:, None, j + 1 : stop]
 
 
 def permutation(xp: Any, pivots: Any, size: int, kind: Any) -> Any:

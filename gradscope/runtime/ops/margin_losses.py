@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import device
 from .activations import need_floating
-from .errors import scalar_type
+from .errors import cannot_hold, scalar_type, undefined_for
 from .losses import MEAN, NONE, SUM, reduced
 from .registry import METHODS, PUBLIC, operator, public
 
@@ -24,12 +24,11 @@ def refuse_gradient(function: str, argument: str, tensor: Any) -> None:
 
 def _soft_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -> Any:
     # log(1 + exp(-x)) that stays exact for large x.
+    if target.dtype.kind == "b":
+        raise RuntimeError(undefined_for("neg", {"b"}))
     scores = -target * self
     if scores.dtype.kind not in "f":
-        kind = scalar_type(scores.dtype)
-        raise RuntimeError(
-            f"result type Float can't be cast to the desired output type {kind}\nConvert it with .float()."
-        )
+        raise cannot_hold("Float", scores.dtype)
     losses = xp.logaddexp(scores, xp.zeros((), dtype=scores.dtype))
     if reduction == MEAN and not losses.size:
         return xp.full((), xp.nan, dtype=losses.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 from ..dtype import BY_NUMPY
 from . import writes
 from .arrays import conj, expandable
-from .errors import broadcast_mismatch
+from .errors import broadcast_mismatch, refuse_kinds
 from .registry import METHODS, OPERATORS, operator, public
 
 
@@ -26,6 +26,12 @@ def _need_same_dtype(
         )
 
 
+def _need_numbers(kernel: str, array: Any) -> None:
+    """Raise for bools, of which NumPy has a product: whether any pair is of two that are True."""
+    if array.dtype.kind == "b":
+        refuse_kinds(kernel, array, "b")
+
+
 def _times(xp: Any, a: Any, matrix: Any) -> Any:
     """Multiply by a matrix: where the inner dimension is 1, NumPy's matmul leaves BLAS and takes 8 times as long."""
     return xp.dot(a, matrix) if matrix.shape[0] == 1 else xp.matmul(a, matrix)
@@ -40,6 +46,7 @@ def _mm(xp: Any, self: Any, mat2: Any) -> Any:
         f"{mat2.shape[0]}x{mat2.shape[1]})",
     )
     _need_same_dtype(self, mat2)
+    _need_numbers("addmm_impl_cpu_", self)
     return _times(xp, self, mat2)
 
 
@@ -72,6 +79,7 @@ def _bmm(xp: Any, self: Any, mat2: Any) -> Any:
         f"[{mat2.shape[0]}, {mat2.shape[1]}].",
     )
     _need_same_dtype(self, mat2, "expected scalar type of both batches to be the same, but found")
+    _need_numbers("bmm", self)
     return xp.matmul(self, mat2)
 
 
@@ -95,6 +103,7 @@ def _mv(xp: Any, self: Any, vec: Any) -> Any:
         f"size mismatch, got input ({self.shape[0]}), mat ({self.shape[0]}x{self.shape[1]}), vec ({vec.shape[0]})",
     )
     _need_same_dtype(self, vec, "mv(): input tensors must have the same dtype, but got")
+    _need_numbers("addmv_impl_cpu", self)
     return xp.matmul(self, vec)
 
 
@@ -113,6 +122,7 @@ operator(
 
 def _dot(xp: Any, self: Any, tensor: Any) -> Any:
     _need_same_dtype(self, tensor, "dot : expected both vectors to have same dtype, but found")
+    _need_numbers("dot", self)
     _need(self.ndim == 1 and tensor.ndim == 1, f"1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors")
     _need(
         self.shape == tensor.shape,
@@ -373,6 +383,7 @@ def _check_linear(input: Any, weight: Any) -> None:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {kinds}\nConvert one of them with .to()."
         )
+    _need_numbers("addmm_impl_cpu_", input)
 
 
 # C++ names, which PyTorch's message has.

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import device
 from .activations import SELU_ALPHA, SELU_SCALE, need_floating
-from .errors import scalar_type
+from .errors import cannot_hold
 from .normalization import check_probability, feature_shape
 from .registry import METHODS, OPERATORS, operator, public
 
@@ -118,10 +118,7 @@ def _alpha_dropped(input: Any, p: float, training: bool, inplace: bool, shape: A
     if p == 1:
         return multiply(input, 0)
     if array.dtype.kind in "biu":
-        kind = scalar_type(array.dtype)
-        raise RuntimeError(
-            f"result type Float can't be cast to the desired output type {kind}\nConvert it with .float()."
-        )
+        raise cannot_hold("Float", array.dtype)
     scale, shift = _scale_and_shift(array, p, shape)
     return METHODS["add_" if inplace else "add"](multiply(input, input._wrap(scale)), input._wrap(shift))
 

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from .arrays import conj, one_minus
-from .errors import refuse_kinds
+from .errors import checked_ufunc, refuse_kinds
 from .registry import OPERATORS, operator, public
 from .samples import unary
 
@@ -168,7 +168,7 @@ operator(
 )
 operator(
     "floor(Tensor self)",
-    "floor",
+    checked_ufunc("floor", "floor_vml_cpu", "b"),
     inplace=True,
     out=True,
     derivatives={"self": lambda g, F: F.zeros_like(g)},
@@ -178,7 +178,7 @@ operator(
 )
 operator(
     "ceil(Tensor self)",
-    "ceil",
+    checked_ufunc("ceil", "ceil_vml_cpu", "b"),
     inplace=True,
     out=True,
     derivatives={"self": lambda g, F: F.zeros_like(g)},
@@ -188,7 +188,7 @@ operator(
 )
 operator(
     "trunc(Tensor self)",
-    "trunc",
+    checked_ufunc("trunc", "trunc_vml_cpu", "b"),
     inplace=True,
     out=True,
     alias=("fix",),
@@ -307,7 +307,7 @@ operator(
 )
 operator(
     "abs(Tensor self)",
-    "absolute",
+    checked_ufunc("absolute", "abs_cpu", "b"),
     inplace=True,
     out=True,
     alias=("absolute",),

@@ -36,6 +36,8 @@ def pool_size(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation
 
 def _check_pool(kernel: Ints, padding: Ints) -> None:
     for k, p in zip(kernel, padding, strict=True):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}\nCut the input instead: narrow(), slices.")
         if 2 * p > k:
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation=1"
@@ -233,6 +235,8 @@ def _avg_pool(
     divisor_override: int | None,
 ) -> Any:
     _check_pool(kernel, padding)
+    if self.dtype != "int64":  # of the integers PyTorch takes only these, and cuts their means
+        refuse_kinds("avg_pool2d" if len(kernel) == 2 else "avg_pool3d_out_frame", self, "biuc")
     one = (1,) * len(kernel)
     spatial = self.shape[self.ndim - len(kernel) :]
     out = pool_size(spatial, kernel, stride, padding, one, ceil_mode)

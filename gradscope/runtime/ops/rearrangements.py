@@ -350,7 +350,8 @@ def diagflat(self: Any, offset: int = 0) -> Any:
 def _trace(xp: Any, self: Any) -> Any:
     if self.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
-    return self.trace(dtype="int64" if self.dtype.kind in "iub" else self.dtype)
+    refuse_kinds("trace", self, "b")
+    return self.trace(dtype="int64" if self.dtype.kind in "iu" else self.dtype)
 
 
 operator(

@@ -68,8 +68,8 @@ def _starts(xp: Any, sample: Any, size: int, out: int, window: int) -> Any:
 
     B. Graham, "Fractional max-pooling", 2014.
     """
-    last = xp.full((*sample.shape, 1), size - window, dtype=xp.int64)
-    if out == 1:
+    last = xp.full((*sample.shape, min(out, 1)), size - window, dtype=xp.int64)
+    if out <= 1:
         return last
     alpha = sample.dtype.type((size - window) / (out - 1))
     steps = xp.arange(out - 1).astype(sample.dtype)
@@ -118,6 +118,11 @@ def _check_fractional(x: Any, kernel: Ints, out: Ints, samples: Any) -> None:
         raise RuntimeError(
             f"{name}: Expected {spatial + 1}D or {spatial + 2}D tensor with non-empty dimensions, but got: "
             f"{list(x.shape)}"
+        )
+    if min(out) < 0:
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(out)}: {[*x.shape[:-spatial], *out]}\nThe output "
+            "has at least 0 elements in each dimension."
         )
     for word, n, o, k in zip(words, x.shape[-spatial:], out, kernel, strict=True):
         if o + k - 1 > n - (spatial == 3):  # volumes have to leave one more, in PyTorch

@@ -173,6 +173,11 @@ class DataLoader:
     def _batches(self, indices: Iterator[Any], seed: int) -> Any:
         fetching = Fetching(self._iterable, self.batch_sampler is not None, self.drop_last, self.collate_fn)
         if not self.num_workers:
+            if self.timeout:
+                raise AssertionError(
+                    f"_SingleProcessDataLoaderIter requires timeout == 0\nIt is {self.timeout}, and nobody is waited "
+                    "for: leave it out, or set num_workers."
+                )
             return _fetched(fetching.of(self.dataset), indices)
         from .workers import Workers
 

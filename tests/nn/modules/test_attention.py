@@ -231,3 +231,14 @@ def test_wrong_arguments_of_the_function(torch: Any, changed: dict[str, Any]) ->
         return lib.nn.functional.multi_head_attention_forward(*[z(lib, L, N, E)] * 3, **given)
 
     same_complaint(torch, use)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(0, 2, 8), (3, 0, 8)])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_nothing_attends_to_nothing(torch: Any, shape: tuple[int, ...], need_weights: bool) -> None:
+    for lib in (gs, torch):
+        attention, x = lib.nn.MultiheadAttention(8, 2), lib.ones(*shape)
+        output, weights = attention(x, x, x, need_weights=need_weights)
+        assert tuple(output.shape) == shape
+        assert weights is None or tuple(weights.shape) == (shape[1], shape[0], shape[0])

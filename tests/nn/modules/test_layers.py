@@ -273,6 +273,8 @@ def test_dropout_only_in_training() -> None:
     "wrong",
     [
         lambda n: n.Dropout(2.0),
+        lambda n: n.Unflatten(1, 3),
+        lambda n: n.GroupNorm(3, 4),
         lambda n: n.Conv2d(3, 4, 2, groups=2),
         lambda n: n.Conv2d(2, 3, 2, groups=2),
         lambda n: n.Conv2d(2, 2, 2, stride=2, padding="same"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -11,8 +12,6 @@ import gradscope as gs
 from gradscope import nn
 from tests import strict_arrays
 from tests.side_by_side import same_complaint
-
-pytestmark = pytest.mark.filterwarnings("ignore:Lazy modules are a new feature:UserWarning")
 
 LAYERS = {
     "linear": (lambda n: n.LazyLinear(3), (2, 5)),
@@ -98,9 +97,23 @@ def test_uninitialized_parameters_refuse_to_compute() -> None:
     assert (type(buffer), buffer.dtype) == (gs.Tensor, gs.int64)
 
 
-def test_making_one_warns() -> None:
-    with pytest.warns(UserWarning, match="Lazy modules are a new feature"):
-        nn.LazyLinear(2)
+@pytest.mark.torch
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))])
+def test_a_copy_and_its_original_are_initialized_apart(torch: Any, copied: Any) -> None:
+    for lib in (gs, torch):
+        layer = lib.nn.LazyLinear(3)
+        other = copied(layer)
+        for made, width in ((other, 5), (layer, 4)):
+            assert [tuple(made(lib.ones(2, width)).shape) for _ in range(2)] == [(2, 3), (2, 3)]
+            assert type(made) is lib.nn.Linear
+            assert made.in_features == width
+
+
+def test_a_lazy_buffer_is_pickled() -> None:
+    layer = pickle.loads(pickle.dumps(nn.LazyBatchNorm1d(dtype=gs.float64)))
+    layer(gs.ones(2, 3, dtype=gs.float64))
+    assert layer.running_mean.shape == (3,)
+    assert layer.running_mean.dtype is gs.float64
 
 
 @pytest.mark.torch

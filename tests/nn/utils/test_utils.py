@@ -24,7 +24,7 @@ def parameters(lib: Any) -> list[Any]:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("norm", [1.0, 2.0, 3.0, math.inf])
+@pytest.mark.parametrize("norm", [0.0, 1.0, 2.0, 3.0, math.inf, -math.inf])
 @pytest.mark.parametrize("limit", [1.0, 100.0])
 def test_clip_grad_norm(torch: Any, norm: float, limit: float) -> None:
     mine, theirs = parameters(gs), parameters(torch)

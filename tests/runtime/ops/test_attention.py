@@ -49,6 +49,14 @@ def test_heads_of_keys_serve_several_of_queries(torch: Any) -> None:
     )
 
 
+@pytest.mark.torch
+def test_a_mask_of_float32_serves_half_precision(torch: Any) -> None:
+    for lib in (gs, torch):
+        q = lib.ones(2, 3).half()
+        attended = lib.nn.functional.scaled_dot_product_attention(q, q, q, lib.zeros(2, 2))
+        assert attended.dtype is lib.float16
+
+
 def test_dropout_of_everything_leaves_nothing() -> None:
     q = gs.ones(2, 3)
     assert not gs.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=1.0).any()
@@ -61,6 +69,12 @@ def test_refusals(torch: Any) -> None:
 
     assert_same_refusal(torch, lambda lib: attend(lib, lib.ones(2), lib.ones(2), lib.ones(2)))
     assert_same_refusal(torch, lambda lib: attend(lib, lib.ones(2, 2), lib.ones(2, 2), lib.ones(2, 2).double()))
+    assert_same_refusal(
+        torch, lambda lib: attend(lib, *(lib.ones(2, 2),) * 3, attn_mask=lib.zeros(2, 2, dtype=lib.float16))
+    )
+    assert_same_refusal(torch, lambda lib: attend(lib, *(lib.ones(2, 2),) * 3, enable_gqa=True))
+    assert_same_refusal(torch, lambda lib: attend(lib, lib.ones(4, 2, 2), *(lib.ones(3, 2, 2),) * 2, enable_gqa=True))
+    assert_same_refusal(torch, lambda lib: attend(lib, *(lib.ones(2, 2),) * 3, dropout_p=2.0))
     masked = {"is_causal": True}
     q = (2, 2)
     assert_same_refusal(

@@ -92,6 +92,7 @@ def test_large_batches_go_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.torch
 def test_padding(torch: Any) -> None:
     compare(torch, lambda lib, x: lib.nn.functional.pad(x, (1, -1, 0, 2), value=1.5), normal(3, 4))
+    compare(torch, lambda lib, x: lib.nn.functional.pad(x, ()) * 2, normal(3, 4))
     same_complaint(torch, lambda lib: lib.constant_pad_nd(lib.zeros(2), (1, 2, 3)))
 
 
@@ -108,3 +109,55 @@ def test_padding(torch: Any) -> None:
 )
 def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, wrong)
+
+
+def turned(**settings: Any) -> Any:
+    weight = settings.pop("weight", (2, 2, 2, 2))
+    return lambda lib: lib.conv_transpose2d(lib.zeros(1, 2, 4, 4), lib.zeros(*weight), **settings)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        turned(stride=0),
+        turned(padding=-1),
+        turned(dilation=-1),
+        turned(output_padding=-1),
+        turned(groups=3),
+        turned(padding=4),
+        turned(weight=(3, 2, 2, 2)),
+        turned(weight=(2, 2, 2)),
+        lambda lib: lib.conv_transpose2d(lib.zeros(1, 2, 4, 4), lib.zeros(2, 2, 2, 2), lib.zeros(2, 1)),
+        lambda lib: lib.conv2d(lib.zeros(1, 2, 4, 4), lib.zeros(2, 2, 2)),
+        lambda lib: lib.conv2d(lib.zeros(1, 2, 4, 4).bool(), lib.zeros(2, 2, 2, 2).bool()),
+    ],
+)
+def test_a_geometry_that_cannot_be_is_refused_forth_and_back(torch: Any, wrong: Any) -> None:
+    same_complaint(torch, wrong)
+
+
+@pytest.mark.torch
+def test_the_dtypes_of_input_and_weight_are_one(torch: Any) -> None:
+    for lib in (gs, torch):
+        for name in ("conv2d", "conv_transpose2d"):
+            with pytest.raises(RuntimeError):
+                getattr(lib, name)(lib.zeros(1, 2, 4, 4), lib.zeros(2, 2, 2, 2, dtype=lib.float64))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("value", [2.5, (2.0, 2.0), "a"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda F, x, value: F.max_pool2d(x, value),
+        lambda F, x, value: F.avg_pool2d(x, 2, padding=value),
+        lambda F, x, value: F.adaptive_avg_pool2d(x, value),
+        lambda F, x, value: F.conv_transpose2d(x, x, stride=value),
+        lambda F, x, value: F.unfold(x, 2, dilation=value),
+    ],
+)
+def test_sizes_of_windows_are_not_cut_to_integers(torch: Any, use: Any, value: Any) -> None:
+    for lib in (gs, torch):
+        with pytest.raises(TypeError):
+            use(lib.nn.functional, lib.ones(1, 1, 4, 4), value)

@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import gradscope as gs
+from gradscope.runtime.ops import distances
 from tests.side_by_side import compare, same_complaint
 
 rng = numpy.random.default_rng(0)
@@ -34,12 +35,34 @@ def test_distances_of_all_pairs(torch: Any, p: float) -> None:
     compare(torch, lambda lib, x: lib.nn.functional.pdist(x, p), rows, twice=False)
 
 
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+def test_many_pairs_go_in_blocks(monkeypatch: pytest.MonkeyPatch, p: float) -> None:
+    x = gs.tensor(normal(40, 3), requires_grad=True)
+
+    def run() -> list[Any]:
+        y = gs.pdist(x, p)
+        return [y.detach().numpy(), gs.autograd.grad((y * y).sum(), x)[0].numpy()]
+
+    whole = run()
+    monkeypatch.setattr(distances, "BLOCK", 3)
+    for a, b in zip(whole, run(), strict=True):
+        numpy.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.torch
 def test_similarity(torch: Any) -> None:
     compare(torch, lambda lib, x, y: lib.nn.functional.cosine_similarity(x, y), normal(4, 3), normal(4, 3))
     compare(torch, lambda lib, x, y: lib.cosine_similarity(x, y, 0, 3.0), normal(4, 3), normal(4, 3))
     compare(torch, lambda lib, x, y: lib.cosine_similarity(x, y, -1), normal(4, 1, 3), normal(5, 3))
     compare(torch, lambda lib, x, y: lib.cosine_similarity(x, y, -1), numpy.zeros((2, 3)), normal(2, 3), twice=False)
+
+
+@pytest.mark.torch
+def test_similarity_has_the_dtype_both_promote_to(torch: Any) -> None:
+    for lib in (gs, torch):
+        x = lib.ones(2, 3)
+        assert lib.cosine_similarity(x, x.long()).dtype is lib.float32
+        assert lib.cosine_similarity(x, x.double()).dtype is lib.float64
 
 
 def test_pdist_is_cdist_above_the_diagonal() -> None:
@@ -55,7 +78,10 @@ def test_pdist_is_cdist_above_the_diagonal() -> None:
         lambda lib: lib.pdist(lib.ones(2)),
         lambda lib: lib.pdist(lib.ones(2, 3), -1),
         lambda lib: lib.pdist(lib.ones(3, 2).long()),
+        lambda lib: lib.pdist(lib.ones(3, 2).half()),
         lambda lib: lib.pairwise_distance(lib.ones(2, 3), lib.ones(4, 3)),
+        lambda lib: lib.cosine_similarity(lib.ones(2, 3).long(), lib.ones(2, 3).long()),
+        lambda lib: lib.nn.functional.one_hot(lib.ones(2).int()),
     ],
 )
 def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:

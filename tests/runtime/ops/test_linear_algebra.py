@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import pytest
 
 import gradscope as gs
@@ -82,3 +83,32 @@ def test_higher_derivatives_of_composites() -> None:
 
 def test_power_zero_is_the_identity() -> None:
     assert gs.matrix_power(gs.full((2, 2), 3.0), 0).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3)])
+def test_the_logarithm_of_a_complex_determinant_is_complex(torch: Any, shape: Any) -> None:
+    values = numpy.random.default_rng(0).normal(size=(*shape, 2)) @ numpy.array([1, 1j])
+    found = []
+    for lib in (gs, torch):
+        A = lib.tensor(values, requires_grad=True)
+        result = A.logdet()
+        (result * result.conj()).real.sum().backward()
+        found.append((result.detach().numpy(), A.grad.numpy()))
+    for mine, theirs in zip(*found, strict=True):
+        numpy.testing.assert_allclose(mine, theirs, rtol=1e-10)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["int64", "float16", "uint8", "complex64"])
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_powers_take_all_that_has_a_product(torch: Any, kind: str, n: int) -> None:
+    found, expected = (m.matrix_power(m.tensor([[1, 2], [0, 1]], dtype=getattr(m, kind)), n) for m in (gs, torch))
+    assert found.tolist() == expected.tolist()
+    assert str(found.dtype).removeprefix("gradscope.") == kind
+
+
+def test_the_zeroth_power_has_a_gradient_of_zeros() -> None:
+    A = gs.ones(2, 2, requires_grad=True)
+    gs.matrix_power(A, 0).sum().backward()
+    assert A.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]

@@ -130,6 +130,35 @@ def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, wrong)
 
 
+KINDS = ["float32", "float64", "float16", "int64", "bool", "complex64"]
+LOSSES = ["mse_loss", "smooth_l1_loss", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits"]
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:reduction. 'mean' divides")
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("of_target", KINDS)
+def test_dtypes_are_taken_mixed_and_refused_as_pytorch_does(torch: Any, name: str, kind: str, of_target: str) -> None:
+    def loss(lib: Any) -> Any:
+        x, target = (lib.ones(2, dtype=getattr(lib, k)) for k in (kind, of_target))
+        return getattr(lib.nn.functional, name)(x, target)
+
+    try:
+        expected = loss(torch)
+    except RuntimeError:
+        same_complaint(torch, loss)
+        return
+    assert str(loss(gs).dtype).removeprefix("gradscope.") == str(expected.dtype).removeprefix("torch.")
+
+
+@pytest.mark.torch
+def test_kl_div_of_what_is_no_probability_is_nan(torch: Any) -> None:
+    for lib in (gs, torch):
+        losses = lib.nn.functional.kl_div(lib.zeros(3), lib.tensor([-1.0, 0.0, math.nan]), reduction="none")
+        assert [math.isnan(loss) for loss in losses.tolist()] == [True, False, True]
+
+
 def test_certain_answers_have_finite_losses() -> None:
     probabilities = gs.tensor([0.0, 1.0, 0.5])
     losses = gs.nn.functional.binary_cross_entropy(probabilities, gs.ones(3), reduction="none")

@@ -82,10 +82,23 @@ def test_other_pooling(torch: Any) -> None:
     [
         lambda lib: lib.nn.functional.max_pool2d(lib.zeros(1, 1, 4, 4), 2, padding=2),
         lambda lib: lib.nn.functional.avg_pool2d(lib.zeros(1, 1, 4, 4), 2, divisor_override=0),
+        lambda lib: lib.nn.functional.max_pool2d(lib.zeros(1, 1, 4, 4), 2, padding=-1),
+        lambda lib: lib.nn.functional.avg_pool2d(lib.zeros(1, 1, 4, 4), 2, padding=-1),
+        lambda lib: lib.nn.functional.avg_pool2d(lib.zeros(1, 1, 4, 4).int(), 2),
+        lambda lib: lib.nn.functional.avg_pool3d(lib.zeros(1, 1, 4, 4, 4).bool(), 2),
+        lambda lib: lib.nn.functional.adaptive_avg_pool3d(lib.zeros(2, 0, 4, 4, 4), 2),
     ],
 )
 def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, wrong)
+
+
+@pytest.mark.torch
+def test_means_of_integers_are_cut(torch: Any) -> None:
+    x = numpy.arange(-8, 8).reshape(1, 1, 4, 4)
+    found, expected = (lib.nn.functional.avg_pool2d(lib.tensor(x), 2) for lib in (gs, torch))
+    assert found.tolist() == expected.tolist()
+    assert found.dtype is gs.int64
 
 
 def test_windows_larger_than_the_image() -> None:

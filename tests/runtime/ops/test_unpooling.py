@@ -104,6 +104,7 @@ def indices(lib: Any) -> Any:
         lambda lib: lib.nn.functional.max_unpool3d(lib.zeros(1, 1, 1, 2, 2), indices(lib)[None] + 90, 2),
         lambda lib: lib.nn.functional.fractional_max_pool2d(lib.zeros(1, 1, 4, 4), 2),
         lambda lib: lib.nn.functional.fractional_max_pool2d(lib.zeros(1, 1, 4, 4), 2, 4),
+        lambda lib: lib.nn.functional.fractional_max_pool2d(lib.zeros(1, 1, 4, 4), 2, -1),
         lambda lib: lib.nn.functional.fractional_max_pool2d(
             lib.zeros(1, 1, 4, 4), 2, 3, None, False, lib.zeros(1, 1, 3)
         ),

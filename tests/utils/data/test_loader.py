@@ -115,6 +115,7 @@ def _iterable(lib: Any) -> Any:
         lambda lib, L: L([1], batch_size=0),
         lambda lib, L: L([1], num_workers=-1),
         lambda lib, L: L([1], timeout=-1),
+        lambda lib, L: iter(L([1], timeout=1)),
         lambda lib, L: L([1], prefetch_factor=2),
         lambda lib, L: L([1], num_workers=1, prefetch_factor=-2),
         lambda lib, L: L([1], persistent_workers=True),
