@@ -1,7 +1,7 @@
 """For tests: assertions about values and gradients, and Hypothesis strategies.
 
 :func:`assert_close` and :func:`assert_gradients` need NumPy alone; :mod:`gradscope.testing.strategies` needs Hypothesis
-once a strategy is made.
+once a strategy is made. :mod:`gradscope.testing.plugin` is for pytest: it tells failed tests what spoiled a gradient.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import numpy
 from ..autograd.gradcheck import GradcheckError, Mismatch, gradcheck, gradgradcheck
 from ..runtime import device
 from ..runtime.tensor import Tensor
+from .foreign import as_native, is_foreign
 from .functions import backward_of, functions_behind, place_of
 
 __all__ = ["assert_gradients", "hints"]
@@ -34,7 +35,8 @@ def assert_gradients(
     function : callable
         Takes `inputs`, returns a tensor or a tuple of tensors.
     *inputs
-        Tensors that require grad (float64 or complex128) are checked; anything else is passed on.
+        Tensors that require grad (float64 or complex128), of gradscope or of PyTorch, are checked; anything else is
+        passed on.
     order : {1, 2}
         2 checks the second derivatives too.
     eps, atol, rtol, nondet_tol, check_undefined_grad, check_batched_grad, fast_mode
@@ -46,6 +48,8 @@ def assert_gradients(
         If a gradient is wrong: the function, its inputs, the worst elements, and a hint at the usual mistake.
     ValueError
         If `order` is neither 1 nor 2, or no input requires grad.
+    TypeError
+        If an input that requires grad is of another library, or they are not all of one.
 
     Examples
     --------
@@ -55,7 +59,11 @@ def assert_gradients(
     """
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2, got {order!r}\nHigher orders: check the function's gradient itself.")
-    refuse_foreign(inputs)
+    refuse_others(inputs)
+    named, called_with = function, inputs
+    if any(map(is_foreign, inputs)):
+        function, natives = as_native(function, inputs)
+        inputs = tuple(natives)
     before = [numpy.array(device.to_host(v._array)) if isinstance(v, Tensor) else None for v in inputs]
     options: dict[str, Any] = {
         "eps": eps,
@@ -68,27 +76,32 @@ def assert_gradients(
     }
     try:
         function(*inputs)
-        refuse_written_inputs(function, inputs, before)
+        refuse_written_inputs(named, inputs, before)
         gradcheck(function, inputs, **options)
     except GradcheckError as error:
-        behind = [] if backward_of(function) else functions_behind(function, inputs, **options)
-        raise AssertionError("\n".join([report(function, inputs, "gradient", error), *behind])) from None
+        behind = [] if backward_of(named) else functions_behind(named, called_with)
+        raise AssertionError("\n".join([report(named, inputs, "gradient", error), *behind])) from None
     if order == 2:
         try:
             gradgradcheck(function, inputs, **options)
         except GradcheckError as error:
-            raise AssertionError(report(function, inputs, "second derivative", error)) from None
+            raise AssertionError(report(named, inputs, "second derivative", error)) from None
 
 
-def refuse_foreign(inputs: Sequence[Any]) -> None:
-    """Raise when a tensor that requires grad is none of gradscope's: its library has a check of its own."""
-    for index, value in enumerate(inputs):
-        if not isinstance(value, Tensor) and getattr(value, "requires_grad", False):
-            library = type(value).__module__.partition(".")[0]
+def refuse_others(inputs: Sequence[Any]) -> None:
+    """Raise when a tensor that requires grad is of another library, or when some are gradscope's and some PyTorch's."""
+    wanted = [(i, value) for i, value in enumerate(inputs) if getattr(value, "requires_grad", False)]
+    for index, value in wanted:
+        if not isinstance(value, Tensor) and not is_foreign(value):
             raise TypeError(
-                f"assert_gradients checks gradscope's tensors; input {index} is one of {library}\n"
-                f"Use {library}.autograd.gradcheck(function, inputs)."
+                f"assert_gradients checks tensors of gradscope and of PyTorch; input {index} is a "
+                f"{type(value).__module__}.{type(value).__qualname__}\nConvert it, e.g. with gradscope.from_numpy()."
             )
+    if len({isinstance(value, Tensor) for _, value in wanted}) > 1:
+        raise TypeError(
+            "of the inputs that require grad some are gradscope's and some PyTorch's\n"
+            "A graph is of one library: convert the others."
+        )
 
 
 def refuse_written_inputs(function: Callable[..., Any], inputs: Sequence[Any], before: Sequence[Any]) -> None:

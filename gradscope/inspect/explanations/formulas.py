@@ -22,7 +22,7 @@ __all__ = ["CheckedFunction", "Functions", "functions"]
 _MOST_ELEMENTS = 1 << 20  # of the tensors that a call was given, which are copied
 _SMOOTH = 0.05  # how much two difference quotients may differ where a derivative exists
 
-_WRONG_HELP = "Compare the formulas; `gradscope.testing.assert_gradients` (PyTorch: `gradcheck`) shows the elements."
+_WRONG_HELP = "Compare the formulas; `gradscope.testing.assert_gradients` shows the elements."
 
 
 @dataclass(frozen=True)
