@@ -62,28 +62,34 @@ def _max_pool(
     out = pool_size(spatial, kernel, stride, padding, dilation, ceil_mode)
     lowest = -math.inf if self.dtype.kind == "f" else xp.iinfo(self.dtype).min
     padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, dilation), lowest)
-    best: Any = None
-    index: Any = None
+    positions, best = [], None
+    small = xp.uint8 if math.prod(kernel) <= 256 else xp.int32
     for position, slices in kernel_places(kernel, out, stride, dilation):
         candidate = padded[(Ellipsis, *slices)]
-        where = _flat_index(xp, position, spatial, out, stride, padding, dilation)
+        positions.append(position)
         if best is None:
-            best, index = candidate.copy(), xp.zeros(candidate.shape, dtype=xp.int64) + where
+            best, which = candidate.copy(), xp.zeros(candidate.shape, dtype=small)
             continue
         better = candidate > best
         if self.dtype.kind == "f":
             better |= candidate != candidate
         best = xp.where(better, candidate, best)
-        index = xp.where(better, where, index)
-    return best, index
+        which = xp.where(better, small(len(positions) - 1), which)
+    return best, _flat_index(xp, which, positions, spatial, stride, padding, dilation)
 
 
-def _flat_index(xp: Any, position: Ints, spatial: Ints, out: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Any:
-    """Return the place in the flat input of one kernel position, for every output; inside even where padded."""
+def _flat_index(
+    xp: Any, which: Any, positions: list[Ints], spatial: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> Any:
+    """Return the places in the flat input of the kernel positions `which`; inside even where padded."""
     index: Any = 0
-    for axis, (k, n, o, s, p, d) in enumerate(zip(position, spatial, out, stride, padding, dilation, strict=True)):
-        line = xp.minimum(xp.maximum(xp.arange(o) * s - p + k * d, 0), n - 1)
-        index = index * n + line.reshape(-1, *(1,) * (len(out) - 1 - axis))
+    out = which.shape[which.ndim - len(spatial) :]
+    for axis, (n, o, s, p, d) in enumerate(zip(spatial, out, stride, padding, dilation, strict=True)):
+        start = (xp.arange(o) * s - p).reshape(-1, *(1,) * (len(out) - 1 - axis))
+        line = xp.asarray([position[axis] * d for position in positions])[which] + start
+        if p:
+            line = xp.minimum(xp.maximum(line, 0), n - 1)
+        index = index * n + line
     return index
 
 
