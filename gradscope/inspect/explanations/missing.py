@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from ..adapters import Adapter
+from ..names import tables_of
 from ..places import name_of, user_frames
 from ..records import Location
 from .blamed import Refused, leaves_in
@@ -64,7 +65,8 @@ class MissingGradients:
 
     A program may have several losses, and a parameter may be cut off from one of them with good reason (a generator
     from its discriminator's loss). So each line that calls backward() is asked, and the answer is that of the last
-    backward before a step of the optimizer that holds the parameter; without an optimizer, of the first.
+    backward before a step of the optimizer that holds the parameter; without an optimizer, of the first. Where others
+    are put in the place of parameters (``functional_call()``), only those that an optimizer holds are to be trained.
 
     Parameters
     ----------
@@ -79,6 +81,7 @@ class MissingGradients:
         # By the parameter's id: the parameter, and what each line that called backward() answered.
         self._answers: dict[int, tuple[weakref.ref[Any], dict[Location | None, NoGradient]]] = {}
         self._wanted: dict[int, Location | None] = {}
+        self._replaced: set[int] = set()
         self._refused = False
         self._named: list[NoGradient] = []
         self._total = 0
@@ -119,32 +122,47 @@ class MissingGradients:
         self._total = max(self._total, len(parameters))
         paths = self._names.paths()
         for model in self._recorder.models():
-            case = None
+            case, replaced = None, set[int]()
             for path, tensor in self._adapter.named_parameters(model):
+                if self._adapter.is_leaf(tensor) is False:
+                    continue  # meta-learning has put a result in the place of a parameter
                 answers = self._answers_of(tensor)
                 if location in answers or (loss is None and self._recorder.accumulated(tensor) is not None):
                     continue
                 if case is None:
                     frames = frames or list(user_frames(sys._getframe(1)))
                     case = Case(self._adapter, self._recorder, model, root=root, end=end, loss=loss, frames=frames)
+                    replaced = self._replaced_in(model)
+                if id(tensor) in replaced:
+                    self._replaced.add(id(tensor))
                 answers[location] = case.explain(tensor, paths.get(id(tensor), path))
+
+    def _replaced_in(self, model: Any) -> set[int]:
+        """Return the ids of the parameters in whose place others have been when their module was called."""
+        modules = [module for _, module in self._adapter.named_modules(model) if self._recorder.lent(module)]
+        return {id(tensor) for module in modules for tensor in tables_of(module)[0].values()}
 
     def _answers_of(self, tensor: Any) -> dict[Location | None, NoGradient]:
         reference, answers = self._answers.get(id(tensor), (None, {}))
         if reference is None or reference() is not tensor:
             answers = {}
+            self._replaced.discard(id(tensor))
             self._answers[id(tensor)] = (weakref.ref(tensor), answers)
         return answers
 
     def report(self) -> GradientReport:
         """Return the parameters that no backward has given a gradient."""
-        kept = []
+        kept: list[NoGradient] = []
+        frozen: list[NoGradient] = []
         for identity, (reference, answers) in self._answers.items():
             tensor = reference()
             run = None if tensor is None else self._recorder.accumulated(tensor)
             if not answers or (run is not None and not self._refused):
                 continue
+            if identity in self._replaced and identity not in self._wanted:
+                continue
             answer = answers.get(self._wanted.get(identity), next(iter(answers.values())))
-            if answer.reason is not Reason.FROZEN:
-                kept.append(answer)
+            (frozen if answer.reason is Reason.FROZEN else kept).append(answer)
+        if self._refused and not kept:
+            kept = frozen  # frozen parameters are no finding, unless nothing else is left to train
         return GradientReport((*self._named, *kept), max(self._total, len(self._named)))

@@ -69,7 +69,7 @@ class NanWatch(Tracker):
         """Follow the gradients of this backward."""
         self._hooks.look()
         names = self.parameter_paths()
-        self._looks[id(task)] = BackwardLook(self.adapter, self._book, self.module_of, names)
+        self._looks[id(task)] = BackwardLook(self.adapter, self._book, self.module_of, names, self._forward.accumulated)
 
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""

@@ -56,6 +56,8 @@ class Birth:
     shape : tuple of int
     chain : tuple of Step
         Who passed it on, up to where it was noticed.
+    hidden : bool
+        Whether it has no gradient, and the last operator that got something of it let nothing out.
     """
 
     direction: str
@@ -71,6 +73,12 @@ class Birth:
     numel: int
     shape: tuple[int, ...]
     chain: tuple[Step, ...] = ()
+    hidden: bool = False
+
+    @property
+    def harmless(self) -> bool:
+        """Whether it is an infinity of a constant that leads nowhere: as a table that is computed whole, to be cut."""
+        return self.hidden and self.value == "Inf" and self.direction == "forward"
 
     def __str__(self) -> str:
         inside = f" in `{self.module}`" if self.module else ""
