@@ -20,6 +20,10 @@ from .why_no_grad import Case
 __all__ = ["MissingGradients", "ModelNames"]
 
 
+# How programs keep a target network or a teacher out of the backward.
+_MEANT = (Reason.NO_GRAD, Reason.DETACHED)
+
+
 class ModelNames:
     """What the models of a program are called: where there are several, each after the variable that holds it.
 
@@ -66,7 +70,8 @@ class MissingGradients:
     A program may have several losses, and a parameter may be cut off from one of them with good reason (a generator
     from its discriminator's loss). So each line that calls backward() is asked, and the answer is that of the last
     backward before a step of the optimizer that holds the parameter; without an optimizer, of the first. Where others
-    are put in the place of parameters (``functional_call()``), only those that an optimizer holds are to be trained.
+    are put in the place of parameters (``functional_call()``), only those that an optimizer holds are to be trained;
+    so it is with what is kept out by no_grad or detach, once an optimizer has stepped.
 
     Parameters
     ----------
@@ -82,6 +87,7 @@ class MissingGradients:
         self._answers: dict[int, tuple[weakref.ref[Any], dict[Location | None, NoGradient]]] = {}
         self._wanted: dict[int, Location | None] = {}
         self._replaced: set[int] = set()
+        self._optimized = False
         self._refused = False
         self._named: list[NoGradient] = []
         self._total = 0
@@ -113,6 +119,7 @@ class MissingGradients:
 
     def stepped(self, held: Iterable[Any], location: Location | None) -> None:
         """Note that an optimizer has stepped with the tensors in `held`, after the backward called at `location`."""
+        self._optimized = True
         for tensor in held:
             if id(tensor) in self._answers:
                 self._wanted[id(tensor)] = location
@@ -159,9 +166,12 @@ class MissingGradients:
             run = None if tensor is None else self._recorder.accumulated(tensor)
             if not answers or (run is not None and not self._refused):
                 continue
-            if identity in self._replaced and identity not in self._wanted:
+            unheld = identity not in self._wanted
+            if unheld and identity in self._replaced:
                 continue
             answer = answers.get(self._wanted.get(identity), next(iter(answers.values())))
+            if unheld and self._optimized and answer.reason in _MEANT:
+                continue
             (frozen if answer.reason is Reason.FROZEN else kept).append(answer)
         if self._refused and not kept:
             kept = frozen  # frozen parameters are no finding, unless nothing else is left to train

@@ -424,3 +424,23 @@ def test_a_loss_of_frozen_parameters_alone(fw):
             model(fw.ones(2, 3)).sum().backward()
         assert doctor.explain(caught.value)
     assert [entry.reason.value for entry in doctor.diagnosis.missing.parameters] == ["frozen"] * 2
+
+
+@pytest.mark.parametrize("way", ["no_grad", "detach"])
+@pytest.mark.parametrize("held", [False, True])
+def test_a_target_network_is_not_to_be_trained_unless_an_optimizer_holds_it(fw, way, held):
+    network, target = fw.nn.Linear(3, 1), fw.nn.Linear(3, 1)
+    optimizer = fw.optim.SGD([*network.parameters(), *(target.parameters() if held else ())], lr=0.1)
+    with gi.Doctor() as doctor:
+        for _ in range(2):
+            x = fw.ones(2, 3)
+            if way == "no_grad":
+                with fw.no_grad():
+                    wanted = target(x)
+            else:
+                wanted = target(x).detach()
+            loss = ((network(x) - wanted) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert [e.name for e in doctor.diagnosis.missing.parameters] == (["target.weight", "target.bias"] if held else [])
