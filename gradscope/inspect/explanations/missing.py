@@ -166,7 +166,7 @@ class MissingGradients:
             run = None if tensor is None else self._recorder.accumulated(tensor)
             if not answers or (run is not None and not self._refused):
                 continue
-            unheld = identity not in self._wanted
+            unheld = identity not in self._wanted and not self._refused
             if unheld and identity in self._replaced:
                 continue
             answer = answers.get(self._wanted.get(identity), next(iter(answers.values())))

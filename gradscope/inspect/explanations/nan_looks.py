@@ -83,7 +83,11 @@ class Book:
         """Note that `step` got a bad value and let none out."""
         if not self._closed:
             self.masked[step] = None
-            self._ended.update({trace.birth} & self._constant)
+            self.ended(trace)
+
+    def ended(self, trace: Trace) -> None:
+        """Note that nothing of a bad value has gone on."""
+        self._ended.update({trace.birth} & self._constant)
 
     def reached(self, name: str) -> None:
         """Note that a bad gradient has reached a parameter."""
@@ -397,9 +401,15 @@ class ForwardLook:
             birth, onward = self._look(_Result(name, step, operands, values, trace, call.node is not None))
             self._know(output, onward)
             births.append(birth)
-        if clean and trace is not None and any(adapter.is_tensor(t) for t in call.outputs):
+        if clean and trace is not None and outputs:
             self._masked(call, module, inputs, trace)
+        elif clean and trace is not None and any(self._is_integer(t) for t in call.outputs):
+            self._book.ended(trace)
         return next((birth for birth in births if birth is not None), None)
+
+    def _is_integer(self, value: Any) -> bool:
+        """Whether a result is neither a number that may be bad nor an answer about one."""
+        return self._adapter.is_tensor(value) and self._adapter.spec(value).dtype != "bool"
 
     def _in_parameters(self, inputs: Sequence[Any]) -> bool:
         """Whether bad gradients have made a parameter bad, from which everything is so from now on."""

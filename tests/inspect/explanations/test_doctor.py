@@ -444,3 +444,15 @@ def test_a_target_network_is_not_to_be_trained_unless_an_optimizer_holds_it(fw, 
             loss.backward()
             optimizer.step()
     assert [e.name for e in doctor.diagnosis.missing.parameters] == (["target.weight", "target.bias"] if held else [])
+
+
+def test_recording_that_is_turned_off_after_a_step(fw):
+    model = fw.nn.Linear(3, 1)
+    with gi.Doctor() as doctor:
+        train(fw, model, steps=1)
+        with fw.no_grad():
+            loss = model(fw.ones(2, 3)).sum()
+        with pytest.raises(RuntimeError) as caught:
+            loss.backward()
+        assert doctor.explain(caught.value)
+    assert [entry.reason.value for entry in doctor.diagnosis.missing.parameters] == ["no_grad"] * 2
