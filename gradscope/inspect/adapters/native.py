@@ -180,7 +180,7 @@ class NativeAdapter:
 
     def leaf_grad(self, leaf: Any) -> Any:
         """Return the gradient accumulated in a leaf, or None."""
-        return leaf.grad
+        return leaf.grad if leaf.is_leaf or leaf.retains_grad else None
 
     def set_leaf_grad(self, leaf: Any, grad: Any) -> None:
         """Set it."""

@@ -184,5 +184,6 @@ def _change(adapter: Adapter, parameter: str, before: Any, after: Any) -> Parame
     if one is None or two is None:
         difference = _norm(adapter, before if two is None else after)
     else:
-        difference = norm_of(numpy.subtract(two, one, dtype=None if one.dtype.kind in "fc" else float))
+        with numpy.errstate(invalid="ignore", over="ignore"):  # infinity less infinity is NaN, and said to be
+            difference = norm_of(numpy.subtract(two, one, dtype=None if one.dtype.kind in "fc" else float))
     return ParameterChange(parameter, _norm(adapter, before), _norm(adapter, after), difference)

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..adapters import Adapter
+from ..names import tables_of
 from ..places import caller
 from ..records import Location
 from ..tracking import Tracker
@@ -21,7 +22,11 @@ from .entries import BackwardRun, Entry
 from .terms import COMPARING, crossed
 from .withheld import note_withheld
 
-__all__ = ["Recorder", "operator_of", "ran_in"]
+__all__ = ["RESCALING", "Recorder", "operator_of", "ran_in"]
+
+# How torch.amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
+# in which case it has left the optimizer's step out.
+RESCALING = "_amp_update_scale"
 
 _RAN = "gradscope.inspect.ran"
 _MADE_BY = "gradscope.inspect.entry"
@@ -56,6 +61,7 @@ class Recorder(Tracker):
         self._runs: dict[int, BackwardRun] = {}
         self._accumulated: dict[int, tuple[weakref.ref[Any], BackwardRun]] = {}
         self._modules: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._lent: weakref.WeakSet[Any] = weakref.WeakSet()
         self._first_written: dict[int, tuple[weakref.ref[Any], Location | None]] = {}
 
     # --- what the observer passes on ---
@@ -63,6 +69,9 @@ class Recorder(Tracker):
     def module_entered(self, module: Any) -> None:
         """Note that `module` runs."""
         self._modules.add(module)
+        parameters, _ = tables_of(module)
+        if any(p is not None and not self.adapter.is_parameter(p) for p in parameters.values()):
+            self._lent.add(module)
         super().module_entered(module)
 
     def operator_ran(self, call: Any) -> None:
@@ -175,6 +184,13 @@ class Recorder(Tracker):
     def ran(self, module: Any) -> bool:
         """Whether a module has been called."""
         return module in self._modules
+
+    def lent(self, module: Any) -> bool:
+        """Whether a module has been called with tensors in the place of its parameters, as ``functional_call()`` does.
+
+        What is its own is then only there to be replaced.
+        """
+        return module in self._lent
 
     def made_in_memory(self, tensor: Any) -> Entry | None:
         """Return the operator that made the memory of a leaf: of ``Parameter(w * 2)``, the multiplication."""

@@ -143,7 +143,7 @@ class Diagnosis(Explanation):
         found = list(self.others)
         if self.failed is not None and not self.others:
             found.append(Symptom("failed", str(self.failed), self.failed.location))
-        if self.nan.first is not None:
+        if self.nan.first is not None and not self.nan.first.harmless:
             found.append(Symptom("NaN", str(self.nan), self.nan.first.location))
         if self.missing.parameters:
             first = self.missing.parameters[0].location

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from ..adapters import Adapter, Observer
@@ -14,8 +15,8 @@ from ..statistics import norm_of
 from ..stepping import OptimizerHooks, held_by
 from .aliasing import GradientAliasing, aliasing
 from .cycles import GraphCycle, kept_own_outputs
-from .gains import GainLook
-from .gradient_flow import DeadUnits, GradientFlow, dead_units, gradient_flow
+from .gains import GainLook, loss_scale
+from .gradient_flow import DeadUnits, GradientFlow, ParameterFlow, dead_units, gradient_flow, verdict_of
 from .ledger import Ledger
 from .memory import MemoryReport, memory_of
 from .missing import MissingGradients, ModelNames
@@ -71,6 +72,7 @@ class _Open:
     location: Location | None
     zeros: ZeroLook
     gains: GainLook
+    scale: float
     filled: bool = False
 
 
@@ -115,6 +117,7 @@ class Examiner(Observer):
         self.sharing: GradientAliasing | None = None
         self.memory: MemoryReport | None = None
         self._hooks = OptimizerHooks(after=self._stepped)
+        self._vanishing = ""
         self._seen: dict[Location | None, int] = {}
         self._open: dict[int, _Open] = {}
         self._saved = threading.local()
@@ -142,7 +145,8 @@ class Examiner(Observer):
         frame = user_frame()
         if frame is not None:
             self.names.look(frame)
-        self._open[id(task)] = _Open(roots[0], self._latest, ZeroLook(self.adapter), GainLook(self.adapter))
+        zeros, gains, scale = ZeroLook(self.adapter), GainLook(self.adapter), loss_scale(self.adapter, nodes[0])
+        self._open[id(task)] = _Open(roots[0], self._latest, zeros, gains, scale)
 
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""
@@ -176,7 +180,9 @@ class Examiner(Observer):
         flow = gradient_flow(parameters, adapter=self.adapter)
         if any(p.grad_norm is not None for p in flow.parameters):
             self.flow = flow
-        self._note_trouble(flow, dict(parameters), running.gains)
+        # The gradients that another loss has left are no ends of this backward.
+        reached = [running.gains.reached(tensor) for _, tensor in parameters]
+        self._note_trouble([*compress(flow.parameters, reached)], dict(compress(parameters, reached)), running)
         self._note_zeros(parameters, running.zeros)
         sharing = aliasing(parameters, adapter=self.adapter)
         self.sharing = sharing if sharing.dangerous or self.sharing is None else self.sharing
@@ -198,22 +204,23 @@ class Examiner(Observer):
             elif grad is not None:
                 self.zeros.pop(id(tensor), None)
 
-    def _note_trouble(self, flow: GradientFlow, tensors: dict[str, Any], gains: GainLook) -> None:
-        """Keep what a backward shows of gradients that vanish or explode."""
-        verdict, text, name = flow.verdict, "", ""
-        if verdict in ("vanishing", "exploding"):
-            text, name = flow.findings[0], flow.first
-        matrices = [p for p in flow.parameters if p.ratio and len(p.shape) > 1 and not p.bad]
-        wild = next((p for p in matrices if (p.ratio or 0.0) > _WILD), None)
+    def _note_trouble(self, flows: Sequence[ParameterFlow], tensors: dict[str, Any], running: _Open) -> None:
+        """Keep what a backward shows of gradients that vanish or explode, by the parameters that it has reached."""
+        verdict, ends, first = verdict_of(flows)
+        text, name = (ends[0], first) if ends else ("", "")
+        matrices = [p for p in flows if p.ratio and len(p.shape) > 1 and not p.bad]
+        wild = next((p for p in matrices if (p.ratio or 0.0) > _WILD * running.scale), None)
         if wild is not None:
             verdict, name = "exploding", wild.name
             text = f"gradients explode: that of `{name}` is {wild.ratio:.1e} times the size of the weight"
         if not text:
             # It has not got so far, or it is over: only what the last backward shows has to be mended.
-            if flow.verdict == "ok":
+            if verdict == "ok" and self._vanishing in tensors:
                 self.trouble.pop("vanishing", None)
             return
-        found = gains.towards(tensors[name])
+        found = running.gains.towards(tensors[name])
         worst = found[:1] if verdict == "vanishing" else found[:-3:-1]
         place = worst[0].location if worst else None
+        if verdict == "vanishing" and verdict not in self.trouble:
+            self._vanishing = name
         self.trouble.setdefault(verdict, FlowTrouble(verdict, text, tuple(map(str, worst)), place, _HELP[verdict]))

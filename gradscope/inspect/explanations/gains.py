@@ -11,8 +11,9 @@ from ..adapters import Adapter
 from ..records import Location, operator_name
 from ..statistics import norm_of
 from .base import at
+from .nan_looks import saved_values
 
-__all__ = ["Gain", "GainLook"]
+__all__ = ["Gain", "GainLook", "loss_scale"]
 
 # What stands between a parameter and the operator that uses it.
 _BESIDE_A_LEAF = {"Clone", "Expand", "Permute", "T", "ToCopy", "Transpose", "Unsqueeze", "View"}
@@ -87,6 +88,19 @@ class GainLook:
         values = self._adapter.to_host(grad)
         return norm_of(values) / math.sqrt(values.size) if values.size else 0.0
 
+    def reached(self, leaf: Any) -> bool:
+        """Whether a gradient has arrived at a leaf.
+
+        Parameters
+        ----------
+        leaf : Tensor
+
+        Returns
+        -------
+        bool
+        """
+        return id(leaf) in self._leaves
+
     def towards(self, leaf: Any) -> list[Gain]:
         """Return what the operators on the way to a leaf do, those first that make the gradient smallest.
 
@@ -112,3 +126,26 @@ class GainLook:
                     stack.append((key, leafward and operator_name(self._nodes[key][0]) in _BESIDE_A_LEAF))
         totals = sorted(passed.items(), key=lambda item: sum(item[1]))
         return [Gain(*name, len(logs), math.exp(sum(logs) / len(logs))) for name, logs in totals]
+
+
+def loss_scale(adapter: Adapter, root: Any) -> float:
+    """Return by what a loss is multiplied that its small gradients may not underflow: a power of 2, as GradScaler does.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    root : node
+        Of the loss.
+
+    Returns
+    -------
+    float
+        1 where there is no such product.
+    """
+    if operator_name(adapter.node_name(root)) != "Mul":
+        return 1.0
+    for saved in saved_values(adapter, root).values():
+        factor = abs(float(adapter.to_host(saved).reshape(-1)[0])) if saved.numel() == 1 else 0.0
+        if factor > 1.0 and math.frexp(factor)[0] == 0.5:
+            return factor
+    return 1.0

@@ -19,7 +19,7 @@ from ..wording import count
 from .base import Explanation, adapter_of, at, describe, parameters_of
 from .replay import Replay
 
-__all__ = ["DeadUnits", "GradientFlow", "ParameterFlow", "dead_units", "gradient_flow"]
+__all__ = ["DeadUnits", "GradientFlow", "ParameterFlow", "dead_units", "gradient_flow", "verdict_of"]
 
 # Between the ends of a network, gradients per element that differ by more than this have vanished or exploded.
 _RATIO = 1e3
@@ -218,7 +218,7 @@ def gradient_flow(params: Any = None, loss: Any = None, *, adapter: Adapter | No
         raise TypeError("gradient_flow() needs parameters or a loss\nPass the model: gi.gradient_flow(model).")
     grads, rectifiers = _gradients(adapter, pairs, loss)
     flows = tuple(_flow(adapter, name, tensor, grads.get(id(tensor))) for name, tensor in pairs)
-    verdict, ends, first = _verdict(flows)
+    verdict, ends, first = verdict_of(flows)
     if verdict == "none":
         ends = (_NOT_YET if loss is None else _NOT_REACHED,)
     return GradientFlow(flows, tuple(rectifiers), verdict, (*ends, *_findings(flows, rectifiers)), first)
@@ -271,8 +271,19 @@ def _flow(adapter: Adapter, name: str, tensor: Any, grad: Any) -> ParameterFlow:
     )
 
 
-def _verdict(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...], str]:
-    """Compare the gradients at the two ends of the model."""
+def verdict_of(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...], str]:
+    """Compare the gradients at the two ends of a model.
+
+    Parameters
+    ----------
+    flows : sequence of ParameterFlow
+        Of one backward, in the order of the model.
+
+    Returns
+    -------
+    (str, tuple of str, str)
+        The verdict, a sentence where gradients vanish or explode, and the name of the parameter that shows it.
+    """
     if flows and all(flow.grad_norm is None for flow in flows):
         return "none", (), ""
     if any(flow.bad for flow in flows):
@@ -283,17 +294,23 @@ def _verdict(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...], str]
         return "zero", (), ""
     if len(known) < 2:
         return "ok", (), ""
+    # One that vanishes alone is behind a weight of about zero, as an adapter starts out: its neighbours tell.
+    beginning = known[: max(len(known) // 4, min(2, len(known) // 2))]
+    ending = known[-len(beginning) :]
     first, last = known[0], known[-1]
-    early, late = first.grad_rms or 0.0, last.grad_rms or 0.0
-    if late > early * _RATIO:
+    if _rms(last) > max(map(_rms, beginning)) * _RATIO:
         word, verb, way = "vanishing", "vanish", "falls"
-    elif early > late * _RATIO:
+    elif _rms(first) > max(map(_rms, ending)) * _RATIO:
         word, verb, way = "exploding", "explode", "grows"
     else:
         return "ok", (), ""
     ends = f"from {describe(last.name, last.shape)} to {describe(first.name, first.shape)}"
-    text = f"gradients {verb} {ends}: their RMS {way} from {late:.3g} to {early:.3g}"
+    text = f"gradients {verb} {ends}: their RMS {way} from {_rms(last):.3g} to {_rms(first):.3g}"
     return word, (text,), first.name
+
+
+def _rms(flow: ParameterFlow) -> float:
+    return flow.grad_rms or 0.0
 
 
 def _findings(flows: Sequence[ParameterFlow], rectifiers: Sequence[DeadUnits]) -> list[str]:

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from ..adapters import Adapter
+from ..names import tables_of
 from ..order import walk
 from ..places import name_of, user_frames
 from ..records import Location
@@ -18,6 +19,10 @@ from .no_grad_records import GradientReport, NoGradient, Reason
 from .why_no_grad import Case
 
 __all__ = ["MissingGradients", "ModelNames"]
+
+
+# How programs keep a target network or a teacher out of the backward.
+_MEANT = (Reason.NO_GRAD, Reason.DETACHED)
 
 
 class ModelNames:
@@ -69,7 +74,9 @@ class MissingGradients:
 
     A program may have several losses, and a parameter may be cut off from one of them with good reason (a generator
     from its discriminator's loss). So each line that calls backward() is asked, and the answer is that of the last
-    backward before a step of the optimizer that holds the parameter; without an optimizer, of the first.
+    backward before a step of the optimizer that holds the parameter; without an optimizer, of the first. Where others
+    are put in the place of parameters (``functional_call()``), only those that an optimizer holds are to be trained;
+    so it is with what is kept out by no_grad or detach, once an optimizer has stepped.
 
     Parameters
     ----------
@@ -86,6 +93,8 @@ class MissingGradients:
         self._wanted: dict[int, Location | None] = {}
         # Those that a backward which failed would have reached.
         self._spared: dict[int, weakref.ref[Any]] = {}
+        self._replaced: set[int] = set()
+        self._optimized = False
         self._refused = False
         self._named: list[NoGradient] = []
         self._total = 0
@@ -122,6 +131,7 @@ class MissingGradients:
 
     def stepped(self, held: Iterable[Any], location: Location | None) -> None:
         """Note that an optimizer has stepped with the tensors in `held`, after the backward called at `location`."""
+        self._optimized = True
         for tensor in held:
             if id(tensor) in self._answers:
                 self._wanted[id(tensor)] = location
@@ -131,20 +141,31 @@ class MissingGradients:
         self._total = max(self._total, len(parameters))
         paths = self._names.paths()
         for model in self._recorder.models():
-            case = None
+            case, replaced = None, set[int]()
             for path, tensor in self._adapter.named_parameters(model):
+                if self._adapter.is_leaf(tensor) is False:
+                    continue  # meta-learning has put a result in the place of a parameter
                 answers = self._answers_of(tensor)
                 if location in answers or (loss is None and self._recorder.accumulated(tensor) is not None):
                     continue
                 if case is None:
                     frames = frames or list(user_frames(sys._getframe(1)))
                     case = Case(self._adapter, self._recorder, model, root=root, end=end, loss=loss, frames=frames)
+                    replaced = self._replaced_in(model)
+                if id(tensor) in replaced:
+                    self._replaced.add(id(tensor))
                 answers[location] = case.explain(tensor, paths.get(id(tensor), path))
+
+    def _replaced_in(self, model: Any) -> set[int]:
+        """Return the ids of the parameters in whose place others have been when their module was called."""
+        modules = [module for _, module in self._adapter.named_modules(model) if self._recorder.lent(module)]
+        return {id(tensor) for module in modules for tensor in tables_of(module)[0].values()}
 
     def _answers_of(self, tensor: Any) -> dict[Location | None, NoGradient]:
         reference, answers = self._answers.get(id(tensor), (None, {}))
         if reference is None or reference() is not tensor:
             answers = {}
+            self._replaced.discard(id(tensor))
             self._answers[id(tensor)] = (weakref.ref(tensor), answers)
         return answers
 
@@ -165,5 +186,10 @@ class MissingGradients:
             run = None if tensor is None else self._recorder.accumulated(tensor)
             spared = self._spared.get(identity)
             reached = run is not None or (spared is not None and spared() is tensor)
-            if answers and (self._refused or not reached):
-                yield answers.get(self._wanted.get(identity), next(iter(answers.values())))
+            if not answers or (reached and not self._refused):
+                continue
+            answer = answers.get(self._wanted.get(identity), next(iter(answers.values())))
+            unheld = identity not in self._wanted and not self._refused
+            meant = identity in self._replaced or (self._optimized and answer.reason in _MEANT)
+            if not (unheld and meant):
+                yield answer

@@ -13,7 +13,7 @@ from ..adapters import Adapter
 from ..places import name_of, user_frame
 from ..records import Location, operator_name
 from ..statistics import format_shape
-from .dataflow import operator_of
+from .dataflow import RESCALING, operator_of
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
 from .nan_records import Birth, NanOrigin, Step
 
@@ -70,14 +70,19 @@ class Book:
         self.passed_on = 0
         self.masked: dict[Step, None] = {}
         self.parameters: dict[str, None] = {}
+        self._constant: set[Birth] = set()
+        self._ended: set[Birth] = set()
+        self._unscaled: dict[Birth, None] = {}
         self._closed = False
 
     def close(self) -> None:
         """Take in nothing more: parameters have taken bad gradients in, and all that follows comes of it."""
         self._closed = True
 
-    def born(self, birth: Birth) -> Trace:
-        """Add a birth."""
+    def born(self, birth: Birth, *, constant: bool = False) -> Trace:
+        """Add a birth; a constant has no gradient."""
+        if constant:
+            self._constant.add(birth)
         if self._closed:
             return Trace(birth)
         return self.traces.setdefault(birth, Trace(birth, (), self.backwards))
@@ -86,10 +91,15 @@ class Book:
         """Return the trace of the last birth."""
         return next(reversed(self.traces.values()), None)
 
-    def hid(self, step: Step) -> None:
+    def hid(self, step: Step, trace: Trace) -> None:
         """Note that `step` got a bad value and let none out."""
         if not self._closed:
             self.masked[step] = None
+            self.ended(trace)
+
+    def ended(self, trace: Trace) -> None:
+        """Note that nothing of a bad value has gone on."""
+        self._ended.update({trace.birth} & self._constant)
 
     def reached(self, name: str) -> None:
         """Note that a bad gradient has reached a parameter."""
@@ -99,6 +109,7 @@ class Book:
     def passed(self, trace: Trace, step: Step) -> Trace:
         """Note that `step` passed a bad value on."""
         longer = trace.then(step)
+        self._ended.discard(trace.birth)
         if self._closed or trace.birth not in self.traces:
             return longer
         self.passed_on += 1
@@ -106,14 +117,28 @@ class Book:
             self.traces[trace.birth] = longer
         return longer
 
+    def rescaled(self, overflow: bool) -> None:
+        """Note that a GradScaler has updated its scale: after an overflow it has left the step out and lowers it."""
+        if self._closed:
+            return
+        if overflow:
+            self._unscaled.update(dict.fromkeys(birth for birth in self.traces if birth.direction == "backward"))
+            return
+        for birth in self._unscaled:
+            self.traces.pop(birth, None)
+        if self._unscaled:
+            self.parameters.clear()
+        self._unscaled.clear()
+
     def origin(self) -> NanOrigin:
         """Return what has been found."""
         births = _merged(
-            replace(birth, chain=trace.chain, backwards=trace.backwards) for birth, trace in self.traces.items()
+            replace(birth, chain=trace.chain, backwards=trace.backwards, hidden=birth in self._ended)
+            for birth, trace in self.traces.items()
         )
         any_nan = any(birth.value == "NaN" for birth in births)
-        # An infinity that led to nothing comes after what is NaN.
-        births.sort(key=lambda birth: any_nan and birth.value == "Inf" and not birth.chain)
+        # An infinity that led to nothing comes after what is NaN, and after all else where it was hidden.
+        births.sort(key=lambda birth: (birth.harmless, any_nan and birth.value == "Inf" and not birth.chain))
         unsafe = {birth.location for birth in births if birth.help == DOUBLE_WHERE and "Where" in birth.text}
         if births and births[0].location is not None and births[0].location in unsafe:
             # The program has chosen between two branches already, and means the other one there.
@@ -135,8 +160,16 @@ def _merged(births: Iterable[Birth]) -> list[Birth]:
 class BackwardLook:
     """Looks at each node that has run, and tells producers from those who pass on."""
 
-    def __init__(self, adapter: Adapter, book: Book, module_of: Callable[[Any], str], names: Mapping[int, str]) -> None:
+    def __init__(
+        self,
+        adapter: Adapter,
+        book: Book,
+        module_of: Callable[[Any], str],
+        names: Mapping[int, str],
+        arrived: Callable[[Any, Trace], None] | None = None,
+    ) -> None:
         self._adapter = adapter
+        self._arrived = arrived
         self._book = book
         self._module_of = module_of
         self._names = names
@@ -154,7 +187,9 @@ class BackwardLook:
             if trace is not None:
                 name = self._parameter_of(leaf)
                 self._book.reached(name)
-                self._book.passed(trace, Step(f"AccumulateGrad of {name}", "", None))
+                trace = self._book.passed(trace, Step(f"AccumulateGrad of {name}", "", None))
+                if self._arrived is not None:
+                    self._arrived(leaf, trace)
             return None
         step = Step(name, self._module_of(node), adapter.location(node))
         born, onward = None, None
@@ -323,7 +358,7 @@ def saved_values(adapter: Adapter, node: Any) -> dict[str, Any]:
 
 
 class _Result(NamedTuple):
-    """One bad result of an operator."""
+    """One bad result of an operator, and whether it has a gradient."""
 
     name: str
     step: Step
@@ -331,6 +366,7 @@ class _Result(NamedTuple):
     values: Any
     trace: Trace | None
     direction: str
+    recorded: bool
 
 
 class ForwardLook:
@@ -341,9 +377,18 @@ class ForwardLook:
         self._book = book
         self._known: dict[int, tuple[weakref.ref[Any], Trace | None]] = {}
 
+    def accumulated(self, leaf: Any, trace: Trace) -> None:
+        """Note that a bad gradient has arrived in a leaf: what the program computes from ``.grad`` comes of it."""
+        grad = self._adapter.leaf_grad(leaf)
+        if grad is not None:
+            self._know(grad, trace)
+
     def visit(self, call: Any, module: str, direction: str = "forward") -> Birth | None:
         """Look at an operator, which may run in the backward of a custom Function; return a birth, if there was one."""
         adapter = self._adapter
+        if operator_of(call.name) == RESCALING:
+            self._book.rescaled(any(adapter.to_host(t).any() for t in call.inputs[2:3] if adapter.is_tensor(t)))
+            return None
         outputs = [t for t in call.outputs if adapter.is_tensor(t) and t.is_floating_point()]
         inputs = [t for t in call.inputs if adapter.is_tensor(t)]
         traces = {id(t): self._trace(t) for t in inputs}
@@ -367,12 +412,18 @@ class ForwardLook:
                 continue
             if trace is None and self._in_parameters(inputs):
                 return None
-            birth, onward = self._look(_Result(name, step, operands, values, trace, direction))
+            birth, onward = self._look(_Result(name, step, operands, values, trace, direction, call.node is not None))
             self._know(output, onward)
             births.append(birth)
         if clean and trace is not None and outputs:
-            self._masked(call, module, inputs)
+            self._masked(call, module, inputs, trace)
+        elif clean and trace is not None and any(self._is_integer(t) for t in call.outputs):
+            self._book.ended(trace)
         return next((birth for birth in births if birth is not None), None)
+
+    def _is_integer(self, value: Any) -> bool:
+        """Whether a result is neither a number that may be bad nor an answer about one."""
+        return self._adapter.is_tensor(value) and self._adapter.spec(value).dtype != "bool"
 
     def _in_parameters(self, inputs: Sequence[Any]) -> bool:
         """Whether bad gradients have made a parameter bad, from which everything is so from now on."""
@@ -386,7 +437,7 @@ class ForwardLook:
 
     def _look(self, result: _Result) -> tuple[Birth | None, Trace | None]:
         """Return the birth, if bad values were computed here, and the trace that goes on."""
-        name, step, operands, values, trace, direction = result
+        name, step, operands, values, trace, direction, recorded = result
         made = self._made_here(result)
         if made is None:
             given = next((a for a in operands if first_bad(a) is not None), None)
@@ -404,7 +455,7 @@ class ForwardLook:
         given_elements = [(f"input {i}", element_of(a, values.shape, made)) for i, a in enumerate(operands)]
         known = tuple((n, v) for n, v in given_elements if v is not None)
         birth = birth_of(direction, name, step.module, step.location, cause, values, made, known)
-        return None if put else birth, self._book.born(birth)
+        return None if put else birth, self._book.born(birth, constant=not recorded)
 
     @staticmethod
     def _made_here(result: _Result) -> tuple[int, ...] | None:
@@ -416,9 +467,9 @@ class ForwardLook:
             return bad
         return unexplained(result.name, result.operands, result.values)
 
-    def _masked(self, call: Any, module: str, inputs: Sequence[Any]) -> None:
+    def _masked(self, call: Any, module: str, inputs: Sequence[Any], trace: Trace) -> None:
         if any(t.is_floating_point() and first_bad(self._adapter.to_host(t)) is not None for t in inputs):
-            self._book.hid(Step(operator_of(call.name), module, call.location))
+            self._book.hid(Step(operator_of(call.name), module, call.location), trace)
 
     def _trace(self, tensor: Any) -> Trace | None:
         found = self._known.get(id(tensor))

@@ -71,7 +71,7 @@ class NanWatch(Tracker):
         self._book.backwards += 1
         self._hooks.look()
         names = self.parameter_paths()
-        self._looks[id(task)] = BackwardLook(self.adapter, self._book, self.module_of, names)
+        self._looks[id(task)] = BackwardLook(self.adapter, self._book, self.module_of, names, self._forward.accumulated)
 
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""

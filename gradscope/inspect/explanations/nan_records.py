@@ -58,6 +58,8 @@ class Birth:
         Who passed it on, up to where it was noticed.
     backwards : int
         How many backward passes had begun by then, since somebody counts; 0 also where nobody does.
+    hidden : bool
+        Whether it has no gradient, and the last operator that got something of it let nothing out.
     """
 
     direction: str
@@ -74,6 +76,12 @@ class Birth:
     shape: tuple[int, ...]
     chain: tuple[Step, ...] = ()
     backwards: int = 0
+    hidden: bool = False
+
+    @property
+    def harmless(self) -> bool:
+        """Whether it is an infinity of a constant that leads nowhere: as a table that is computed whole, to be cut."""
+        return self.hidden and self.value == "Inf" and self.direction == "forward"
 
     def __str__(self) -> str:
         inside = f" in `{self.module}`" if self.module else ""

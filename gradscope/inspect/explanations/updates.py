@@ -16,7 +16,7 @@ from ..statistics import format_shape
 from ..stepping import OptimizerHooks, held_by
 from ..wording import count
 from .base import Explanation, adapter_of, at
-from .dataflow import Recorder
+from .dataflow import RESCALING, Recorder, operator_of
 from .idle import IdleOptimizer, IdleOptimizers
 from .ledger import Ledger
 from .unheld import Unheld, UnheldParameters
@@ -250,6 +250,9 @@ class UpdateWatch(Observer):
         """Note which gradients the program looks at itself."""
         if call.name in _CLEARING:
             return
+        if operator_of(call.name) == RESCALING:
+            for looked_at in self._gradients.values():
+                looked_at.read = True
         for tensor in call.inputs:
             gradient = self._gradients.get(self._owners.get(id(tensor), 0))
             leaf = None if gradient is None else gradient.leaf()

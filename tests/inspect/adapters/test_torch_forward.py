@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -342,3 +343,24 @@ def test_the_version_check_is_never_hidden(adapter, write):
             )  # fmt: skip
         with pytest.raises(RuntimeError, match="is at version 1; expected version 0 instead"):
             y.sum().backward()
+
+
+@pytest.mark.parametrize("kinds", [{"forward": True}, {"forward": True, "operators": True}, {"writes": True}])
+def test_tracing_is_as_without_an_observer(kinds):
+    """What is traced a second time is compared, with the lines; what is printed has numbers in the place of tensors."""
+
+    class Doubled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(2, 1)
+
+        def forward(self, x):
+            return self.inner(x) * 2
+
+    with adapter_for(torch.ones(1)).observe(Observer(), **{"forward": False, "backward": False, **kinds}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            traced = torch.jit.trace(Doubled(), torch.ones(3, 2))
+        assert "aten::mul" in str(traced.graph)
+        traced(torch.ones(3, 2)).sum().backward()
+    assert traced.inner.weight.grad.tolist() == [[6.0, 6.0]]

@@ -104,3 +104,11 @@ def test_a_new_tensor_like_a_spec(adapter):
         adapter.tensor_like(1j, spec)
     with pytest.raises(TypeError, match="got str"):
         adapter.tensor_like("much", spec)
+
+
+def test_memory_can_be_resized_after_its_values_were_read():
+    """numpy() forbids that for good; a sharded program frees its parameters so."""
+    tensor = torch.arange(4.0, requires_grad=True)
+    for read in (tensor, tensor.detach()):
+        assert adapter_for(tensor).to_host(read).tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert tensor.untyped_storage().resizable()

@@ -78,3 +78,13 @@ def test_nothing_is_left_behind():
     with TorchAdapter().observe(Observer(), forward=True, backward=True):
         assert warnings._showwarnmsg is not before[1]
     assert (list(warnings.filters), warnings._showwarnmsg) == before
+
+
+def test_torch_compile_does_not_warn_of_our_hooks():
+    compiled = torch.compile(torch.nn.Linear(2, 1), backend="eager")
+    before = list(warnings.filters)
+    with warnings.catch_warnings(record=True) as shown:
+        with TorchAdapter().observe(Observer(), forward=True, backward=True):
+            compiled(torch.ones(3, 2)).sum().backward()
+    assert [str(w.message) for w in shown if "global hooks" in str(w.message)] == []
+    assert warnings.filters == before

@@ -204,3 +204,14 @@ def test_as_text():
             "  parameter  norm   would be  relative change",
             "  w          4.472  13.42     2",
         ]
+
+
+def test_an_infinite_gradient_beside_another_is_no_trouble_of_ours():
+    x = gs.tensor([1.0, 2.0], requires_grad=True)
+    with debugging((x * gs.tensor([float("inf"), 1.0])).sum().backward) as session:
+        session.start()
+        wait(session)
+        (change,) = session.what_if(0, 5.0).changes
+        session.cont()
+        assert wait(session) == "finished"
+    assert (change.before, change.after) == (float("inf"), float("inf"))

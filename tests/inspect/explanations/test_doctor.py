@@ -429,3 +429,103 @@ def test_a_backward_that_returns_none(fw):
             Through.apply(layer(fw.ones(2, 3))).sum().backward()
     (symptom,) = doctor.diagnosis.symptoms
     assert symptom.text.startswith("2 of 2 parameters without a gradient:\n  `weight`, `bias`: reached, but Through.")
+
+
+def test_losses_of_their_own_are_not_the_two_ends_of_one_model(fw):
+    large, small = fw.nn.Linear(3, 2), fw.nn.Linear(3, 2)
+    with gi.Doctor() as doctor:
+        (large(fw.ones(2, 3)) * 1000).sum().backward()
+        (small(fw.ones(2, 3)) / 1000).sum().backward()
+    assert doctor.diagnosis.symptoms == ()
+
+
+def test_an_adapter_that_starts_at_zero_is_no_vanishing_gradient(fw):
+    down, up = [fw.nn.Linear(4, 2) for _ in range(2)], [fw.nn.Linear(2, 4) for _ in range(2)]
+    model = fw.nn.ModuleList([down[0], up[0], down[1], up[1]])
+    with fw.no_grad():
+        for layer, value in [*zip(down, (0.5, 0.5)), *zip(up, (1e-4, 1e-4))]:
+            layer.weight.fill_(value)
+            layer.bias.fill_(0.0)
+    with gi.Doctor() as doctor:
+        x = fw.ones(2, 4)
+        for first, second in zip(down, up):
+            x = x + second(first(x))
+        ((x**2).sum() / 100).backward()
+    assert gi.gradient_flow([("first", down[0].weight), ("last", up[1].weight)]).verdict == "vanishing"
+    assert gi.gradient_flow(model).verdict == "ok"
+    assert doctor.diagnosis.symptoms == ()
+
+
+@pytest.mark.parametrize(("scale", "kinds"), [(2.0**16, []), (60_000.0, ["gradient flow"])])
+def test_a_loss_that_is_scaled_by_a_power_of_two_is_not_exploding(fw, scale, kinds):
+    model = fw.nn.Linear(3, 2)
+    with gi.Doctor() as doctor:
+        (model(fw.ones(8, 3)).sum() * fw.tensor(scale)).backward()
+    assert [symptom.kind for symptom in doctor.diagnosis.symptoms] == kinds
+
+
+def test_results_in_the_place_of_parameters_are_not_asked_for_a_gradient(fw):
+    model = fw.nn.Linear(3, 2)
+    own = dict(model._parameters)
+    with gi.Doctor() as doctor:
+        for name, parameter in own.items():
+            model._parameters[name] = parameter * 0.5
+        model(fw.ones(2, 3)).sum().backward()
+        assert own["weight"].grad is not None
+    assert doctor.diagnosis.symptoms == ()
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_parameters_that_are_only_there_to_be_replaced(fw, held):
+    base, fast = fw.nn.Linear(3, 2), {"weight": fw.ones(2, 3, requires_grad=True), "bias": None}
+    own = dict(base._parameters)
+    optimizer = fw.optim.SGD([*fast.values()][:1] + (list(own.values()) if held else []), lr=0.1)
+    with gi.Doctor() as doctor:
+        base._parameters.update(fast)
+        loss = base(fw.ones(2, 3)).sum()
+        base._parameters.update(own)
+        loss.backward()
+        optimizer.step()
+    assert [entry.name for entry in doctor.diagnosis.missing.parameters] == (["weight", "bias"] if held else [])
+
+
+def test_a_loss_of_frozen_parameters_alone(fw):
+    model = fw.nn.Linear(3, 2)
+    model.requires_grad_(False)
+    with gi.Doctor() as doctor:
+        with pytest.raises(RuntimeError) as caught:
+            model(fw.ones(2, 3)).sum().backward()
+        assert doctor.explain(caught.value)
+    assert [entry.reason.value for entry in doctor.diagnosis.missing.parameters] == ["frozen"] * 2
+
+
+@pytest.mark.parametrize("way", ["no_grad", "detach"])
+@pytest.mark.parametrize("held", [False, True])
+def test_a_target_network_is_not_to_be_trained_unless_an_optimizer_holds_it(fw, way, held):
+    network, target = fw.nn.Linear(3, 1), fw.nn.Linear(3, 1)
+    optimizer = fw.optim.SGD([*network.parameters(), *(target.parameters() if held else ())], lr=0.1)
+    with gi.Doctor() as doctor:
+        for _ in range(2):
+            x = fw.ones(2, 3)
+            if way == "no_grad":
+                with fw.no_grad():
+                    wanted = target(x)
+            else:
+                wanted = target(x).detach()
+            loss = ((network(x) - wanted) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    assert [e.name for e in doctor.diagnosis.missing.parameters] == (["target.weight", "target.bias"] if held else [])
+
+
+def test_recording_that_is_turned_off_after_a_step(fw):
+    model = fw.nn.Linear(3, 1)
+    with gi.Doctor() as doctor:
+        train(fw, model, steps=1)
+        with fw.no_grad():
+            loss = model(fw.ones(2, 3)).sum()
+        with pytest.raises(RuntimeError) as caught:
+            loss.backward()
+        assert doctor.explain(caught.value)
+    assert [entry.reason.value for entry in doctor.diagnosis.missing.parameters] == ["no_grad"] * 2

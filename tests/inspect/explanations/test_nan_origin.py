@@ -421,3 +421,54 @@ def test_an_overflow_inside_a_product_of_matrices():
     with numpy.errstate(all="ignore"):
         found = forward_cause("linear", [a, a], numpy.full((1, 1), numpy.nan, numpy.float32), (0, 0))
     assert found.text == "overflow inside: products of values as large as 1e+30, and inf - inf is NaN"
+
+
+def test_a_table_that_is_computed_whole_to_be_cut(fw):
+    """As T5's distances between positions: the logarithm of 0 is never used."""
+    w = fw.ones(3, requires_grad=True)
+    with gi.Doctor() as doctor:
+        distance = fw.tensor([0, 1, 8])
+        far = (distance.float().log() * 2).to(fw.int64)
+        (fw.where(distance < 2, distance, far).float() * w).sum().backward()
+    origin = doctor.diagnosis.nan
+    assert (origin.first.name, origin.first.harmless) == ("log", True)
+    assert doctor.diagnosis.symptoms == ()
+
+
+def test_what_leads_nowhere_comes_after_what_is_wrong(fw):
+    def program():
+        fw.tensor([0.0, 1.0]).log().to(fw.int64)
+        fw.tensor([0.0, 4.0], requires_grad=True).sqrt().sum().backward()
+
+    births = watched(program).births
+    assert [(birth.name, birth.harmless) for birth in births] == [("SqrtBackward0", False), ("log", True)]
+
+
+def test_what_is_computed_from_a_bad_gradient_is_no_bad_data(fw):
+    x = fw.tensor([0.0, 4.0], requires_grad=True)
+
+    def program():
+        (x.sqrt() * 0).sum().backward()
+        assert x.grad.norm().isnan()
+
+    assert [birth.name for birth in watched(program).births] == ["SqrtBackward0"]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("exponent", "found"), [(40, ["NaN"]), (13, [])])
+def test_a_step_that_a_grad_scaler_leaves_out(exponent, found):
+    """It begins with a scale that is too large, and is told of only where it never comes to one that fits."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.01), torch.amp.GradScaler("cpu", 2.0**exponent)
+    with gi.Doctor() as doctor:
+        for _ in range(6):
+            with torch.autocast("cpu", dtype=torch.float16):
+                loss = (model(torch.full((2, 4), 2.0)) - 8).pow(2).mean()
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    assert scaler.get_scale() < 2.0**exponent
+    assert [s.kind for s in doctor.diagnosis.symptoms] == found

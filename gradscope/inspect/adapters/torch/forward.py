@@ -29,7 +29,7 @@ from .freeing import cut_row
 from .hooks import note_hooks
 from .operators import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .refusals import explain_refusal
-from .warned import relocate_warnings
+from .warned import ignore_warnings, relocate_warnings
 from .writes import SHARING, TorchShare, WriteMode
 
 __all__ = ["SITE", "ForwardTap", "forward_tap"]
@@ -38,7 +38,9 @@ SITE = "gradscope.inspect.site"
 
 _TENSOR = torch.Tensor
 _sequence_nr = torch._C._autograd._get_sequence_nr
+_GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks on modules"
 _traced = torch.compiler.is_dynamo_compiling
+_is_tracing = torch.jit.is_tracing
 
 
 class CallMode(TorchFunctionMode):
@@ -130,6 +132,8 @@ class ForwardTap:
     def _install(self) -> None:
         from torch.nn.modules import module
 
+        if not module._has_any_global_hook():  # of the program's own it is to be warned
+            self._undo.append(ignore_warnings(_GLOBAL_HOOKS))
         before = module.register_module_forward_pre_hook(self._module_entered)
         after = module.register_module_forward_hook(self._module_left, always_call=True)
         self._undo += [before.remove, after.remove, _patch_function(self), _patch_threads(self), note_hooks()]
@@ -199,7 +203,8 @@ class ForwardTap:
         if torch.compiler.is_compiling():
             return
         self._step_left()
-        wanted = torch.is_grad_enabled() or bool(self.operators)
+        # What torch.jit.trace() runs a second time must look as it did: it compares the lines of the two.
+        wanted = (torch.is_grad_enabled() or bool(self.operators)) and not _is_tracing()
         active = self.active
         entered = self._entered()
         entered.append((id(module), active))

@@ -66,14 +66,27 @@ def to_host(tensor: torch.Tensor) -> numpy.ndarray:
     with torch._C.DisableTorchFunction():
         if type(tensor) is torch.Tensor and not tensor.requires_grad:
             try:
-                return tensor.numpy()  # a gradient on the CPU is, nearly always
+                return _array_of(tensor)  # a gradient on the CPU is, nearly always
             except (RuntimeError, TypeError, NotImplementedError):
                 pass
         with torch.no_grad():
             try:
-                return _plain(tensor.detach()).numpy()
+                return _array_of(_plain(tensor.detach()))
             except (RuntimeError, TypeError, NotImplementedError):
                 return numpy.empty(0, dtype=numpy.float32)
+
+
+def _array_of(tensor: torch.Tensor) -> numpy.ndarray:
+    """Return an array over the memory of a tensor.
+
+    What ``numpy()`` was called for can never be resized again, which sharded programs do with their parameters.
+    """
+    if tensor.untyped_storage().resizable() and not tensor.is_neg():  # which DLPack does not tell
+        try:
+            return numpy.from_dlpack(tensor)
+        except (AttributeError, BufferError, RuntimeError, TypeError):
+            pass
+    return tensor.numpy()
 
 
 def hosts_of(call: Any) -> tuple[list[Any], int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -74,7 +74,13 @@ class WriteMode(dispatch.TorchDispatchMode):
         kwargs = kwargs or {}
         # Function modes are above autograd: inside a backward they would hear of this call, which the engine makes.
         with torch._C.DisableTorchFunction():
-            result = func(*args, **kwargs)
+            try:
+                result = func(*args, **kwargs)
+            except RuntimeError:
+                tensors = _unwrapped(func, args)
+                if tensors is None:
+                    raise
+                result = func(*tensors, **kwargs)
             slots = written_slots(func)
             if slots:
                 self._written(func, list(_at(slots, args, kwargs)))
@@ -123,6 +129,17 @@ def written_slots(func: Any) -> tuple[tuple[int, str], ...]:
         written = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
         known = _slots[id(func)] = func, written
     return known[1]
+
+
+def _unwrapped(func: Any, args: Sequence[Any]) -> list[Any] | None:
+    """Return arguments with tensors where PyTorch has handed numbers to a mode for them; None if there are none.
+
+    It does so with what it has made of a number itself, as the constants of a graph that torch.jit.trace() prints, and
+    takes the number for a tensor in few operators.
+    """
+    places = [i for i, a in enumerate(func._schema.arguments[: len(args)]) if str(a.type) == "Tensor"]
+    wrapped = {i for i in places if isinstance(args[i], (bool, int, float, complex))}
+    return [torch.tensor(a) if i in wrapped else a for i, a in enumerate(args)] if wrapped else None
 
 
 def _at(slots: tuple[tuple[int, str], ...], args: Any, kwargs: Any) -> Iterator[torch.Tensor]:
