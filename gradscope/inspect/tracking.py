@@ -30,9 +30,10 @@ class _Running(threading.local):
 class Tracker(Observer):
     """Follows modules as they run, and notes their path on the nodes made inside.
 
-    Paths are those of ``named_modules()`` of the outermost module that was called. The first such module with
-    parameters gives plain paths (``layers.0``); any other is told apart by the variable that holds it
-    (``discriminator.layers.0``), or else by its class (``CrossEntropyLoss``).
+    Paths are those of ``named_modules()`` of the outermost module that was called, or of which a method (Lightning's
+    ``training_step()``) has called a part. The first such module with parameters gives plain paths (``layers.0``); any
+    other is told apart by the variable that holds it (``discriminator.layers.0``), or else by its class
+    (``CrossEntropyLoss``).
 
     Parameters
     ----------
@@ -59,9 +60,9 @@ class Tracker(Observer):
             if running == identity:  # it left by an exception last time
                 del stack[depth:]
                 break
-        known = self._paths.get(identity)
-        path = self._register(module) if known is None else known[1]
-        stack.append((identity, path))
+        if identity not in self._paths:
+            self._register(self._whole(module))
+        stack.append((identity, self._paths[identity][1]))
 
     def module_left(self, module: Any) -> None:
         """Note that `module` has run."""
@@ -125,7 +126,16 @@ class Tracker(Observer):
             if module is not None:
                 self.add_root(module)
 
-    def _register(self, root: Any) -> str:
+    def _whole(self, module: Any) -> Any:
+        """Return the module whose method has called `module`, a part of it: not all are entered by being called."""
+        whole, kinds = module, self._adapter.module_classes()
+        for frame in user_frames(sys._getframe(1)):
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, kinds) and any(part is whole for _, part in self._adapter.named_modules(owner)):
+                whole = owner
+        return whole
+
+    def _register(self, root: Any) -> None:
         parts = self._adapter.named_modules(root)
         self._roots = {label: r for label, r in self._roots.items() if r() is not None}
         inside = {id(module) for _, module in parts}
@@ -136,7 +146,6 @@ class Tracker(Observer):
         self._roots[label] = weakref.ref(root)
         for path, module in parts:
             self._note(module, join(label, path))
-        return label
 
     def _note(self, module: Any, path: str) -> None:
         identity, paths = id(module), self._paths

@@ -114,3 +114,30 @@ def test_keys_are_never_given_twice():
         assert adapter.key(y.grad_fn) == keys[-1]
         del y
     assert len(set(keys)) == 50
+
+
+class Lightning(gs.nn.Module):
+    """A module that is trained by a method of its own, as those of PyTorch Lightning are."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = Outer(), gs.nn.Linear(2, 1)
+
+    def training_step(self, batch):
+        return self.head(self.encoder(batch)).sum()
+
+
+def test_a_module_whose_method_calls_its_parts_gives_their_paths():
+    model = Lightning()
+    with gi.track() as tracker:
+        loss = model.training_step(gs.ones(1, 2))
+    assert ("Addmm", "head") in modules(loss)
+    assert ("Addmm", "encoder.blocks.1.fc") in modules(loss)
+    assert tracker.parameter_paths()[id(model.head.weight)] == "head.weight"
+
+
+def test_a_part_that_is_called_alone_keeps_its_own_paths():
+    model = Lightning()
+    with gi.track() as tracker:
+        model.head(gs.ones(1, 2)).sum()
+    assert tracker.parameter_paths() == {id(model.head.weight): "weight", id(model.head.bias): "bias"}

@@ -33,6 +33,7 @@ from .protocol import (
     Observer,
     Plan,
     SavedView,
+    hears,
     hears_entries,
     key_in,
     refuse_checkpoint,
@@ -393,7 +394,7 @@ class NativeObservation:
         if forward:
             handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
             handlers[events.ModuleForward] = lambda event: _module_ran(observer, event)
-            if type(observer).function_applied is not Observer.function_applied:
+            if hears(observer, "function_applied"):
                 applied = observer.function_applied
                 handlers[events.FunctionApplied] = lambda event: applied(event.function, event.args)
             recorded = observer.operator_recorded

@@ -275,7 +275,12 @@ class Converted(NamedTuple):
 
 def hears_entries(observer: Observer) -> bool:
     """Whether an observer wants to be told before a node runs, which costs as much again as to be told after."""
-    return getattr(observer.node_entered, "__func__", None) is not Observer.node_entered
+    return hears(observer, "node_entered")
+
+
+def hears(observer: Observer, method: str) -> bool:
+    """Whether an observer has written a method of its own."""
+    return getattr(getattr(observer, method), "__func__", None) is not getattr(Observer, method)
 
 
 class Adapter(Protocol):

@@ -243,11 +243,10 @@ class Recorder(Tracker):
             if known is None or known[0]() is not leaf:
                 self._first_written[id(leaf)] = (self._watch(leaf, self._first_written), location)
 
-    def _register(self, root: Any) -> str:
-        label = super()._register(root)
+    def _register(self, root: Any) -> None:
+        super()._register(root)
         for _, parameter in self.adapter.named_parameters(root):
             self.entry_of(parameter)
-        return label
 
     def _used(self, tensor: Any, location: Location | None) -> Entry:
         entry = self.entry_of(tensor)
