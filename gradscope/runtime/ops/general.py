@@ -214,22 +214,20 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
     output = op.observed(*arguments)
     if output is None:
         return run(op, arguments)
-    outputs = output if op.multi else (output,)
-    node = node_of(outputs[0]) if outputs else None
+    node: Any = None
+    first = output if type(output) is _scope["Tensor"] else next(iter(output), None)
+    if first is not None:
+        node = first._edge if first._view is None else first._view.edge
+        if type(node) is tuple:
+            node = node[0]
     if node is not None:
         site = events.call_site_if_wanted(depth)
         if site is not None:
             node._site, node._notes = site, None  # to ask a slot that is not set takes seven times as long
         tell_recorded(node)
     if events.OperatorRecorded in events.heard:
-        tell_ran(op, node, list(arguments), list(outputs))
+        tell_ran(op, node, list(arguments), list(output) if op.multi else [output])
     return output
-
-
-def node_of(fresh: Tensor) -> Node | None:
-    """Return the node that has made a tensor just now."""
-    edge: Any = fresh._edge if fresh._view is None else fresh._view.edge
-    return edge[0] if type(edge) is tuple else edge
 
 
 def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any], xp: Any) -> Any:
