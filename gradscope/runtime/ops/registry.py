@@ -136,6 +136,11 @@ class Operator:
         return self.output_list or len(self.outputs) > 1
 
     @cached_property
+    def draws(self) -> bool:
+        """Whether its forward draws random numbers, and so must not run a second time for one call."""
+        return self.family.endswith((".random", ".draws"))
+
+    @cached_property
     def result_type(self) -> Any:
         """The named tuple that it returns when it has several outputs."""
         return general.return_type(self)

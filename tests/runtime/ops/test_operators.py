@@ -350,7 +350,7 @@ CHECKS: dict[str, tuple[Callable[..., None], Callable[[Operator], Any]]] = {
     "device": (check_device, lambda op: True),
 }
 # What draws random numbers has tests of its own; transfer() needs two devices, tests/runtime/test_device.py has them.
-REPEATABLE = [op for op in OPERATORS.values() if not op.family.endswith(".random") and op.name != "transfer"]
+REPEATABLE = [op for op in OPERATORS.values() if not op.draws and op.name != "transfer"]
 CASES = [
     pytest.param(op, check, id=f"{op.name}-{check}")
     for op in OPERATORS.values()

@@ -71,6 +71,8 @@ def function_source(op: Operator, *, dunder: bool = False) -> str:
 def observed_source(op: Operator) -> str:
     """Write the inlined form for :func:`general.watched`: it returns None where it would leave the common path."""
     names = ", ".join(p.name for p in op.parameters)
+    if op.draws:
+        return f"def observed({names}):\n    return None\n"
     _, *body = body_of(op, f"({names},)")
     ways_out = re.compile(r"return general\..*")
     return "\n".join([f"def observed({names}):", *(ways_out.sub("return None", line) for line in body)]) + "\n"

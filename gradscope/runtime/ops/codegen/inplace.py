@@ -45,7 +45,7 @@ def inplace_source(op: Operator, name: str) -> str:
 
 def _is_quick(op: Operator) -> bool:
     """Whether there is an inlined form: the result is of the dtype of the tensor that is written."""
-    return is_simple(op) and op.view is None and op.promote in (None, "numeric", "float")
+    return is_simple(op) and not op.draws and op.view is None and op.promote in (None, "numeric", "float")
 
 
 def _quick_body(op: Operator, run: str) -> list[str]:
