@@ -25,20 +25,8 @@ def _noise(distribution: str, like: Tensor, shape: Any) -> Tensor:
     return getattr(random, distribution)(*shape, dtype=like.dtype, device=like.device)
 
 
-class Normal(Distribution):
-    """Normal distribution.
-
-    Parameters
-    ----------
-    loc, scale : Tensor or float
-        Mean and standard deviation.
-
-    Examples
-    --------
-    >>> import gradscope as gs
-    >>> gs.distributions.Normal(0.0, 1.0).log_prob(gs.tensor(0.0))
-    tensor(-0.9189)
-    """
+class _LocationScale(Distribution):
+    """A distribution of all real numbers: one around 0, widened and moved; its mean is where it is highest."""
 
     has_rsample = True
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -53,6 +41,22 @@ class Normal(Distribution):
         return self.loc
 
     mode = mean
+
+
+class Normal(_LocationScale):
+    """Normal distribution.
+
+    Parameters
+    ----------
+    loc, scale : Tensor or float
+        Mean and standard deviation.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Normal(0.0, 1.0).log_prob(gs.tensor(0.0))
+    tensor(-0.9189)
+    """
 
     @property
     def stddev(self) -> Tensor:
@@ -81,27 +85,13 @@ class Normal(Distribution):
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
 
 
-class Laplace(Distribution):
+class Laplace(_LocationScale):
     """Laplace distribution: exponential on both sides.
 
     Parameters
     ----------
     loc, scale : Tensor or float
     """
-
-    has_rsample = True
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    mode = mean
 
     @property
     def variance(self) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from ..autograd.checker import as_tuple
 from ..autograd.function import Function
 from ..runtime.creation import from_numpy
 from ..runtime.tensor import Tensor
@@ -78,7 +79,7 @@ def _bridge(function: Callable[..., Any]) -> type[Function]:
     def product(count: int, graded: Sequence[int]) -> Callable[..., Any]:
         def of_inputs_and_gradients(*given: Any) -> Any:
             values, grads = given[:count], given[count:]
-            results = _several(function(*values))
+            results = as_tuple(function(*values))
             chosen = [results[nr] for nr in graded]
             found = torch.autograd.grad(chosen, values, grads, create_graph=True, allow_unused=True)
             return tuple(torch.zeros_like(v) if g is None else g for v, g in zip(values, found, strict=True))
@@ -94,8 +95,8 @@ def _bridge(function: Callable[..., Any]) -> type[Function]:
             given = [torch.from_numpy(numpy.array(value.detach().numpy())).requires_grad_() for value in values]
             with torch.enable_grad():
                 results = function(*given)
-            outputs = [from_numpy(_host(result)) for result in _several(results)]
-            ctx.graded = [nr for nr, result in enumerate(_several(results)) if result.requires_grad]
+            outputs = [from_numpy(_host(result)) for result in as_tuple(results)]
+            ctx.graded = [nr for nr, result in enumerate(as_tuple(results)) if result.requires_grad]
             ctx.mark_non_differentiable(*(output for nr, output in enumerate(outputs) if nr not in ctx.graded))
             return tuple(outputs) if isinstance(results, (tuple, list)) else outputs[0]
 
@@ -105,7 +106,3 @@ def _bridge(function: Callable[..., Any]) -> type[Function]:
             return _bridge(product(len(values), ctx.graded)).apply(*values, *(grads[nr] for nr in ctx.graded))
 
     return Bridge
-
-
-def _several(results: Any) -> tuple[Any, ...]:
-    return tuple(results) if isinstance(results, (tuple, list)) else (results,)

@@ -130,11 +130,6 @@ class functions(Observer):  # noqa: N801 - a context manager, called like a func
         self._observation: Any = None
 
     @property
-    def calls(self) -> int:
-        """How many Functions have been noted."""
-        return len(self._calls)
-
-    @property
     def result(self) -> Functions:
         """What is found, Functions that have been looked at before left as they were found."""
         for function, call in list(self._calls.items()):
@@ -252,7 +247,10 @@ class _Trial:
             raise _UnknownError("it returns nothing that requires grad")
         self._weights = [self._random.standard_normal(tuple(outputs[nr].shape)) for nr in self._graded]
         self.gradients = self._differentiated(outputs)
-        if self.loss({}) != self.loss({}):
+        here = self.loss({})
+        if not numpy.isfinite(here):
+            raise _UnknownError("its forward gives NaN or Inf there")
+        if self.loss({}) != here:
             raise _UnknownError("its forward gives another result each time")
 
     def _fresh(self, tensor: Any) -> Any:
@@ -263,7 +261,7 @@ class _Trial:
     def _differentiated(self, outputs: Sequence[Any]) -> list[Any]:
         adapter = self._adapter
         chosen = [outputs[nr] for nr in self._graded]
-        roots = [root for root in map(adapter.root, chosen) if root is not None]
+        roots: list[Any] = list(map(adapter.root, chosen))  # each has one: it requires grad
         grads = [adapter.tensor_like(w, adapter.spec(value)) for w, value in zip(self._weights, chosen)]
         leaves = [self.args[nr] for nr in self.inputs]
         found = adapter.gradients(roots, grads, leaves)
@@ -286,7 +284,8 @@ class _Trial:
         with self._adapter.quiet():
             outputs = self.outputs(moved)
         hosts = [self._adapter.to_host(outputs[nr]) for nr in self._graded]
-        return float(sum(numpy.sum(weight * host) for weight, host in zip(self._weights, hosts)))
+        with numpy.errstate(all="ignore"):  # what is infinite is said by the verdict
+            return float(sum(numpy.sum(weight * host) for weight, host in zip(self._weights, hosts)))
 
     def host(self, nr: int) -> Any:
         """Return the values of an argument."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import pytest
 
 import gradscope as gs
@@ -207,3 +208,14 @@ def test_out_may_be_an_operand() -> None:
     x = gs.arange(4.0)
     gs.add(x, x, out=x)
     assert x.tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize("alpha", [1, 2])
+def test_memory_that_cannot_be_written_keeps_its_version(alpha: int) -> None:
+    array = numpy.ones(3, numpy.float32)
+    tensor = gs.from_numpy(array)
+    array.flags.writeable = False
+    tensor._array.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        tensor.add_(gs.ones(3), alpha=alpha)
+    assert (tensor._version, array.tolist()) == (0, [1.0, 1.0, 1.0])

@@ -225,12 +225,7 @@ class TorchTask:
         """Tell of a node that has run where nobody wants to hear before it does."""
         if _current_id() != self._id and not self._mine():
             return None
-        call = TorchCall(self, _current_node(), grads, produced)
-        if self._kept is not None:
-            self._kept.append(call.node)
-        for observer in self._observers:
-            observer.node_exited(call)
-        return None if call.made is produced else _replaced(call.made, produced)
+        return self._tell_exit(TorchCall(self, _current_node(), grads, produced), produced)
 
     def _tell_exit(self, call: TorchCall, produced: tuple[Any, ...]) -> tuple[Any, ...] | None:
         if self._kept is not None:
@@ -279,7 +274,7 @@ class TorchTask:
 
 def _replaced(grads: Sequence[Any], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Return what a hook returns of gradients that observers have seen: None where they have replaced none."""
-    return tuple(grads) if any(map(is_not, grads, before)) else None
+    return tuple(grads) if grads is not before and any(map(is_not, grads, before)) else None
 
 
 def _refuse(grads: tuple[Any, ...]) -> None:

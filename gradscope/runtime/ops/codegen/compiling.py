@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..registry import Operator
 
-__all__ = ["call_signature", "compile_function", "docstring", "own_name", "signature"]
+__all__ = ["call_signature", "compile_function", "docstring", "indented", "own_name", "signature"]
 
 
 def compile_function(make_source: Callable[[], str], name: str, scope: dict[str, Any], op: Operator) -> Any:
@@ -97,3 +97,8 @@ def signature(op: Operator, *, dunder: bool = False) -> str:
 def own_name(op: Operator) -> list[str]:
     """Return the line that gives the first argument the name which the schema and the formulas know it by."""
     return ["    self = input"] if op.parameters and op.parameters[0].name == "self" else []
+
+
+def indented(depth: int, lines: list[str]) -> list[str]:
+    """Return lines of source, further in."""
+    return ["    " * depth + line for line in lines]

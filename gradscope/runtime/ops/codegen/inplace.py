@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...leaves import AccumulateGrad
 from ..writes import check_overlap, run_inplace
 from .calls import function_scope, is_simple, save_lines, unwrap_lines
-from .compiling import call_signature, compile_function, own_name, signature
+from .compiling import call_signature, compile_function, indented, own_name, signature
 from .nodes import may_be_number, saved_by
 
 if TYPE_CHECKING:
@@ -55,23 +55,19 @@ def _quick_body(op: Operator, run: str) -> list[str]:
     lines = [
         "if not state.special:",
         "    try:",
-        *_indented(2, unwrap_lines(op, [first, *others], run)),
+        *indented(2, unwrap_lines(op, [first, *others], run)),
         f"    except AttributeError: {run}",
         f"    f = {flags}",
         f"    if f >= 4 or not x_{first}.flags.forc: {run}",
         *(f"    {_overlap_line(op, first, name)}" for name in others),
-        *_indented(1, _node_lines(op, first, others, run)),
+        *indented(1, _node_lines(op, first, others, run)),
         f"    c = {first}._vc",
         f"    if c is None: c = {first}._vc = new(VersionCounter); c.version = 0; c.writes = None",
-        *_indented(1, _write_lines(op, first, run)),
-        *_indented(1, _history_lines(op, first)),
+        *indented(1, _write_lines(op, first, run)),
+        *indented(1, _history_lines(op, first)),
         f"    return {first}",
     ]
-    return _indented(1, lines)
-
-
-def _indented(depth: int, lines: list[str]) -> list[str]:
-    return ["    " * depth + line for line in lines]
+    return indented(1, lines)
 
 
 def _overlap_line(op: Operator, first: str, name: str) -> str:
@@ -120,7 +116,7 @@ def _node_lines(op: Operator, first: str, others: list[str], run: str) -> list[s
     return [
         *lines,
         f"    if {alive}:",
-        *_indented(2, made),
+        *indented(2, made),
         *([f"    elif {' or '.join(loose)}: {run}"] if loose else []),
     ]
 
@@ -139,14 +135,14 @@ def _write_lines(op: Operator, first: str, run: str) -> list[str]:
         f"try: r = forward(numpy, {given})",
         f"except (ValueError, TypeError): {run}",
         f"if type(r) is not ndarray or r.shape != x_{first}.shape or r.dtype is not x_{first}.dtype: {run}",
-        "c.version += 1",
         f"x_{first}[...] = r",
+        "c.version += 1",
     ]
     if op.plain is None:
         return computed
     defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in tensors)
     straight = _straight(f"plain({arrays}, x_{first})", run)
-    return [f"if {defaults}:", *_indented(1, straight), "else:", *_indented(1, computed)]
+    return [f"if {defaults}:", *indented(1, straight), "else:", *indented(1, computed)]
 
 
 def _straight(call: str, run: str) -> list[str]:
@@ -166,4 +162,4 @@ def _history_lines(op: Operator, first: str) -> list[str]:
             "n.v_result = c.version",
             f"s = n.s_result = new(SavedResult); s.array = x_{first}; s.counter = c; s.nr = 0",
         ]
-    return ["if n is not None:", *_indented(1, lines)]
+    return ["if n is not None:", *indented(1, lines)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .compiling import indented
 from .nodes import saved_by
 
 if TYPE_CHECKING:
@@ -29,21 +30,17 @@ def wide_body(op: Operator, arguments: str) -> list[str]:
     return [
         f"    if state.special: return general.watched(op, {arguments})",
         "    try:",
-        *_indented(2, _unwrap_lines(op, run)),
+        *indented(2, _unwrap_lines(op, run)),
         f"    except (AttributeError, TypeError): {run}",
         f"    _f = {' | '.join(f'_f_{p.name}' for p in op.tensors)}",
         f"    if _f >= 4: {run}",
         "    try:",
         f"        {', '.join(['_r', *(f'_m_{name}' for name in op.aux)])} = {_forward_call(op)}",
         f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)",
-        *_indented(1, _wrap_lines(op)),
-        *_indented(1, _record_lines(op, finish)),
+        *indented(1, _wrap_lines(op)),
+        *indented(1, _record_lines(op, finish)),
         f"    return {_returned(op)}",
     ]
-
-
-def _indented(depth: int, lines: list[str]) -> list[str]:
-    return ["    " * depth + line for line in lines]
 
 
 # --- in ---------------------------------------------------------------------------------------------------------------
@@ -65,7 +62,7 @@ def _unwrap_one(parameter: Parameter, run: str) -> list[str]:
     lines = [f"_x_{name} = {name}._array; _f_{name} = {name}._flags", f"if type(_x_{name}) is not ndarray: {run}"]
     if parameter.type == "Tensor":
         return lines
-    return [f"if {name} is None: _x_{name} = None; _f_{name} = 0", "else:", *_indented(1, lines)]
+    return [f"if {name} is None: _x_{name} = None; _f_{name} = 0", "else:", *indented(1, lines)]
 
 
 def _unwrap_list(parameter: Parameter, run: str) -> list[str]:
@@ -145,9 +142,9 @@ def _record_lines(op: Operator, finish: str) -> list[str]:
     operands = ", ".join(f"*{p.name}" if p.is_tensor_list else p.name for p in op.tensors)
     return [
         f"if _f and (not unrecorded or modes._records) and ({condition}):",
-        *_indented(1, [line for parameter in op.edged for line in _edge_lines(parameter)]),
+        *indented(1, [line for parameter in op.edged for line in _edge_lines(parameter)]),
         f"    if {alive}:",
-        *_indented(2, _node_lines(op)),
+        *indented(2, _node_lines(op)),
         # A view made under no_grad requires grad, but leads nowhere.
         f"    elif _f & 2 and general.wants_grad([{operands}]): {finish}",
     ]
@@ -206,7 +203,7 @@ def _save_lines(op: Operator, name: str, users: tuple[str, ...]) -> list[str]:
     save = [f"_c = {name}._vc; _n.s_{name} = {name}; _n.v_{name} = 0 if _c is None else _c.version"]
     if not wanted:
         return save
-    return [f"if {' and '.join(wanted)}:", *_indented(1, save), f"else: _n.s_{name} = None; _n.v_{name} = 0"]
+    return [f"if {' and '.join(wanted)}:", *indented(1, save), f"else: _n.s_{name} = None; _n.v_{name} = 0"]
 
 
 def _fact(parameters: dict[str, Parameter], name: str) -> str:
