@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from ...runtime.events import is_library_file
 from .gate import Gate, ProgramAborted
-from .threads import Interrupter
+from .threads import Interrupter, aborts_unreported
 
 __all__ = ["CallProgram", "Program", "Write", "own_traceback", "print_uncaught"]
 
@@ -107,7 +107,7 @@ class CallProgram(Program):
     def run(self, write: Write) -> None:
         """Call the function."""
         try:
-            with self.interrupter:
+            with aborts_unreported(), self.interrupter:
                 self._function()
             self.exit_status = 0
         except ProgramAborted:

@@ -14,7 +14,7 @@ from weakref import WeakSet, ref
 
 from .gate import ProgramAborted
 
-__all__ = ["Interrupter", "ProgramThread", "ThreadFamily", "replaced"]
+__all__ = ["Interrupter", "ProgramThread", "ThreadFamily", "aborts_unreported", "replaced"]
 
 _AGAIN = 0.5
 _FREEING = 1.0
@@ -30,6 +30,22 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
     finally:
         if getattr(owner, name) is value:
             setattr(owner, name, kept)
+
+
+@contextmanager
+def aborts_unreported() -> Iterator[None]:
+    """Do not report a :class:`ProgramAborted` that came in a callback or a destructor, which lets nothing out.
+
+    It comes again (:meth:`Interrupter.end`).
+    """
+    report = sys.unraisablehook
+
+    def unraisablehook(args: Any) -> None:
+        if not issubclass(args.exc_type, ProgramAborted):
+            report(args)
+
+    with replaced(sys, "unraisablehook", unraisablehook):
+        yield
 
 
 _STACK_BYTES = 256 * 2**20  # of address space: memory is taken as it is used
@@ -232,12 +248,11 @@ class ThreadFamily:
     @contextmanager
     def gathering(self) -> Iterator[None]:
         """Make the calling thread the main thread, and remember what it and its descendants start."""
-        head, start, main, hook, unraisable = (
+        head, start, main, hook = (
             threading.current_thread(),
             threading.Thread.start,
             threading.main_thread,
             threading.excepthook,
-            sys.unraisablehook,
         )
         name, active = head.name, True
         self._members.add(head)
@@ -258,11 +273,6 @@ class ThreadFamily:
             if args.exc_type is not ProgramAborted:
                 hook(args)
 
-        def unraisablehook(args: Any) -> None:
-            # It can arrive in a callback or a destructor, which lets nothing out; then it comes again.
-            if not issubclass(args.exc_type, ProgramAborted):
-                unraisable(args)
-
         if head is not main():
             head.name = "MainThread"
         try:
@@ -270,7 +280,7 @@ class ThreadFamily:
                 replaced(threading.Thread, "start", start_member),
                 replaced(threading, "main_thread", main_thread),
                 replaced(threading, "excepthook", excepthook),
-                replaced(sys, "unraisablehook", unraisablehook),
+                aborts_unreported(),
             ):
                 yield
         finally:

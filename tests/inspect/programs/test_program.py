@@ -1,5 +1,6 @@
 """What a session runs: how it ends, and what is told of that."""
 
+import gc
 import sys
 import threading
 import time
@@ -39,6 +40,36 @@ def test_the_traceback_has_no_frames_of_the_debugger():
     assert "gradscope/inspect" not in program.traceback.replace("tests/inspect", "")
     assert program.traceback.startswith("Traceback (most recent call last):\n")
     assert program.traceback.endswith('    raise ValueError("oh")\nValueError: oh\n')
+
+
+def test_an_abort_that_arrives_in_a_callback_of_the_collector_is_not_reported_and_comes_again(monkeypatch):
+    inside, unraisable = threading.Event(), []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+
+    def slow(phase, info):
+        inside.set()
+        until = time.monotonic() + 5
+        while time.monotonic() < until:
+            pass
+
+    def function():
+        gc.callbacks.append(slow)
+        try:
+            gc.collect()
+        finally:
+            gc.callbacks.remove(slow)
+        while True:
+            time.sleep(0.01)
+
+    program = CallProgram(function)
+    thread = threading.Thread(target=program.run, args=(print,))
+    thread.start()
+    assert inside.wait(5)
+    program.end()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert program.error is None
+    assert not unraisable
 
 
 def test_a_running_call_can_be_found_and_ended():
