@@ -27,7 +27,7 @@ def _untouched_modes() -> Iterator[None]:
     if state.anomaly:
         leaked.append("anomaly mode is on")
     if state.special:
-        leaked.append(f"{state.special} listener(s) or hook pair(s) are left")
+        leaked.append(f"listeners or hook pairs are left ({state.modes_on} modes are on)")
     state.local.grad_enabled, state.local.inference, state.local.saved_hooks = True, False, ()
     if dtype.get_default_dtype() is not dtype.float32:
         dtype.set_default_dtype(dtype.float32)

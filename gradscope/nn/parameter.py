@@ -107,7 +107,7 @@ class _Uninitialized(Tensor):
 
     def _convert(self, function: Callable[[Tensor], Tensor]) -> None:
         """Take dtype and device of what a conversion makes of an empty tensor."""
-        self._array = function(self._stand_in())._array
+        self._hold(function(self._stand_in())._array)
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Take a shape, with values that are still to be written; from then on it is like any other.
@@ -117,7 +117,7 @@ class _Uninitialized(Tensor):
         waiting = self._stand_in()
         made = empty(*shape, device=device or waiting.device, dtype=dtype or waiting.dtype)
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
-        self._array = made._array
+        self._hold(made._array)
 
     @property
     def shape(self) -> Any:
@@ -127,11 +127,6 @@ class _Uninitialized(Tensor):
             "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
             "to initialize the parameters before accessing their attributes."
         )
-
-    @property
-    def dtype(self) -> Any:
-        """The element type it will have."""
-        return self._stand_in().dtype
 
     @property
     def device(self) -> Any:

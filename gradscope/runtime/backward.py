@@ -73,7 +73,7 @@ def backward(
     tensors = as_sequence(tensors if variables is None else variables)
     grad_tensors = grad_variables if grad_tensors is None and grad_variables is not None else grad_tensors
     retain_graph = retain_variables if retain_graph is None and retain_variables is not None else retain_graph
-    carried = create_graph or (state.special > 0 and tangents.active())
+    carried = create_graph or (state.special and tangents.active())
     roots, grads = root_edges(tensors, grad_tensors, carried)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if inputs is None:
@@ -100,7 +100,7 @@ def backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) 
         (edge,), (seed,) = root_edges((tensor,), None, False)
     else:
         seed = one.copy()
-    carried = create_graph or (state.special > 0 and tangents.active())
+    carried = create_graph or (state.special and tangents.active())
     if carried:
         seed = wrap(seed)
     keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -160,7 +160,7 @@ def grad(
             return gradients
         # As in PyTorch, such a zero has no dimension of the batch.
         return tuple(_zeros_of(t) if g is None else g for g, t in zip(gradients, targets, strict=True))
-    carried = create_graph or (state.special > 0 and tangents.active())
+    carried = create_graph or (state.special and tangents.active())
     roots, grads = root_edges(outputs, grad_outputs, carried)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     captures = [target_edge(t, i) for i, t in enumerate(targets)]

@@ -591,7 +591,7 @@ class GraphTask:
 
 def heard_only(node: Node) -> bool:
     """Whether a node has no hooks, and all that is special is that somebody listens to what has been computed."""
-    if node.extra is not None or state.special != state.listening or events.closely:
+    if node.extra is not None or state.modes_on or events.closely:
         return False
     return type(node) is not AccumulateGrad or not (node.leaf_meta.hooks or node.leaf_meta.post_accumulate)
 

@@ -191,11 +191,11 @@ class inference_mode(_GradMode):  # noqa: N801 - PyTorch's name
         modes = state.local
         self._before = (modes.inference, modes.grad_enabled)
         modes.inference, modes.grad_enabled = self.mode, not self.mode
-        state.add_special(1)
+        state.add_modes(1)
 
     def __exit__(self, *exc_info: object) -> None:
         state.local.inference, state.local.grad_enabled = self._before
-        state.add_special(-1)
+        state.add_modes(-1)
 
 
 # --- anomaly mode -----------------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
 
 
 def _set_anomaly(mode: bool, check_nan: bool, check_inf: bool) -> None:
-    state.add_special(int(mode) - int(state.anomaly))
+    state.add_modes(int(mode) - int(state.anomaly))
     state.anomaly, state.anomaly_check_nan, state.anomaly_check_inf = mode, check_nan, check_inf
 
 
@@ -316,11 +316,11 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
         if modes.saved_hooks_disabled is not None:
             raise RuntimeError(modes.saved_hooks_disabled)
         modes.saved_hooks = (*modes.saved_hooks, (self.pack_hook, self.unpack_hook))
-        state.add_special(1)
+        state.add_modes(1)
 
     def __exit__(self, *exc_info: object) -> None:
         state.local.saved_hooks = state.local.saved_hooks[:-1]
-        state.add_special(-1)
+        state.add_modes(-1)
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name

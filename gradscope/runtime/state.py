@@ -1,8 +1,7 @@
 """The flags that every operator checks, and the per-thread modes behind them.
 
-``special`` is the one module-level flag of law 5: it is the number of things that want more than plain recording
-(event listeners, anomaly mode, saved-tensor hooks, inference mode) in any thread. While it is 0 an operator looks no
-further.
+``special`` is the one module-level flag of law 5: whether anything wants more than plain recording (event listeners,
+anomaly mode, saved-tensor hooks, inference mode) in any thread. While nothing does an operator looks no further.
 """
 
 from __future__ import annotations
@@ -24,13 +23,14 @@ STOCHASTIC = 16
 # Stands for True as ``grad_enabled`` in inference mode, where nothing is recorded whatever is enabled inside it.
 UNRECORDED: Any = 0
 
-special: int = 0
-# What event listeners have put into ``special``: where they are all of it, an operator may still take its fast path.
-listening: int = 0
+special: bool = False
+# How many things but event listeners are behind it: where there are none, an operator may still take its fast path.
+modes_on: int = 0
 anomaly: bool = False
 anomaly_check_nan: bool = True
 anomaly_check_inf: bool = False
 
+_listening = False
 _special_lock = threading.Lock()
 
 # Compiled operators call next() themselves, which is the fastest way to a number that no other thread gets.
@@ -42,19 +42,20 @@ def next_sequence() -> int:
     return next(sequence)
 
 
-def add_special(amount: int) -> None:
-    """Raise (or lower) the count behind ``special``."""
-    global special
+def add_modes(amount: int) -> None:
+    """Raise (or lower) the count of modes that are on."""
+    global special, modes_on
     with _special_lock:
-        special += amount
+        modes_on += amount
+        special = _listening or modes_on > 0
 
 
 def set_listening(anybody: bool) -> None:
     """Say whether anybody listens to events."""
-    global special, listening
+    global special, _listening
     with _special_lock:
-        special += anybody - listening
-        listening = int(anybody)
+        _listening = anybody
+        special = _listening or modes_on > 0
 
 
 # One entry for each thread that does not record: while it is empty an operator need not read its own thread's mode,

@@ -74,7 +74,7 @@ def enter() -> None:
     """Open the level."""
     global level
     level = DualLevel()
-    state.add_special(1)
+    state.add_modes(1)
 
 
 def leave() -> None:
@@ -83,7 +83,7 @@ def leave() -> None:
     assert level is not None
     closed, level = level, None
     closed.close()
-    state.add_special(-1)
+    state.add_modes(-1)
 
 
 def active() -> bool:

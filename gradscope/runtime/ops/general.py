@@ -209,7 +209,7 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
 
     The user's frame is `depth` frames up at least.
     """
-    if state.special != state.listening:
+    if state.modes_on:
         return run(op, arguments)
     output = op.observed(*arguments)
     if output is None:
@@ -314,12 +314,12 @@ def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[s
         return None
     if op.node_class is None or not flags or not modes._records or not wanted_by(flags, operands):
         return None
-    if not any(o._array.dtype.kind in "fc" for o in outputs):
+    if not any(o._dtype.kind in "fc" for o in outputs):
         return None
     node = make_node(op, operands, outputs, aux)
     if node is not None:
         for nr, output in enumerate(op.graded_outputs(outputs)):
-            if output._array.dtype.kind in "fc":
+            if output._dtype.kind in "fc":
                 output._set_edge(edge_to(node, nr))
         save_results(node, outputs)
     return node

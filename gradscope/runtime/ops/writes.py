@@ -81,7 +81,7 @@ def run_relayout(op: Operator, operands: list[Any], bare: list[Any], xp: Any, re
     if node is None:
         target.data = result
     else:
-        target._array = result._array
+        target._hold(result._array)
     target._bump(op.name.partition(".")[0] + "_")
     if node is not None:
         hang_relaid(target, node)
@@ -243,7 +243,7 @@ def store_out(name: str, result: Any, operands: list[Any], out: Tensor) -> Tenso
                 UserWarning,
                 stacklevel=4,
             )
-        out._array = device.array_module(result).empty(result.shape, dtype=out._array.dtype)
+        out._hold(device.array_module(result).empty(result.shape, dtype=out._dtype))
     device.copy_to(out._array, result)
     out._bump(name)
     if general.flags_of(operands) & state.VOLATILE:

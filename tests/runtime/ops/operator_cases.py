@@ -242,7 +242,9 @@ def call(op: Operator, sample: Sample) -> list[Tensor]:
     """Return the outputs of an operator as a list."""
     args, kwargs = sample
     result = own(op, op.function)(*args, **kwargs)
-    return [result] if isinstance(result, Tensor) else list(result)
+    outputs = [result] if isinstance(result, Tensor) else list(result)
+    assert all(output._dtype == output._array.dtype for output in outputs)
+    return outputs
 
 
 def call_itself(op: Operator, sample: Sample) -> list[Tensor]:

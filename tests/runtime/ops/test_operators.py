@@ -268,6 +268,7 @@ def check_inplace(op: Operator) -> None:
         result = op.inplace_function(target, *rest, **kwargs)
         assert result is target
         assert target.data_ptr() == address or op.name in LAYOUT_DEPENDENT
+        assert target._dtype == target._array.dtype
         assert target._version == 1
         cases.same(cases.host(target), cases.host(expected.to(self.dtype)), op.name)
         if expected.requires_grad:

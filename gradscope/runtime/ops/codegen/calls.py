@@ -11,6 +11,7 @@ from ...graph import SavedResult
 from ...storage import VersionCounter, element_strides
 from .. import general, writes
 from ..arrays import CONSTANTS, constant
+from .compiling import indented
 from .nodes import may_be_number, saved_by
 
 if TYPE_CHECKING:
@@ -74,16 +75,18 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     first = names[0]
     run = f"return general.run(op, {arguments})"
     lines = [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
-    lines += [f"        {line}" for line in unwrap_lines(op, names, run)]
-    lines += [f"    except AttributeError: {run}", "    try:"]
+    lines += indented(2, unwrap_lines(op, names, run))
     values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
     call = ", ".join(values) if op.ufunc is not None else ", ".join(["numpy", *values])
     forward = f"{'ufunc' if op.ufunc is not None else 'forward'}({call})"
     if op.plain is not None:
         defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in names)
         forward = f"plain({', '.join(values[: len(names)])}) if {defaults} else {forward}"
-    lines.append(f"        r = {forward}")
-    lines.append(f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)")
+    lines += [
+        f"        r = {forward}",
+        f"    except AttributeError: {run}",
+        f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)",
+    ]
     if op.ufunc is not None:  # its result is an array or a scalar of NumPy: both have a shape
         missed = "not sh and type(r) is not ndarray"
         lines.append("    sh = r.shape")
@@ -92,7 +95,7 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     lines += [
         f"    if {missed}: r = array_module(x_{first}).asarray(r)",
         "    out = new(Tensor)",
-        "    out._array = r; out._vc = out._view = out._meta = None",
+        f"    out._array = r; out._dtype = {_result_dtype(op)}; out._vc = out._view = out._meta = None",
     ]
     if op.view:
         made_by = op.node_name.removesuffix("Backward0")
@@ -110,7 +113,7 @@ def unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
     if op.ufunc is None:
         lines.append(f"if type(x_{first}) is not ndarray: {run}")
     if op.promote:
-        lines.append(f"dt = x_{first}.dtype")
+        lines.append(f"dt = {first}._dtype")
     floating = "dt is not FLOAT32 and dt.kind not in FLOATS"  # most are, and kind takes longer to read
     if op.promote == "float":
         lines.append(f"if {floating}: {run}")
@@ -121,7 +124,9 @@ def unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
             lines += [f"x_{name} = {name}._array; f_{name} = {name}._flags", f"if type(x_{name}) is not ndarray: {run}"]
         return lines
     second = names[1]
-    saves = op.differentiable and second in saved_by(op)
+    absent = [f"e_{second}"] if second in op.derivatives else []
+    absent += [f"c_{second}"] if op.differentiable and second in saved_by(op) else []  # numbers have no version
+    slots = {f"e_{second}": "_edge", f"c_{second}": "_vc"}
     return [
         *lines,
         f"t = type({second})",
@@ -129,12 +134,18 @@ def unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
         f"    if {floating}: {run}",
         f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None; f_{second} = 0",
         f"    if x_{second} is None: x_{second} = constant({second}, dt)",
-        *([f"    c_{second} = None"] if saves else []),  # numbers have no version
+        *([f"    {' = '.join(absent)} = None"] if absent else []),
         "else:",
         f"    x_{second} = {second}._array; f_{second} = {second}._flags",
-        *([f"    c_{second} = {second}._vc"] if saves else []),
-        f"    if dt is not x_{second}.dtype: {run}",
+        *(f"    {name} = {second}.{slots[name]}" for name in absent),
+        f"    if dt is not {second}._dtype: {run}",
     ]
+
+
+def _result_dtype(op: Operator) -> str:
+    """Return the expression for the result's dtype: ufuncs of two arguments keep it, unless they are comparisons."""
+    kept = op.ufunc is not None and op.promote and len(op.tensors) == 2 and op.differentiable
+    return "dt" if kept else "r.dtype"
 
 
 def _record_lines(op: Operator, names: list[str]) -> list[str]:
@@ -142,24 +153,23 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
     reset = "" if op.view else "out._edge = None; out._flags = 0; "
     lines = [
         f"    f = {flags}",
-        "    if f and (not unrecorded or modes._records):",
-        f"        if f >= 4: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})",
+        "    if (f == 1 or 1 < f < 4) and (not unrecorded or modes._records):",
     ]
     if op.promote is None:
-        lines.append(f"        if r.dtype.kind not in FLOATS: {reset}return out")
+        lines.append(f"        if out._dtype.kind not in FLOATS: {reset}return out")
     edged = [p.name for p in op.edged]
     for n in edged:
-        known = f"{n}._edge if f_{n} else None" if may_be_number(op, n) else f"{n}._edge"
-        lines += [f"        e_{n} = {known}", f"        if e_{n} is None and f_{n}: e_{n} = edge_of({n})"]
+        if not may_be_number(op, n):
+            lines.append(f"        e_{n} = {n}._edge")
+        lines.append(f"        if e_{n} is None and f_{n}: e_{n} = edge_of({n})")
     shape = "sh" if op.ufunc is not None else "r.shape"
-    dtype = "dt" if op.ufunc is not None and op.promote and len(names) == 2 else "r.dtype"
     alive = " or ".join(f"e_{n} is not None" for n in edged)
     lines.append(f"        if {alive}:")
     body = [
         "n = Node()",
         f"n.edges = ({', '.join(f'e_{n}' for n in edged)},)",
         "n.seq = next(sequence); n.extra = None",
-        f"n.shape = {shape}; n.dtype = {dtype}",
+        f"n.shape = {shape}; n.dtype = {'dt' if _result_dtype(op) == 'dt' else 'out._dtype'}",
     ]
     for name, users in saved_by(op).items():
         body += save_lines(op, name, users, names)
@@ -170,7 +180,7 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
             "s = n.s_result = new(SavedResult); s.array = r; s.counter = c; s.nr = 0",
         ]
     body.append("return out")
-    lines += [f"            {line}" for line in body]
+    lines += indented(3, body)
     # A view made under no_grad requires grad, but leads nowhere.
     loose = " or ".join(f"f_{n} & 2 and {n}.requires_grad" for n in edged)
     lines.append(f"        elif {loose}: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})")

@@ -94,10 +94,9 @@ def _node_lines(op: Operator, first: str, others: list[str], run: str) -> list[s
         if name == first:
             lines.append(f"    e_{name} = e")
         else:
-            lines += [
-                f"    e_{name} = {name}._edge if f_{name} else None",
-                f"    if e_{name} is None and f_{name}: e_{name} = edge_of({name})",
-            ]
+            if not may_be_number(op, name):
+                lines.append(f"    e_{name} = {name}._edge")
+            lines.append(f"    if e_{name} is None and f_{name}: e_{name} = edge_of({name})")
     old = [f"e_{user} is not None" for user in saved_by(op).get(first, ())]
     if old:
         lines.append(f"    if {' or '.join(old)}: {run}")
@@ -106,7 +105,7 @@ def _node_lines(op: Operator, first: str, others: list[str], run: str) -> list[s
         "n = Node()",
         f"n.edges = ({', '.join(f'e_{name}' for name in edged)},)",
         "n.seq = next(sequence); n.extra = None",
-        f"n.shape = x_{first}.shape; n.dtype = x_{first}.dtype",
+        f"n.shape = x_{first}.shape; n.dtype = {first}._dtype",
         *([f"n.s_{first} = None; n.v_{first} = 0"] if first in saved_by(op) else []),
     ]
     for name, users in saved_by(op).items():
@@ -134,7 +133,7 @@ def _write_lines(op: Operator, first: str, run: str) -> list[str]:
     computed = [
         f"try: r = forward(numpy, {given})",
         f"except (ValueError, TypeError): {run}",
-        f"if type(r) is not ndarray or r.shape != x_{first}.shape or r.dtype is not x_{first}.dtype: {run}",
+        f"if type(r) is not ndarray or r.shape != x_{first}.shape or r.dtype is not {first}._dtype: {run}",
         f"x_{first}[...] = r",
         "c.version += 1",
     ]

@@ -52,8 +52,8 @@ def _unwrap_lines(op: Operator, run: str) -> list[str]:
         lines += _unwrap_list(parameter, run) if parameter.is_tensor_list else _unwrap_one(parameter, run)
     if op.promote:
         first, *others = [p.name for p in op.tensors]
-        same = [f"_x_{name} is not None and _x_{name}.dtype is not _d" for name in others]
-        lines += [f"_d = _x_{first}.dtype", f"if {' or '.join(['_d.kind not in FLOATS', *same])}: {run}"]
+        same = [f"_x_{name} is not None and {name}._dtype is not _d" for name in others]
+        lines += [f"_d = {first}._dtype", f"if {' or '.join(['_d.kind not in FLOATS', *same])}: {run}"]
     return lines
 
 
@@ -99,7 +99,7 @@ def _wrap_lines(op: Operator) -> list[str]:
     for nr in range(count):
         lines += [
             f"if type(_r{nr}) is not ndarray: _r{nr} = numpy.asarray(_r{nr})",
-            f"_o{nr} = new(Tensor); _o{nr}._array = _r{nr}; {_BLANK.format(f'_o{nr}')}",
+            f"_o{nr} = new(Tensor); _o{nr}._array = _r{nr}; _o{nr}._dtype = _r{nr}.dtype; {_BLANK.format(f'_o{nr}')}",
         ]
     return lines
 
@@ -109,7 +109,7 @@ def _wrap_list(op: Operator) -> list[str]:
         "_o = []",
         "for _a in _r:",
         "    if type(_a) is not ndarray: _a = numpy.asarray(_a)",
-        f"    _t = new(Tensor); _t._array = _a; {_BLANK.format('_t')}",
+        f"    _t = new(Tensor); _t._array = _a; _t._dtype = _a.dtype; {_BLANK.format('_t')}",
         "    _o.append(_t)",
     ]
     if op.view:
@@ -135,9 +135,9 @@ def _returned(op: Operator) -> str:
 def _record_lines(op: Operator, finish: str) -> list[str]:
     if not op.differentiable:
         return []
-    graded = [f"_r{nr}" for nr in range(min(op.graded, len(op.outputs)))]
-    floating = [f"{name}.dtype.kind in FLOATS" for name in graded]
-    condition = "_o and _o[0]._array.dtype.kind in FLOATS" if op.output_list else " or ".join(floating)
+    graded = [f"_o{nr}" for nr in range(min(op.graded, len(op.outputs)))]
+    floating = [f"{name}._dtype.kind in FLOATS" for name in graded]
+    condition = "_o and _o[0]._dtype.kind in FLOATS" if op.output_list else " or ".join(floating)
     alive = " or ".join(f"_e_{p.name} is not None" for p in op.edged)
     operands = ", ".join(f"*{p.name}" if p.is_tensor_list else p.name for p in op.tensors)
     return [
@@ -166,18 +166,18 @@ def _edge_lines(parameter: Parameter) -> list[str]:
 
 
 def _node_lines(op: Operator) -> list[str]:
-    first = "_o[0]._array" if op.output_list else "_r0"
+    first = "_o[0]" if op.output_list else "_o0"
     edges = ", ".join(f"*_es_{p.name}" if p.is_tensor_list else f"_e_{p.name}" for p in op.edged)
     lines = [
         "_n = Node()",
         f"_n.edges = ({edges},)",
         "_n.seq = next(sequence); _n.extra = None",
-        f"_n.shape = {first}.shape; _n.dtype = {first}.dtype",
+        f"_n.shape = {first}._array.shape; _n.dtype = {first}._dtype",
     ]
     if op.output_list:
-        lines.append("_n.outs = [(_t._array.shape, _t._array.dtype) for _t in _o]")
+        lines.append("_n.outs = [(_t._array.shape, _t._dtype) for _t in _o]")
     elif op.multi:
-        lines.append(f"_n.outs = [{', '.join(f'(_r{nr}.shape, _r{nr}.dtype)' for nr in range(len(op.outputs)))}]")
+        lines.append(f"_n.outs = [{', '.join(f'(_r{nr}.shape, _o{nr}._dtype)' for nr in range(len(op.outputs)))}]")
     for name, users in saved_by(op).items():
         lines += _save_lines(op, name, users)
     return lines + _history_lines(op)
@@ -237,4 +237,4 @@ def _history_lines(op: Operator) -> list[str]:
     if not op.multi:
         return ["_o0._edge = _n; _o0._flags = 1"]
     lines = [f"_o{nr}._edge = _n, {nr}; _o{nr}._flags = 1" for nr in range(op.graded)]
-    return [f"if _r{nr}.dtype.kind in FLOATS: {line}" if op.graded > 1 else line for nr, line in enumerate(lines)]
+    return [f"if _o{nr}._dtype.kind in FLOATS: {line}" if op.graded > 1 else line for nr, line in enumerate(lines)]
