@@ -118,8 +118,7 @@ class CudaBackend(Backend):
         if count == 0:
             raise RuntimeError("CUDA is not available: CuPy found no device.\nUse device='cpu'.")
         self.module = cupy
-        _by_type[cupy.ndarray] = self
-        _modules[cupy.ndarray] = cupy
+        _know(cupy.ndarray, self)
         return self
 
     def index_of(self, array: Any) -> int:
@@ -155,13 +154,18 @@ def register_backend(backend: Backend, array_type: type) -> None:
     The tests use this for a strict stand-in that refuses host copies.
     """
     _backends[backend.type_name] = backend
+    _know(array_type, backend)
+
+
+# Whether there may be arrays of another module than NumPy.
+elsewhere: bool = False
+
+
+def _know(array_type: type, backend: Backend) -> None:
+    global elsewhere
+    elsewhere = True
     _by_type[array_type] = backend
     _modules[array_type] = backend.module
-
-
-def elsewhere() -> bool:
-    """Whether there may be arrays of another module than NumPy."""
-    return len(_by_type) > 1
 
 
 def array_module(array: Any) -> Any:

@@ -38,7 +38,7 @@ __all__ = ["GraphTask", "run_node_alone"]
 _entered_lock = threading.Lock()
 
 _task_ids = itertools.count(1).__next__
-
+_new = object.__new__
 
 # How many tasks have come to code that may ask for the task it runs in. While it is 0 a backward is not a nested one.
 entered = 0
@@ -307,7 +307,8 @@ class GraphTask:
                 if node.extra is not None or not bare or state.special:
                     self.nodes_run += done
                     done = 0
-                    if bare and heard_only(node):
+                    heard_only = bare and node.extra is None and not state.modes_on and not events.closely
+                    if heard_only and (type(node) is not AccumulateGrad or not hooked(node)):
                         results = self._run_heard(node, grad)
                     else:
                         if following is not None:
@@ -393,7 +394,7 @@ class GraphTask:
     # --- one node with listeners ---
 
     def _run_heard(self, node: Node, grad: Any) -> Any:
-        """Run a node as a plain one is run, and tell listeners what it has made; see :func:`heard_only`."""
+        """Run a node as a plain one is run, and tell listeners what it has made: nothing but listeners is there."""
         if type(node) is AccumulateGrad:
             results: Any = ()
             if grad is not None:
@@ -415,8 +416,11 @@ class GraphTask:
             if type(edge) is tuple or made.dtype is not edge.dtype or made.shape != edge.shape:
                 results = self._validated(node, results)
                 break
-        event = events.NodeExited(self, node, None, (grad if node.multi else (grad,), results))
-        for listener, thread in listeners:  # emit(), without a call: this is what recording a node waits for
+        # The event's __init__() and emit(), without the calls: this is what recording a node waits for.
+        event = _new(events.NodeExited)
+        event.task, event.node, event._grads = self, node, None
+        event.arrays = (grad if node.multi else (grad,)), results
+        for listener, thread in listeners:
             if thread is None or thread == threading.get_ident():
                 listener(event)
         return [None if g is None else bare_of(g) for g in event.grad_inputs] if event.seen else results
@@ -589,11 +593,9 @@ class GraphTask:
                 events.emit(events.HookCalled(self, node, "post_accumulate", hook))
 
 
-def heard_only(node: Node) -> bool:
-    """Whether a node has no hooks, and all that is special is that somebody listens to what has been computed."""
-    if node.extra is not None or state.modes_on or events.closely:
-        return False
-    return type(node) is not AccumulateGrad or not (node.leaf_meta.hooks or node.leaf_meta.post_accumulate)
+def hooked(node: AccumulateGrad) -> bool:
+    """Whether a leaf has hooks."""
+    return bool(node.leaf_meta.hooks or node.leaf_meta.post_accumulate)
 
 
 def bare_of(tensor: Any) -> Any:

@@ -345,7 +345,7 @@ _subscriptions: tuple[Subscription, ...] = ()
 # time of wanted().
 heard: dict[type[Event], tuple[tuple[Listener, int | None], ...]] = {}
 # How many of the user's frames the listeners want of a call site.
-_call_sites = 0
+frames_wanted = 0
 # Whether somebody listens to what happens to a node before it has run, or to what it has saved.
 closely = False
 _MOST_FRAMES = 48
@@ -427,14 +427,14 @@ def subscribe_each(
 
 
 def _set(subscriptions: tuple[Subscription, ...]) -> None:
-    global _subscriptions, heard, _call_sites, closely
+    global _subscriptions, heard, frames_wanted, closely
     with _lock:
         _subscriptions = subscriptions
         heard = {
             kind: tuple((s.listeners[kind], s.thread) for s in subscriptions if kind in s.listeners)
             for kind in {k for s in subscriptions for k in s.listeners}
         }
-        _call_sites = max((s.call_sites for s in subscriptions), default=0)
+        frames_wanted = max((s.call_sites for s in subscriptions), default=0)
         closely = not _CLOSE.isdisjoint(heard)
         state.set_listening(bool(heard))
 
@@ -619,8 +619,8 @@ def call_site_if_wanted(skip: int = 2) -> CallSite | None:
 
     The user's frame, if one is all that is wanted, is `skip` frames above the caller at least.
     """
-    if _call_sites == 1 and not state.anomaly:
+    if frames_wanted == 1 and not state.anomaly:
         return user_site(skip + 1)
-    if state.anomaly or _call_sites == _MOST_FRAMES:
+    if state.anomaly or frames_wanted == _MOST_FRAMES:
         return capture_call_site(2)
-    return _capture_user_frames(3, _call_sites) if _call_sites else None
+    return _capture_user_frames(3, frames_wanted) if frames_wanted else None

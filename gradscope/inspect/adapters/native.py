@@ -276,7 +276,7 @@ class NativeAdapter:
         else:
             given, made = arrays
             found = [*given, *made]
-        if device.elsewhere():
+        if device.elsewhere:
             found = [None if array is None else _converted(array) for array in found]
         return found, len(given)
 

@@ -48,7 +48,7 @@ class _Task:
     def __init__(self, task: Any, number: int, iteration: int, adapter: Adapter, taker: Taker) -> None:
         self.adapter = adapter
         self.taker = taker
-        self.task = task  # kept, so that its id is nobody else's
+        self.task = task
         self.id = number
         self.iteration = iteration
         self.flow: Flow = {}
@@ -114,7 +114,7 @@ class Capture(Observer):
         self.module_left = self._tracker.module_left  # type: ignore[method-assign]
         self.operator_recorded = self._tracker.operator_recorded  # type: ignore[method-assign]
         self._lock = threading.RLock()
-        self._tasks: dict[int, _Task] = {}
+        self._tasks: dict[Any, _Task] = {}
         self._stacks = threading.local()
         self._numbers = itertools.count().__next__
         self._next = {
@@ -145,7 +145,7 @@ class Capture(Observer):
                 adapter = self._adapter.of(task)
                 view = _Task(task, number, iteration, adapter, self._taker_of(adapter))
             view.begin(*self._courses.find(adapter.plan(task), self._tracker.parameter_paths()))
-            self._tasks[id(task)] = view
+            self._tasks[task] = view
             stack.append(view)
             self._writer.put(
                 Change(
@@ -173,7 +173,7 @@ class Capture(Observer):
         self._end(task, "failed", error)
 
     def _end(self, task: Any, state: str, error: BaseException | None) -> None:
-        view = self._tasks.pop(id(task), None)
+        view = self._tasks.pop(task, None)
         if view is None:
             return
         stack = self._stack()
@@ -216,7 +216,7 @@ class Capture(Observer):
         Its time is that since the node before it on the same thread, so that nothing has to be put before each.
         """
         ended = _clock()
-        view = self._tasks.get(id(call.task))
+        view = self._tasks.get(call.task)
         if view is None or self._writer.failure:
             return
         try:

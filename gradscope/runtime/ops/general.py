@@ -34,6 +34,7 @@ NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_)
 _PLAIN = {device.ndarray}
 
 modes = state.local
+_new = object.__new__
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
@@ -221,7 +222,8 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
         if type(node) is tuple:
             node = node[0]
     if node is not None:
-        site = events.call_site_if_wanted(depth)
+        # Anomaly mode, which asks for more, is a mode: it does not come here.
+        site = events.user_site(depth) if events.frames_wanted == 1 else events.call_site_if_wanted(depth)
         if site is not None:
             node._site, node._notes = site, None  # to ask a slot that is not set takes seven times as long
         tell_recorded(node)
@@ -482,8 +484,9 @@ def tell_recorded(node: Node) -> None:
         announce_saved(node)
     listeners = heard.get(events.NodeRecorded)
     if listeners is not None and not modes.in_tangent:
-        event = events.NodeRecorded(node)
-        for listener, thread in listeners:  # emit(), without a call
+        event = _new(events.NodeRecorded)  # its __init__() and emit(), without the calls
+        event.node = node
+        for listener, thread in listeners:
             if thread is None or thread == threading.get_ident():
                 listener(event)
 
