@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .runtime import creation
+from .runtime import autocast, creation, state
 from .runtime import dtype as dtypes
 from .runtime.ops.fourier import BY_COUNT, BY_ROOT, UNSCALED
 from .runtime.ops.registry import OPERATORS, PUBLIC
@@ -68,6 +68,8 @@ def _scale(norm: str | None, forward: bool) -> int:
 
 def _promoted(input: Tensor, to_complex: bool) -> Tensor:
     """Return `input` in a dtype that can be transformed."""
+    if state.special and autocast.covers("fft", (input,)):
+        input = input.float()
     kind = input.dtype
     if kind is dtypes.float16:
         raise RuntimeError("Unsupported dtype Half\nConvert it with .float().")

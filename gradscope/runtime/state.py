@@ -1,8 +1,8 @@
 """The flags that every operator checks, and the per-thread modes behind them.
 
 ``special`` is the one module-level flag of law 5: it is the number of things that want more than plain recording
-(event listeners, anomaly mode, saved-tensor hooks, inference mode) in any thread. While it is 0 an operator looks no
-further.
+(event listeners, anomaly mode, saved-tensor hooks, inference mode, autocast) in any thread. While it is 0 an operator
+looks no further.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ UNRECORDED: Any = 0
 special: int = 0
 # What event listeners have put into ``special``: where they are all of it, an operator may still take its fast path.
 listening: int = 0
+# What autocast has put into it: as many as there are threads that it is on in.
+casting: int = 0
 anomaly: bool = False
 anomaly_check_nan: bool = True
 anomaly_check_inf: bool = False
@@ -57,6 +59,14 @@ def set_listening(anybody: bool) -> None:
         listening = int(anybody)
 
 
+def add_casting(amount: int) -> None:
+    """Raise (or lower) the number of threads that autocast is on in."""
+    global special, casting
+    with _special_lock:
+        special += amount
+        casting += amount
+
+
 # One entry for each thread that does not record: while it is empty an operator need not read its own thread's mode,
 # which takes as long as finding out the shape of its result. It is a list because append() and pop() need no lock. A
 # thread that ends without recording leaves its entry, which costs that much.
@@ -76,6 +86,8 @@ class ThreadModes(threading.local):
     # Forward mode: whether tangents are computed, and whether one is being computed (runtime/tangents.py).
     forward_grad: bool = True
     in_tangent: bool = False
+    # The dtype of autocast for each device type that it is on for; None while it is off (runtime/autocast.py).
+    autocast: dict[str, Any] | None = None
 
     @property
     def grad_enabled(self) -> bool:

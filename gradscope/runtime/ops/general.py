@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .. import device, dtype, events, state, tangents
+from .. import autocast, device, dtype, events, state, tangents
 from ..graph import PackedTensor, SavedResult, SavedTensor, edge_to, pack_slot, unpack
 from ..storage import VersionCounter, element_strides, memory_of
 from .arrays import TENSOR_OPERATORS
@@ -205,11 +205,13 @@ def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
 
 
 def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
-    """Call `op` while something special is on: where that is only listeners, by its compiled form.
+    """Call `op` while something special is on: where that is only listeners, or autocast, by its compiled form.
 
     The user's frame is `depth` frames up at least.
     """
-    if state.special != state.listening:
+    if modes.autocast is not None:
+        arguments = autocast.arguments(op, arguments)
+    if state.special != state.listening + state.casting:
         return run(op, arguments)
     output = op.observed(*arguments)
     if output is None:
