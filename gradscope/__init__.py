@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .runtime import device as _device
 from .runtime.creation import *
 from .runtime.creation import broadcast_shapes
-from .runtime.device import device
+from .runtime.device import device, get_default_device, set_default_device
 from .runtime.dtype import bool_ as bool
 from .runtime.dtype import (
     complex64,
