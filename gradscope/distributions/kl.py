@@ -211,7 +211,7 @@ def _geometrics(p: Geometric, q: Geometric) -> Tensor:
 # --- of different kinds -----------------------------------------------------------------------------------------------
 
 # Minus the entropy of p, and minus the mean of the logarithm of the density of q: that of a normal q takes the first
-# two moments of p, of an exponential one the mean, of a gamma one that of the logarithm, of a Gumbel one that of exp(-x).
+# two moments of p, of an exponential one the mean, of a gamma one the mean of log(x), of a Gumbel one that of exp(-x).
 
 
 def _beside_normal(p: Distribution, q: Normal) -> Tensor:
