@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .runtime import device as _device
 from .runtime.creation import *
 from .runtime.creation import broadcast_shapes
-from .runtime.device import device
+from .runtime.device import device, get_default_device, set_default_device
 from .runtime.dtype import bool_ as bool
 from .runtime.dtype import (
     complex64,
@@ -85,8 +85,27 @@ else:
     globals().update(_PUBLIC)
 
 _LAZY = (
-    *("autograd", "backends", "check", "cuda", "distributions", "fft", "func", "inspect", "linalg", "nn", "optim"),
+    *(
+        "amp",
+        "autograd",
+        "backends",
+        "check",
+        "cuda",
+        "distributions",
+        "fft",
+        "func",
+        "inspect",
+        "linalg",
+        "nn",
+        "optim",
+    ),
     *("random", "serialization", "special", "testing", "utils"),
+)
+
+_AMP = (
+    *("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache"),
+    *("get_autocast_dtype", "is_autocast_available", "is_autocast_cache_enabled", "is_autocast_enabled"),
+    *("set_autocast_cache_enabled", "set_autocast_dtype", "set_autocast_enabled"),
 )
 
 
@@ -95,6 +114,13 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"gradscope.{name}")
     if name == "vmap":
         return importlib.import_module("gradscope.func").vmap
+    if name in _AMP:
+        return getattr(importlib.import_module("gradscope.amp.autocast_mode"), name)
+    if name == "bfloat16":
+        raise AttributeError(
+            "module 'gradscope' has no attribute 'bfloat16': NumPy has no such dtype\n"
+            "Use gradscope.float16 (with gradscope.amp.GradScaler where gradients are small), or gradscope.float32."
+        )
     if name in ("load", "save"):
         return getattr(importlib.import_module("gradscope.serialization"), name)
     raise AttributeError(f"module 'gradscope' has no attribute {name!r}")

@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .runtime import creation
+from .runtime import autocast, creation, state
 from .runtime import dtype as dtypes
+from .runtime.layout import check_memory
 from .runtime.ops.fourier import BY_COUNT, BY_ROOT, UNSCALED
 from .runtime.ops.registry import OPERATORS, PUBLIC
 from .runtime.ops.shapes import axis_of
@@ -68,6 +69,8 @@ def _scale(norm: str | None, forward: bool) -> int:
 
 def _promoted(input: Tensor, to_complex: bool) -> Tensor:
     """Return `input` in a dtype that can be transformed."""
+    if state.special and autocast.covers("fft", (input,)):
+        input = input.float()
     kind = input.dtype
     if kind is dtypes.float16:
         raise RuntimeError("Unsupported dtype Half\nConvert it with .float().")
@@ -391,7 +394,7 @@ def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: An
 
 
 def _frequencies(numbers: list[int], n: int, d: float, out: Tensor | None, options: dict[str, Any]) -> Tensor:
-    options.pop("layout", None), options.pop("pin_memory", None)
+    check_memory("fft_fftfreq", options.pop("layout", None), options.pop("pin_memory", None))
     found = creation.tensor([number / (n * d) for number in numbers], **options)
     return found if out is None else into(out, "fft_fftfreq", [], lambda: found)
 

@@ -12,6 +12,8 @@ __all__ = [
     "boolean",
     "dependent",
     "greater_than",
+    "greater_than_eq",
+    "half_open_interval",
     "independent",
     "integer_interval",
     "interval",
@@ -106,6 +108,13 @@ class Interval(Constraint):
         return (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
+class HalfOpenInterval(Interval):
+    """Numbers from one bound on, up to another, exclusive."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= self.lower_bound) & (value < self.upper_bound)
+
+
 class IntegerInterval(Interval):
     """Integers from one bound to another."""
 
@@ -188,6 +197,31 @@ class LowerCholesky(Constraint):
         return lower & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
+class MixtureSameFamilyConstraint(Constraint):
+    """The region of a mixture's components: a value has no dimension for them."""
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        self.base_constraint = base_constraint
+
+    @property
+    def is_discrete(self) -> bool:  # type: ignore[override]
+        """Whether the components are discrete."""
+        return self.base_constraint.is_discrete
+
+    @property
+    def event_dim(self) -> int:  # type: ignore[override]
+        """How many dimensions a value has."""
+        return self.base_constraint.event_dim
+
+    def check(self, value: Tensor) -> Tensor:
+        rank = self.event_dim
+        found = self.base_constraint.check(value.unsqueeze(-1 - rank)).all(-1)
+        return found.reshape(*value.shape[: value.dim() - rank], *(1,) * rank) if rank else found
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
+
+
 class IndependentConstraint(Constraint):
     """A region of which a value takes in several dimensions that are checked one by one."""
 
@@ -227,6 +261,8 @@ real_vector = IndependentConstraint(real, 1)
 positive_definite = PositiveDefinite()
 lower_cholesky = LowerCholesky()
 greater_than = GreaterThan
+greater_than_eq = GreaterThanEq
+half_open_interval = HalfOpenInterval
 less_than = LessThan
 interval = Interval
 integer_interval = IntegerInterval

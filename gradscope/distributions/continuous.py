@@ -18,7 +18,18 @@ from ..runtime.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, one_hot
 
-__all__ = ["Beta", "Dirichlet", "Exponential", "Gamma", "Laplace", "Normal", "Uniform"]
+__all__ = [
+    "Beta",
+    "Cauchy",
+    "Chi2",
+    "Dirichlet",
+    "Exponential",
+    "Gamma",
+    "Laplace",
+    "Normal",
+    "StudentT",
+    "Uniform",
+]
 
 
 def _noise(distribution: str, like: Tensor, shape: Any) -> Tensor:
@@ -121,6 +132,46 @@ class Laplace(_LocationScale):
 
     def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()
+
+
+class Cauchy(_LocationScale):
+    """Cauchy distribution: it has neither mean nor variance.
+
+    Parameters
+    ----------
+    loc, scale : Tensor or float
+        Median, and half the width at half the height.
+    """
+
+    @property
+    def mean(self) -> Tensor:
+        return F.full_like(self.loc, math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return F.full_like(self.loc, math.inf)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        drawn = _noise("rand", self.loc, self._extended_shape(sample_shape))
+        return self.loc + (math.pi * (drawn - 0.5)).tan() * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+
+    def entropy(self) -> Tensor:
+        return math.log(4 * math.pi) + self.scale.log()
 
 
 class Uniform(Distribution):
@@ -272,6 +323,79 @@ class Gamma(Distribution):
     def entropy(self) -> Tensor:
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
+
+
+class Chi2(Gamma):
+    """Chi-squared distribution: of the sum of squares of normal variables.
+
+    Parameters
+    ----------
+    df : Tensor or float
+        How many: the degrees of freedom.
+    """
+
+    arg_constraints = {"df": constraints.positive}
+
+    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+        super().__init__(0.5 * df, 0.5, validate_args=validate_args)
+
+    def _given(self) -> dict[str, Any]:
+        return {"df": self.df}
+
+    @property
+    def df(self) -> Tensor:
+        """The degrees of freedom."""
+        return self.concentration * 2
+
+
+class StudentT(Distribution):
+    """Student's t-distribution.
+
+    Parameters
+    ----------
+    df, loc, scale : Tensor or float
+        Degrees of freedom, middle and width.
+    """
+
+    has_rsample = True
+    arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+
+    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
+        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
+        super().__init__(self.df.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return F.where(self.df > 1, self.loc, F.full_like(self.loc, math.nan))
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        finite = self.df > 2
+        df = F.where(finite, self.df, F.full_like(self.df, 3.0))  # of what is not chosen, no gradient is NaN
+        without = F.where(self.df > 1, F.full_like(df, math.inf), F.full_like(df, math.nan))
+        return F.where(finite, self.scale**2 * df / (df - 2), without)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        squares = standard_gamma((0.5 * self.df).expand(shape)) / 0.5
+        return self.loc + self.scale * _noise("randn", self.df, shape) * (squares / self.df).rsqrt()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        away = (value - self.loc) / self.scale
+        spread = self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)
+        spread = spread + (0.5 * self.df).lgamma() - (0.5 * (self.df + 1)).lgamma()
+        return -0.5 * (self.df + 1) * (away**2 / self.df).log1p() - spread
+
+    def entropy(self) -> Tensor:
+        half, more = 0.5 * self.df, 0.5 * (self.df + 1)
+        spread = half.lgamma() + 0.5 * math.log(math.pi) - more.lgamma()
+        return self.scale.log() + more * (more.digamma() - half.digamma()) + 0.5 * self.df.log() + spread
 
 
 class Dirichlet(Distribution):

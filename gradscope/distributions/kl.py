@@ -9,11 +9,13 @@ from typing import Any
 from ..runtime.ops.arrays import TENSOR_OPERATORS as F
 from ..runtime.ops.triangular import solve_triangular
 from ..runtime.tensor import Tensor
-from .continuous import Beta, Dirichlet, Exponential, Gamma, Laplace, Normal, Uniform
+from .continuous import Beta, Cauchy, Dirichlet, Exponential, Gamma, Laplace, Normal, Uniform
+from .counts import Binomial, Geometric
 from .discrete import Bernoulli, Categorical, OneHotCategorical, Poisson
 from .distribution import Distribution
 from .independent import Independent, sum_rightmost
 from .multivariate import MultivariateNormal
+from .transformed_distribution import EULER, Gumbel, HalfNormal, Pareto, TransformedDistribution
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -157,3 +159,165 @@ def _independents(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError("the two reinterpret different numbers of dimensions\nGive both the same number.")
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError("the two are transformed differently\nTheir transforms have to be equal.")
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normals(p: HalfNormal, q: HalfNormal) -> Tensor:
+    return _normals(p.base_dist, q.base_dist)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchys(p: Cauchy, q: Cauchy) -> Tensor:
+    # F. Chyzak, F. Nielsen, "A closed-form formula for the Kullback-Leibler divergence between Cauchy distributions",
+    # 2019.
+    return ((p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2).log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbels(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio, away = p.scale / q.scale, (q.loc - p.loc) / q.scale
+    return -ratio.log() - away + ratio * EULER + (away + (1 + ratio).lgamma()).exp() - (1 + EULER)
+
+
+@register_kl(Pareto, Pareto)
+def _paretos(p: Pareto, q: Pareto) -> Tensor:
+    ratio = q.alpha / p.alpha
+    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return F.where(p.scale < q.scale, F.full_like(found, math.inf), found)
+
+
+@register_kl(Binomial, Binomial)
+def _binomials(p: Binomial, q: Binomial) -> Tensor:
+    if bool((p.total_count < q.total_count).any()):
+        raise NotImplementedError(
+            "KL between Binomials where q.total_count > p.total_count is not implemented\nGive both the same count."
+        )
+    found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return F.where(p.total_count > q.total_count, F.full_like(found, math.inf), found)
+
+
+@register_kl(Geometric, Geometric)
+def _geometrics(p: Geometric, q: Geometric) -> Tensor:
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+# --- of different kinds -----------------------------------------------------------------------------------------------
+
+# Minus the entropy of p, and minus the mean of the logarithm of the density of q: that of a normal q takes the first
+# two moments of p, of an exponential one the mean, of a gamma one the mean of log(x), of a Gumbel one that of exp(-x).
+
+
+def _beside_normal(p: Distribution, q: Normal) -> Tensor:
+    spread = p.variance + (p.mean - q.loc) ** 2
+    return -p.entropy() + 0.5 * math.log(2 * math.pi) + q.scale.log() + spread / (2 * q.scale**2)
+
+
+def _beside_exponential(p: Distribution, q: Exponential) -> Tensor:
+    return _unless(_goes_below(p, 0), -p.entropy() - q.rate.log() + q.rate * p.mean)
+
+
+def _beside_gamma(p: Distribution, q: Gamma) -> Tensor:
+    constant = q.concentration.lgamma() - q.concentration * q.rate.log()
+    found = -p.entropy() + constant - (q.concentration - 1) * _mean_log(p) + q.rate * p.mean
+    return _unless(_goes_below(p, 0), found)
+
+
+def _beside_gumbel(p: Distribution, q: Gumbel) -> Tensor:
+    powers = (q.loc / q.scale).exp() * _mean_exp(p, q.scale.reciprocal())
+    return -p.entropy() + q.scale.log() + (p.mean - q.loc) / q.scale + powers
+
+
+def _goes_below(p: Any, bound: Any) -> Any:
+    return p.low < bound if isinstance(p, Uniform) else False
+
+
+def _unless(impossible: Any, found: Tensor) -> Tensor:
+    """Return a divergence, or infinity where p has values that q has not."""
+    return found if impossible is False else F.where(impossible, F.full_like(found, math.inf), found)
+
+
+def _mean_log(p: Any) -> Tensor:
+    """Return the mean of the logarithm of a variable."""
+    if isinstance(p, Beta):
+        return p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()
+    if isinstance(p, Exponential):
+        return -p.rate.log() - EULER
+    if isinstance(p, Pareto):
+        return p.scale.log() + p.alpha.reciprocal()
+    return _mean_log_between(p.low, p.high)
+
+
+def _mean_log_between(low: Tensor, high: Tensor) -> Tensor:
+    return (F.xlogy(high, high) - F.xlogy(low, low)) / (high - low) - 1
+
+
+def _mean_exp(p: Any, rate: Tensor) -> Tensor:
+    """Return the mean of ``exp(-rate * x)``."""
+    if isinstance(p, Normal):
+        return (0.5 * (rate * p.scale) ** 2 - rate * p.loc).exp()
+    if isinstance(p, Exponential):
+        return p.rate / (p.rate + rate)
+    if isinstance(p, Gamma):
+        return (1 + rate / p.rate) ** -p.concentration
+    return ((-rate * p.low).exp() - (-rate * p.high).exp()) / (rate * (p.high - p.low))
+
+
+def _infinite(p: Distribution, q: Distribution) -> Tensor:
+    """Return infinity: p has values that q has not."""
+    return F.full_like(p.mean.detach() + q.mean.detach(), math.inf)
+
+
+_COMMON: list[tuple[Divergence, type, tuple[type, ...]]] = [
+    (_beside_normal, Normal, (Beta, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform)),
+    (_beside_exponential, Exponential, (Beta, Gamma, Pareto, Uniform)),
+    (_beside_gamma, Gamma, (Beta, Exponential, Pareto, Uniform)),
+    (_beside_gumbel, Gumbel, (Normal, Exponential, Gamma, Uniform)),
+    *((_infinite, other, (Normal, Laplace, Gumbel)) for other in (Beta, Exponential, Gamma, Pareto, Uniform)),
+    *((_infinite, other, (Exponential, Gamma)) for other in (Beta, Pareto, Uniform)),
+    (_infinite, Beta, (Pareto,)),
+    (_infinite, Uniform, (Pareto,)),
+    (_infinite, Pareto, (Beta,)),
+    (_infinite, Bernoulli, (Poisson,)),
+    (_infinite, Binomial, (Poisson,)),
+]
+for _formula, _other, _kinds in _COMMON:
+    for _kind in _kinds:
+        register_kl(_kind, _other)(_formula)
+
+
+@register_kl(Normal, Laplace)
+def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
+    away = (p.loc - q.loc) / p.scale
+    mean_distance = math.sqrt(2 / math.pi) * (-0.5 * away**2).exp() + away * (away * math.sqrt(0.5)).erf()
+    return -p.entropy() + (2 * q.scale).log() + p.scale * mean_distance / q.scale
+
+
+@register_kl(Beta, Uniform)
+def _beta_uniform(p: Beta, q: Uniform) -> Tensor:
+    return _unless((q.low > 0) | (q.high < 1), -p.entropy() + (q.high - q.low).log())
+
+
+@register_kl(Uniform, Beta)
+def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
+    one, zero = q.concentration1, q.concentration0
+    constant = one.lgamma() + zero.lgamma() - (one + zero).lgamma()
+    logs = (one - 1) * _mean_log(p) + (zero - 1) * _mean_log_between(1 - p.high, 1 - p.low)
+    return _unless((p.low < 0) | (p.high > 1), -p.entropy() + constant - logs)
+
+
+@register_kl(Uniform, Pareto)
+def _uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
+    found = -p.entropy() - q.alpha.log() - q.alpha * q.scale.log() + (q.alpha + 1) * _mean_log(p)
+    return _unless(p.low < q.scale, found)
+
+
+@register_kl(Bernoulli, Poisson)
+def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
+    return -p.entropy() - (p.probs * q.rate.log() - q.rate)

@@ -1,6 +1,7 @@
 """Making tensors: factories, conversions from lists and arrays, ``*_like``.
 
-`layout` and `pin_memory` are taken for PyTorch's sake: there is one layout, and the host's memory is not pinned.
+What is given no device is made on the default one. `layout` and `pin_memory` are taken for PyTorch's sake: there is one
+layout, and the host's memory is not pinned.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from . import device as devices
 from . import dtype as dtypes
 from . import events, state
 from .from_python import to_array
-from .layout import check_rank, format_name
+from .layout import check_memory, check_rank, format_name
 from .ops.errors import check_number
 from .storage import in_order
 from .tensor import Tensor
@@ -172,6 +173,8 @@ def tensor(
     tensor([[1., 2.],
             [3., 4.]])
     """
+    if pin_memory:
+        check_memory("tensor", None, pin_memory)
     array = to_array(data, dtype)
     array = array.copy() if isinstance(data, (Tensor, numpy.ndarray)) or devices.is_array(data) else array
     result = finish(_place(array, device), requires_grad)
@@ -195,12 +198,14 @@ def _tell_copied(data: Any, result: Tensor) -> None:
 
 
 def _place(array: Any, where: Any) -> Any:
+    where = devices.wanted(where)
     return array if where is None else devices.to_device(array, where)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Return `data` as a tensor, sharing memory (and history) where dtype and device allow."""
     if isinstance(data, Tensor):
+        device = devices.wanted(device)
         return data.to(device=device, dtype=dtype) if dtype is not None or device is not None else data
     return Tensor._wrap(_place(to_array(data, dtype), device))
 
@@ -275,7 +280,7 @@ def from_dlpack(source: Any) -> Tensor:
 def _filled(
     name: str, size: tuple[Any, ...], given: Any, out: Any, kind: Any, where: Any, requires_grad: bool
 ) -> Tensor:
-    module = devices.module_for(where)
+    module = devices.module_for(devices.wanted(where))
     array = getattr(module, name)(shape_of(size, name, given), dtype=numpy_dtype(kind, out))
     return finish(array, requires_grad, out, name)
 
@@ -291,6 +296,8 @@ def zeros(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor of zeros."""
+    if layout is not None or pin_memory:
+        check_memory("zeros", layout, pin_memory)
     return _filled("zeros", sizes, size, out, dtype, device, requires_grad)
 
 
@@ -305,6 +312,8 @@ def ones(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor of ones."""
+    if layout is not None or pin_memory:
+        check_memory("ones", layout, pin_memory)
     return _filled("ones", sizes, size, out, dtype, device, requires_grad)
 
 
@@ -320,6 +329,8 @@ def empty(
     memory_format: Any = None,
 ) -> Tensor:
     """Return an uninitialised tensor."""
+    if layout is not None or pin_memory:
+        check_memory("empty", layout, pin_memory)
     if memory_format is None or format_name(memory_format) != "channels_last":
         return _filled("empty", sizes, size, out, dtype, device, requires_grad)
     rows = _filled("empty", _channels_last(shape_of(sizes, "empty", size)), None, None, dtype, device, False)
@@ -345,12 +356,14 @@ def full(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return a tensor filled with one number."""
+    if layout is not None or pin_memory:
+        check_memory("full", layout, pin_memory)
     if not isinstance(size, (list, tuple)):
         raise _no_size("full", size)
     value = number_of("full", "fill_value", 2, fill_value)
     inferred = fill_value._array.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
     kind = inferred if dtype is None and out is None else numpy_dtype(dtype, out)
-    array = devices.module_for(device).empty(shape_of((size,), "full"), dtype=kind)
+    array = devices.module_for(devices.wanted(device)).empty(shape_of((size,), "full"), dtype=kind)
     check_number(value, array)
     array[...] = value
     return finish(array, requires_grad, out, "full")
@@ -382,6 +395,8 @@ def zeros_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return zeros of the shape, dtype, device and memory order of `input`."""
+    if layout is not None or pin_memory:
+        check_memory("zeros_like", layout, pin_memory)
     return finish(array_like("zeros", input, dtype, device, memory_format), requires_grad)
 
 
@@ -396,6 +411,8 @@ def ones_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return ones of the shape, dtype, device and memory order of `input`."""
+    if layout is not None or pin_memory:
+        check_memory("ones_like", layout, pin_memory)
     return finish(array_like("ones", input, dtype, device, memory_format), requires_grad)
 
 
@@ -410,6 +427,8 @@ def empty_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return an uninitialised tensor of the shape, dtype, device and memory order of `input`."""
+    if layout is not None or pin_memory:
+        check_memory("empty_like", layout, pin_memory)
     return finish(array_like("empty", input, dtype, device, memory_format), requires_grad)
 
 
@@ -425,6 +444,8 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return a tensor like `input` filled with one number."""
+    if layout is not None or pin_memory:
+        check_memory("full_like", layout, pin_memory)
     value = number_of("full_like", "fill_value", 2, fill_value)
     array = array_like("empty", input, dtype, device, memory_format, "full_like")
     check_number(value, array)
@@ -448,6 +469,8 @@ def arange(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return the values from `start` (0) to `end`, exclusive, in steps of `step`."""
+    if layout is not None or pin_memory:
+        check_memory("arange", layout, pin_memory)
     start, end = (0, start) if end is None else (0 if start is None else start, end)
     start, end, step = _range_numbers(start, end, step)
     if dtype is None and out is None:
@@ -457,7 +480,7 @@ def arange(
         kind = numpy_dtype(dtype, out)
     if kind.kind == "b":
         raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'\nUse gradscope.arange(...).bool().")
-    array = devices.module_for(device).arange(start, end, step, dtype=kind)
+    array = devices.module_for(devices.wanted(device)).arange(start, end, step, dtype=kind)
     return finish(array, requires_grad, out, "arange")
 
 
@@ -499,7 +522,9 @@ def linspace(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return `steps` values from `start` to `end`, both included."""
-    module = devices.module_for(device)
+    if layout is not None or pin_memory:
+        check_memory("linspace", layout, pin_memory)
+    module = devices.module_for(devices.wanted(device))
     array = module.linspace(*_evenly("linspace", start, end, steps), dtype=numpy_dtype(dtype, out))
     return finish(array, requires_grad, out, "linspace")
 
@@ -518,7 +543,9 @@ def logspace(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return `steps` values from ``base**start`` to ``base**end``, evenly spaced in the exponent."""
-    module = devices.module_for(device)
+    if layout is not None or pin_memory:
+        check_memory("logspace", layout, pin_memory)
+    module = devices.module_for(devices.wanted(device))
     exponents = module.linspace(*_evenly("logspace", start, end, steps))
     return finish((base**exponents).astype(numpy_dtype(dtype, out)), requires_grad, out, "logspace")
 
@@ -535,12 +562,14 @@ def eye(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return the identity matrix of `n` rows and `m` (or `n`) columns."""
+    if layout is not None or pin_memory:
+        check_memory("eye", layout, pin_memory)
     rows = count_of("eye", "n", 1, n)
     columns = rows if m is None else count_of("eye", "m", 2, m)
     for name, count in (("n", rows), ("m", columns)):
         if count < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {count}")
-    array = devices.module_for(device).eye(rows, columns, dtype=numpy_dtype(dtype, out))
+    array = devices.module_for(devices.wanted(device)).eye(rows, columns, dtype=numpy_dtype(dtype, out))
     return finish(array, requires_grad, out, "eye")
 
 
@@ -554,6 +583,8 @@ def scalar_tensor(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return a 0-d tensor of the default dtype."""
+    if layout is not None or pin_memory:
+        check_memory("scalar_tensor", layout, pin_memory)
     return full(
         (),
         value,

@@ -5,11 +5,22 @@ Operators take the array module as their first argument (``xp``); it comes from 
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy
 
-__all__ = ["array_module", "copy_to", "device", "device_of", "register_backend", "to_device", "to_host"]
+__all__ = [
+    "array_module",
+    "copy_to",
+    "device",
+    "device_of",
+    "get_default_device",
+    "register_backend",
+    "set_default_device",
+    "to_device",
+    "to_host",
+]
 
 ndarray = numpy.ndarray
 
@@ -43,6 +54,15 @@ class device:  # noqa: N801 - PyTorch's name
         self.type = kind
         self.index = int(number) if number else index
 
+    def __enter__(self) -> device:
+        """Let factories make their tensors here, where they are given no device."""
+        _chosen.before.append(_chosen.device)
+        _chosen.device = self
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        _chosen.device = _chosen.before.pop()
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index or 0) == (other.type, other.index or 0)
 
@@ -55,6 +75,48 @@ class device:  # noqa: N801 - PyTorch's name
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+class _Chosen(threading.local):
+    """The device of factories that are given none, on one thread; None is the CPU."""
+
+    device: device | None = None
+
+    def __init__(self) -> None:
+        self.before: list[device | None] = []
+
+
+_chosen = _Chosen()
+
+
+def set_default_device(device: Any) -> None:
+    """Set where factories make tensors that are given no device, on this thread; None is the CPU again.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.set_default_device("cpu")
+    >>> gs.get_default_device()
+    device(type='cpu')
+    >>> gs.set_default_device(None)
+    """
+    _chosen.device = None if device is None else _device(device)
+
+
+def get_default_device() -> device:
+    """Return where factories make tensors that are given no device."""
+    place = _chosen.device
+    if place is None or place.type == "cpu" or place.index is not None:
+        return CPU if place is None else place
+    return device_of(module_for(place).empty(0))
+
+
+def wanted(where: Any) -> Any:
+    """Return the device that a factory was given, or else the default one; None is the CPU."""
+    return _chosen.device if where is None else where
+
+
+_device = device
 
 
 class Backend:

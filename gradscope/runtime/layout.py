@@ -6,6 +6,7 @@ from typing import Any
 
 __all__ = [
     "channels_last",
+    "check_memory",
     "check_rank",
     "contiguous_format",
     "format_name",
@@ -68,6 +69,33 @@ def format_name(memory_format: Any) -> str:
     if name not in _FORMATS:
         raise RuntimeError(f"unsupported memory format {memory_format!r}\nUse one of: {', '.join(_FORMATS)}.")
     return name
+
+
+def check_memory(name: str, layout: Any, pin_memory: Any) -> None:
+    """Raise for a layout other than the strided one, and for pinned memory, of a factory `name`.
+
+    Raises
+    ------
+    TypeError
+        If they are of another type.
+    RuntimeError
+        For pinned memory.
+    """
+    if layout is not None and not isinstance(layout, _layout):
+        raise TypeError(
+            f"{name}(): argument 'layout' must be gradscope.layout, not {layout.__class__.__name__}\n"
+            "There is one: gradscope.strided."
+        )
+    if pin_memory is not None and not isinstance(pin_memory, bool):
+        raise TypeError(f"{name}(): argument 'pin_memory' must be bool, not {pin_memory.__class__.__name__}")
+    if pin_memory:
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on "
+            "this system.\nLeave it away: arrays of the host are not pinned."
+        )
+
+
+_layout = layout
 
 
 def check_rank(shape: tuple[int, ...]) -> None:

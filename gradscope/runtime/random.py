@@ -17,6 +17,7 @@ import numpy
 from . import device as devices
 from . import dtype as dtypes
 from .creation import array_like, finish, numpy_dtype, shape_of
+from .layout import check_memory
 from .ops import general, writes
 from .ops.registry import METHODS, OPERATORS, operator
 from .tensor import Tensor
@@ -270,6 +271,12 @@ def _draw(generator: Generator, distribution: str, shape: Any, kind: numpy.dtype
     return generator.draw(distribution, shape, dtype=own).astype(kind, copy=False)
 
 
+def _source_of(where: Any, generator: Generator | None) -> Generator:
+    """Return the generator given, or that of the device given, or of the default device."""
+    where = devices.wanted(where)
+    return generator_for(where if where is not None or generator is None else generator.device, generator)
+
+
 def _floating(name: str, kind: numpy.dtype) -> numpy.dtype:
     if kind.kind not in "fc":
         legacy = dtypes.BY_NUMPY[kind].legacy_name.removesuffix("Tensor")
@@ -281,7 +288,7 @@ def _random(
     name: str, distribution: str, shape: Any, kind: Any, where: Any, generator: Any, requires_grad: bool, out: Any
 ) -> Tensor:
     target = _floating(name, numpy_dtype(kind, out))
-    source = generator_for(where if where is not None or generator is None else generator.device, generator)
+    source = _source_of(where, generator)
     return finish(_draw(source, distribution, shape, target), requires_grad, out, name)
 
 
@@ -297,6 +304,8 @@ def rand(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return numbers drawn uniformly from [0, 1)."""
+    if layout is not None or pin_memory:
+        check_memory("rand", layout, pin_memory)
     shape = shape_of(sizes, "rand", size)
     return _random("uniform_", "random", shape, dtype, device, generator, requires_grad, out)
 
@@ -313,6 +322,8 @@ def randn(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return numbers drawn from the standard normal distribution."""
+    if layout is not None or pin_memory:
+        check_memory("randn", layout, pin_memory)
     shape = shape_of(sizes, "randn", size)
     return _random("normal_kernel_cpu", "standard_normal", shape, dtype, device, generator, requires_grad, out)
 
@@ -336,6 +347,8 @@ def rand_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return uniform numbers of the shape, dtype, device and memory order of `input`."""
+    if layout is not None or pin_memory:
+        check_memory("rand_like", layout, pin_memory)
     drawn = rand(*input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device)
     return _filled_like(drawn, input, requires_grad, memory_format)
 
@@ -352,6 +365,8 @@ def randn_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return normal numbers of the shape, dtype, device and memory order of `input`."""
+    if layout is not None or pin_memory:
+        check_memory("randn_like", layout, pin_memory)
     drawn = randn(*input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device)
     return _filled_like(drawn, input, requires_grad, memory_format)
 
@@ -376,12 +391,14 @@ def randint(
     RuntimeError
         If `high` is not above `low`.
     """
+    if layout is not None or pin_memory:
+        check_memory("randint", layout, pin_memory)
     if not isinstance(high, int):
         low, high, size = 0, low, high if size is None else size
     if high <= low:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     kind = dtypes.int64.numpy if dtype is None and out is None else numpy_dtype(dtype, out)
-    source = generator_for(device if device is not None or generator is None else generator.device, generator)
+    source = _source_of(device, generator)
     drawn = source.draw("integers", low, high, size=shape_of((size,), "randint")).astype(kind)
     return finish(drawn, requires_grad, out, "randint")
 
@@ -400,6 +417,8 @@ def randint_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return integers of the shape, dtype, device and memory order of `input`."""
+    if layout is not None or pin_memory:
+        check_memory("randint_like", layout, pin_memory)
     low, high = (0, low) if high is None else (low, high)
     kind, place = dtype or input.dtype, device or input.device
     drawn = randint(low, high, tuple(input.shape), generator=generator, dtype=kind, device=place)
@@ -418,9 +437,11 @@ def randperm(
     pin_memory: bool = False,
 ) -> Tensor:
     """Return the integers below `n` in random order."""
+    if layout is not None or pin_memory:
+        check_memory("randperm", layout, pin_memory)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]\nrandperm() takes n >= 0.")
-    source = generator_for(device if device is not None or generator is None else generator.device, generator)
+    source = _source_of(device, generator)
     kind = dtypes.int64.numpy if dtype is None and out is None else numpy_dtype(dtype, out)
     order = source.module.argsort(source.draw("random", n))
     return finish(order.astype(kind), requires_grad, out, "randperm")

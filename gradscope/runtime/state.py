@@ -1,7 +1,8 @@
 """The flags that every operator checks, and the per-thread modes behind them.
 
 ``special`` is the one module-level flag of law 5: whether anything wants more than plain recording (event listeners,
-anomaly mode, saved-tensor hooks, inference mode) in any thread. While nothing does an operator looks no further.
+anomaly mode, saved-tensor hooks, inference mode, autocast) in any thread. While nothing does an operator looks no
+further.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ STOCHASTIC = 16
 UNRECORDED: Any = 0
 
 special: bool = False
-# How many things but event listeners are behind it: where there are none, an operator may still take its fast path.
+# How many modes are behind it: where there are none, an operator may still take its fast path.
 modes_on: int = 0
+# In how many threads autocast is on.
+casting: int = 0
 anomaly: bool = False
 anomaly_check_nan: bool = True
 anomaly_check_inf: bool = False
@@ -44,18 +47,31 @@ def next_sequence() -> int:
 
 def add_modes(amount: int) -> None:
     """Raise (or lower) the count of modes that are on."""
-    global special, modes_on
+    global modes_on
     with _special_lock:
         modes_on += amount
-        special = _listening or modes_on > 0
+        _set_special()
+
+
+def add_casting(amount: int) -> None:
+    """Raise (or lower) the number of threads that autocast is on in."""
+    global casting
+    with _special_lock:
+        casting += amount
+        _set_special()
 
 
 def set_listening(anybody: bool) -> None:
     """Say whether anybody listens to events."""
-    global special, _listening
+    global _listening
     with _special_lock:
         _listening = anybody
-        special = _listening or modes_on > 0
+        _set_special()
+
+
+def _set_special() -> None:
+    global special
+    special = _listening or modes_on > 0 or casting > 0
 
 
 # One entry for each thread that does not record: while it is empty an operator need not read its own thread's mode,
@@ -77,6 +93,8 @@ class ThreadModes(threading.local):
     # Forward mode: whether tangents are computed, and whether one is being computed (runtime/tangents.py).
     forward_grad: bool = True
     in_tangent: bool = False
+    # The dtype of autocast for each device type that it is on for; None while it is off (runtime/autocast.py).
+    autocast: dict[str, Any] | None = None
 
     @property
     def grad_enabled(self) -> bool:

@@ -17,7 +17,7 @@ from . import dtype as dtypes
 from .conversions import Convertible
 from .gradient_holder import GradientHolder, TensorMeta
 from .graph import Edge, Node, ends_of
-from .layout import contiguous_format, preserve_format
+from .layout import check_memory, contiguous_format, preserve_format
 from .leaves import AccumulateGrad
 from .ops import general
 from .storage import Storage, VersionCounter, element_strides, geometry_of, memory_of
@@ -543,6 +543,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         from . import creation
 
         given = {name: value for name, value in options.items() if value is not None}
+        check_memory(f"new_{function}", given.get("layout"), given.get("pin_memory"))
         return getattr(creation, function)(*args, **{"dtype": self.dtype, "device": self.device, **given})
 
 

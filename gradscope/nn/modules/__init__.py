@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     activation,
+    adaptive,
     attention,
     batchnorm,
     channelshuffle,
@@ -27,6 +28,7 @@ from . import (
     upsampling,
 )
 from .activation import *  # noqa: F403
+from .adaptive import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
 from .channelshuffle import *  # noqa: F403
@@ -53,6 +55,7 @@ from .upsampling import *  # noqa: F403
 __all__ = [
     "Module",
     *activation.__all__,
+    *adaptive.__all__,
     *attention.__all__,
     *batchnorm.__all__,
     *channelshuffle.__all__,

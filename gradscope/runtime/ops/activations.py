@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import autocast, state
 from . import writes
 from .arrays import conj, in_rows, one_minus
 from .errors import check_number, refuse_kinds, scalar_type
@@ -287,6 +288,8 @@ def prelu(self: Any, weight: Any) -> Any:
     RuntimeError
         If the number of weights is neither 1 nor the number of channels.
     """
+    if state.special and autocast.covers("prelu", (self, weight)):
+        return autocast.call("prelu", prelu, self, weight)
     if not hasattr(weight, "_array"):
         raise TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
     array, count = self._array, weight._array.size

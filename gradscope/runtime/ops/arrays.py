@@ -14,6 +14,8 @@ import numpy
 
 __all__ = ["TENSOR_OPERATORS", "ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
 
+HALF, SINGLE = numpy.dtype(numpy.float16), numpy.dtype(numpy.float32)
+
 # Array forms of functions that are public composites, not operators; filled by ``registry.public``.
 ARRAY_FORMS: dict[str, Callable[..., Any] | str] = {"true_divide": "true_divide"}
 
@@ -96,6 +98,13 @@ def conj(x: Any) -> Any:
         return x.conj() if x.dtype.kind == "c" else x
     except AttributeError:
         return x.conjugate() if isinstance(x, complex) else x
+
+
+def matrix_product(xp: Any, a: Any, b: Any) -> Any:
+    """Return ``a @ b``. Of float16, for which there is no BLAS, NumPy's goes through float32 and is rounded once."""
+    if a.dtype is HALF and xp is numpy:
+        return numpy.matmul(a.astype(SINGLE), b.astype(SINGLE)).astype(HALF)
+    return xp.matmul(a, b)
 
 
 def in_rows(xp: Any, array: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import autocast, state
 from .. import device as devices
 from .errors import scalar_type
 from .normalization import dropout
@@ -59,6 +60,19 @@ def scaled_dot_product_attention(
     tensor([[[1.],
              [2.]]])
     """
+    if state.special and autocast.covers("scaled_dot_product_attention", (query, key, value)):
+        return autocast.call(
+            "scaled_dot_product_attention",
+            scaled_dot_product_attention,
+            query,
+            key,
+            value,
+            attn_mask,
+            dropout_p,
+            is_causal,
+            scale,
+            enable_gqa,
+        )
     _check(query, key, value, attn_mask, is_causal)
     if not 0.0 <= dropout_p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import device
+from .. import autocast, device, state
 from .activations import need_floating
 from .errors import scalar_type
 from .losses import MEAN, NONE, SUM, reduction_code
@@ -297,6 +297,9 @@ def cross_entropy(
     >>> gs.nn.functional.cross_entropy(gs.tensor([[0.0, 0.0]]), gs.tensor([1]))
     tensor(0.6931)
     """
+    if state.special and autocast.covers("cross_entropy_loss", (input, target, weight)):
+        given = (input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
+        return autocast.call("cross_entropy_loss", cross_entropy, *given)
     code = reduction_code(reduction, size_average, reduce)
     array, wanted = input._array, target._array
     logs = OPERATORS["log_softmax.int"].function(input, 0 if array.ndim == 1 else 1)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from operator import index as whole
 from typing import Any
 
+from .arrays import matrix_product
 from .errors import refuse_kinds
 from .registry import OPERATORS, operator, public
 
@@ -160,7 +161,7 @@ def _convolution(
     result = xp.empty((batch, groups, rows.shape[1], count), dtype=input.dtype)
     for part in _parts(batch, groups * depth * count):
         windows = _windows(xp, padded[part], kernel, out, stride, dilation)
-        result[part] = xp.matmul(rows, windows.reshape(windows.shape[0], groups, depth, count))
+        result[part] = matrix_product(xp, rows, windows.reshape(windows.shape[0], groups, depth, count))
     result = result.reshape(batch, weight.shape[0], *out)
     if bias is not None:
         result += bias.reshape(-1, *(1,) * len(out))
@@ -190,7 +191,7 @@ def _conv_input(
     whole = xp.zeros((batch, groups, weight.shape[1], *size), dtype=grad_output.dtype)
     grouped = grad_output.reshape(batch, groups, rows.shape[1], count)
     for part in _parts(batch, groups * depth * count):
-        columns = xp.matmul(adjoint, grouped[part])
+        columns = matrix_product(xp, adjoint, grouped[part])
         columns = columns.reshape(columns.shape[0], groups, weight.shape[1], *kernel, *out)
         target = whole[part]
         for position, slices in kernel_places(kernel, out, stride, dilation):
@@ -221,7 +222,7 @@ def _conv_weight(
         if columns.dtype.kind == "c":
             columns = columns.conj()
         rows = grouped[part].transpose(1, 2, 0, 3).reshape(groups, per_group, size)
-        result += xp.matmul(rows, columns.swapaxes(-1, -2))
+        result += matrix_product(xp, rows, columns.swapaxes(-1, -2))
     return result.reshape(groups * per_group, channels // groups, *kernel)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import autocast, state, tangents
 from .. import device as devices
 from .. import dtype as dtypes
-from .. import state, tangents
 from ..layout import check_rank, format_name
 from ..storage import in_order
 from . import general, writes
@@ -37,7 +37,7 @@ operator(
     doc="Copy, keeping the history.",
     samples=unary(),
 )
-operator(
+autocast.scope["convert"] = operator(
     "to.dtype(Tensor self, dtype dtype)",
     lambda xp, self, dtype: self.astype(dtype.numpy),
     derivatives={"self": lambda g: g},
@@ -45,7 +45,7 @@ operator(
     method=False,
     samples=lambda make: [((make(2, 3), dtypes.complex128), {}), ((make(), dtypes.complex128), {})],
     doc="Convert to another dtype.",
-)
+).function
 
 
 def _back_to(g: Any, where_from: Any, F: Any) -> Any:

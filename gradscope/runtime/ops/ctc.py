@@ -18,7 +18,7 @@ from itertools import accumulate
 from operator import index
 from typing import Any
 
-from .. import device
+from .. import autocast, device, state
 from .arrays import array_operators
 from .errors import refuse_kinds, scalar_type
 from .losses import MEAN, NONE
@@ -263,6 +263,10 @@ def ctc_loss(
     ----------
     A. Graves et al., "Connectionist temporal classification", ICML 2006.
     """
+    if state.special and autocast.covers("ctc_loss", (log_probs,)):
+        return autocast.call(
+            "ctc_loss", ctc_loss, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity
+        )
     batched = log_probs._array.ndim > 2
     if not batched:
         log_probs = log_probs.unsqueeze(1)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from .. import device
+from .. import autocast, device, state
 from .. import dtype as dtypes
 from ..modes import no_grad
 from .errors import scalar_type
@@ -32,6 +32,8 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 @public(method=False)
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`."""
+    if state.special and autocast.covers("cosine_similarity", (x1, x2)):
+        return autocast.call("cosine_similarity", cosine_similarity, x1, x2, dim, eps)
     kind = dtypes.result_numpy([x1._array, x2._array])
     if kind.kind != "f":
         raise RuntimeError(
@@ -160,6 +162,8 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     RuntimeError
         If the input is no matrix of floating-point numbers, or `p` is negative.
     """
+    if state.special and autocast.covers("pdist", (input,)):
+        return autocast.call("pdist", pdist, input, p)
     array = input._array
     if array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {array.ndim}D")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .. import device, dtype, events, state, tangents
+from .. import autocast, device, dtype, events, state, tangents
 from ..graph import PackedTensor, SavedResult, SavedTensor, edge_to, pack_slot, unpack
 from ..storage import VersionCounter, element_strides, memory_of
 from .arrays import TENSOR_OPERATORS
@@ -206,10 +206,12 @@ def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
 
 
 def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
-    """Call `op` while something special is on: where that is only listeners, by its compiled form.
+    """Call `op` while something special is on: where that is only listeners, or autocast, by its compiled form.
 
     The user's frame is `depth` frames up at least.
     """
+    if state.casting and modes.autocast is not None:
+        arguments = autocast.arguments(op, arguments)
     if state.modes_on:
         return run(op, arguments)
     output = op.observed(*arguments)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from .. import autocast, state
 from .. import device as devices
 from . import writes
 from .arrays import conj
@@ -364,6 +365,8 @@ operator(
 @public
 def dist(self: Any, other: Any, p: Any = 2) -> Any:
     """Return the `p`-norm of ``self - other``."""
+    if state.special and autocast.covers("dist", (self, other)):
+        return autocast.call("dist", dist, self, other, p)
     return METHODS["norm"](self - other, p)
 
 
@@ -381,6 +384,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     compute_mode
         Taken for PyTorch's sake: distances are computed from differences.
     """
+    if state.special and autocast.covers("cdist", (x1, x2)):
+        return autocast.call("cdist", cdist, x1, x2, p, compute_mode)
     for name, x in (("X1", x1), ("X2", x2)):
         if x._array.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x._array.ndim}D")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import device
+from .. import autocast, device, state
 from .activations import need_floating
 from .errors import cannot_hold, scalar_type, undefined_for
 from .losses import MEAN, NONE, SUM, reduced
@@ -253,6 +253,8 @@ def reduce_losses(losses: Any, reduction: int) -> Any:
 @public(method=False)
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN) -> Any:
     """Return ``max(0, -target * (input1 - input2) + margin)``, reduced: 0 none, 1 mean, 2 sum."""
+    if state.special and autocast.covers("margin_ranking_loss", (input1, input2, target)):
+        return autocast.call("margin_ranking_loss", margin_ranking_loss, input1, input2, target, margin, reduction)
     return reduce_losses((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
@@ -264,6 +266,8 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
     ----------
     R. Hadsell, S. Chopra, Y. LeCun, "Dimensionality reduction by learning an invariant mapping", CVPR 2006.
     """
+    if state.special and autocast.covers("hinge_embedding_loss", (input, target)):
+        return autocast.call("hinge_embedding_loss", hinge_embedding_loss, input, target, margin, reduction)
     where, zeros = PUBLIC["where"], PUBLIC["zeros_like"](input)
     apart = where(target != 1, (margin - input).clamp_min(0), zeros)
     return reduce_losses(apart + where(target != -1, input, zeros), reduction)
@@ -282,6 +286,8 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     RuntimeError
         If the target has not one dimension less than the inputs.
     """
+    if state.special and autocast.covers("cosine_embedding_loss", (input1, input2, target)):
+        return autocast.call("cosine_embedding_loss", cosine_embedding_loss, input1, input2, target, margin, reduction)
     ndim, sizes = target._array.ndim, [list(x._array.shape) for x in (input1, input2)]
     if ndim > 1:
         raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported\nIt has {ndim} dimensions.")
@@ -335,6 +341,10 @@ def triplet_margin_loss(
     V. Balntas, E. Riba, D. Ponsa, K. Mikolajczyk, "Learning local feature descriptors with triplets and shallow
     convolutional neural networks", BMVC 2016.
     """
+    if state.special and autocast.covers("triplet_margin_loss", (anchor, positive, negative)):
+        return autocast.call(
+            "triplet_margin_loss", triplet_margin_loss, anchor, positive, negative, margin, p, eps, swap, reduction
+        )
     between = PUBLIC["pairwise_distance"]
     losses = triplet(lambda x, y: between(x, y, p, eps), anchor, positive, negative, margin, swap)
     return reduce_losses(losses, reduction)
@@ -346,6 +356,8 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: 
 
     `input` is the rate, or its logarithm; `full` adds Stirling's approximation of ``log(target!)``.
     """
+    if state.special and autocast.covers("poisson_nll_loss", (input, target)):
+        return autocast.call("poisson_nll_loss", poisson_nll_loss, input, target, log_input, full, eps, reduction)
     losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         rest = target * target.log() - target + 0.5 * (target * _TWO_PI).log()

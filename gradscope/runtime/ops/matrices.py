@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import autocast, state
 from ..dtype import BY_NUMPY
 from . import writes
-from .arrays import conj, expandable
+from .arrays import conj, expandable, matrix_product
 from .errors import broadcast_mismatch, refuse_kinds
 from .registry import METHODS, OPERATORS, operator, public
 
@@ -34,7 +35,7 @@ def _need_numbers(kernel: str, array: Any) -> None:
 
 def _times(xp: Any, a: Any, matrix: Any) -> Any:
     """Multiply by a matrix: where the inner dimension is 1, NumPy's matmul leaves BLAS and takes 8 times as long."""
-    return xp.dot(a, matrix) if matrix.shape[0] == 1 else xp.matmul(a, matrix)
+    return xp.dot(a, matrix) if matrix.shape[0] == 1 else matrix_product(xp, a, matrix)
 
 
 def _mm(xp: Any, self: Any, mat2: Any) -> Any:
@@ -80,7 +81,7 @@ def _bmm(xp: Any, self: Any, mat2: Any) -> Any:
     )
     _need_same_dtype(self, mat2, "expected scalar type of both batches to be the same, but found")
     _need_numbers("bmm", self)
-    return xp.matmul(self, mat2)
+    return matrix_product(xp, self, mat2)
 
 
 operator(
@@ -104,7 +105,7 @@ def _mv(xp: Any, self: Any, vec: Any) -> Any:
     )
     _need_same_dtype(self, vec, "mv(): input tensors must have the same dtype, but got")
     _need_numbers("addmv_impl_cpu", self)
-    return xp.matmul(self, vec)
+    return matrix_product(xp, self, vec)
 
 
 operator(
@@ -129,7 +130,7 @@ def _dot(xp: Any, self: Any, tensor: Any) -> Any:
         f"inconsistent tensor size, expected tensor [{self.shape[0]}] and src [{tensor.shape[0]}] to have the same "
         "number of elements",
     )
-    return xp.matmul(self, tensor)
+    return matrix_product(xp, self, tensor)
 
 
 operator(
@@ -297,7 +298,7 @@ def inner(self: Any, other: Any, *, out: Any = None) -> Any:
     return tensordot(self, other, ([self._array.ndim - 1], [other._array.ndim - 1]))
 
 
-@public(arrays=lambda xp, self, other: _times(xp, self, other) if other.ndim == 2 else xp.matmul(self, other))
+@public(arrays=lambda xp, self, other: _times(xp, self, other) if other.ndim == 2 else matrix_product(xp, self, other))
 def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
     """Multiply vectors, matrices or batches of matrices, with broadcasting of the batch dimensions.
 
@@ -308,6 +309,8 @@ def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
     """
     if out is not None:
         return writes.into(out, "matmul", [self, other], lambda: matmul(self, other))
+    if state.special and autocast.covers("matmul", (self, other)):
+        return autocast.call("matmul", matmul, self, other)
     if not hasattr(other, "_array"):
         raise TypeError(f"matmul(): argument 'other' must be Tensor, not {type(other).__name__}\nUse * for a number.")
     a, b = self._array.ndim, other._array.ndim
@@ -442,6 +445,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     bias : Tensor, optional
         Of shape (out_features).
     """
+    if state.special and autocast.covers("linear", (input, weight, bias)):
+        return autocast.call("linear", linear, input, weight, bias)
     if bias is not None:
         return _linear_with_bias(input, weight, bias)
     _check_linear(input._array, weight._array)

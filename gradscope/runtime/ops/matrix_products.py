@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import autocast, state
 from . import writes
 from .arrays import conj
 from .errors import scalar_type
@@ -34,6 +35,8 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """
     if out is not None:
         return writes.into(out, "linalg.multi_dot", list(tensors), lambda: multi_dot(tensors))
+    if state.special and autocast.covers("linalg_multi_dot", tensors):
+        return autocast.call("linalg_multi_dot", multi_dot, tensors)
     count = len(tensors)
     if count < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}\nA product needs two factors.")
@@ -107,6 +110,8 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """Return the inner products of vectors along a dimension; those of `x` are conjugated."""
     if out is not None:
         return writes.into(out, "linalg.vecdot", [x, y], lambda: vecdot(x, y, dim=dim))
+    if state.special and autocast.covers("linalg_vecdot", (x, y)):
+        return autocast.call("linalg_vecdot", lambda x, y: vecdot(x, y, dim=dim), x, y)
     if x._array.ndim == y._array.ndim == 1:
         return METHODS["vdot"](x, y)
     return METHODS["sum"](conj(x) * y, dim)

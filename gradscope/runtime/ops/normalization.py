@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .. import device
+from .. import autocast, device, state
 from .activations import need_floating
 from .arrays import in_rows
 from .registry import METHODS, OPERATORS, operator, public
@@ -345,6 +345,8 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
     ----------
     B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS 2019.
     """
+    if state.special and autocast.covers("rms_norm", (input, weight)):
+        return autocast.call("rms_norm", rms_norm, input, normalized_shape, weight, eps)
     shape, array = tuple(normalized_shape), input._array
     if not shape or array.shape[-len(shape) :] != shape:
         raise RuntimeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import autocast, state
 from .embeddings import embedding as _embedding
 from .embeddings import renormalize
 from .noise import alpha_dropout as _alpha_dropout
@@ -78,6 +79,8 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
 @public(method=False)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """Return ``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k."""
+    if state.special and autocast.covers("bilinear", (input1, input2, weight, bias)):
+        return autocast.call("bilinear", bilinear, input1, input2, weight, bias)
     result = PUBLIC["einsum"]("...i,kij,...j->...k", input1, weight, input2)
     return result if bias is None else result + bias
 

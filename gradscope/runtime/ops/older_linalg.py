@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+from .. import autocast, state
 from .. import device as devices
 from .eigen import svd as linalg_svd
 from .eigen import svdvals
@@ -49,6 +50,8 @@ def qr(self: Any, some: bool = True, *, out: Any = None) -> Any:
 @public
 def pinverse(self: Any, rcond: float = 1e-15) -> Any:
     """Return the pseudoinverse; see :func:`linalg.pinv`."""
+    if state.special and autocast.covers("pinverse", (self,)):
+        return autocast.call("pinverse", pinverse, self, rcond)
     return pinv(self, rtol=rcond)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import autocast, state
 from .. import device as devices
 from . import writes
 from .errors import refuse_kinds, scalar_type
@@ -71,6 +72,8 @@ def _interpolated(ranked: Any, ranks: Any, interpolation: str) -> Any:
 def _quantile(name: str, self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, out: Any) -> Any:
     if out is not None:
         return writes.into(out, name, [self], lambda: _quantile(name, self, q, dim, keepdim, interpolation, None))
+    if state.special and autocast.covers("quantile", (self, q)):
+        return autocast.call("quantile", _quantile, name, self, q, dim, keepdim, interpolation, None)
     levels = _levels(name, self, q, interpolation)
     ndim = self._array.ndim
     axis = 0 if dim is None else axis_of(dim, ndim)

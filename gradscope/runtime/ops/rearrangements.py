@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import device as devices
 from .. import dtype as dtypes
+from ..layout import check_memory
 from . import writes
 from .arrays import in_rows
 from .errors import refuse_kinds
@@ -468,7 +469,7 @@ def outer(self: Any, vec2: Any, *, out: Any = None) -> Any:
 def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: Any, device: Any) -> Any:
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}(): row and col must be non-negative, got {row} and {col}")
-    xp = devices.module_for(device)
+    xp = devices.module_for(devices.wanted(device))
     found = getattr(xp, name)(row, offset, col)
     kind = dtypes.int64 if dtype is None else dtypes.to_dtype(dtype)
     return _wrapped(xp.stack(found).astype(kind.numpy))
@@ -481,7 +482,16 @@ def _wrapped(array: Any) -> Any:
 
 
 @public(method=False)
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
+def tril_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
     """Return the indices of the lower triangle of a matrix, rows above columns.
 
     Examples
@@ -491,10 +501,23 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
+    if layout is not None or pin_memory:
+        check_memory("tril_indices", layout, pin_memory)
     return _triangle_indices("tril_indices", row, col, offset, dtype, device)
 
 
 @public(method=False)
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
+def triu_indices(
+    row: int,
+    col: int,
+    offset: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Any:
     """Return the indices of the upper triangle of a matrix, rows above columns."""
+    if layout is not None or pin_memory:
+        check_memory("triu_indices", layout, pin_memory)
     return _triangle_indices("triu_indices", row, col, offset, dtype, device)

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .. import creation
+from .. import autocast, creation, state
 from .. import dtype as dtypes
 from .fourier import BY_COUNT, BY_ROOT, UNSCALED
 from .padding import circular_pad
@@ -172,6 +172,22 @@ def stft(
     >>> gs.stft(gs.ones(16), 8, window=gs.hann_window(8), return_complex=True).shape
     gradscope.Size([5, 9])
     """
+    if state.special and autocast.covers("stft", (input, window)):
+        return autocast.call(
+            "stft",
+            stft,
+            input,
+            n_fft,
+            hop_length,
+            win_length,
+            window,
+            center,
+            pad_mode,
+            normalized,
+            onesided,
+            return_complex,
+            align_to_window,
+        )
     hop, length = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     complex_kind = input.is_complex() or (window is not None and window.is_complex())
     if return_complex is None and not complex_kind:

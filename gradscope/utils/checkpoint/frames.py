@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ... import autograd
-from ...runtime import state
+from ...runtime import autocast, state
 from ...runtime.creation import empty
 from ...runtime.modes import enable_grad, saved_tensors_hooks
 from ...runtime.tensor import Tensor
@@ -216,12 +216,13 @@ def run_in_frame(
     if not state.local.grad_enabled:
         return function(*args, **kwargs)
     numbers = Numbers((*args, kwargs)) if preserve else None
+    casting = autocast.settings.kept()
     arguments = _Arguments(args)
     logs = (OperatorLog(), OperatorLog()) if debug_enabled(debug) else None
     first, second = contexts
 
     def compute() -> None:
-        with nullcontext() if numbers is None else numbers.again(), second:
+        with nullcontext() if numbers is None else numbers.again(), autocast.settings.again(casting), second:
             function(*arguments.again(), **kwargs)
 
     frame = _Frame(compute, determinism_check == "default", early_stop_enabled(early_stop), logs)

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from ... import autograd
-from ...runtime import state
+from ...runtime import autocast, state
 from ...runtime.modes import enable_grad, no_grad
 from ...runtime.tensor import Tensor
 from .randomness import Numbers
@@ -53,6 +53,7 @@ class CheckpointFunction(autograd.Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.numbers = Numbers(args) if preserve_rng_state else None
+        ctx.casting = autocast.settings.kept()
         ctx.places = [place for place, item in enumerate(args) if isinstance(item, Tensor)]
         ctx.others = [None if isinstance(item, Tensor) else item for item in args]
         ctx.save_for_backward(*(args[place] for place in ctx.places))
@@ -71,7 +72,8 @@ class CheckpointFunction(autograd.Function):
         for place, tensor in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[place] = tensor
         detached = detach_variable(tuple(inputs))
-        with nullcontext() if ctx.numbers is None else ctx.numbers.again(), enable_grad():
+        numbers = nullcontext() if ctx.numbers is None else ctx.numbers.again()
+        with numbers, autocast.settings.again(ctx.casting), enable_grad():
             outputs = ctx.run_function(*detached)
         given = [(o, g) for o, g in zip(_tuple(outputs), grads) if isinstance(o, Tensor) and o.requires_grad]
         if not given:

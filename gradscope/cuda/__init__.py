@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .runtime import device as devices
-from .runtime.random import generator_for
+from ..runtime import device as devices
+from ..runtime.random import generator_for
+from . import amp
 
 __all__ = [
+    "amp",
     "current_device",
     "device_count",
     "empty_cache",

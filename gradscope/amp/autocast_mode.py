@@ -1,0 +1,277 @@
+"""The block in which autocast is on, its settings, and Functions inside it."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy
+
+from ..runtime import device as devices
+from ..runtime import dtype as dtypes
+from ..runtime.autocast import settings
+from ..runtime.tensor import Tensor
+
+__all__ = [
+    "autocast",
+    "autocast_decrement_nesting",
+    "autocast_increment_nesting",
+    "clear_autocast_cache",
+    "custom_bwd",
+    "custom_fwd",
+    "get_autocast_dtype",
+    "is_autocast_available",
+    "is_autocast_cache_enabled",
+    "is_autocast_enabled",
+    "set_autocast_cache_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+]
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def _kind(device_type: str) -> str:
+    return devices.device(device_type).type
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Return whether there is autocast for a device type: for each that this runtime knows."""
+    return _kind(device_type) == device_type
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Return whether autocast is on for a device type, on this thread."""
+    return settings.is_enabled(_kind(device_type))
+
+
+def set_autocast_enabled(device_type: str, enabled: bool) -> None:
+    """Switch autocast on or off for a device type, on this thread."""
+    kind = _kind(device_type)
+    settings.set_enabled(kind, bool(enabled) and _lower(kind) is not None)
+
+
+def get_autocast_dtype(device_type: str) -> dtypes.dtype:
+    """Return the lower precision of autocast for a device type.
+
+    Raises
+    ------
+    RuntimeError
+        For the CPU, before one has been set: PyTorch's default there is bfloat16.
+    """
+    return _lower(_kind(device_type))
+
+
+def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
+    """Set the lower precision of autocast for a device type, on this thread."""
+    settings.set_dtype(_kind(device_type), dtypes.to_dtype(dtype))
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Return whether a weight is cast once a block."""
+    return settings.cache_enabled
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Set whether a weight is cast once a block."""
+    settings.cache_enabled = bool(enabled)
+
+
+def clear_autocast_cache() -> None:
+    """Forget the weights that were cast."""
+    settings.cache.clear()
+
+
+def autocast_increment_nesting() -> int:
+    """Enter a block by hand; return how many there are."""
+    settings.nesting += 1
+    return settings.nesting
+
+
+def autocast_decrement_nesting() -> int:
+    """Leave a block by hand; return how many are left."""
+    settings.nesting -= 1
+    return settings.nesting
+
+
+def _lower(kind: str) -> dtypes.dtype:
+    dtype = settings.dtype_of(kind)
+    if dtype is None:
+        raise RuntimeError(
+            f"autocast on '{kind}' has no dtype: PyTorch's default there is bfloat16, which NumPy does not have\n"
+            f"Give it one, dtype=gradscope.float16, or set it once: gradscope.set_autocast_dtype('{kind}', "
+            "gradscope.float16)."
+        )
+    return dtype
+
+
+# --- the block --------------------------------------------------------------------------------------------------------
+
+
+class autocast:  # noqa: N801 - PyTorch's name
+    """Context manager and decorator: operators choose their precision.
+
+    Products and convolutions run in `dtype`, what needs range or accuracy (losses, norms, powers) in float32, the rest
+    in the dtype of its operands; the tables are PyTorch's. Leave the block before ``backward()``.
+
+    Parameters
+    ----------
+    device_type : str
+        ``"cpu"`` or ``"cuda"``: operators on tensors of other devices are as without it.
+    dtype : dtype, optional
+        The lower precision: float16. On the CPU it must be given or set, because PyTorch's default there is bfloat16.
+    enabled : bool
+        False switches autocast off inside.
+    cache_enabled : bool, optional
+        Cast each weight once a block (the default).
+
+    Raises
+    ------
+    RuntimeError
+        If there is no such device type, or no dtype for it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> a = gs.ones(2, 2)
+    >>> with gs.autocast("cpu", dtype=gs.float16):
+    ...     (a @ a).dtype, gs.nn.functional.mse_loss(a @ a, a).dtype
+    (gradscope.float16, gradscope.float32)
+    """
+
+    def __init__(
+        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
+        if not isinstance(device_type, str):
+            raise ValueError(
+                f"Expected `device_type` of type `str`, got: `{type(device_type)}`\nWrite 'cpu' or 'cuda'."
+            )
+        if not is_autocast_available(device_type):
+            raise RuntimeError(
+                f"User specified an unsupported autocast device_type '{device_type}'\nWrite it without an index."
+            )
+        self.device = device_type
+        self._cache_enabled = settings.cache_enabled if cache_enabled is None else cache_enabled
+        self._enabled = bool(enabled) and _is_there(device_type)
+        self.fast_dtype = self._chosen(dtype)
+        self._before: list[tuple[bool, Any, bool]] = []
+
+    def _chosen(self, dtype: Any) -> Any:
+        """Return the lower precision; without one that fits, autocast is off, and there is a warning."""
+        if dtype is None:
+            return _lower(self.device) if self._enabled else settings.dtype_of(self.device)
+        chosen = dtypes.to_dtype(dtype)
+        if self._enabled and chosen is not dtypes.float16:
+            name = self.device.upper()
+            warnings.warn(
+                f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{name} Autocast only supports dtypes of {dtypes.float16} currently.",
+                stacklevel=3,
+            )
+            self._enabled = False
+        return chosen
+
+    def __enter__(self) -> autocast:
+        kind = self.device
+        self._before.append((settings.is_enabled(kind), settings.dtype_of(kind), settings.cache_enabled))
+        settings.nesting += 1
+        self._set(self._enabled, self.fast_dtype, self._cache_enabled)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        settings.leave()
+        self._set(*self._before.pop())
+
+    def _set(self, enabled: bool, dtype: Any, cache_enabled: bool) -> None:
+        settings.dtypes[self.device] = dtype
+        settings.set_enabled(self.device, enabled)
+        settings.cache_enabled = cache_enabled
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate a function: it runs inside."""
+        if not callable(func):
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you mean to use autocast as "
+                "a context manager? For example:\n    with gradscope.autocast(device_type=...):\n"
+                "        output = model(input)"
+            )
+
+        @functools.wraps(func)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return func(*args, **kwargs)
+
+        return decorated
+
+
+def _is_there(device_type: str) -> bool:
+    if device_type != "cuda" or devices.cuda_is_available():
+        return True
+    warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=4)
+    return False
+
+
+# --- Functions --------------------------------------------------------------------------------------------------------
+
+
+def _cast(value: Any, device_type: str, dtype: Any) -> Any:
+    """Return tensors in `dtype`, in containers too; other devices, float64 and what is no float stay as they are."""
+    if isinstance(value, Tensor):
+        fits = value.is_floating_point() and value.device.type == device_type and value.dtype is not dtypes.float64
+        return value.to(dtype) if fits else value
+    if isinstance(value, (str, bytes, numpy.ndarray)):
+        return value
+    if isinstance(value, Mapping):
+        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
+    if isinstance(value, Iterable):
+        items = (_cast(item, device_type, dtype) for item in value)
+        return type(value)(items) if isinstance(value, (list, tuple)) else items
+    return value
+
+
+def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """Decorate the forward of a :class:`gradscope.autograd.Function` that is called under autocast.
+
+    Parameters
+    ----------
+    fwd : callable, optional
+    device_type : str
+    cast_inputs : dtype, optional
+        Under autocast, cast the tensors of floating point among the arguments to it, and switch autocast off in the
+        forward. Without it the forward runs as its surroundings do.
+    """
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`\nWrite 'cpu' or 'cuda'.")
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        ctx, enabled = args[0], is_autocast_enabled(device_type)
+        ctx._dtype = settings.dtype_of(device_type)
+        ctx._fwd_used_autocast = enabled and cast_inputs is None
+        if cast_inputs is None or not enabled:
+            return fwd(*args, **kwargs)
+        with autocast(device_type, enabled=False):
+            rest = _cast(args[1:], device_type, cast_inputs)
+            return fwd(ctx, *rest, **_cast(kwargs, device_type, cast_inputs))
+
+    return decorated
+
+
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
+    """Decorate the backward of a Function whose forward has :func:`custom_fwd`: autocast is as it was there."""
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`\nWrite 'cpu' or 'cuda'.")
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        ctx = args[0]
+        with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
+            return bwd(*args, **kwargs)
+
+    return decorated

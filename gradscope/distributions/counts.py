@@ -1,0 +1,231 @@
+"""Distributions of counts of successes and failures."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..runtime import creation, random
+from ..runtime.dtype import finfo
+from ..runtime.modes import no_grad
+from ..runtime.ops.arrays import TENSOR_OPERATORS as F
+from ..runtime.ops.registry import OPERATORS
+from ..runtime.tensor import Tensor
+from . import constraints
+from .discrete import _cross_entropy, _inside, _one_of
+from .distribution import Distribution, broadcast_all
+
+__all__ = ["Binomial", "Geometric", "NegativeBinomial"]
+
+
+class _OfTrials(Distribution):
+    """A distribution of trials that succeed with a probability, given as such or by its log-odds.
+
+    `_form` is the name of the one of the two that was given.
+    """
+
+    def __init__(self, probs: Any, logits: Any, total_count: Any = None, validate_args: bool | None = None) -> None:
+        _one_of(probs, logits)
+        self._form = "logits" if probs is None else "probs"
+        given = logits if probs is None else probs
+        if total_count is None:
+            (given,) = broadcast_all(given)
+        else:
+            count, given = broadcast_all(total_count, given)
+            self.total_count = count.to(given.dtype)
+        self.__dict__[self._form] = given
+        super().__init__(given.shape, validate_args=validate_args)
+
+    def _given(self) -> dict[str, Any]:
+        names = ("total_count", self._form)
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
+
+    @functools.cached_property
+    def probs(self) -> Tensor:
+        """The probability of success."""
+        return self.logits.sigmoid()
+
+    @functools.cached_property
+    def logits(self) -> Tensor:
+        """The logarithm of the odds of success."""
+        inside = _inside(self.probs)
+        return inside.log() - (-inside).log1p()
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self.__dict__[self._form].shape
+
+
+class Binomial(_OfTrials):
+    """Binomial distribution: how many of some trials succeed.
+
+    Parameters
+    ----------
+    total_count : Tensor or int
+        How many trials.
+    probs, logits : Tensor
+        One of the two.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.distributions.Binomial(2, gs.tensor(0.5)).log_prob(gs.tensor(1.0)).exp()
+    tensor(0.5000)
+    """
+
+    arg_constraints = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+
+    def __init__(
+        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(probs, logits, total_count, validate_args)
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            return OPERATORS["binomial"].function(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        count, logits = self.total_count, self.logits
+        ways = (count + 1).lgamma() - (value + 1).lgamma() - (count - value + 1).lgamma()
+        return value * logits + ways - count * F.softplus(logits)
+
+    def _count(self, question: str) -> int:
+        count = int(self.total_count.max().item())
+        if self.total_count.min().item() != count:
+            raise NotImplementedError(
+                f"Inhomogeneous total count not supported by `{question}`.\nAsk one distribution for each count."
+            )
+        return count
+
+    def entropy(self) -> Tensor:
+        self._count("entropy")
+        found = self.log_prob(self.enumerate_support(False))
+        return -(found.exp() * found).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        like = self.__dict__[self._form]
+        values = creation.arange(1 + self._count("enumerate_support"), dtype=like.dtype, device=like.device)
+        values = values.reshape(-1, *(1,) * len(self.batch_shape))
+        return values.expand(-1, *self.batch_shape) if expand else values
+
+
+class NegativeBinomial(_OfTrials):
+    """Negative binomial distribution: how many trials succeed before some have failed.
+
+    Parameters
+    ----------
+    total_count : Tensor or float
+        How many failures end it.
+    probs, logits : Tensor
+        One of the two.
+    """
+
+    arg_constraints = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(probs, logits, total_count, validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / (-self.logits).sigmoid()
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            rate = OPERATORS["standard_gamma"].function(self.total_count.expand(shape)) * self.logits.exp()
+            return OPERATORS["poisson"].function(rate)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        count, logits = self.total_count, self.logits
+        ways = (count + value).lgamma() - (1.0 + value).lgamma() - count.lgamma()
+        ways = F.masked_fill(ways, count + value == 0.0, 0.0)
+        return ways - count * F.softplus(logits) - value * F.softplus(-logits)
+
+
+class Geometric(_OfTrials):
+    """Geometric distribution: how many trials fail before one succeeds.
+
+    Parameters
+    ----------
+    probs, logits : Tensor or float
+        One of the two.
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(probs, logits, None, validate_args)
+        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+            value = self.probs
+            raise ValueError(
+                f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
+                f"{self!r} to be positive but found invalid values:\n{value.detach()[value <= 0]}"
+            )
+
+    @property
+    def mean(self) -> Tensor:
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self) -> Tensor:
+        return F.zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        probs = self.probs
+        with no_grad():
+            drawn = random.rand(*self._extended_shape(sample_shape), dtype=probs.dtype, device=probs.device)
+            return (drawn.clamp(min=finfo(probs.dtype).tiny).log() / (-probs).log1p()).floor()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        value, probs = broadcast_all(value, self.probs)
+        fails = F.where((probs == 1) & (value == 0), F.zeros_like(probs), probs)
+        return value * (-fails).log1p() + self.probs.log()
+
+    def entropy(self) -> Tensor:
+        return _cross_entropy(self.logits, self.probs) / self.probs

@@ -1,0 +1,384 @@
+"""Invertible functions of random variables, and how much they stretch volume.
+
+References
+----------
+D. J. Rezende, S. Mohamed, "Variational inference with normalizing flows", ICML 2015: densities of what
+    is transformed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..runtime.creation import broadcast_shapes
+from ..runtime.dtype import finfo
+from ..runtime.ops.arrays import TENSOR_OPERATORS as F
+from ..runtime.ops.triangular import cholesky
+from ..runtime.tensor import Tensor
+from . import constraints
+from .transform import (
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    _need_rank,
+    _widened,
+    identity_transform,
+)
+
+__all__ = [
+    "AbsTransform",
+    "AffineTransform",
+    "ComposeTransform",
+    "CumulativeDistributionTransform",
+    "ExpTransform",
+    "IndependentTransform",
+    "LowerCholeskyTransform",
+    "PositiveDefiniteTransform",
+    "PowerTransform",
+    "ReshapeTransform",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "SoftplusTransform",
+    "StickBreakingTransform",
+    "TanhTransform",
+    "Transform",
+    "identity_transform",
+]
+
+# --- of single numbers ------------------------------------------------------------------------------------------------
+
+
+class ExpTransform(Transform):
+    """``exp(x)``."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+    bijective = True
+    sign = +1
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.exp()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x
+
+
+class PowerTransform(Transform):
+    """``x ** exponent`` of positive numbers.
+
+    Parameters
+    ----------
+    exponent : Tensor
+    cache_size : {0, 1}
+    """
+
+    domain = constraints.positive
+    codomain = constraints.positive
+    bijective = True
+
+    def __init__(self, exponent: Tensor, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.exponent = exponent
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
+
+    @property
+    def sign(self) -> Any:
+        return self.exponent.sign()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PowerTransform) and _same(self.exponent, other.exponent)
+
+    __hash__ = None
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.pow(self.exponent)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape: Any) -> Any:
+        return broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
+
+    inverse_shape = forward_shape
+
+
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    limits = finfo(x.dtype)
+    return x.sigmoid().clamp(min=limits.tiny, max=1 - limits.eps)
+
+
+class SigmoidTransform(Transform):
+    """The logistic function, kept from 0 and 1."""
+
+    domain = constraints.real
+    codomain = constraints.unit_interval
+    bijective = True
+    sign = +1
+
+    def _call(self, x: Tensor) -> Tensor:
+        return _clipped_sigmoid(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        limits = finfo(y.dtype)
+        inside = y.clamp(min=limits.tiny, max=1 - limits.eps)
+        return inside.log() - (-inside).log1p()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -F.softplus(-x) - F.softplus(x)
+
+
+class SoftplusTransform(Transform):
+    """``log(1 + exp(x))``."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+    bijective = True
+    sign = +1
+
+    def _call(self, x: Tensor) -> Tensor:
+        return F.softplus(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (-(-y).expm1()).log() + y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -F.softplus(-x)
+
+
+class TanhTransform(Transform):
+    """``tanh(x)``: the squashing of a policy's actions.
+
+    Use a cache (``cache_size=1``): far from 0 the inverse of a rounded image is infinite.
+
+    References
+    ----------
+    T. Haarnoja and others, "Soft actor-critic", ICML 2018, appendix C.
+    """
+
+    domain = constraints.real
+    codomain = constraints.interval(-1.0, 1.0)
+    bijective = True
+    sign = +1
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tanh()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.atanh()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        # log(1 - tanh(x)**2), without its cancellation.
+        return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
+
+
+class AbsTransform(Transform):
+    """``abs(x)``; of the two inverses it takes the positive one."""
+
+    domain = constraints.real
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.abs()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y
+
+
+class AffineTransform(Transform):
+    """``loc + scale * x``.
+
+    Parameters
+    ----------
+    loc, scale : Tensor or float
+    event_dim : int
+        How many dimensions one value has.
+    cache_size : {0, 1}
+    """
+
+    bijective = True
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.loc, self.scale = loc, scale
+        self._event_dim = event_dim
+
+    @property
+    def event_dim(self) -> int:
+        return self._event_dim
+
+    @property
+    def domain(self) -> Any:
+        return _widened(constraints.real, self._event_dim)
+
+    codomain = domain
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if self._cache_size == cache_size:
+            return self
+        return AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AffineTransform) and _same(self.loc, other.loc) and _same(self.scale, other.scale)
+
+    __hash__ = None
+
+    @property
+    def sign(self) -> Any:
+        if isinstance(self.scale, Tensor):
+            return self.scale.sign()
+        return (self.scale > 0) - (self.scale < 0)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        scale = self.scale
+        result = scale.abs().log() if isinstance(scale, Tensor) else F.full_like(x, math.log(abs(scale)))
+        if self._event_dim:
+            result = result.reshape(*result.shape[: -self._event_dim], -1).sum(-1)
+        return result.expand(x.shape[: x.dim() - self._event_dim])
+
+    def forward_shape(self, shape: Any) -> Any:
+        return broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
+
+    inverse_shape = forward_shape
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Return whether two parameters are equal."""
+    equal = a == b
+    return bool(equal.all()) if isinstance(equal, Tensor) else equal
+
+
+class CumulativeDistributionTransform(Transform):
+    """The distribution function of a distribution: its samples become uniform.
+
+    Parameters
+    ----------
+    distribution : Distribution
+    cache_size : {0, 1}
+    """
+
+    bijective = True
+    codomain = constraints.unit_interval
+    sign = +1
+
+    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self) -> Any:
+        return self.distribution.support
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.distribution.log_prob(x)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        if self._cache_size == cache_size:
+            return self
+        return CumulativeDistributionTransform(self.distribution, cache_size)
+
+
+# --- of vectors and matrices ------------------------------------------------------------------------------------------
+
+
+class SoftmaxTransform(Transform):
+    """Shares, by softmax: not one to one, because a constant added to all changes nothing."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+
+    def _call(self, x: Tensor) -> Tensor:
+        powers = (x - x.max(-1, True)[0]).exp()
+        return powers / powers.sum(-1, True)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.log()
+
+    def forward_shape(self, shape: Any) -> Any:
+        _need_rank(shape, 1)
+        return shape
+
+    inverse_shape = forward_shape
+
+
+class StickBreakingTransform(Transform):
+    """Shares of one more dimension, each broken off what the ones before have left."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+    bijective = True
+
+    def _call(self, x: Tensor) -> Tensor:
+        broken = _clipped_sigmoid(x - _left(x, x.shape[-1]).log())
+        one = F.ones_like(x[..., :1])
+        return F.cat([broken, one], -1) * F.cat([one, (1 - broken).cumprod(-1)], -1)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        first = y[..., :-1]
+        rest = (1 - first.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
+        return first.log() - rest.log() + _left(y, first.shape[-1]).log()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        moved = x - _left(x, x.shape[-1]).log()
+        return (-moved - F.softplus(-moved) + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape: Any) -> Any:
+        _need_rank(shape, 1)
+        return (*shape[:-1], shape[-1] + 1)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        _need_rank(shape, 1)
+        return (*shape[:-1], shape[-1] - 1)
+
+
+def _left(like: Tensor, count: int) -> Tensor:
+    """Return how many pieces are left to break, from `count` down to 1."""
+    return count + 1 - like.new_ones(count).cumsum(-1)
+
+
+class LowerCholeskyTransform(Transform):
+    """Lower triangular matrices with a positive diagonal."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
+
+
+class PositiveDefiniteTransform(Transform):
+    """Positive definite matrices."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.positive_definite
+
+    def _call(self, x: Tensor) -> Tensor:
+        lower = LowerCholeskyTransform()(x)
+        return lower @ lower.mT
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return LowerCholeskyTransform().inv(cholesky(y))
