@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradscope as gs
-from gradscope.check import Sanitizer
+from gradscope.check import Sanitizer, native
 from gradscope.runtime import events, state
 
 
@@ -277,3 +277,19 @@ def test_a_training_loop_does_not_grow_without_the_collector():
         finally:
             gc.enable()
     assert counts[1] == counts[0]
+
+
+def test_a_parameter_that_many_nodes_saved_is_looked_up_among_the_leaves_once(monkeypatch):
+    walks = []
+    nodes_of = native._nodes_of
+    monkeypatch.setattr(native, "_nodes_of", lambda *args: walks.append(args) or nodes_of(*args))
+    with Sanitizer() as sanitizer:
+        weight = gs.full((2, 2), 0.5, requires_grad=True)
+        x = weight
+        for _ in range(20):
+            x = gs.tanh(x @ weight)
+        weight.data.mul_(2)
+        x.sum().backward()
+    (finding,) = sanitizer.findings
+    assert (finding.code, finding.occurrences, finding.tensor.parameter) == ("GS106", 21, True)
+    assert len(walks) == 1
