@@ -361,6 +361,9 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
             f"Given normalized_shape={list(shape)}, expected input with shape [*{''.join(f', {s}' for s in shape)}], "
             f"but got input of size{list(array.shape)}"
         )
+    if is_half(array):
+        weight = None if weight is None else weight.float()
+        return rms_norm(input.float(), shape, weight, eps).half()
     axes = tuple(range(-len(shape), 0))
     squares = METHODS["mean"](input * input, axes, True)
     step = float(device.array_module(array).finfo(array.dtype).eps) if eps is None else eps

