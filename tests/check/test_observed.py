@@ -116,6 +116,15 @@ def test_the_facts_of_a_finding():
     ]
 
 
+def test_gradients_that_accumulate_are_no_writes_of_the_program():
+    with Sanitizer() as sanitizer:
+        w = leaf(3)
+        for _ in range(3):
+            (w * 2).sum().backward()
+        w.grad.zero_()
+    assert (sanitizer.backwards, sanitizer.writes) == (3, 1)
+
+
 def test_the_nodes_that_would_have_failed_too_are_reported():
     with Sanitizer() as sanitizer:
         x = leaf(3)

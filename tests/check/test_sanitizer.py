@@ -133,6 +133,20 @@ def test_every_further_line_that_wrote_is_named_once():
     assert [s.location.source for s in finding.sites if s.role == "written again"] == ["y.mul_(1)"]
 
 
+def test_of_many_further_lines_that_wrote_two_are_named():
+    x = gs.ones(3, requires_grad=True)
+    with Sanitizer() as sanitizer:
+        y = x.exp()
+        y.add_(1)
+        y.mul_(2)
+        y.mul_(3)
+        y.mul_(4)
+        with pytest.raises(RuntimeError):
+            y.sum().backward()
+    (finding,) = sanitizer.findings
+    assert [s.location.source for s in finding.sites if s.role == "written again"] == ["y.mul_(2)", "y.mul_(3)"]
+
+
 def test_parameter_is_named_by_its_path():
     class Model:
         def __init__(self):
