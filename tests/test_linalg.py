@@ -7,6 +7,7 @@ import math
 import sys
 from typing import Any
 
+import numpy
 import pytest
 
 import gradscope as gs
@@ -70,6 +71,12 @@ def test_norms_of_empty_matrices(torch: Any, ord: Any, shape: Any, keepdim: bool
         lambda m: m.linalg.matrix_norm(m.ones(2)),
         lambda m: m.linalg.norm(m.ones(2, 2, 2), 1),
         lambda m: m.linalg.matrix_norm(m.ones(2, 2), 3),
+        lambda m: m.linalg.norm(m.ones(2, 2, 2), "fro"),
+        lambda m: m.linalg.norm(m.ones(2, 2, 2), "nuc"),
+        lambda m: m.linalg.norm(m.ones(2, 2, 2), None, (0, 1, 2)),
+        lambda m: m.linalg.vector_norm(m.ones(0, 3), -2),
+        lambda m: m.linalg.vector_norm(m.ones(0, 3), -1, 0),
+        lambda m: m.ones(2, 2, 2).norm("nuc"),
     ],
 )
 def test_wrong_calls_raise_pytorchs_exceptions(torch: Any, use: Any) -> None:
@@ -87,6 +94,24 @@ def test_norms_of_singular_values(torch: Any, ord: Any, keepdim: bool) -> None:
 def test_a_singular_matrix_has_no_inverse() -> None:
     with pytest.raises(gs.linalg.LinAlgError, match="the input matrix is singular"):
         gs.linalg.inv(gs.zeros(2, 2))
+
+
+def test_a_matrix_that_only_lapack_finds_singular_raises_the_same() -> None:
+    # Whether a pivot comes out as exactly 0 depends on how products are rounded: here on who computes.
+    generator = numpy.random.default_rng(0)
+    singular = 0
+    for _ in range(200):
+        size, rank = 4, int(generator.integers(1, 4))
+        factors = generator.integers(-4, 5, (size, rank)), generator.integers(-4, 5, (rank, size))
+        matrix = (factors[0] @ factors[1]).astype(numpy.float64)
+        try:
+            numpy.linalg.inv(matrix)
+        except numpy.linalg.LinAlgError:
+            singular += 1
+            for solve in (gs.linalg.inv, lambda A: gs.linalg.solve(A, gs.ones(4, dtype=A.dtype))):
+                with pytest.raises(gs.linalg.LinAlgError, match=r"singular\."):
+                    solve(gs.tensor(matrix))
+    assert singular > 100
 
 
 def test_the_examples_of_its_documentation() -> None:

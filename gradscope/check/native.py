@@ -106,7 +106,7 @@ class NativeWatch:
 
     def _started(self, event: Any) -> None:
         self.backwards += 1
-        self._running.tasks.append((event.task, events.capture_call_site(2)))
+        self._running.begin(event.task, events.capture_call_site(2))
 
     def _entered(self, event: Any) -> None:
         # The node of a written view runs inside the CopySlices of its base.
@@ -119,15 +119,14 @@ class NativeWatch:
     def _ended(self, event: Any) -> None:
         if isinstance(getattr(event, "error", None), SavedTensorFreedError):
             self._second_backward(event.error)
-        if self._running.tasks:
-            self._running.tasks.pop()
+        self._running.end()
 
     def _violation(self, event: Any) -> None:
         error = event.error
         read = self._running.site() or events.capture_call_site(2)
         task = self._running.task()
         nodes = list(_nodes_of(task)) if task is not None else []
-        leaves = _leaves_among(nodes)
+        leaves = self._running.leaves(task) if task is not None else []
         self._tell(modified(self._modified_facts(error, read, leaves, reached=True)), error)
         # The other nodes of this backward that would have failed too, had it come so far.
         for node in nodes:
@@ -168,7 +167,7 @@ class NativeWatch:
 
     def _changed_facts(self, saved: Any, then: int, task: Any) -> ChangedFacts:
         memory = self._adapter.memory_key(saved.data)
-        leaf = _leaf_of(saved, _leaves_among(_nodes_of(task)))
+        leaf = _leaf_of(saved, self._running.leaves(task))
         return ChangedFacts(
             node=saved.node.name(),
             saved_name=saved.name,
@@ -197,13 +196,28 @@ class _Running(threading.local):
     """The backward passes that run on this thread, and where each was started."""
 
     def __init__(self) -> None:
-        self.tasks: list[tuple[Any, Any]] = []
+        self._tasks: list[tuple[Any, Any]] = []
+        self._leaves: tuple[Any, list[Any]] | None = None
+
+    def begin(self, task: Any, site: Any) -> None:
+        self._tasks.append((task, site))
+
+    def end(self) -> None:
+        self._leaves = None
+        if self._tasks:
+            self._tasks.pop()
 
     def task(self) -> Any:
-        return self.tasks[-1][0] if self.tasks else None
+        return self._tasks[-1][0] if self._tasks else None
 
     def site(self) -> Any:
-        return next((site for _, site in reversed(self.tasks) if site.user_frame() is not None), None)
+        return next((site for _, site in reversed(self._tasks) if site.user_frame() is not None), None)
+
+    def leaves(self, task: Any) -> list[Any]:
+        """Return the leaves of a backward, looked for once: a parameter's change may concern each of its nodes."""
+        if self._leaves is None or self._leaves[0] is not task:
+            self._leaves = task, [node.variable for node in _nodes_of(task) if node.name() == "AccumulateGrad"]
+        return self._leaves[1]
 
 
 def _nodes_of(task: Any) -> Iterator[Any]:
@@ -240,10 +254,6 @@ def _write_fact(write: events.VersionBumped) -> WriteFact:
         write.requires_grad,
         site is not None and any(_OPTIMIZERS in filename for filename in site.filenames),
     )
-
-
-def _leaves_among(nodes: Iterable[Any]) -> list[Any]:
-    return [node.variable for node in nodes if node.name() == "AccumulateGrad"]
 
 
 def _saved_behind(error: SavedTensorModifiedError) -> Any:

@@ -150,7 +150,7 @@ class AdapterWatch(Observer):
         if running is None:
             return
         nodes = _nodes_of(self._adapter, running.task)
-        leaves = [leaf for leaf in map(self._adapter.variable, nodes) if leaf is not None]
+        leaves = self._leaves(running)
         met = (error.saved_name, error.saved_version, error.current_version)
         others = [n for n in nodes if n is not error.node and self._adapter.task_runs(running.task, n)]
         for node in (error.node, *others):
@@ -203,12 +203,15 @@ class AdapterWatch(Observer):
             read=running.read,
             writes=self._ledger.since(memory, then),
             shares=self._shares.of(memory),
-            leaf=self._leaf_at(memory, self._leaves(running.task)),
+            leaf=self._leaf_at(memory, self._leaves(running)),
         )
 
-    def _leaves(self, task: Any) -> list[Any]:
-        nodes = _nodes_of(self._adapter, task)
-        return [leaf for leaf in map(self._adapter.variable, nodes) if leaf is not None]
+    def _leaves(self, running: _Backward) -> list[Any]:
+        """Return the leaves of a backward, looked for once: a parameter's change may concern each of its nodes."""
+        if running.leaves is None:
+            nodes = _nodes_of(self._adapter, running.task)
+            running.leaves = [leaf for leaf in map(self._adapter.variable, nodes) if leaf is not None]
+        return running.leaves
 
     def _leaf_at(self, memory: Hashable, leaves: list[Any]) -> str | None:
         """Return the name of the leaf whose memory it is, None if it is no leaf's."""
@@ -222,14 +225,15 @@ class AdapterWatch(Observer):
 
 
 class _Backward:
-    """A backward that runs: where it was called, and which node each thread is at."""
+    """A backward that runs: where it was called, which node each thread is at, and its leaves once somebody asked."""
 
-    __slots__ = ("nodes", "read", "task")
+    __slots__ = ("leaves", "nodes", "read", "task")
 
     def __init__(self, task: Any, read: Location | None) -> None:
         self.task = task
         self.read = read
         self.nodes: dict[int, Any] = {}
+        self.leaves: list[Any] | None = None
 
 
 class _Running:

@@ -183,7 +183,7 @@ class PositiveDefinite(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        symmetric = ((value - value.mT).abs() <= 1e-6).all(-1).all(-1)
+        symmetric = value.isclose(value.mT, atol=1e-6).all(-1).all(-1)
         return symmetric & (cholesky_ex(value.detach()).info == 0)
 
 

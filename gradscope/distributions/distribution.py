@@ -170,7 +170,9 @@ class Distribution:
             name: value.expand(*shape, *value.shape[rank:]) if isinstance(value, Tensor) else value
             for name, value in self._given().items()
         }
-        return type(self)(**expanded, validate_args=False)
+        found = type(self)(**expanded, validate_args=False)  # the parameters have been checked
+        found._validate_args = self._validate_args
+        return found
 
     def _given(self) -> dict[str, Any]:
         """Return the parameters as the constructor takes them: of two forms of one, that which it was given."""

@@ -87,10 +87,17 @@ class Independent(Distribution):
     def entropy(self) -> Tensor:
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if self.reinterpreted_batch_ndims:
+            raise NotImplementedError(
+                "Enumeration over cartesian product is not implemented\nList the values of base_dist, and combine them."
+            )
+        return self.base_dist.enumerate_support(expand)
+
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         count = self.reinterpreted_batch_ndims
         kept = self.event_shape[:count]
-        return Independent(self.base_dist.expand(Size((*batch_shape, *kept))), count, validate_args=False)
+        return Independent(self.base_dist.expand(Size((*batch_shape, *kept))), count, self._validate_args)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_dist!r}, {self.reinterpreted_batch_ndims})"

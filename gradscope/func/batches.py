@@ -71,6 +71,7 @@ def vmap(
             taken = [v if d is None else v.select(d, i) for v, d in zip(values, dims, strict=True)]
             with draws.watched():
                 results.append(func(*filled(args, taken), **kwargs))
+        draws.check()
         return _stacked(name, results, out_dims)
 
     return wrapper
@@ -169,7 +170,12 @@ class _Draws:
             default_generator.go_to(self.start)
         yield
         self.calls += 1
-        if self.randomness == "error" and self.calls == 1 and _moved(self.start):
+        if self.calls == 1:
+            self.check()
+
+    def check(self) -> None:
+        """Raise where calls have drawn that may not: asked after the first, before the others run, and after all."""
+        if self.randomness == "error" and _moved(self.start):
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"

@@ -10,7 +10,7 @@ from ..autograd.forward_ad import dual_level, make_dual, unpack_dual
 from ..runtime import state
 from ..runtime import tangents as forward_mode
 from ..runtime.backward import grad as gradients
-from ..runtime.modes import enable_grad, no_grad
+from ..runtime.modes import enable_grad
 from ..runtime.ops.arrays import TENSOR_OPERATORS as F
 from ..runtime.tensor import Tensor
 from .trees import described, filled, leaves, mapped, same_form
@@ -79,10 +79,11 @@ def _without_history(tensor: Tensor) -> Tensor:
     """Return a tensor detached, but with its tangent."""
     if not tensor.requires_grad:
         return tensor
-    if not forward_mode.active() or forward_mode.tangent_of(tensor) is None:
-        return tensor.detach()
-    with no_grad():
-        return tensor.view_as(tensor)
+    found = tensor.detach()
+    tangent = forward_mode.tangent_of(tensor) if forward_mode.active() else None
+    if tangent is not None:
+        forward_mode.attach(found, tangent.detach())
+    return found
 
 
 def pulled(outputs: list[Tensor], points: list[Tensor], cotangents: list[Tensor], keep: bool) -> list[Tensor]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradscope.check import Sanitizer, ScriptResult, as_text, check_script, finding_as_text
+from gradscope.check import Sanitizer, ScriptResult, as_text, check_script, finding_as_text, observed
 
 torch = pytest.importorskip("torch")
 
@@ -114,6 +114,15 @@ def test_the_facts_of_a_finding():
         ("read", "needed here: ExpBackward0 fails"),
         ("written again", "written again by mul_"),
     ]
+
+
+def test_gradients_that_accumulate_are_no_writes_of_the_program():
+    with Sanitizer() as sanitizer:
+        w = leaf(3)
+        for _ in range(3):
+            (w * 2).sum().backward()
+        w.grad.zero_()
+    assert (sanitizer.backwards, sanitizer.writes) == (3, 1)
 
 
 def test_the_nodes_that_would_have_failed_too_are_reported():
@@ -312,3 +321,19 @@ def test_nothing_is_left_in_pytorch():
     assert torch.autograd._engine_run_backward is engine
     assert torch._C._len_torch_function_stack() == 0
     assert torch._C._len_torch_dispatch_stack() == 0
+
+
+def test_a_parameter_that_many_nodes_saved_is_looked_up_among_the_leaves_once(monkeypatch):
+    walks = []
+    nodes_of = observed._nodes_of
+    monkeypatch.setattr(observed, "_nodes_of", lambda *args: walks.append(args) or nodes_of(*args))
+    with Sanitizer() as sanitizer:
+        weight = torch.full((2, 2), 0.5, requires_grad=True)
+        x = weight
+        for _ in range(20):
+            x = torch.tanh(x @ weight)
+        weight.data.mul_(2)
+        x.sum().backward()
+    (finding,) = sanitizer.findings
+    assert (finding.code, finding.occurrences, finding.tensor.parameter) == ("GS106", 21, True)
+    assert len(walks) == 1

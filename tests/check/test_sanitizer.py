@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradscope as gs
-from gradscope.check import Sanitizer
+from gradscope.check import Sanitizer, native
 from gradscope.runtime import events, state
 
 
@@ -130,6 +130,20 @@ def test_every_further_line_that_wrote_is_named_once():
     assert finding.current_version == 31
     assert finding.written.source == "y.add_(1)"
     assert [s.location.source for s in finding.sites if s.role == "written again"] == ["y.mul_(1)"]
+
+
+def test_of_many_further_lines_that_wrote_two_are_named():
+    x = gs.ones(3, requires_grad=True)
+    with Sanitizer() as sanitizer:
+        y = x.exp()
+        y.add_(1)
+        y.mul_(2)
+        y.mul_(3)
+        y.mul_(4)
+        with pytest.raises(RuntimeError):
+            y.sum().backward()
+    (finding,) = sanitizer.findings
+    assert [s.location.source for s in finding.sites if s.role == "written again"] == ["y.mul_(2)", "y.mul_(3)"]
 
 
 def test_parameter_is_named_by_its_path():
@@ -276,3 +290,19 @@ def test_a_training_loop_does_not_grow_without_the_collector():
         finally:
             gc.enable()
     assert counts[1] == counts[0]
+
+
+def test_a_parameter_that_many_nodes_saved_is_looked_up_among_the_leaves_once(monkeypatch):
+    walks = []
+    nodes_of = native._nodes_of
+    monkeypatch.setattr(native, "_nodes_of", lambda *args: walks.append(args) or nodes_of(*args))
+    with Sanitizer() as sanitizer:
+        weight = gs.full((2, 2), 0.5, requires_grad=True)
+        x = weight
+        for _ in range(20):
+            x = gs.tanh(x @ weight)
+        weight.data.mul_(2)
+        x.sum().backward()
+    (finding,) = sanitizer.findings
+    assert (finding.code, finding.occurrences, finding.tensor.parameter) == ("GS106", 21, True)
+    assert len(walks) == 1

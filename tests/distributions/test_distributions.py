@@ -331,6 +331,10 @@ def test_impossible_values(torch: Any) -> None:
         lambda d, m: d.Categorical(m.ones(2, 3)).enumerate_support(),
         lambda d, m: d.OneHotCategorical(m.ones(2, 3)).enumerate_support(),
         lambda d, m: d.Categorical(m.ones(2, 3)).enumerate_support(expand=False),
+        lambda d, m: d.Independent(d.Bernoulli(m.tensor([0.5, 0.6])), 0).enumerate_support(expand=False),
+        lambda d, m: d.Normal(0.0, 1.0, validate_args=False).expand([2]).log_prob(m.tensor([math.nan, 0.0])),
+        # Symmetric up to rounding: large numbers differ by more than small ones.
+        lambda d, m: d.MultivariateNormal(m.zeros(2), m.tensor([[1e4, 3e3], [3e3 + 1e-3, 1e4]])).log_prob(m.ones(2)),
     ):
         found, expected = (use(m.distributions, m).numpy() for m in (gs, torch))
         numpy.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
@@ -364,6 +368,10 @@ def test_impossible_values(torch: Any) -> None:
         lambda d, m: d.MultivariateNormal(m.zeros(2), m.ones(2)),
         lambda d, m: d.MultivariateNormal(m.zeros(2), -m.eye(2)),
         lambda d, m: d.MultivariateNormal(m.tensor(0.0), m.eye(1)),
+        lambda d, m: d.MultivariateNormal(m.zeros(2), m.tensor([[1.0, 0.5], [0.4, 1.0]])),
+        lambda d, m: d.Normal(0.0, 1.0).expand([2]).log_prob(m.tensor([math.nan, 0.0])),
+        lambda d, m: d.Independent(d.Bernoulli(m.ones(2) / 2), 1).expand([3]).log_prob(m.ones(3, 2) / 2),
+        lambda d, m: d.Independent(d.Bernoulli(m.ones(2) / 2), 1).enumerate_support(),
     ],
 )
 def test_refusals(torch: Any, use: Any) -> None:

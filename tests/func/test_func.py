@@ -205,6 +205,35 @@ def test_random_numbers_under_vmap() -> None:
     assert len(set(different)) == 3
 
 
+def test_a_random_number_that_only_a_later_call_draws_is_refused_too() -> None:
+    x = gs.tensor([0.0, 1.0])
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        gs.vmap(lambda a: a + gs.rand(()) if a > 0 else a)(x)
+
+
+def test_nested_forward_products_have_no_history_of_their_own(torch: Any) -> None:
+    for m in (gs, torch):
+        x, one = m.tensor(2.0), m.ones(())
+
+        def inner(x: Any, m: Any = m, one: Any = one) -> Any:
+            return m.func.jvp(lambda y: y**3, (x,), (one,))
+
+        values = m.func.jvp(inner, (x,), (one,))
+        assert plain(values) == [[8.0, 12.0], [12.0, 12.0]]
+        assert not any(v.requires_grad for pair in values for v in pair)
+
+
+def test_nested_forward_products_keep_the_history_of_what_the_caller_has(torch: Any) -> None:
+    for m in (gs, torch):
+        x, one, weight = m.tensor(2.0), m.ones(()), m.tensor(3.0, requires_grad=True)
+
+        def inner(x: Any, m: Any = m, one: Any = one, weight: Any = weight) -> Any:
+            return m.func.jvp(lambda y: weight * y**3, (x,), (one,))[1]
+
+        m.autograd.backward(m.func.jvp(inner, (x,), (one,)))
+        assert weight.grad.item() == 24.0
+
+
 def test_vmap_may_branch_on_values() -> None:
     assert gs.vmap(lambda a: a if a > 1 else -a)(gs.tensor([1.0, 2.0])).tolist() == [-1.0, 2.0]
     with pytest.raises(RuntimeError, match="there are no parts"):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...runtime import device as devices
+from ...runtime.ops.arrays import is_half, single
 from ...runtime.ops.registry import OPERATORS
 from ...runtime.tensor import Tensor
 
@@ -19,6 +20,8 @@ def _gradients(parameters: Any) -> list[Tensor]:
 
 
 def _norm(xp: Any, array: Any, norm_type: float) -> Any:
+    if is_half(array):
+        return _norm(xp, single(array), norm_type).astype(array.dtype)
     if norm_type == 2:
         flat = xp.absolute(array).reshape(-1)
         return xp.sqrt(xp.dot(flat, flat))

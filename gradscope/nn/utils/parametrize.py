@@ -121,9 +121,12 @@ class ParametrizationList(ModuleList):
 
     def originals(self) -> list[Any]:
         """Return the tensors that the parametrized one is computed from."""
-        if self.is_tensor:
-            return [self.original]
-        return [getattr(self, f"original{position}") for position in range(self.ntensors)]
+        return [tensor for _, tensor in self.named_originals()]
+
+    def named_originals(self) -> list[tuple[str, Any]]:
+        """Return them with the names of their attributes."""
+        names = ["original"] if self.is_tensor else [f"original{position}" for position in range(self.ntensors)]
+        return [(name, getattr(self, name)) for name in names]
 
     def right_inverse(self, value: Tensor) -> None:
         """Set the originals so that the parametrized tensor becomes `value`.
@@ -387,7 +390,7 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Register the parametrizations of one module with another, with their originals; return the other.
+    """Register the parametrizations of one module with another, which shares their originals; return the other.
 
     Parameters
     ----------
@@ -405,7 +408,7 @@ def transfer_parametrizations_and_params(
             _register(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
         for parametrization in lists[name]:
             register_parametrization(to_module, name, parametrization)
-        target = _lists(to_module)[name]
-        for mine, theirs in zip(target.originals(), lists[name].originals(), strict=True):
-            mine.data = theirs.detach().clone()
+        # The tensors themselves: an optimizer that has them goes on training both modules.
+        for original, tensor in lists[name].named_originals():
+            setattr(_lists(to_module)[name], original, tensor)
     return to_module

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import autocast, state
 from . import writes
-from .arrays import conj, in_rows, one_minus
+from .arrays import conj, in_rows, is_half, one_minus, single
 from .errors import check_number, refuse_kinds, scalar_type
 from .registry import OPERATORS, operator, public
 from .samples import unary
@@ -502,6 +502,8 @@ def _softmax(xp: Any, self: Any, dim: int) -> Any:
     self = in_rows(xp, self)
     if not self.ndim or not self.size:
         return self * 0 + 1
+    if is_half(self):
+        return _softmax(xp, single(self), dim).astype(self.dtype)
     result = xp.exp(self - self.max(axis=axis, keepdims=True))
     result /= xp.add.reduce(result, axis=axis, keepdims=True)
     return result
@@ -513,6 +515,8 @@ def _log_softmax(xp: Any, self: Any, dim: int) -> Any:
     self = in_rows(xp, self)
     if not self.ndim or not self.size:
         return self * 0
+    if is_half(self):
+        return _log_softmax(xp, single(self), dim).astype(self.dtype)
     result = self - self.max(axis=axis, keepdims=True)
     result -= xp.log(xp.add.reduce(xp.exp(result), axis=axis, keepdims=True))
     return result
@@ -520,6 +524,8 @@ def _log_softmax(xp: Any, self: Any, dim: int) -> Any:
 
 def _log_softmax_data(xp: Any, grad_output: Any, output: Any, dim: int) -> Any:
     # The same as the derivative below; apart because it is on the path of every classifier's training step.
+    if is_half(grad_output):
+        return _log_softmax_data(xp, single(grad_output), single(output), dim).astype(grad_output.dtype)
     result = xp.exp(output)
     if not result.ndim:
         return grad_output - result * grad_output

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from .arrays import is_half, single
 from .convolution import Ints, several
 from .errors import refuse_kinds
 from .pooling import as_image, distinct
@@ -52,6 +53,8 @@ def _check_filled(name: str, shape: Ints, spatial: int, first: int) -> None:
 def _avg(xp: Any, self: Any, output_size: Ints) -> Any:
     spatial = len(output_size)
     refuse_kinds(f"adaptive_avg_pool{spatial}d", self, "biuc")
+    if is_half(self):
+        return _avg(xp, single(self), output_size).astype(self.dtype)
     sums = [_sums(n, o) for n, o in zip(self.shape[-spatial:], output_size, strict=True)]
     result = resample(xp, self, [taps for taps, _ in sums])
     result /= _counts(xp, self, sums)

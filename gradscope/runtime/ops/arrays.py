@@ -112,8 +112,20 @@ def in_rows(xp: Any, array: Any) -> Any:
     return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
 
 
+def is_half(array: Any) -> bool:
+    """Whether an array is of half precision: sums of it are made in single and rounded once."""
+    return bool(array.dtype.char == "e")
+
+
+def single(array: Any) -> Any:
+    """Return an array in single precision; None for None."""
+    return None if array is None else array.astype("float32")
+
+
 def sum_to(array: Any, shape: tuple[int, ...]) -> Any:
     """Sum a bare array over the dimensions that broadcasting had added or widened."""
+    if is_half(array):
+        return sum_to(single(array), shape).astype(array.dtype)
     extra = array.ndim - len(shape)
     if extra:
         array = array.sum(axis=tuple(range(extra)))

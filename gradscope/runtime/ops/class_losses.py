@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import autocast, device, state
 from .activations import need_floating
+from .arrays import is_half, single
 from .errors import scalar_type
 from .losses import MEAN, NONE, SUM, reduction_code
 from .registry import OPERATORS, operator
@@ -82,6 +83,8 @@ def _total_weight(xp: Any, safe: Any, weights: Any, kind: Any) -> Any:
 def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
     need_floating("nll_loss_out_frame", self)
     _check_nll(self, target, weight)
+    if is_half(self):
+        return _nll(xp, single(self), target, single(weight), reduction, ignore_index).astype(self.dtype)
     safe, kept = _classes(xp, self.shape[1 if self.ndim > 1 else 0], target, ignore_index)
     losses = -self[_positions(xp, self.shape, safe)] if self.size else xp.zeros(target.shape, dtype=self.dtype)
     weights = _class_weights(weight, safe, kept)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import device
+from .arrays import is_half, single
 from .errors import scalar_type
 from .indexing import add_at
 from .registry import OPERATORS, operator, public
@@ -137,7 +138,7 @@ def renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) ->
     xp = device.array_module(array)
     named = xp.unique(indices._array)
     chosen = array[named]
-    size = xp.absolute(chosen)
+    size = xp.absolute(single(chosen) if is_half(chosen) else chosen)
     if norm_type == math.inf:
         norms = size.max(axis=1, keepdims=True)
     else:
@@ -209,12 +210,13 @@ def _embedding_bag(
         rows *= (share * per_sample_weights)[:, None]
     elif padding_idx >= 0 or include_last_offset:
         rows *= share[:, None]
-    result = _reduce_bags(xp, "add", rows, bags, xp.zeros((count, weight.shape[1]), dtype=weight.dtype))
+    rows = single(rows) if is_half(rows) else rows
+    result = _reduce_bags(xp, "add", rows, bags, xp.zeros((count, rows.shape[1]), dtype=rows.dtype))
     if mode == MEAN:
-        lengths = xp.maximum(sizes, 1).astype(weight.dtype)
+        lengths = xp.maximum(sizes, 1).astype(rows.dtype)
         result /= lengths[:, None]
-        share /= lengths[bags]
-    return result, bags, share, xp.zeros((count,), dtype="int64")
+        share = (share / lengths[bags]).astype(weight.dtype, copy=False)
+    return result.astype(weight.dtype, copy=False), bags, share, xp.zeros((count,), dtype="int64")
 
 
 def _largest(xp: Any, rows: Any, indices: Any, bags: Any, counted: Any, sizes: Any) -> tuple[Any, Any, Any, Any]:

@@ -12,12 +12,12 @@ from .. import autocast, state
 from .. import device as devices
 from . import writes
 from .arrays import conj
-from .errors import scalar_type
+from .errors import LinAlgError, scalar_type
 from .lu import lu_in_place
 from .matrix_checks import (
     adjoint,
     batch_of,
-    check_infos,
+    first_failure,
     is_vector,
     need_fitting,
     need_float,
@@ -104,9 +104,15 @@ def _inverse(xp: Any, self: Any) -> Any:
     try:
         return xp.linalg.inv(self)
     except numpy.linalg.LinAlgError:
-        infos = lu_in_place(xp, self)[2]
-        check_infos("linalg.inv", infos, SINGULAR, "Its determinant is 0.")
-        raise
+        raise _singular("linalg.inv", xp, self, SINGULAR) from None
+
+
+def _singular(name: str, xp: Any, A: Any, message: str) -> LinAlgError:
+    """Return the error for the first singular matrix."""
+    failed = first_failure(lu_in_place(xp, A)[2])
+    if failed is None:  # rounded otherwise than by LAPACK, no pivot is exactly 0
+        return LinAlgError(f"{name}: The input matrix is singular.\nIts determinant is 0, up to rounding.")
+    return LinAlgError(f"{name}: {failed[0]}{message.format(failed[1])}\nIts determinant is 0.")
 
 
 SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
@@ -155,10 +161,8 @@ def _solve(xp: Any, self: Any, other: Any, left: bool = True) -> Any:
     try:
         X = xp.linalg.solve(A, B)
     except numpy.linalg.LinAlgError:
-        infos = lu_in_place(xp, self)[2]
         message = "The solver failed because the input matrix is singular."
-        check_infos("gradscope.linalg.solve", infos, message, "Its determinant is 0.")
-        raise
+        raise _singular("gradscope.linalg.solve", xp, self, message) from None
     if not left:
         X = xp.ascontiguousarray(xp.swapaxes(X, -1, -2))
     return X[..., 0] if vector else X
@@ -396,4 +400,4 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     apart = METHODS["unsqueeze"](x1, -2) - METHODS["unsqueeze"](x2, -3)
-    return METHODS["norm"](apart, p, -1)
+    return METHODS["norm"](apart, p, -1) if x1._array.shape[-1] else METHODS["sum"](apart, -1)

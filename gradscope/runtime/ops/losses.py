@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from .. import autocast, device, state
+from .arrays import is_half, single
 from .errors import cannot_hold, refuse_kinds, scalar_type, undefined_for
 from .registry import METHODS, operator
 
@@ -49,6 +50,8 @@ def reduced(xp: Any, losses: Any, reduction: int) -> Any:
     """Return the losses, their mean or their sum."""
     if reduction == NONE:
         return losses
+    if is_half(losses):
+        return reduced(xp, single(losses), reduction).astype(losses.dtype)
     total = xp.add.reduce(losses, axis=None)
     return total if reduction == SUM else total / losses.dtype.type(losses.size)
 

@@ -99,7 +99,7 @@ def _matrix_dims(A: Any, dim: Any) -> tuple[int, int]:
     need_float(name, A._array)
     pair = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(pair) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {', '.join(map(str, pair))}")
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, pair))}")
     first, second = (axis_of(axis, A.ndim) for axis in pair)
     if first == second:
         raise RuntimeError(f"{name}: dims must be different. Got ({pair[0]}, {pair[1]})")
@@ -138,16 +138,15 @@ def norm(
     if out is not None:
         return into(out, "linalg.norm", [A], lambda: norm(A, ord, dim, keepdim, dtype=dtype))
     dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-    if isinstance(ord, str):
-        return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
-    if ord is None:
-        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if dims is None and A.ndim not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
         )
-    if len(dims) == 1 if dims is not None else A.ndim == 1:
+    count = A.ndim if dims is None else len(dims)
+    if count == 1 and not isinstance(ord, str):
         return vector_norm(A, ord, dim, keepdim, dtype=dtype)
     return matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)

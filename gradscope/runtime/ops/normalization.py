@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import autocast, device, state
 from .activations import need_floating
-from .arrays import in_rows
+from .arrays import in_rows, is_half, single
 from .registry import METHODS, OPERATORS, operator, public
 
 Ints = tuple[int, ...]
@@ -70,6 +70,9 @@ def _layer_norm(xp: Any, input: Any, weight: Any, bias: Any, normalized_shape: I
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(value.shape)} and normalized_shape = {list(normalized_shape)}"
             )
+    if is_half(input):
+        result, mean, rstd = _layer_norm(xp, single(input), single(weight), single(bias), normalized_shape, eps)
+        return result.astype(input.dtype), mean, rstd
     centred, mean, _, rstd = _moments(xp, in_rows(xp, input), tuple(range(-count, 0)), eps)
     centred *= rstd
     if weight is not None:
@@ -139,6 +142,10 @@ def _batch_norm(
     for name, value in named.items():
         if value is not None and value.shape != (channels,):
             raise RuntimeError(f"{name} should contain {channels} elements not {value.size}")
+    if is_half(input):
+        rest = running_mean, running_var, training, momentum, eps
+        result, mean, rstd = _batch_norm(xp, single(input), single(weight), single(bias), *rest)
+        return result.astype(input.dtype), mean, rstd
     if training:
         result, mean, variance, rstd = _moments(xp, input, axes, eps)
         _update_running(running_mean, running_var, mean, variance, input.size // max(channels, 1), momentum)
@@ -259,6 +266,9 @@ def _group_norm(xp: Any, input: Any, weight: Any, bias: Any, group: int, eps: fl
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
                 f"shape {list(value.shape)} and input of shape {list(input.shape)}"
             )
+    if is_half(input):
+        result, mean, rstd = _group_norm(xp, single(input), single(weight), single(bias), group, eps)
+        return result.astype(input.dtype), mean, rstd
     centred, mean, _, rstd = _moments(xp, input.reshape(input.shape[0], group, -1), (2,), eps)
     centred *= rstd
     result = centred.reshape(input.shape)
@@ -353,6 +363,9 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
             f"Given normalized_shape={list(shape)}, expected input with shape [*{''.join(f', {s}' for s in shape)}], "
             f"but got input of size{list(array.shape)}"
         )
+    if is_half(array):
+        weight = None if weight is None else weight.float()
+        return rms_norm(input.float(), shape, weight, eps).half()
     axes = tuple(range(-len(shape), 0))
     squares = METHODS["mean"](input * input, axes, True)
     step = float(device.array_module(array).finfo(array.dtype).eps) if eps is None else eps

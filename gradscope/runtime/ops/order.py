@@ -17,6 +17,8 @@ from .shapes import axis_of
 
 def _cumsum(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
+    if kind.char == "e":
+        return _cumsum(xp, self, dim, "float32").astype(kind)
     return xp.cumsum(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
 
 

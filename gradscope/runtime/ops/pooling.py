@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .arrays import is_half, single
 from .convolution import Ints, kernel_places, pad_array, several, times
 from .errors import refuse_kinds
 from .registry import OPERATORS, operator, public
@@ -243,6 +244,9 @@ def _avg_pool(
     _check_pool(kernel, padding)
     if self.dtype != "int64":  # of the integers PyTorch takes only these, and cuts their means
         refuse_kinds("avg_pool2d" if len(kernel) == 2 else "avg_pool3d_out_frame", self, "biuc")
+    if is_half(self):
+        rest = kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+        return _avg_pool(xp, single(self), *rest).astype(self.dtype)
     one = (1,) * len(kernel)
     spatial = self.shape[self.ndim - len(kernel) :]
     out = pool_size(spatial, kernel, stride, padding, one, ceil_mode)

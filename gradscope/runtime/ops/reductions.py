@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from . import writes
-from .arrays import conj
+from .arrays import conj, is_half, single
 from .errors import refuse_kinds, scalar_type
 from .keywords import numpy_dims
 from .registry import OPERATORS, operator, public
@@ -35,14 +35,25 @@ def reduce_dtype(array: Any, dtype: Any) -> Any:
 
 
 def _sum_all(xp: Any, self: Any, dtype: Any = None) -> Any:
-    return xp.add.reduce(self, axis=None, dtype=reduce_dtype(self, dtype))
+    kind = reduce_dtype(self, dtype)
+    if kind.char == "e":
+        return _rounded_sum(xp, self, None, False, kind)
+    return xp.add.reduce(self, axis=None, dtype=kind)
 
 
 def _sum_dim(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    axes = axes_of(dims_or_all(dim), self.ndim)
-    total = xp.add.reduce(self, axis=axes, dtype=reduce_dtype(self, dtype), keepdims=keepdim)
+    axes, kind = axes_of(dims_or_all(dim), self.ndim), reduce_dtype(self, dtype)
+    if kind.char == "e":
+        total = _rounded_sum(xp, self, axes, keepdim, kind)
+    else:
+        total = xp.add.reduce(self, axis=axes, dtype=kind, keepdims=keepdim)
     # In row-major order whatever that of self, as in PyTorch: what follows may view() it.
     return total if total.flags.c_contiguous else xp.ascontiguousarray(total)
+
+
+def _rounded_sum(xp: Any, array: Any, axes: Any, keepdim: bool, kind: Any) -> Any:
+    """Return sums in half precision, made in single precision and rounded once, as PyTorch's are."""
+    return xp.add.reduce(array, axis=axes, dtype="float32", keepdims=keepdim).astype(kind)
 
 
 operator(
@@ -103,6 +114,9 @@ def _mean(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {scalar_type(self.dtype)}\nConvert it with .float(), or give dtype=."
         )
+    kind = self.dtype if dtype is None else dtypes.to_dtype(dtype).numpy
+    if kind.char == "e":  # the sum may be beyond what half precision holds
+        return _mean(xp, self, dim, keepdim, "float32").astype(kind)
     total = _sum_dim(xp, self, dim, keepdim, dtype)
     return total / total.dtype.type(count_of(self.shape, dim))
 
@@ -451,6 +465,8 @@ def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 def _logsumexp(xp: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
     if self.dtype.kind not in "fc":
         self = self.astype(dtypes.default_dtype.numpy)
+    if is_half(self):
+        return _logsumexp(xp, single(self), dim, keepdim).astype(self.dtype)
     axes = axes_of(dims_or_all(dim), self.ndim)
     if not count_of(self.shape, dim):
         return xp.full(xp.add.reduce(self, axis=axes, keepdims=keepdim).shape, float("-inf"), dtype=self.dtype)

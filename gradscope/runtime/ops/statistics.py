@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from . import writes
-from .arrays import conj, in_rows
+from .arrays import conj, in_rows, is_half, single
 from .reductions import count_of, dims_or_all, spread
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axes_of, axis_of
@@ -58,6 +58,9 @@ def _half_over(g: Any, deviation: Any, F: Any) -> Any:
 def _variance(name: str) -> Any:
     def forward(xp: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
         _need_floats(name, self)
+        if is_half(self):
+            found = forward(xp, single(self), dim, correction, keepdim)
+            return tuple(f.astype(self.dtype) for f in found) if isinstance(found, tuple) else found.astype(self.dtype)
         variance, mean = _moments(xp, self, dim, correction, keepdim)
         first = xp.sqrt(variance) if name.startswith("std") else variance
         return (first, mean) if name.endswith("mean") else first
@@ -198,6 +201,13 @@ def std_mean(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = F
 def _vector_norm(xp: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
     _need_floats("linalg.vector_norm", self)
     axes = axes_of(dims_or_all(dim), self.ndim)
+    if (ord < 0 or ord == math.inf) and not count_of(self.shape, dim):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have "
+            f"an identity\nThe shape is {list(self.shape)}."
+        )
+    if is_half(self):
+        return _vector_norm(xp, single(self), ord, dim, keepdim).astype(self.dtype)
     if ord == 2:
         squares = self * self if self.dtype.kind == "f" else self.real**2 + self.imag**2
         return xp.sqrt(xp.add.reduce(squares, axis=axes, keepdims=keepdim))
@@ -207,11 +217,6 @@ def _vector_norm(xp: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: boo
     if ord == 1:
         return xp.add.reduce(size, axis=axes, keepdims=keepdim)
     if abs(ord) == math.inf:
-        if not count_of(self.shape, dim):
-            raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not "
-                f"have an identity\nThe shape is {list(self.shape)}."
-            )
         return size.max(axis=axes, keepdims=keepdim) if ord > 0 else size.min(axis=axes, keepdims=keepdim)
     return xp.add.reduce(size**ord, axis=axes, keepdims=keepdim) ** (1 / ord)
 
@@ -287,6 +292,8 @@ def _renorm(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
         raise RuntimeError(f"renorm: non-positive-norm not supported\np is {p}.")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if is_half(self):
+        return _renorm(xp, single(self), p, dim, maxnorm).astype(self.dtype)
     norms = _vector_norm(xp, self, p, _other_dims(dim, self.ndim), True)
     return in_rows(xp, self) * xp.where(norms > maxnorm, maxnorm / (norms + _RENORM_EPSILON), 1).astype(
         norms.dtype, copy=False
@@ -344,7 +351,7 @@ def norm(
         if p != "fro":
             from .matrix_norms import matrix_norm
 
-            return matrix_norm(self, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+            return matrix_norm(self, p, tuple(range(self.ndim)) if dim is None else dim, keepdim, dtype=dtype)
         p = 2
     if dtype is not None:
         self = self.to(dtype)

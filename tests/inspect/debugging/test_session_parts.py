@@ -1,6 +1,7 @@
 """The small parts of a session, one by one."""
 
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 import gradscope as gs
 from gradscope.inspect import Debugger, HistoryPolicy
 from gradscope.inspect.adapters import NativeAdapter
+from gradscope.inspect.debugging.goals import Goal, Order
 from gradscope.inspect.debugging.iterations import Iterations, LastTime
+from gradscope.inspect.debugging.lanes import Lanes
 from gradscope.inspect.debugging.restore import GradBackup
 from gradscope.inspect.debugging.specs import BreakpointError, parse_spec, split_spec
 from gradscope.inspect.debugging.values import Group, ValueStore
@@ -17,7 +20,7 @@ from gradscope.inspect.debugging.watches import WatchList
 from gradscope.inspect.heap import no_collection
 from gradscope.inspect.statistics import summarize
 
-from ..sessions import mlp, train, wait
+from ..sessions import debugging, mlp, train, wait
 
 
 def group(*values):
@@ -152,3 +155,45 @@ def test_a_history_keeps_no_node_and_no_tensor_alive():
     assert [reference() for reference in alive] == [None] * 4
     assert len(session._session.history.moments) == 27
     session.abort()
+
+
+def test_a_chosen_thread_that_has_ended_is_chosen_no_longer():
+    lanes, entered, leave = Lanes(), threading.Event(), threading.Event()
+
+    def work():
+        lanes.enter()
+        entered.set()
+        leave.wait(10)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert entered.wait(10)
+    lanes.choose(1)
+    lanes.switch()
+    mine = lanes.enter()
+    assert lanes.followed is not mine
+    leave.set()
+    thread.join()
+    assert lanes.enter() is mine
+    assert lanes.followed is mine
+
+
+@pytest.mark.parametrize(("kind", "then"), [("run-to", "step"), ("out", "step"), ("cont", "cont"), ("until", "until")])
+def test_a_place_that_the_backward_never_reached_is_given_up_at_its_end(kind, then):
+    goal = Goal.at(Order(kind, index=5), number=1)
+    goal.lost()
+    assert goal.kind == then
+
+
+def test_a_hook_that_ends_the_program_is_no_failure_to_stop_at():
+    x = gs.ones(2, requires_grad=True)
+
+    def leave(grad):
+        raise SystemExit(3)
+
+    y = x * 2
+    y.register_hook(leave)
+    with debugging(y.sum().backward) as session:
+        session.cont()
+        assert wait(session) == "failed"
+        assert isinstance(session.error, SystemExit)

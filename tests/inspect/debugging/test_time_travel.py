@@ -221,6 +221,18 @@ def test_old_backwards_go():
         session.wait(10)
 
 
+def test_the_last_backward_that_has_ended_stays_however_large_it_is():
+    session = Debugger.for_call(lambda: train(mlp(), steps=3), history=HistoryPolicy(max_nodes=1, always=True))
+    try:
+        session.cont()
+        session.wait(10)
+        session.back()
+        assert session.task_index == 3
+        assert session.inspect(0).grad_outputs is not None
+    finally:
+        session.abort()
+
+
 def test_recording_ends_where_the_program_runs_free_and_goes_on_if_asked_to():
     for always, tasks in ((False, 1), (True, 3)):
         with debugging(lambda: train(mlp(), steps=3)) as session:

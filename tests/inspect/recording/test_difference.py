@@ -59,6 +59,18 @@ def test_tolerance(run):
     assert gi.difference(left, right, rtol=1e-3, exact=True)
 
 
+def test_a_zero_that_rounding_made_differs_without_tolerance_only(tmp_path):
+    def made(name, least):
+        x = gs.ones(2, requires_grad=True)
+        with gi.record(tmp_path / name):
+            (x * gs.tensor([least, 1.0])).sum().backward()
+        return gi.open_recording(tmp_path / name)
+
+    left, right = made("a", 0.0), made("b", 1e-30)
+    assert not gi.difference(left, right)
+    assert "grad_inputs[0]: zeros 1 and 0" in gi.difference(left, right, exact=True).first.what
+
+
 def test_nan_equals_nan(run):
     left, right = run("a", [math.nan], "all"), run("b", [math.nan], "all")
     assert not gi.difference(left, right, exact=True)

@@ -27,11 +27,22 @@ def run(program):
         ("bbAbbAbbA", [0, 0, 1, 1, 2, 2]),
         ("bAbBbAbBbAbB", [0, 0, 1, 1, 2, 2]),
         ("bABbAB", [0, 1]),
+        ("bAbBbAbAbAbBbA", [0, 0, 1, 1, 1, 1, 2]),
         ("bAb", [0, 1]),
         ("AbA", [0]),
         ("", []),
     ],
-    ids=["one optimizer", "none", "accumulation", "two optimizers", "two at once", "cut off", "step first", "nothing"],
+    ids=[
+        "one optimizer",
+        "none",
+        "accumulation",
+        "two optimizers",
+        "two at once",
+        "one more often",
+        "cut off",
+        "step first",
+        "nothing",
+    ],
 )
 def test_iterations(program, iterations):
     assert run(program) == iterations

@@ -212,11 +212,19 @@ def test_a_copy_is_a_module_of_its_own() -> None:
     assert module.weight[0, 1].item() == pytest.approx(3.0)
 
 
-def test_transferred() -> None:
-    source, target = registered(gs, "Exp"), gs.nn.Linear(3, 2)
-    parametrize.transfer_parametrizations_and_params(source, target)
-    assert gs.equal(source.weight, target.weight)
-    assert source.parametrizations.weight.original is not target.parametrizations.weight.original
+@pytest.mark.torch
+def test_a_transfer_shares_the_originals_so_that_an_optimizer_goes_on_training_them(torch: Any) -> None:
+    for lib in (gs, torch):
+        source, target = registered(lib, "Exp"), lib.nn.Linear(3, 2)
+        lib.nn.utils.parametrize.transfer_parametrizations_and_params(source, target)
+        assert lib.equal(source.weight, target.weight)
+        assert source.parametrizations.weight.original is target.parametrizations.weight.original
+        source = lib.nn.utils.parametrizations.weight_norm(lib.nn.Linear(3, 2))
+        target = lib.nn.utils.parametrize.transfer_parametrizations_and_params(source, lib.nn.Linear(3, 2))
+        assert all(
+            getattr(source.parametrizations.weight, name) is getattr(target.parametrizations.weight, name)
+            for name in ("original0", "original1")
+        )
 
 
 # --- weight norm, spectral norm ---------------------------------------------------------------------------------------

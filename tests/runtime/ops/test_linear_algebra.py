@@ -48,6 +48,13 @@ def test_distances(torch: Any, p: float) -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("p", [0.0, 2.0, float("inf")])
+def test_points_without_coordinates_are_no_distance_apart(torch: Any, p: float) -> None:
+    found, expected = (m.cdist(m.ones(3, 0), m.ones(4, 0), p) for m in (gs, torch))
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.torch
 @pytest.mark.parametrize(
     "use",
     [

@@ -1,0 +1,107 @@
+"""Half precision: sums, and what is made of them, are computed in single precision and rounded once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+
+ONES = numpy.ones((4096, 3), numpy.float16)  # 2048 + 1 is 2048 in half precision
+LARGE = numpy.array([[60000, 1], [60000, 2], [-60000, 3]], numpy.float16)  # 65504 is the largest number
+VECTOR = numpy.array([300, 400], numpy.float16)
+
+
+def functional(m: Any) -> Any:
+    return m.nn.functional
+
+
+REDUCTIONS = {
+    "sum": lambda m, x: x.sum(0),
+    "sum to a size": lambda m, x: x.sum_to_size(1, *x.shape[1:]),
+    "mean": lambda m, x: x.mean(0),
+    "mean of all": lambda m, x: x.mean(),
+    "nansum": lambda m, x: x.nansum(0),
+    "nanmean": lambda m, x: x.nanmean(0),
+    "cumsum": lambda m, x: x.cumsum(0),
+    "var": lambda m, x: x.var(0, correction=0),
+    "std": lambda m, x: x.std(0, correction=0),
+    "var and mean": lambda m, x: m.var_mean(x, 0, correction=0)[1],
+    "norm": lambda m, x: m.linalg.vector_norm(x, dim=0),
+    "3-norm": lambda m, x: m.linalg.vector_norm(x, 3, dim=0),
+    "normalize": lambda m, x: functional(m).normalize(x, dim=0),
+    "logsumexp": lambda m, x: x.logsumexp(0),
+    "softmax": lambda m, x: x.softmax(0),
+    "log_softmax": lambda m, x: x.log_softmax(0),
+    "layer_norm": lambda m, x: functional(m).layer_norm(x, x.shape[-1:]),
+    "l1_loss": lambda m, x: functional(m).l1_loss(x, x * 0),
+    "rms_norm": lambda m, x: functional(m).rms_norm(x, x.shape[-1:], m.ones(x.shape[-1:], dtype=x.dtype)),
+    "renorm": lambda m, x: x.reshape(x.shape[0], -1).renorm(2, 1, 1.0),
+    "avg_pool": lambda m, x: functional(m).avg_pool2d(x.abs().reshape(1, 1, x.shape[0], -1), (x.shape[0], 1)),
+    "adaptive_avg_pool": lambda m, x: functional(m).adaptive_avg_pool2d(x.abs().reshape(1, 1, x.shape[0], -1), (1, 1)),
+    "interpolate": lambda m, x: functional(m).interpolate(x.abs().reshape(1, 1, -1), size=2, mode="area"),
+    "embedding_bag": lambda m, x: functional(m).embedding_bag(
+        m.arange(x.shape[0])[None], x.reshape(x.shape[0], -1), mode="mean"
+    ),
+    "embedding with a largest norm": lambda m, x: functional(m).embedding(
+        m.arange(x.shape[0]), x.reshape(x.shape[0], -1).clone(), max_norm=1.0
+    ),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("array", [ONES, LARGE, VECTOR], ids=["many", "large", "vector"])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_are_rounded_once(torch: Any, name: str, array: Any) -> None:
+    found, expected = (REDUCTIONS[name](m, m.tensor(array)).numpy() for m in (gs, torch))
+    assert found.dtype == expected.dtype == numpy.float16
+    numpy.testing.assert_allclose(found, expected, rtol=4e-3, atol=1e-6)
+
+
+def _nll(m: Any, x: Any) -> Any:
+    return functional(m).cross_entropy(x, m.zeros(x.shape[0], dtype=m.int64), m.ones(3, dtype=m.float16))
+
+
+def _channels(m: Any, x: Any, weight: Any) -> Any:
+    images = (x * 300).reshape(2, 3, -1)
+    return functional(m).batch_norm(images, None, None, weight, training=True) * functional(m).group_norm(
+        images, 3, weight
+    )
+
+
+GRADIENTS = {
+    "an operand that was broadcast": (lambda m, x, b: x + b, (4096, 3), (3,)),
+    "the bias of a layer": (lambda m, x, w, b: functional(m).linear(x, w, b), (4096, 3), (2, 3), (2,)),
+    "the bias of a normalization": (
+        lambda m, b: functional(m).layer_norm(m.zeros(4096, 3, dtype=m.float16), (3,), None, b),
+        (3,),
+    ),
+    "a cross entropy": (lambda m, x: _nll(m, x), (4096, 3)),
+    "channels": (_channels, (512, 3), (3,)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_rounded_once(torch: Any, name: str) -> None:
+    function, *shapes = GRADIENTS[name]
+    generator = numpy.random.default_rng(0)
+    arrays = [generator.uniform(0.5, 1.5, shape).astype(numpy.float16) for shape in shapes]
+    found = []
+    for m in (gs, torch):
+        tensors = [m.tensor(array, requires_grad=True) for array in arrays]
+        value = function(m, *tensors)
+        found.append([value.detach().numpy(), *(g.numpy() for g in m.autograd.grad(value.sum(), tensors))])
+    for mine, theirs in zip(*found, strict=True):
+        assert mine.dtype == theirs.dtype == numpy.float16
+        numpy.testing.assert_allclose(mine, theirs, rtol=5e-3, atol=5e-2)
+
+
+def test_clipping_leaves_a_half_precision_gradient_its_direction() -> None:
+    weight = gs.zeros(2, dtype=gs.float16, requires_grad=True)
+    weight.grad = gs.tensor(VECTOR)
+    norm = gs.nn.utils.clip_grad_norm_([weight], 5.0)
+    assert float(norm) == 500.0
+    assert weight.grad.tolist() == pytest.approx([3.0, 4.0], rel=1e-3)
