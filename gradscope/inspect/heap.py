@@ -131,7 +131,8 @@ def no_collection() -> Iterator[None]:
     """Hold the cyclic garbage collector off: it would walk a growing heap again and again while nothing is garbage.
 
     And no finalizer runs, with it other threads, where an object is made. What has been made by then in great number
-    counts as old afterwards: the next collection of what is young would walk all of it, at a moment when somebody waits.
+    counts as old afterwards: the next collections of what is young would walk all of it, at a moment when somebody
+    waits.
     """
     enabled = gc.isenabled()
     gc.disable()
