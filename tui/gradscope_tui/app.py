@@ -225,6 +225,10 @@ class GradscopeApp(FindingApp):
                 self.command(f"what-if {event.text}")
             case "filter":
                 self.filter(event.text)
+            case "find":
+                self.find_in_log(event.text)
+            case "save":
+                self.save_log(event.text)
             case _:
                 self.command(f"set {event.text}")
 
