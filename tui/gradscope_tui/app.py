@@ -9,9 +9,10 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from textual import on
+from textual import events, on
 from textual.app import SystemCommand
 from textual.screen import Screen
+from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from gradscope_tui.actions import ACTIONS, bindings
@@ -91,6 +92,13 @@ class GradscopeApp(FindingApp):
             self.exit(2)
         else:
             super()._handle_exception(error)
+
+    def on_key(self, event: events.Key) -> None:
+        """Give the prompt what was typed, or pasted, at once with the key that opens it: that has gone to a pane."""
+        entry = self.focused
+        if isinstance(entry, Input) and event.is_printable and event.character:
+            entry.insert_text_at_cursor(event.character)
+            event.prevent_default()
 
     def stopped(self, expected: bool) -> None:
         """At a NaN or an infinity, say where it comes from; go on with what has been typed ahead."""
