@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from .output import own
@@ -19,6 +19,12 @@ __all__ = ["add_parser", "run"]
 
 _INTERRUPTED = 130
 
+_SIGNALLED = 128
+"""Where exit statuses begin that tell of a signal."""
+
+_HUNG_UP = _SIGNALLED + 1
+"""The exit status after SIGHUP, with which a terminal goes: nobody reads the last words."""
+
 _LEAVE = 2.0
 """Seconds that an ended script is given."""
 
@@ -27,7 +33,8 @@ Run a script as `python SCRIPT args` would, and stop before the first node of it
 {SCRIPT}
 
 exit status: the script's own; 1 if it raised, never called backward(), or a command of -c or --commands failed; 2 if
-the command line is wrong or there is no such script; 130 after a second Ctrl-C"""
+the command line is wrong or there is no such script; 130 after a second Ctrl-C; 128 and its number where a signal such
+as SIGTERM ended the terminal UI"""
 
 _EXAMPLES = """\
 examples:
@@ -138,7 +145,8 @@ def run(args: argparse.Namespace) -> int:
                 status, text = _run_line(mode, commands)
             else:
                 status, text = _run_app(Debugger(program))
-        print(text, file=stderr if status else stdout, flush=True)
+        with suppress(OSError) if status == _HUNG_UP else nullcontext():
+            print(text, file=stderr if status else stdout, flush=True)
     leave_if_it_runs(program, status)
     return status
 
@@ -189,7 +197,7 @@ def _run_app(debugger: Debugger) -> tuple[int, str]:
     failed = run_app(debugger)
     status, text = debugger.conclusion()
     # The UI showed the traceback on a screen that is gone.
-    return status or failed, debugger.traceback + text
+    return failed if failed > _SIGNALLED else status or failed, debugger.traceback + text
 
 
 @contextmanager
@@ -205,7 +213,8 @@ def _terminal_kept() -> Iterator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(0, termios.TCSADRAIN, kept)
+        with suppress(termios.error):  # it has been closed
+            termios.tcsetattr(0, termios.TCSADRAIN, kept)
 
 
 def _refuse(text: str) -> int:

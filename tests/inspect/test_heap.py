@@ -95,3 +95,22 @@ def test_a_tuple_that_is_being_filled_is_no_referrer():
 
     assert tuple(items()) == (thing,) * 12
     assert not any(type(item) is tuple for found in seen for item in found)
+
+
+def test_what_was_made_in_great_number_is_not_walked_by_the_next_collection_of_what_is_young():
+    with no_collection():
+        many = [[] for _ in range(50_000)]
+    young = {id(item) for generation in (0, 1) for item in gc.get_objects(generation)}
+    assert not young.intersection(map(id, many))
+
+
+def test_what_a_program_has_frozen_stays_frozen():
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with no_collection():
+            many = [[] for _ in range(50_000)]
+        assert gc.get_freeze_count() >= frozen - 100
+        assert len(many) == 50_000
+    finally:
+        gc.unfreeze()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 
 from gradscope_tui.screens import Confirm, HelpScreen
 from gradscope_tui.widgets.log import LogPane
@@ -131,5 +132,15 @@ def test_earlier_commands_come_back():
         assert app.focused.value == "print 2"
         await pilot.press("down")
         assert app.focused.value == ""
+
+    play(scenario)
+
+
+def test_a_command_that_comes_all_at_once_loses_no_letter():
+    async def scenario(app, pilot):
+        keys = [events.Key("colon", ":"), *(events.Key(c if c != " " else "space", c) for c in "break op:Relu")]
+        for key in [*keys, events.Key("enter", "\r")]:
+            app.post_message(key)
+        await until(pilot, lambda: [point.spec for point in app.session.breakpoints] == ["op:Relu"])
 
     play(scenario)

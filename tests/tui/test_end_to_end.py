@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import select
+import signal
 import subprocess
 import sys
 import textwrap
@@ -143,6 +145,40 @@ def test_the_command_draws_on_a_terminal_keeps_it_clean_and_gives_it_back(script
     os.close(ours)
     assert screen.index(b"\x1b[?1049h") < screen.index(b"PAUSED before") < screen.index(b"\x1b[?1049l")
     assert b"stain" not in screen.partition(b"\x1b[?1049l")[0]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_signal_ends_the_script_and_gives_the_terminal_back(script, tmp_path, name):
+    """Though the script has asked for the default action, which would leave the screen as it is."""
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    number = getattr(signal, name)
+    default = "import signal\nsignal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))\n"
+    script.write_text(default + "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n" + script.read_text())
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    command = [sys.executable, "-m", "gradscope", "debug", str(script)]
+    environment = {**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(tmp_path)}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        _read_until(ours, b"PAUSED before")
+        process.send_signal(number)
+        screen = _read_until(ours, b"was ended before its end")
+        assert process.wait(30) == 128 + number
+    assert termios.tcgetattr(theirs) == before
+    os.close(theirs)
+    os.close(ours)
+    assert {b"\x1b[?1000l", b"\x1b[?1049l"} <= set(re.findall(rb"\x1b\[\?\d+l", screen))
+    assert b".grad is as it was before backward 1" in screen
+
+
+def test_a_terminal_that_is_closed_ends_the_script(script, tmp_path):
+    pty = pytest.importorskip("pty")
+    pid, ours = pty.fork()
+    if not pid:
+        os.environ.update(TERM="xterm-256color", XDG_STATE_HOME=str(tmp_path))
+        os.execv(sys.executable, [sys.executable, "-m", "gradscope", "debug", str(script)])
+    _read_until(ours, b"PAUSED before")
+    os.close(ours)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGHUP
 
 
 def test_view_opens_a_recording_on_a_terminal_and_prints_it_without_one(script, tmp_path):

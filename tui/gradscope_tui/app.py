@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from textual import on
+from textual import events, on
 from textual.app import SystemCommand
 from textual.screen import Screen
+from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from gradscope_tui.actions import ACTIONS, bindings
 from gradscope_tui.commands import run_command
+from gradscope_tui.ending import SIGNALLED, ended_by_signals
 from gradscope_tui.finding import FindingApp
 from gradscope_tui.saved_breaks import SavedBreaks
 from gradscope_tui.screens import Confirm, HelpScreen
@@ -60,10 +64,16 @@ class GradscopeApp(FindingApp):
         super().__init__(session, script)
         self.left = False
         self.failure: BaseException | None = None
+        self.signalled = 0
         self._breaks = breaks
+        self._loop_to_tell: asyncio.AbstractEventLoop | None = None
 
     def on_mount(self) -> None:
         """Start."""
+        self._loop_to_tell = asyncio.get_running_loop()
+        if self.signalled:
+            self.run_worker(self._leave(), group="leave")
+            return
         self.arrange()
         if self._breaks is not None:
             said = self._breaks.load(self.session)
@@ -82,6 +92,13 @@ class GradscopeApp(FindingApp):
             self.exit(2)
         else:
             super()._handle_exception(error)
+
+    def on_key(self, event: events.Key) -> None:
+        """Give the prompt what was typed, or pasted, at once with the key that opens it: that has gone to a pane."""
+        entry = self.focused
+        if isinstance(entry, Input) and event.is_printable and event.character:
+            entry.insert_text_at_cursor(event.character)
+            event.prevent_default()
 
     def stopped(self, expected: bool) -> None:
         """At a NaN or an infinity, say where it comes from; go on with what has been typed ahead."""
@@ -216,6 +233,10 @@ class GradscopeApp(FindingApp):
                 self.command(f"what-if {event.text}")
             case "filter":
                 self.filter(event.text)
+            case "find":
+                self.find_in_log(event.text)
+            case "save":
+                self.save_log(event.text)
             case _:
                 self.command(f"set {event.text}")
 
@@ -290,6 +311,13 @@ class GradscopeApp(FindingApp):
         self.left = True
         self.exit(0)
 
+    def leave_by(self, number: int) -> None:
+        """Leave without a question because of a signal; may be called at any moment, once or again."""
+        again, self.signalled = self.signalled, self.signalled or number
+        if not again and self._loop_to_tell is not None:
+            with suppress(RuntimeError):  # the loop is closed: it has been left already
+                self._loop_to_tell.call_soon_threadsafe(lambda: self.run_worker(self._leave(), group="leave"))
+
 
 def run_app(debugger: Debugger) -> int:
     """Run the terminal UI on a session until the person leaves.
@@ -302,7 +330,8 @@ def run_app(debugger: Debugger) -> int:
     Returns
     -------
     int
-        An exit status: 0, or that of the app if it failed. ``debugger.conclusion()`` tells how the program ended.
+        An exit status: 0, that of the app if it failed, or 128 and the number of the signal that ended it.
+        ``debugger.conclusion()`` tells how the program ended.
     """
     app = GradscopeApp(debugger, script=basename(debugger.title), breaks=SavedBreaks(debugger.title))
     try:
@@ -325,7 +354,7 @@ def view_recording(recording: Recording) -> int:
     Returns
     -------
     int
-        An exit status: 0, or that of the app if it failed.
+        An exit status: 0, that of the app if it failed, or 128 and the number of the signal that ended it.
 
     Raises
     ------
@@ -349,9 +378,13 @@ def _run(app: GradscopeApp) -> int:
     with own_terminal(take) as driver:
         if driver is not None:
             app.driver_class = driver
-        app.run()
-    for line in late:
-        print(line, file=sys.stderr)
+        with ended_by_signals(app.leave_by):
+            app.run()
+    with suppress(OSError):  # the terminal has been closed
+        for line in late:
+            print(line, file=sys.stderr, flush=True)
+    if app.signalled:
+        return SIGNALLED + app.signalled
     if app.failure is not None:
         raise app.failure
     return app.return_code or 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from pathlib import Path
 
 from textual import on
 
@@ -57,8 +58,35 @@ class FindingApp(RunningApp):
     # Filter ----------------------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
-        """Ask for a filter."""
-        self.query_one(Prompt).ask("filter")
+        """Ask for a filter, or in the log for what to look for."""
+        self.query_one(Prompt).ask("find" if self.active == 5 else "filter")
+
+    def find_in_log(self, text: str) -> None:
+        """Look for lines of the log."""
+        if not self.query_one(LogPane).search(text):
+            self.refuse(f"no line of the log has {text!r}")
+
+    @on(LogPane.AtEnd)
+    def _at_end_of_log(self, event: LogPane.AtEnd) -> None:
+        self.refuse(event.text)
+
+    def action_save_log(self) -> None:
+        """Ask for a file for the log."""
+        self.query_one(Prompt).ask("save")
+
+    def save_log(self, name: str) -> None:
+        """Write the log into a new file."""
+        path = Path(name).expanduser()
+        text = self.query_one(LogPane).text
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(f"{text}\n" if text else "")
+        except FileExistsError:
+            self.refuse(f"{name} is there already, and is kept as it is: choose another name")
+        except OSError as error:
+            self.refuse(f"cannot write {name}: {error.strerror or error}")
+        else:
+            self.notify(f"the log is in {path}", timeout=4, markup=False)
 
     def filter(self, text: str) -> None:
         """Show only the nodes that match."""
@@ -97,6 +125,10 @@ class FindingApp(RunningApp):
         self._seek(-1)
 
     def _seek(self, step: int) -> None:
+        log = self.query_one(LogPane)
+        if self.active == 5 and log.found_line:
+            log.action_seek(step)
+            return
         rail = self.query_one(NodeRail)
         if not rail.found:
             self.refuse("there is nothing to go to: / filters the graph first")
@@ -160,7 +192,8 @@ class FindingApp(RunningApp):
         if self.active == 4:
             return point.command() if point is not None else ""
         if self.active == 5:
-            return self.query_one(LogPane).text
+            log = self.query_one(LogPane)
+            return log.found_line or log.text
         if self.active == 6:
             return f"{watch.expression} = {watch.text}" if watch is not None else ""
         if self.active == 7:

@@ -254,10 +254,7 @@ def why_not(session: Session, action: str) -> str:
 def order_of(nodes: Sequence[NodeRecord]) -> Hashable:
     """Return what is another one as soon as the nodes stand in another order, if possible without reading each."""
     order: Hashable = getattr(nodes, "order", None)
-    if order is not None:
-        return order
-    keys: Iterable[int] | None = getattr(nodes, "keys", None)
-    return hash(tuple(keys if keys is not None else [node.key for node in nodes]))
+    return hash(tuple(node.key for node in nodes)) if order is None else order
 
 
 def without_gradients(nodes: Sequence[NodeRecord]) -> Iterable[NodeRecord]:

@@ -6,11 +6,12 @@ The script's ``print`` never comes here, for the session captures it; C librarie
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from textual.driver import Driver
@@ -46,7 +47,7 @@ def own_terminal(take: Callable[[str], None]) -> Iterator[type[Driver] | None]:
     os.close(writer)
     pump = threading.Thread(target=_pump, args=(reader, take), name="gradscope output", daemon=True)
     pump.start()
-    with open(saved[0], "w", encoding="utf-8", closefd=False) as screen:
+    with _Screen(io.FileIO(saved[0], "w", closefd=False), encoding="utf-8") as screen:
         try:
             yield _driver(screen, saved[0])
         finally:
@@ -59,6 +60,21 @@ def own_terminal(take: Callable[[str], None]) -> Iterator[type[Driver] | None]:
     pump.join(0.2)
     os.close(saved[0])
     os.close(saved[1])
+
+
+class _Screen(io.TextIOWrapper):
+    """The terminal; once it has been closed, what is drawn is lost: Textual would wait for it without end."""
+
+    def write(self, text: str) -> int:
+        """Write what can be written."""
+        with suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Let the terminal have it."""
+        with suppress(OSError):
+            super().flush()
 
 
 def _driver(screen: Any, descriptor: int) -> type[Driver]:

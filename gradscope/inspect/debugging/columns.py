@@ -6,7 +6,7 @@ kept of a node is a tuple.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol, overload
 
@@ -87,6 +87,10 @@ class RecordSource(Protocol):
     def order(self) -> Sequence[int]:
         """The keys of its nodes, in the engine's order."""
 
+    @property
+    def arrangement(self) -> Hashable:
+        """Another object as soon as its nodes stand in another order."""
+
     def record(self, index: int) -> NodeRecord:
         """Return the record of the node at a place."""
 
@@ -127,9 +131,9 @@ class NodeList(Sequence[NodeRecord]):
         return map(self._source.record, range(len(self)))
 
     @property
-    def keys(self) -> Sequence[int]:
-        """The keys of the nodes, without making a record."""
-        return self._source.order
+    def order(self) -> Hashable:
+        """Another object as soon as the nodes stand in another order."""
+        return self._source.arrangement
 
     def position(self, key: int) -> int | None:
         """Return the place of a node by its key, None if it is not one of these."""

@@ -116,6 +116,7 @@ class TaskView:
         self.failed = False
         self._function = "" if frame is None else frame.f_code.co_name
         self.order: list[int] = []
+        self.arrangement: Hashable = object()
         self.nodes = NodeList(self)
         self.backup = GradBackup(adapter)
         # For comparisons with the iteration before; None as long as nobody compares.
@@ -286,6 +287,7 @@ class TaskView:
         runs = {key for key, wire in wires.items() if adapter.task_runs(self.task, wire.node)}
         targets = {k: [c for c, _ in wires[k].edges if c is not None and c in runs] for k in runs}
         keys = [key for key in map(adapter.key, roots) if key in runs]
+        self.arrangement = object()
         self.order = engine_order(keys, {key: wires[key].sequence_nr for key in runs}, targets)
         self._positions = {key: index for index, key in enumerate(self.order)}
 
@@ -307,6 +309,7 @@ class TaskView:
         self._number(self.index)
 
     def _number(self, start: int) -> None:
+        self.arrangement = object()
         for index in range(start, len(self.order)):
             self._positions[self.order[index]] = index
 

@@ -2,7 +2,8 @@
 
 What the program asks of :mod:`signal` is carried to the main thread, wherever that waits, by a signal of our own. A
 handler runs there, with the program's frame; what it raises is raised in the program's thread. While the program is
-paused, timers are held until it goes on; other signals interrupt the pause. Ctrl-C belongs to the debugger.
+paused, timers are held until it goes on; other signals interrupt the pause. Ctrl-C belongs to the debugger, and so does
+a signal that ends a program which has no handler for it, where the terminal has to be given back first.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ _TIMERS = {
     if hasattr(signal, name)
 }
 
+_ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals by which others end a program."""
+
 _PATIENCE = 10.0
 
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -60,6 +64,7 @@ class SignalDesk:
         self._interrupter = interrupter
         self._handlers: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
         self._real: dict[int, Any] = {}
+        self._before: dict[int, Any] = {}
         self._errands: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._serving = False
         self._forked = False
@@ -82,6 +87,8 @@ class SignalDesk:
             yield
             return
         self._main = threading.get_ident()
+        # A face may put handlers of its own there; the program is not to see them.
+        self._before = {number: _getsignal(number) for number in _ENDING}
         self._real[_COURIER] = signal.signal(_COURIER, self._courier)
         self._serving = True
         try:
@@ -160,7 +167,7 @@ class SignalDesk:
         ]
         if hasattr(signal, "pause"):
             stand_ins.append((signal, "pause", self._pause))
-        self._handlers = {signal.SIGINT: signal.default_int_handler}
+        self._handlers = {**self._before, signal.SIGINT: signal.default_int_handler}
         self._wakeup_fd = -1
         self.held.clear()
         self._gate.on_leaving = self.run_held
@@ -212,8 +219,9 @@ class SignalDesk:
             real = self._deliver if callable(handler) else handler
 
             def register() -> None:
-                self._real.setdefault(signalnum, _getsignal(signalnum))
-                _signal(signalnum, real)
+                before = self._real.setdefault(signalnum, _getsignal(signalnum))
+                defaults = handler == self._before.get(signalnum) == signal.SIG_DFL
+                _signal(signalnum, before if defaults else real)
 
             self._carry(register)
         self._handlers[signalnum] = handler

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
+from rich.style import Style
 from rich.text import Text
+from textual.binding import Binding
+from textual.message import Message
 
 from gradscope_tui.widgets.pane import LinePane
 
@@ -24,7 +28,20 @@ SCRIPT = ("", "warn")
 
 
 class LogPane(LinePane, inherit_bindings=False):
-    """The log; it follows its end until somebody scrolls up."""
+    """The log; it follows its end until somebody scrolls up, and lines can be looked for as in ``less``."""
+
+    BINDINGS = [  # only while something is looked for; the app has other uses for these keys
+        Binding("n", "seek(1)", "Next match", show=False),
+        Binding("N", "seek(-1)", "Match before", show=False),
+        Binding("escape", "forget", "End of the search", show=False),
+    ]
+
+    class AtEnd(Message):
+        """There is no further match."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     NUMBER: ClassVar[int] = 5
     TITLE: ClassVar[str] = "Log"
@@ -39,6 +56,10 @@ class LogPane(LinePane, inherit_bindings=False):
         self._heights: list[int] = []
         self._wrapped_for = 0
         self._follow = False
+        self._wanted: re.Pattern[str] | None = None
+        self._found: list[int] = []
+        self._at = -1
+        self._at_rows = range(0)
 
     def write(self, lines: Iterable[tuple[str, str]], *, from_start: bool = False) -> None:
         """Add lines at the end.
@@ -54,6 +75,8 @@ class LogPane(LinePane, inherit_bindings=False):
         first = len(self._rows)
         for line, ink in lines:
             shown = printable(line, self.TAB)
+            if self._wanted is not None and self._wanted.search(shown):
+                self._found.append(len(self._lines))
             self._lines.append((shown, ink))
             self._add(shown, ink)
         if len(self._lines) > self.KEPT:
@@ -61,7 +84,9 @@ class LogPane(LinePane, inherit_bindings=False):
             note = self._wrap(LOST, "dim")
             self._rows[: sum(self._heights[:gone])] = note
             self._lines[:gone], self._heights[:gone] = [(LOST, "dim")], [len(note)]
-        self.set_heading(count=len(self._lines))
+            self._at = max(-1, self._at - gone + 1)
+            self._look()
+        self._name_search()
         self.content_changed()
         if from_start and len(self._rows) - first > self.scrollable_content_region.height > 0:
             self.scroll_to(y=first, animate=False, force=True, immediate=True)
@@ -76,6 +101,93 @@ class LogPane(LinePane, inherit_bindings=False):
     def text(self) -> str:
         """All that has been written."""
         return "\n".join(line for line, _ in self._lines)
+
+    @property
+    def found_line(self) -> str:
+        """The match that is shown; empty where nothing is looked for."""
+        return self._lines[self._at][0] if self._at >= 0 else ""
+
+    def search(self, text: str) -> bool:
+        """Look for lines, and go to the first from here on, or else to the last before.
+
+        Parameters
+        ----------
+        text : str
+            Part of a line; capitals matter where there are any. Nothing ends the search.
+
+        Returns
+        -------
+        bool
+            Whether there is such a line.
+        """
+        self._wanted = re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0) if text else None
+        self._at = -1
+        self._look()
+        if self._found:
+            here = self._line_at(self.scroll_offset.y)
+            self._show(self._found[min(bisect_left(self._found, here), len(self._found) - 1)])
+        else:
+            self._wanted = None
+        self._name_search()
+        self.content_changed()
+        return bool(self._found)
+
+    def seek(self, step: int) -> bool:
+        """Go to the next match, or with ``step=-1`` to the one before; return whether there is one."""
+        place = bisect_left(self._found, self._at) + step
+        if not 0 <= place < len(self._found):
+            return False
+        self._show(self._found[place])
+        self._name_search()
+        self.content_changed()
+        return True
+
+    def action_seek(self, step: int) -> None:
+        """Go to the next match, or to the one before."""
+        if not self.seek(step):
+            self.post_message(
+                self.AtEnd(f"this is the {'last' if step > 0 else 'first'} of {len(self._found)} matches")
+            )
+
+    def action_forget(self) -> None:
+        """End the search."""
+        self.search("")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys to the app where nothing is looked for."""
+        return self._wanted is not None if action in ("seek", "forget") else super().check_action(action, parameters)
+
+    def _look(self) -> None:
+        wanted = self._wanted
+        self._found = [] if wanted is None else [nr for nr, (line, _) in enumerate(self._lines) if wanted.search(line)]
+
+    def _show(self, line: int) -> None:
+        """Scroll, if need be, so that a line is seen, with some lines before it."""
+        self._at = line
+        first, height = sum(self._heights[:line]), self.scrollable_content_region.height
+        top = self.scroll_offset.y
+        if not top <= first <= top + height - self._heights[line]:
+            self.scroll_to(y=max(0, first - height // 3), animate=False, force=True, immediate=True)
+
+    def _line_at(self, row: int) -> int:
+        """Return the line of which a row is part."""
+        for line, height in enumerate(self._heights):
+            row -= height
+            if row < 0:
+                return line
+        return len(self._heights)
+
+    def _name_search(self) -> None:
+        """Say in the border what is looked for, and which match is shown."""
+        about = ""
+        if self._wanted is not None:
+            place = bisect_left(self._found, self._at) + 1
+            about = f"match {place} of {len(self._found)} · n N go on, Esc ends"
+        self.set_heading(count=len(self._lines), about=about)
+
+    def is_marked(self, row: int) -> bool:
+        """Mark the match that is shown."""
+        return row in self._at_rows
 
     def _wrap(self, line: str, ink: str) -> list[tuple[str, str]]:
         """Cut a line into rows that can be seen whole: what the debugger says between words, and indented."""
@@ -99,6 +211,8 @@ class LogPane(LinePane, inherit_bindings=False):
             self._rows, self._heights = [], []
             for line, ink in self._lines:
                 self._add(line, ink)
+        first = sum(self._heights[: self._at]) if self._at >= 0 else 0
+        self._at_rows = range(first, first + self._heights[self._at] if self._at >= 0 else 0)
         super().content_changed()
         if at_end:
             self.scroll_end(animate=False, force=True, immediate=True, x_axis=False)
@@ -110,7 +224,10 @@ class LogPane(LinePane, inherit_bindings=False):
     def line(self, row: int, width: int) -> Text:
         """Return one row."""
         text, ink = self._rows[row]
-        return Text(text, self.ink(ink))
+        shown = Text(text, self.ink(ink))
+        if self._wanted is not None:
+            shown.highlight_regex(self._wanted, Style(reverse=True))
+        return shown
 
 
 def printable(line: str, tab: int = 8) -> str:
