@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -42,17 +43,24 @@ class OptimizerHooks:
             if callback is not None
         }
         self._handles: dict[str, list[Any]] = {}
+        self._lock = threading.Lock()
 
     def look(self) -> None:
         """Listen to the frameworks that are there by now; cheap, so that it can be asked at every backward."""
         for name in _MODULES:
             if name not in self._handles and name in sys.modules:
-                module = sys.modules[name]
-                self._handles[name] = [
-                    getattr(module, register)(_with_optimizer_alone(callback))
-                    for register, callback in self._callbacks.items()
-                    if hasattr(module, register)
-                ]
+                self._listen_to(name)
+
+    def _listen_to(self, name: str) -> None:
+        with self._lock:
+            if name in self._handles:  # another thread has come first
+                return
+            module = sys.modules[name]
+            self._handles[name] = [
+                getattr(module, register)(_with_optimizer_alone(callback))
+                for register, callback in self._callbacks.items()
+                if hasattr(module, register)
+            ]
 
     def close(self) -> None:
         """Listen no more."""

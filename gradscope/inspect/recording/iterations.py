@@ -1,12 +1,10 @@
-"""What an iteration of a program is, and how a recorder learns of it."""
+"""What an iteration of a program is."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
-__all__ = ["IterationCounter", "StepHooks"]
+__all__ = ["IterationCounter"]
 
 
 class IterationCounter:
@@ -88,36 +86,3 @@ class IterationCounter:
     def _begin(self) -> None:
         self.number += 1
         self._last_round, self._round = self._round, set()
-
-
-class StepHooks:
-    """Tells when any optimizer has stepped, in gradscope and, once the program has imported it, in PyTorch.
-
-    Parameters
-    ----------
-    callback : callable
-        Called with the optimizer's identity.
-    """
-
-    _MODULES = ("gradscope.optim.optimizer", "torch.optim.optimizer")
-
-    def __init__(self, callback: Callable[[int], None]) -> None:
-        self._callback = callback
-        self._handles: dict[str, Any] = {}
-
-    def look(self) -> None:
-        """Listen to the frameworks that are there by now; cheap, so that it can be asked at every backward."""
-        for name in self._MODULES:
-            if name not in self._handles and name in sys.modules:
-                register = getattr(sys.modules[name], "register_optimizer_step_post_hook", None)
-                self._handles[name] = register(self._stepped) if register is not None else None
-
-    def _stepped(self, optimizer: Any, arguments: Any, keywords: Any) -> None:
-        self._callback(id(optimizer))
-
-    def close(self) -> None:
-        """Stop listening."""
-        for handle in self._handles.values():
-            if handle is not None:
-                handle.remove()
-        self._handles.clear()

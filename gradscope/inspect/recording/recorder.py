@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ..adapters import Adapter
+from ..stepping import OptimizerHooks
 from .capture import Capture
-from .iterations import StepHooks
 from .policy import Policy
 from .schema import RecordingError
 from .writer import Writer, report
@@ -57,7 +57,7 @@ class Recorder:
         self._writer: Writer | None = None
         self._capture: Capture | None = None
         self._observation: Any = None
-        self._hooks: StepHooks | None = None
+        self._hooks: OptimizerHooks | None = None
         self._run = 0
 
     @property
@@ -105,7 +105,7 @@ class Recorder:
         )  # fmt: skip
         writer.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(facts))})", facts)
         writer.flush()
-        hooks = StepHooks(lambda optimizer: capture.stepped(optimizer))
+        hooks = OptimizerHooks(after=lambda optimizer: capture.stepped(id(optimizer)))
         capture = Capture(
             adapter, self._policy, writer, self._run, before_task=hooks.look, failed=self._fail
         )  # fmt: skip
