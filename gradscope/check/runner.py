@@ -6,7 +6,6 @@ import builtins
 import contextlib
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -14,6 +13,7 @@ from types import ModuleType
 from ..inspect.programs.exits import before_os_exit
 from ..inspect.programs.interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
 from ..inspect.programs.targets import Target, find_target, first_on_path
+from ..inspect.programs.threads import ThreadFamily
 from .sanitizer import Sanitizer
 
 __all__ = ["ScriptResult", "check_script", "run_script"]
@@ -105,7 +105,8 @@ def run_script(
         result = ScriptResult(path, tuple(arguments), None, status, directory)
         return status if on_exit is None else on_exit(result)
 
-    with _as_main(target, arguments) as main, before_os_exit(leave):
+    threads = ThreadFamily()
+    with _as_main(target, arguments) as main, before_os_exit(leave), threads.gathering():
         try:
             with interrupting_the_script_only():
                 code, facts, sys.argv[0] = target.load()
@@ -118,7 +119,7 @@ def run_script(
             # Without this frame, which python would not have.
             error, exit_code = raised.with_traceback(here and here.tb_next), 1
         try:
-            _join_threads()
+            threads.join()
         except KeyboardInterrupt as raised:
             error = error or raised.with_traceback(None)
     if isinstance(error, KeyboardInterrupt):
@@ -132,13 +133,6 @@ def _exit_code(leaving: SystemExit) -> int:
         return code or 0
     print(code, file=sys.stderr)
     return 1
-
-
-def _join_threads() -> None:
-    """Wait for the script's threads, as the interpreter does before it ends."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
 
 
 @contextlib.contextmanager

@@ -87,3 +87,14 @@ def test_a_script_may_put_what_is_no_file_in_the_place_of_stdout(command, stream
     assert done.returncode == 0, done.stderr
     assert ("shown\n" in done.stdout) == (stream != "None")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "record"])
+def test_an_executor_that_nobody_shut_down_ends_as_under_python(command, tmp_path):
+    source = """\
+    from concurrent.futures import ThreadPoolExecutor
+    pool = ThreadPoolExecutor(1)
+    print(pool.submit(int, "3").result())
+    """
+    done = run(tmp_path, source, command)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "3")

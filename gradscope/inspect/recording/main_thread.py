@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import sys
-import threading
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from ..programs.interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
 from ..programs.program import print_uncaught
 from ..programs.targets import Target, first_on_path
+from ..programs.threads import ThreadFamily
 
 __all__ = ["run_on_main_thread"]
 
@@ -35,10 +35,11 @@ def run_on_main_thread(target: Target, arguments: Sequence[str]) -> int:
     sys.modules["__main__"] = module
     sys.argv = [target.argv0, *arguments]
     try:
-        with first_on_path(target.path0):
+        threads = ThreadFamily()
+        with first_on_path(target.path0), threads.gathering():
             status = _execute(target, module)
             try:
-                _join_threads()
+                threads.join()
             except KeyboardInterrupt:
                 print_uncaught(KeyboardInterrupt())
                 status = KILLED_BY_SIGINT
@@ -66,10 +67,3 @@ def _status(code: Any) -> int:
         return (code or 0) & 0xFF
     print(code, file=sys.stderr, flush=True)
     return 1
-
-
-def _join_threads() -> None:
-    """Wait for the script's threads, as the interpreter does before it ends."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()

@@ -17,6 +17,7 @@ from torch.autograd.graph import get_gradient_edge
 
 from ....runtime.events import CallSite
 from ..protocol import Observer, hears_entries
+from .compiling import leave_uncompiled
 from .freeing import cut_rows
 from .hanging import hang
 from .saved import RELEASED, saved_of, tell_violation, versions_in
@@ -280,6 +281,17 @@ def _replaced(grads: Sequence[Any], before: tuple[Any, ...]) -> tuple[Any, ...] 
 def _refuse(grads: tuple[Any, ...]) -> None:
     raise RuntimeError(_FREED)
 
+
+leave_uncompiled(
+    TorchTask.__init__,
+    TorchTask.start,
+    TorchTask.finish,
+    TorchTask.fail,
+    TorchTask.close,
+    TorchTask._entered,
+    TorchTask._exited,
+    TorchTask._ran,
+)
 
 # Those whose hooks are in place, in the order in which they began.
 _live: list[TorchTask] = []
