@@ -94,8 +94,9 @@ class TorchTask:
         Of each of them ``next_functions``.
     keep_graph : bool
         May be set until the first node runs.
-    sent : (Tensor, int, ndarray) or None
-        For :func:`.host.hosts_of`, of the node that has run last: a gradient it has made, its version and its values.
+    sent : (Tensor, (int, int), ndarray) or None
+        For :func:`.host.hosts_of`, of the node that has run last: a gradient it has made, its version and address, and
+        its values.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class TorchTask:
         self._running: dict[int, TorchCall] = {}
         self._take_off: Callable[[], None] | None = None
         self._kept: list[Any] | None = None
-        self.sent: tuple[Any, int, Any] | None = None
+        self.sent: tuple[Any, tuple[int, int], Any] | None = None
 
     # --- around the engine ---
 
