@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from ..programs.interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
+from ..programs.processes import StartedProcesses
 from ..programs.program import print_uncaught
 from ..programs.targets import Target, first_on_path
 from ..programs.threads import ThreadFamily
@@ -16,13 +17,15 @@ from ..programs.threads import ThreadFamily
 __all__ = ["run_on_main_thread"]
 
 
-def run_on_main_thread(target: Target, arguments: Sequence[str]) -> int:
+def run_on_main_thread(target: Target, arguments: Sequence[str], processes: StartedProcesses) -> int:
     """Run a script as ``__main__`` with the process's own stdin, output and signals; wait for its threads.
 
     Parameters
     ----------
     target : Target
     arguments : sequence of str
+    processes : StartedProcesses
+        Counts those that it starts.
 
     Returns
     -------
@@ -36,7 +39,7 @@ def run_on_main_thread(target: Target, arguments: Sequence[str]) -> int:
     sys.argv = [target.argv0, *arguments]
     try:
         threads = ThreadFamily()
-        with first_on_path(target.path0), threads.gathering():
+        with first_on_path(target.path0), threads.gathering(), processes.gathering():
             status = _execute(target, module)
             try:
                 threads.join()

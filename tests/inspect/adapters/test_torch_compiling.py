@@ -94,3 +94,22 @@ def test_a_compiled_step_is_a_step():
             optimizer.zero_grad()
     assert graphs
     assert doctor.diagnosis.updates.findings == ()
+
+
+def test_what_compiled_code_writes_is_written_in_the_function_that_was_compiled():
+    torch._dynamo.reset()
+    w = torch.ones(3, requires_grad=True)
+
+    @torch.compile(backend="aot_eager")
+    def shrink():
+        with torch.no_grad():
+            w.mul_(0.5)
+
+    with Sanitizer() as sanitizer:
+        loss = (w * w).sum()
+        shrink()
+        with pytest.raises(RuntimeError):
+            loss.backward()
+    (finding,) = sanitizer.findings
+    assert finding.primary.filename == __file__
+    assert finding.primary.function.endswith("shrink")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import gradscope.inspect as gi  # noqa: E402
+import gradscope.inspect as gi
 from gradscope.inspect.adapters import adapter_for
 from gradscope.inspect.snapshots import tensor_summary
 

@@ -60,6 +60,7 @@ class TorchAdapter:
 
     def __init__(self) -> None:
         events.add_library(os.path.dirname(torch.__file__))
+        events.add_library("<eval_with_key>")  # what torch.fx has made of the program's code
 
     def of(self, value: Any) -> TorchAdapter:
         """Return itself."""
