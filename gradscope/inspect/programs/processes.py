@@ -17,6 +17,11 @@ __all__ = ["StartedProcesses"]
 _HELPERS = ("multiprocessing.", "torch.utils.data.", "gradscope.utils.data.", "torch._inductor.")
 # What stands between a process and the function that it is to run, which is the first argument.
 _WRAPPERS = ("torch.multiprocessing.", "torch.distributed.")
+# Whose workers are told what to run when they have started.
+_POOLS = {
+    "concurrent.futures.process": "what a ProcessPoolExecutor is given",
+    "multiprocessing.pool": "what a Pool is given",
+}
 
 
 class StartedProcesses:
@@ -53,7 +58,7 @@ class StartedProcesses:
         """What was not looked into and how it can be; empty if no process was started."""
         if not self._started:
             return ""
-        number, names = self._started.total(), ", ".join(f"`{name}`" for name in self._started)
+        number, names = self._started.total(), ", ".join(self._started)
         verb = "runs" if number == 1 else "run"
         return (
             f"{count(number, 'process', 'processes')} that the script started, which {verb} {names}: to watch one, "
@@ -62,13 +67,15 @@ class StartedProcesses:
 
 
 def _name_of(process: Any) -> str:
-    """Return the function that a process runs, or its class; an empty string for a helper."""
+    """Return what a process runs, a function or its own class; an empty string for a helper."""
     target = getattr(process, "_target", None)
     if target is not None and str(getattr(target, "__module__", "")).startswith(_WRAPPERS):
         target = next(filter(callable, getattr(process, "_args", ())), target)
     module = getattr(type(process) if target is None else target, "__module__", None) or ""
     if target is None and not module.startswith("multiprocessing."):
-        return type(process).__qualname__
+        return f"`{type(process).__qualname__}`"
+    if module in _POOLS:
+        return _POOLS[module]
     if target is None or f"{module}.".startswith(_HELPERS):
         return ""
-    return str(getattr(target, "__qualname__", type(target).__qualname__))
+    return f"`{getattr(target, '__qualname__', type(target).__qualname__)}`"

@@ -54,3 +54,10 @@ def test_helpers_are_left_out():
     with started.gathering():
         run(worker)
     assert started.unseen == ""
+
+
+def test_a_pool_is_told_later_what_to_run():
+    started = StartedProcesses()
+    with started.gathering(), multiprocessing.get_context("fork").Pool(1) as pool:
+        pool.map(work, [1])
+    assert "which runs what a Pool is given: " in started.unseen
