@@ -165,6 +165,8 @@ class AdapterWatch(Observer):
         """Note why."""
         self.unseen[reason] = None
 
+    blind_call = blind_region
+
     # --- facts ---
 
     def _modified(

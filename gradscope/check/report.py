@@ -63,7 +63,7 @@ def as_text(sanitizer: Sanitizer, result: ScriptResult) -> str:
         parts.append("The script was interrupted; this is what was seen until then.")
     if sanitizer.frameworks and not findings and isinstance(result.error, _ABOUT_GRADIENTS):
         parts.append("`gradscope doctor` also looks for gradients that are missing, wrong or NaN.")
-    parts += [f"Not looked into: {reason}." for reason in sanitizer.unseen]
+    parts += [f"Not looked into: {reason}." for reason in _unseen(sanitizer, result)]
     return "\n".join(parts) + "\n"
 
 
@@ -128,11 +128,15 @@ def as_json(sanitizer: Sanitizer, result: ScriptResult, status: int) -> str:
         "backward_passes": sanitizer.backwards,
         "inplace_writes": sanitizer.writes,
         "suppressed": sanitizer.suppressed,
-        "unseen": list(sanitizer.unseen),
+        "unseen": _unseen(sanitizer, result),
         "ended_by": None if error is None else {"type": type(error).__name__, "message": str(error)},
         "findings": [_finding_as_dict(finding) for finding in sanitizer.findings],
     }
     return json.dumps(report, indent=2) + "\n"
+
+
+def _unseen(sanitizer: Sanitizer, result: ScriptResult) -> list[str]:
+    return [*sanitizer.unseen, *filter(None, [result.unseen])]
 
 
 def _finding_as_dict(finding: Finding) -> dict[str, Any]:

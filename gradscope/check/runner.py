@@ -6,14 +6,15 @@ import builtins
 import contextlib
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
 from ..inspect.programs.exits import before_os_exit
 from ..inspect.programs.interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
+from ..inspect.programs.processes import StartedProcesses
 from ..inspect.programs.targets import Target, find_target, first_on_path
+from ..inspect.programs.threads import ThreadFamily
 from .sanitizer import Sanitizer
 
 __all__ = ["ScriptResult", "check_script", "run_script"]
@@ -33,6 +34,8 @@ class ScriptResult:
         What it passed to ``sys.exit()``; 0 when it came to its end, 1 after an error, 130 after a KeyboardInterrupt.
     directory : str
         The working directory it was started in; empty when not known.
+    unseen : str
+        Which processes it has started, that nobody looked into; empty for none.
     """
 
     path: str
@@ -40,6 +43,7 @@ class ScriptResult:
     error: BaseException | None
     exit_code: int
     directory: str = ""
+    unseen: str = ""
 
 
 def check_script(path: str, arguments: Sequence[str] = (), *, module: bool = False) -> tuple[Sanitizer, ScriptResult]:
@@ -98,14 +102,20 @@ def run_script(
     """
     target = find_target(path, module=module)
     directory = os.getcwd()
+    threads, processes = ThreadFamily(), StartedProcesses()
     error: BaseException | None = None
     exit_code = 0
 
     def leave(status: int) -> int:
-        result = ScriptResult(path, tuple(arguments), None, status, directory)
+        result = ScriptResult(path, tuple(arguments), None, status, directory, processes.unseen)
         return status if on_exit is None else on_exit(result)
 
-    with _as_main(target, arguments) as main, before_os_exit(leave):
+    with (
+        _as_main(target, arguments) as main,
+        before_os_exit(leave),
+        threads.gathering(),
+        processes.gathering(),
+    ):
         try:
             with interrupting_the_script_only():
                 code, facts, sys.argv[0] = target.load()
@@ -118,12 +128,12 @@ def run_script(
             # Without this frame, which python would not have.
             error, exit_code = raised.with_traceback(here and here.tb_next), 1
         try:
-            _join_threads()
+            threads.join()
         except KeyboardInterrupt as raised:
             error = error or raised.with_traceback(None)
     if isinstance(error, KeyboardInterrupt):
         exit_code = KILLED_BY_SIGINT
-    return ScriptResult(path, tuple(arguments), error, exit_code, directory)
+    return ScriptResult(path, tuple(arguments), error, exit_code, directory, processes.unseen)
 
 
 def _exit_code(leaving: SystemExit) -> int:
@@ -132,13 +142,6 @@ def _exit_code(leaving: SystemExit) -> int:
         return code or 0
     print(code, file=sys.stderr)
     return 1
-
-
-def _join_threads() -> None:
-    """Wait for the script's threads, as the interpreter does before it ends."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
 
 
 @contextlib.contextmanager

@@ -181,6 +181,10 @@ def _run_line(mode: LineMode, commands: list[str] | None) -> tuple[int, str]:
         mode.interrupted = True
         debugger.abort()
         debugger.wait(_LEAVE)
+    except BrokenPipeError:  # nobody reads on; the script has exit handlers, which PyTorch needs too
+        debugger.abort()
+        debugger.wait(_LEAVE)
+        raise
     status, text = debugger.conclusion()
     if mode.interrupted:
         status = _INTERRUPTED

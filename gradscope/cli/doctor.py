@@ -122,6 +122,7 @@ def _report(
     """Write the report, and return the exit status."""
     if result.exit_code and result.error is None:
         print(f"gradscope doctor: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
+    diagnosis = replace(diagnosis, unseen=(*diagnosis.unseen, *filter(None, [result.unseen])))
     failed = result.exit_code and not explained
     status = FAILED if failed else FOUND if diagnosis else NOTHING_FOUND
     if isinstance(result.error, KeyboardInterrupt):

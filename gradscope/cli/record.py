@@ -11,6 +11,7 @@ from .scripts import SCRIPT, add_script_arguments
 
 if TYPE_CHECKING:
     from ..inspect import Recorder
+    from ..inspect.programs.processes import StartedProcesses
 
 __all__ = ["add_parser", "run"]
 
@@ -81,10 +82,12 @@ def run(args: argparse.Namespace) -> int:
     int
     """
     from ..inspect.programs.exits import before_os_exit
+    from ..inspect.programs.processes import StartedProcesses
     from ..inspect.programs.targets import find_target
     from ..inspect.recording import RecordingError, record
     from ..inspect.recording.main_thread import run_on_main_thread
 
+    processes = StartedProcesses()
     script, arguments, output = args.script, args.args, args.output
     try:
         target = find_target(script, module=args.module)
@@ -98,15 +101,15 @@ def run(args: argparse.Namespace) -> int:
 
     def leave(status: int) -> int:
         recorder.stop()
-        _tell(recorder)
+        _tell(recorder, processes)
         return status
 
     try:
         with before_os_exit(leave):
-            status = run_on_main_thread(target, arguments)
+            status = run_on_main_thread(target, arguments, processes)
     finally:
         recorder.stop()
-    _tell(recorder)
+    _tell(recorder, processes)
     return status
 
 
@@ -115,7 +118,7 @@ def _default_path(script: str) -> str:
     return f"{name.rpartition('.')[2] or 'run'}.gscope"
 
 
-def _tell(recorder: Recorder) -> None:
+def _tell(recorder: Recorder, processes: StartedProcesses) -> None:
     """Say on stderr what has been recorded; a child that the script forked says nothing."""
     if recorder.forked:
         return
@@ -124,6 +127,8 @@ def _tell(recorder: Recorder) -> None:
     text = f"gradscope: recorded {nodes} in {recorder.path}{lost}"
     if not recorder.nodes and not lost:
         text += " (the script never called backward())"
+    if processes.unseen:
+        text += f"\ngradscope: not recorded: {processes.unseen}"
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):  # the script has closed it

@@ -57,7 +57,7 @@ class OptimizerHooks:
                 return
             module = sys.modules[name]
             self._handles[name] = [
-                getattr(module, register)(_with_optimizer_alone(callback))
+                getattr(module, register)(_with_optimizer_alone(callback, _compiling(name)))
                 for register, callback in self._callbacks.items()
                 if hasattr(module, register)
             ]
@@ -70,11 +70,24 @@ class OptimizerHooks:
         self._handles.clear()
 
 
-def _with_optimizer_alone(callback: Callable[[Any], None]) -> Callable[[Any, Any, Any], None]:
+def _with_optimizer_alone(
+    callback: Callable[[Any], None], compiling: Callable[[], bool]
+) -> Callable[[Any, Any, Any], None]:
     def hook(optimizer: Any, arguments: Any, keywords: Any) -> None:
-        callback(optimizer)
+        if not compiling():  # torch.compile inlines this function, and would compile the callback too
+            callback(optimizer)
 
     return hook
+
+
+def _compiling(name: str) -> Callable[[], bool]:
+    """Return what tells whether a compiler reads the code of a step, rather than that it is run."""
+    compiler = getattr(sys.modules[name.partition(".")[0]], "compiler", None)
+    return getattr(compiler, "is_compiling", _never)
+
+
+def _never() -> bool:
+    return False
 
 
 def held_by(optimizer: Any) -> list[Any]:

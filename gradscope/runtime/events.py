@@ -551,9 +551,10 @@ def add_library(directory: str) -> None:
     Parameters
     ----------
     directory : str
+        Or what the names of code that it makes begin with: ``<...>``.
     """
     global _library_prefixes
-    prefix = os.path.join(os.path.abspath(directory), "")
+    prefix = directory if directory.startswith("<") else os.path.join(os.path.abspath(directory), "")
     if prefix not in _library_prefixes:
         _library_prefixes = (*_library_prefixes, prefix)
         is_library_file.cache_clear()

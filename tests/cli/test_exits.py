@@ -87,3 +87,63 @@ def test_a_script_may_put_what_is_no_file_in_the_place_of_stdout(command, stream
     assert done.returncode == 0, done.stderr
     assert ("shown\n" in done.stdout) == (stream != "None")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "record"])
+def test_an_executor_that_nobody_shut_down_ends_as_under_python(command, tmp_path):
+    source = """\
+    from concurrent.futures import ThreadPoolExecutor
+    pool = ThreadPoolExecutor(1)
+    print(pool.submit(int, "3").result())
+    """
+    done = run(tmp_path, source, command)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "3")
+
+
+SPAWNING = """\
+import multiprocessing
+import gradscope as gs
+
+def train():
+    pass
+
+if __name__ == "__main__":
+    process = multiprocessing.get_context("spawn").Process(target=train)
+    process.start()
+    process.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["check"], "Nothing was checked: the script uses neither gradscope nor PyTorch.\nNot looked into: 1 process "),
+        (["doctor"], "No backward pass was seen.\nNot looked into: 1 process "),
+        (["record"], "(the script never called backward())\ngradscope: not recorded: 1 process "),
+        (["debug", "--line", "-c", "continue"], "nothing to stop at.\nNot looked into: 1 process "),
+    ],
+    ids=lambda value: value[0],
+)
+def test_a_script_that_trains_in_another_process_is_told_so(command, told, tmp_path):
+    done = run(tmp_path, SPAWNING, *command)
+    assert f"{told}that the script started, which runs `train`: " in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipe to head there")
+def test_a_debugged_script_ends_as_it_does_when_nobody_reads_on(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import atexit\n"
+        "import pathlib\n"
+        "import gradscope as gs\n"
+        "atexit.register(pathlib.Path('tidied').touch)\n"
+        "x = gs.ones(2, requires_grad=True)\n"
+        "for _ in range(3):\n"
+        "    (x * x).sum().backward()\n"
+    )
+    command = [sys.executable, "-m", "gradscope", "debug", "--line", "-c", "print; continue; print", "script.py"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+    assert (tmp_path / "tidied").exists()

@@ -216,7 +216,10 @@ class Observer:
         """A saved tensor has been written since it was saved; `error` is about to be raised."""
 
     def blind_region(self, reason: str) -> None:
-        """Something runs that nobody can look into (a compiled backward, a functorch transform); `reason` says why."""
+        """A backward runs that nobody can look into (compiled autograd, a functorch transform); `reason` says why."""
+
+    def blind_call(self, reason: str) -> None:
+        """A call is made that nobody can look into: `reason` says what runs there."""
 
 
 class Observation(AbstractContextManager["Observation"], Protocol):

@@ -208,10 +208,15 @@ class DebuggerCore:
             return status or 1, f"{name} raised {type(self.error).__name__} (exit status {status or 1})"
         if not self._session.tasks_seen and status == 0:
             return 1, (
-                f"{name} finished without calling backward(), so there was nothing to stop at.\n"
-                "Call .backward() or gradscope.autograd.grad() in it, or pass it the arguments that make it train."
+                f"{name} finished without calling backward(), so there was nothing to stop at.\n" + self._how_to_train()
             )
         return status, f"{name} finished (exit status {status})"
+
+    def _how_to_train(self) -> str:
+        unseen = self._program.processes.unseen
+        if unseen:
+            return f"Not looked into: {unseen}."
+        return "Call .backward() or gradscope.autograd.grad() in it, or pass it the arguments that make it train."
 
     def _undone(self) -> str:
         return self._session.restored or "no backward was in progress, so .grad stays as the program left it"

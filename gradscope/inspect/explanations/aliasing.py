@@ -107,6 +107,8 @@ def aliasing(params: Any, *, others: Any = None, adapter: Adapter | None = None)
     the gradients of `a` and `b` share memory: writing one changes the other
     """
     adapter, pairs = parameters_of(params, None, adapter)
+    once = {id(tensor): (name, tensor) for name, tensor in reversed(pairs)}  # under its first name, should it be tied
+    pairs = list(reversed(once.values()))
     found = [(name, adapter.leaf_grad(tensor)) for name, tensor in pairs]
     grads = [(name, grad) for name, grad in found if grad is not None and _nbytes(grad)]
     shared = list(_between(adapter, grads))

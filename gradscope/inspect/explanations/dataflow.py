@@ -166,11 +166,11 @@ class Recorder(Tracker):
         return self.adapter.notes(node).get((_MADE_BY, id(self)))
 
     def parameters(self) -> list[tuple[str, Any]]:
-        """Return the parameters of all modules seen, with their paths."""
+        """Return the parameters of all modules seen, with their paths, each once: models may share them."""
         names = self.parameter_paths()
         roots = (reference() for reference in list(self._roots.values()))
         tensors = (t for root in roots if root is not None for _, t in self.adapter.named_parameters(root))
-        return [(names[id(tensor)], tensor) for tensor in tensors]
+        return [(names[identity], tensor) for identity, tensor in {id(tensor): tensor for tensor in tensors}.items()]
 
     def models(self) -> list[Any]:
         """Return the outermost modules seen."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..adapters import Adapter
+from ..adapters import Adapter, Observer
 from ..places import place
 from ..records import Location
 from ..wording import count, format_bytes
@@ -117,6 +117,8 @@ class Diagnosis(Explanation):
         What other instruments have found.
     frozen : tuple of str
         Parameters whose requires_grad is False. They are meant to be, or forgotten: no finding, but good to know.
+    unseen : tuple of str
+        Why parts of the program could not be looked into.
     """
 
     backwards: int
@@ -136,6 +138,7 @@ class Diagnosis(Explanation):
     functions: tuple[CheckedFunction, ...] = ()
     others: tuple[Symptom, ...] = ()
     frozen: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
 
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
@@ -185,7 +188,7 @@ class Diagnosis(Explanation):
         if self.frozen and not any(entry.reason is Reason.FROZEN for entry in self.missing.parameters):
             of = f" of {self.missing.total}" if self.missing.total else ""
             seen += f"\nFrozen (requires_grad is False): {_named(self.frozen)}, {len(self.frozen)}{of} parameters."
-        return "\n".join([*self._list(), seen])
+        return "\n".join([*self._list(), seen, *(f"Not looked into: {reason}." for reason in self.unseen)])
 
     def _list(self) -> Iterable[str]:
         for symptom in self.symptoms:
@@ -250,6 +253,7 @@ class Doctor:
         self._updates = UpdateWatch(self._ledger.recorder, self._examiner.names.paths)
         self._nan = NanWatch(self._adapter)
         self._growth = GrowthWatch(self._adapter)
+        self._blind = _BlindRegions()
         self._failed: FailedBackward | None = None
         self._observations: list[Any] = []
 
@@ -274,6 +278,7 @@ class Doctor:
             failed=self._failed,
             functions=() if self._functions is None else self._functions.result.wrong,
             frozen=examiner.missing.frozen(),
+            unseen=tuple(self._blind.reasons),
         )
 
     def explain(self, error: BaseException | None) -> bool:
@@ -308,6 +313,7 @@ class Doctor:
             observe(self._updates, forward=False, backward=True, operators=True),
             observe(self._nan, forward=True, backward=True, operators=True),
             observe(self._growth, forward=True, backward=True),
+            observe(self._blind, forward=True, backward=True),
         ]
         if self._functions is not None:
             self._functions.__enter__()
@@ -322,6 +328,19 @@ class Doctor:
         self._updates.close()
         self._nan.close()
         self._ledger.__exit__(kind, error, trace)
+
+
+class _BlindRegions(Observer):
+    """Collects why parts of the program cannot be looked into."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, None] = {}
+
+    def blind_region(self, reason: str) -> None:
+        """Keep the reason."""
+        self.reasons[reason] = None
+
+    blind_call = blind_region
 
 
 def _zero_gradients(found: Iterable[tuple[str, tuple[ZeroCause, ...]]]) -> tuple[ZeroGradient, ...]:

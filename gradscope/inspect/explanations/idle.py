@@ -61,6 +61,7 @@ class IdleOptimizers:
 
     def __init__(self) -> None:
         self._cleared: dict[int, int] = {}
+        self._versions: dict[int, int] = {}
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()
         self._changed: set[int] = set()
         self._waiting: dict[int, _Waiting] = {}
@@ -70,11 +71,14 @@ class IdleOptimizers:
     def filled(self, leaf: Any) -> None:
         """Note that a leaf has a gradient for the first time: its id may have been another's."""
         self._cleared[id(leaf)] = 0
+        self._versions[id(leaf)] = leaf._version
         self._changed.discard(id(leaf))
 
     def cleared(self, leaf: Any) -> None:
         """Note that the gradient of a leaf has been cleared, and that nobody had looked at it."""
         self._cleared[id(leaf)] += 1
+        if leaf._version != self._versions[id(leaf)]:  # by a step that torch.compile has compiled, or by hand
+            self._changed.add(id(leaf))
 
     def ran(self, names: Mapping[int, str]) -> None:
         """Note that a backward has run; now and then look for optimizers, while the program still has them."""

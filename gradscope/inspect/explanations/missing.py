@@ -146,7 +146,7 @@ class MissingGradients:
                 if self._adapter.is_leaf(tensor) is False:
                     continue  # meta-learning has put a result in the place of a parameter
                 answers = self._answers_of(tensor)
-                if location in answers or (loss is None and self._recorder.accumulated(tensor) is not None):
+                if location in answers or (loss is None and self._has_gradient(tensor)):
                     continue
                 if case is None:
                     frames = frames or list(user_frames(sys._getframe(1)))
@@ -155,6 +155,10 @@ class MissingGradients:
                 if id(tensor) in replaced:
                     self._replaced.add(id(tensor))
                 answers[location] = case.explain(tensor, paths.get(id(tensor), path))
+
+    def _has_gradient(self, tensor: Any) -> bool:
+        """Whether a backward has given a parameter its gradient, or a hook has: so does a program that shards it."""
+        return self._recorder.accumulated(tensor) is not None or self._adapter.leaf_grad(tensor) is not None
 
     def _replaced_in(self, model: Any) -> set[int]:
         """Return the ids of the parameters in whose place others have been when their module was called."""

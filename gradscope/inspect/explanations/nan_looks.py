@@ -369,6 +369,10 @@ class _Result(NamedTuple):
     recorded: bool
 
 
+# Of a tensor that holds what was in its memory.
+_UNWRITTEN = Trace(Birth("forward", "NaN", "empty", "", None, "", "", (), (), 0, 0, ()))
+
+
 class ForwardLook:
     """Looks at the results of every operator."""
 
@@ -404,6 +408,9 @@ class ForwardLook:
                 self._know(output, self._book.latest())
                 continue
             name, step = operator_of(call.name), Step(operator_of(call.name), module, call.location)
+            if any(self._is_unwritten(t) for t in inputs if t is not output):
+                self._know(output, _UNWRITTEN)
+                continue
             # An operator that wrote its input has left nothing of what that was.
             operands = [adapter.to_host(t) for t in inputs if t is not output]
             before = traces.get(id(output))
@@ -444,7 +451,9 @@ class ForwardLook:
             if trace is None and given is not None and bool(numpy.isnan(given).any()):
                 trace = self._book.born(_given(step, given))
             return None, None if trace is None else self._book.passed(trace, step)
-        if name in _UNINITIALISED or (numpy.isinf(values[made]) and (name in _PUTTING or not operands)):
+        if name in _UNINITIALISED:
+            return None, _UNWRITTEN
+        if numpy.isinf(values[made]) and (name in _PUTTING or not operands):
             return None, None
         if trace is not None:
             # An infinity becomes NaN here.
@@ -471,9 +480,16 @@ class ForwardLook:
         if any(t.is_floating_point() and first_bad(self._adapter.to_host(t)) is not None for t in inputs):
             self._book.hid(Step(operator_of(call.name), module, call.location), trace)
 
+    def _is_unwritten(self, tensor: Any) -> bool:
+        """Whether a tensor holds what was in its memory, NaN among it."""
+        reference, trace = self._known.get(id(tensor), (None, None))
+        unwritten = trace is _UNWRITTEN and reference is not None and reference() is tensor
+        return unwritten and first_bad(self._adapter.to_host(tensor)) is not None
+
     def _trace(self, tensor: Any) -> Trace | None:
         found = self._known.get(id(tensor))
-        return found[1] if found is not None and found[0]() is tensor else None
+        known = found is not None and found[0]() is tensor and found[1] is not _UNWRITTEN
+        return found[1] if found is not None and known else None
 
     def _know(self, tensor: Any, trace: Trace | None) -> None:
         key, table = id(tensor), self._known

@@ -126,6 +126,7 @@ class UnheldParameters:
         waiting, self._waiting = self._waiting, {}
         self._gone += [self._found.pop(i) for i, entry in list(self._found.items()) if i > 0 and entry.leaf() is None]
         new = {i: entry for i, entry in waiting.items() if i not in self._found and -entry.key not in self._found}
+        new = {i: entry for i, entry in new.items() if not self._taken(entry.leaf())}
         if new and self._looks < _MOST_LOOKS:
             # Now, while the program runs: when it has ended, its modules are gone.
             self._looks += 1
@@ -142,6 +143,10 @@ class UnheldParameters:
                 self._gone.append(entry)
         for optimizer in living_optimizers() if new else ():
             self._hold(held_by(optimizer))
+
+    def _taken(self, leaf: Any) -> bool:
+        """Whether the program has had the gradient: a sharded one moves it to where its optimizer looks."""
+        return leaf is not None and self._adapter.leaf_grad(leaf) is None
 
     def _hold(self, held: Iterable[Any]) -> None:
         for leaf in held:

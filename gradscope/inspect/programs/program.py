@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 from ...runtime.events import is_library_file
 from .gate import Gate, ProgramAborted
+from .processes import StartedProcesses
 from .threads import Interrupter, aborts_unreported
 
 __all__ = ["CallProgram", "Program", "Write", "own_traceback", "print_uncaught"]
@@ -53,10 +54,13 @@ class Program:
         Of the error, as python prints it.
     gate : Gate
         Where it waits while it is paused.
+    processes : StartedProcesses
+        Those that a script has started, which the debugger does not see into.
     """
 
     def __init__(self, title: str) -> None:
         self.title = title
+        self.processes = StartedProcesses()
         self.exit_status: int | None = None
         self.error: BaseException | None = None
         self.traceback = ""

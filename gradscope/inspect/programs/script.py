@@ -82,6 +82,7 @@ class ScriptProgram(Program):
             with ExitStack() as stack:
                 for part in (
                     self.threads.gathering(),
+                    self.processes.gathering(),
                     self._exits.gathering(),
                     captured(write, stdin=self._stdin, terminal=self._terminal),
                     self.signals.stand_in(),

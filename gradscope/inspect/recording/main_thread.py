@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import builtins
 import sys
-import threading
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 from ..programs.interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
+from ..programs.processes import StartedProcesses
 from ..programs.program import print_uncaught
 from ..programs.targets import Target, first_on_path
+from ..programs.threads import ThreadFamily
 
 __all__ = ["run_on_main_thread"]
 
 
-def run_on_main_thread(target: Target, arguments: Sequence[str]) -> int:
+def run_on_main_thread(target: Target, arguments: Sequence[str], processes: StartedProcesses) -> int:
     """Run a script as ``__main__`` with the process's own stdin, output and signals; wait for its threads.
 
     Parameters
     ----------
     target : Target
     arguments : sequence of str
+    processes : StartedProcesses
+        Counts those that it starts.
 
     Returns
     -------
@@ -35,10 +38,11 @@ def run_on_main_thread(target: Target, arguments: Sequence[str]) -> int:
     sys.modules["__main__"] = module
     sys.argv = [target.argv0, *arguments]
     try:
-        with first_on_path(target.path0):
+        threads = ThreadFamily()
+        with first_on_path(target.path0), threads.gathering(), processes.gathering():
             status = _execute(target, module)
             try:
-                _join_threads()
+                threads.join()
             except KeyboardInterrupt:
                 print_uncaught(KeyboardInterrupt())
                 status = KILLED_BY_SIGINT
@@ -66,10 +70,3 @@ def _status(code: Any) -> int:
         return (code or 0) & 0xFF
     print(code, file=sys.stderr, flush=True)
     return 1
-
-
-def _join_threads() -> None:
-    """Wait for the script's threads, as the interpreter does before it ends."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()

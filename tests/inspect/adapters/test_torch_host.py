@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import gradscope.inspect as gi
 from gradscope.inspect.adapters import adapter_for
 from gradscope.inspect.snapshots import tensor_summary
 
@@ -112,3 +113,22 @@ def test_memory_can_be_resized_after_its_values_were_read():
     for read in (tensor, tensor.detach()):
         assert adapter_for(tensor).to_host(read).tolist() == [0.0, 1.0, 2.0, 3.0]
     assert tensor.untyped_storage().resizable()
+
+
+def test_a_program_resizes_what_was_recorded(tmp_path):
+    w = torch.ones(4, requires_grad=True)
+    with gi.record(tmp_path / "run.gscope"):
+        hidden = w * 2
+        hidden.register_hook(lambda grad: grad.untyped_storage().resize_(64) and None)
+        hidden.sum().backward()
+        w.grad.resize_(8)
+    assert w.grad.shape == (8,)
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        assert [len(task.nodes) for task in recording.tasks()] == [3]
+
+
+@pytest.mark.parametrize("made", [lambda t: t.conj(), lambda t: t.conj().imag], ids=["conj", "neg"])
+def test_values_that_are_stored_otherwise(adapter, made):
+    tensor = made(torch.tensor([1 + 2j, 3 - 4j]))
+    assert adapter.to_host(tensor).tolist() == tensor.tolist()
+    assert adapter.to_host(torch._efficientzerotensor(2)).tolist() == [0, 0]

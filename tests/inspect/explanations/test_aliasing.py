@@ -78,3 +78,18 @@ def test_forms(fw):
     assert gi.aliasing(model).gradients == 0
     assert json.loads(gi.aliasing(model).to_json())["shared"] == []
     assert gi.aliasing(model).table().row_count == 0
+
+
+def test_a_parameter_under_two_names_shares_nothing_with_itself(fw):
+    a, _ = two(fw)
+    a.grad = fw.zeros(3)
+    assert gi.aliasing({"a": a, "tied": a}).shared == ()
+
+
+def test_two_models_with_the_same_parameters_share_nothing_unduly(fw):
+    """So it is with a module and what ``torch.jit.trace`` makes of it."""
+    model, other = fw.nn.Linear(2, 1), fw.nn.Linear(2, 1)
+    other.weight, other.bias = model.weight, model.bias
+    with gi.Doctor() as doctor:
+        (model(fw.ones(1, 2)) + other(fw.ones(1, 2))).sum().backward()
+    assert doctor.diagnosis.symptoms == ()

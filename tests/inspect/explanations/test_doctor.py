@@ -529,3 +529,36 @@ def test_recording_that_is_turned_off_after_a_step(fw):
             loss.backward()
         assert doctor.explain(caught.value)
     assert [entry.reason.value for entry in doctor.diagnosis.missing.parameters] == ["no_grad"] * 2
+
+
+def test_a_program_that_moves_gradients_from_where_they_arrive_to_what_its_optimizer_holds(fw):
+    """So does one that shards its parameters (FSDP): the optimizer holds the shard, the module calls with the whole."""
+
+    class Sharded(fw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = fw.nn.Parameter(fw.ones(2, 3))
+
+        def forward(self, x):
+            self.whole = fw.nn.Parameter(self.weight.detach().clone())
+            self.whole.register_post_accumulate_grad_hook(self.move)
+            return x @ self.whole.T
+
+        def move(self, whole):
+            self.weight.grad, whole.grad = whole.grad, None
+
+    class Holder(Sharded):
+        def forward(self, x):
+            out = super().forward(x)
+            kept.append(self.__dict__.get("_parameters").pop("whole"))
+            return out
+
+    kept = []
+    model = Holder()
+    optimizer = fw.optim.SGD([model.weight], lr=0.1)
+    with gi.Doctor() as doctor:
+        for _ in range(3):
+            model(fw.ones(1, 3)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert doctor.diagnosis.symptoms == ()

@@ -472,3 +472,19 @@ def test_a_step_that_a_grad_scaler_leaves_out(exponent, found):
             scaler.update()
     assert scaler.get_scale() < 2.0**exponent
     assert [s.kind for s in doctor.diagnosis.symptoms] == found
+
+
+@pytest.mark.torch
+def test_a_view_of_what_nobody_has_written_is_no_bad_data():
+    torch = pytest.importorskip("torch")
+    torch.use_deterministic_algorithms(True)  # fills what is not written with NaN
+    try:
+        with gi.Doctor() as doctor:
+            buffer = torch.empty(4)
+            part = buffer.view(2, 2)[0]
+            part.copy_(torch.tensor([float("nan"), 1.0]))
+            (torch.ones(2, requires_grad=True) * part).sum().backward()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    (symptom,) = [s for s in doctor.diagnosis.symptoms if s.kind == "NaN"]
+    assert symptom.location.source.startswith("part.copy_(")

@@ -23,6 +23,7 @@ from ..hooks import NodeHook
 from ..native import location_of
 from ..protocol import CHECKPOINTS, FailedCall, Observer, Plan, SavedView, key_in, refuse_checkpoint
 from .backward import backward_tap
+from .compiling import COMPILED
 from .failures import failed_call
 from .forward import SITE, forward_tap
 from .freeing import cut_row
@@ -37,7 +38,7 @@ _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
 # Both are new in PyTorch 2.5.
 _BEGINS_AT_EDGES = hasattr(_ACCUMULATE_GRAD, "_input_metadata")
 _BLIND = {
-    "CompiledFunctionBackward": "compiled by torch.compile: a whole backward in one node",
+    "CompiledFunctionBackward": COMPILED,
     **CHECKPOINTS,
 }
 
@@ -59,6 +60,7 @@ class TorchAdapter:
 
     def __init__(self) -> None:
         events.add_library(os.path.dirname(torch.__file__))
+        events.add_library("<eval_with_key>")  # what torch.fx has made of the program's code
 
     def of(self, value: Any) -> TorchAdapter:
         """Return itself."""

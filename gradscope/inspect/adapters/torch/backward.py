@@ -14,6 +14,7 @@ from torch.autograd import graph as autograd_graph
 
 from ....runtime.events import user_site
 from ..protocol import Observer
+from .compiling import COMPILED, leave_uncompiled
 from .forward import forward_tap
 from .tasks import TorchTask
 
@@ -72,6 +73,9 @@ class BackwardTap:
             observers = self._observers
             if not observers or self._unheard():
                 return original(outputs, *args, **kwargs)
+            if _traced():
+                forward_tap.blind(COMPILED)
+                return original(outputs, *args, **kwargs)
             reason = _blind()
             if reason:
                 for observer in observers:
@@ -79,6 +83,7 @@ class BackwardTap:
                 return original(outputs, *args, **kwargs)
             return _observed(original, observers, outputs, args, kwargs)
 
+        leave_uncompiled(engine_run_backward, calls=False)
         return engine_run_backward
 
 
@@ -108,12 +113,15 @@ def _observed(original: Any, observers: Sequence[Observer], outputs: Any, args: 
     return result
 
 
+def _traced() -> bool:
+    """Whether torch.compile reads a backward, rather than that it is run."""
+    return torch.compiler.is_compiling() or TracingContext.try_get() is not None
+
+
 def _blind() -> str:
     """Return why a backward that is called now cannot be looked into, or an empty string."""
     if torch._C._are_functorch_transforms_active():
         return "a functorch transform (torch.func.grad, vmap, ...) runs its own backward on wrapped tensors"
-    if torch.compiler.is_compiling() or TracingContext.try_get() is not None:
-        return "torch.compile traces this backward"
     if _compiled_autograd():
         return "compiled autograd replaces the engine"
     return ""
@@ -123,5 +131,9 @@ def _compiled_autograd() -> bool:
     module = sys.modules.get("torch._dynamo.compiled_autograd")
     return bool(module is not None and getattr(module, "compiled_autograd_enabled", False))
 
+
+leave_uncompiled(_observed, calls=False)
+# Read by Dynamo, _traced() would say that it is compiled.
+leave_uncompiled(_traced, _blind, user_site, BackwardTap._unheard)
 
 backward_tap = BackwardTap()

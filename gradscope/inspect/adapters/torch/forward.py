@@ -25,6 +25,7 @@ from torch.overrides import TorchFunctionMode
 
 from ....runtime.events import user_site
 from ..protocol import Observer
+from .compiling import COMPILED, leave_uncompiled
 from .freeing import cut_row
 from .hooks import note_hooks
 from .operators import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
@@ -287,6 +288,11 @@ class ForwardTap:
         for observer in self.writes:
             observer.memory_shared(share)
 
+    def blind(self, reason: str) -> None:
+        """Tell of a call that nobody can look into."""
+        for observer in self.nodes:
+            observer.blind_call(reason)
+
     def refused(self, error: RuntimeError, args: Any, kwargs: Any) -> None:
         """Tell of a write that PyTorch refuses, if that is what a call has raised."""
         if not self.writes or hasattr(error, "reason"):
@@ -298,6 +304,19 @@ class ForwardTap:
             for observer in self.writes:
                 observer.write_refused(error)
 
+
+leave_uncompiled(CallMode.__torch_function__, calls=False)
+leave_uncompiled(
+    WriteMode.__torch_dispatch__,
+    ForwardTap.note,
+    ForwardTap.ran,
+    ForwardTap.shared,
+    ForwardTap.refused,
+    ForwardTap.enter_engine,
+    ForwardTap.leave_engine,
+    ForwardTap._module_entered,
+    ForwardTap._module_left,
+)
 
 _LEAF = 2**64 - 1
 _MODE_CODES = {
@@ -336,6 +355,8 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         if tap.active and not tap.muted.depth:
+            if cls.__name__ == "CompiledFunction":
+                tap.blind(COMPILED)
             for observer in tap.nodes:
                 observer.function_applied(cls, (*args, *kwargs.values()))
         before = _sequence_nr()

@@ -27,6 +27,7 @@ __all__ = [
 
 _MOST_ELEMENTS = 2**26  # of a sparse tensor that is written out
 _TENSOR = torch.Tensor
+_UNREADABLE = (BufferError, NotImplementedError, RuntimeError, TypeError)
 _HELD_BYTES = 512  # up to which a gradient may outlive its node: what is held is copied into .grad, not taken over
 
 
@@ -67,26 +68,46 @@ def to_host(tensor: torch.Tensor) -> numpy.ndarray:
         if type(tensor) is torch.Tensor and not tensor.requires_grad:
             try:
                 return _array_of(tensor)  # a gradient on the CPU is, nearly always
-            except (RuntimeError, TypeError, NotImplementedError):
+            except _UNREADABLE:
                 pass
         with torch.no_grad():
             try:
                 return _array_of(_plain(tensor.detach()))
-            except (RuntimeError, TypeError, NotImplementedError):
+            except _UNREADABLE:
                 return numpy.empty(0, dtype=numpy.float32)
 
 
 def _array_of(tensor: torch.Tensor) -> numpy.ndarray:
-    """Return an array over the memory of a tensor.
+    """Return an array over the memory of a tensor, which the program can still resize: after ``numpy()`` it could not.
 
-    What ``numpy()`` was called for can never be resized again, which sharded programs do with their parameters.
+    Raises
+    ------
+    BufferError, NotImplementedError, RuntimeError, TypeError
+        If it has no such memory, or not of a dtype that NumPy has.
     """
-    if tensor.untyped_storage().resizable() and not tensor.is_neg():  # which DLPack does not tell
-        try:
-            return numpy.from_dlpack(tensor)
-        except (AttributeError, BufferError, RuntimeError, TypeError):
-            pass
-    return tensor.numpy()
+    if tensor.is_conj() or tensor.is_neg() or tensor._is_zerotensor():  # of which DLPack knows nothing
+        return tensor.numpy()
+    return _from_dlpack(_Exported(tensor))
+
+
+class _Exported:
+    """Hands out a tensor by DLPack, without the time that ``Tensor.__dlpack__`` takes for what holds here."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return _to_dlpack(self._tensor)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _ON_CPU
+
+
+_from_dlpack = numpy.from_dlpack
+_to_dlpack = torch._C._to_dlpack
+_ON_CPU = (1, 0)
 
 
 def hosts_of(call: Any) -> tuple[list[Any], int]:
@@ -100,19 +121,19 @@ def hosts_of(call: Any) -> tuple[list[Any], int]:
     with torch._C.DisableTorchFunction():
         try:
             for tensor in given:
-                if sent is not None and tensor is sent[0] and tensor._version == sent[1]:
+                if sent is not None and tensor is sent[0] and (tensor._version, tensor.data_ptr()) == sent[1]:
                     hosts.append(sent[2])
                 else:
-                    hosts.append(tensor.numpy() if type(tensor) is _TENSOR else to_host_told(tensor))
+                    hosts.append(_array_of(tensor) if type(tensor) is _TENSOR else to_host_told(tensor))
             for tensor in call.made:
                 if type(tensor) is _TENSOR:
-                    host = tensor.numpy()
+                    host = _array_of(tensor)
                     hosts.append(host)
                     if host.nbytes <= _HELD_BYTES:
-                        task.sent = tensor, tensor._version, host
+                        task.sent = tensor, (tensor._version, tensor.data_ptr()), host
                 else:
                     hosts.append(to_host_told(tensor))
-        except (RuntimeError, TypeError, NotImplementedError):
+        except _UNREADABLE:
             hosts = [to_host_told(tensor) for tensor in (*given, *call.made)]
     return hosts, len(given)
 
@@ -123,8 +144,8 @@ def to_host_told(tensor: Any) -> Any:
         return None
     if type(tensor) is _TENSOR:
         try:
-            return tensor.numpy()
-        except (RuntimeError, TypeError, NotImplementedError):
+            return _array_of(tensor)
+        except _UNREADABLE:
             pass
     return Converted(to_host(tensor), spec_of(tensor))
 
@@ -141,6 +162,8 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
         tensor = tensor.dequantize()
     if any(name is not None for name in getattr(tensor, "names", ())):  # until PyTorch 2.12
         tensor = tensor.rename(None)
+    if tensor._is_zerotensor():  # zeros without memory
+        tensor = tensor.clone()
     tensor = tensor.cpu().resolve_conj().resolve_neg()
     if tensor.dtype is torch.bfloat16 or dtype_name(tensor.dtype).startswith("float8"):
         tensor = tensor.float()

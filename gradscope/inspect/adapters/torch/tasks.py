@@ -17,6 +17,7 @@ from torch.autograd.graph import get_gradient_edge
 
 from ....runtime.events import CallSite
 from ..protocol import Observer, hears_entries
+from .compiling import leave_uncompiled
 from .freeing import cut_rows
 from .hanging import hang
 from .saved import RELEASED, saved_of, tell_violation, versions_in
@@ -93,8 +94,9 @@ class TorchTask:
         Of each of them ``next_functions``.
     keep_graph : bool
         May be set until the first node runs.
-    sent : (Tensor, int, ndarray) or None
-        For :func:`.host.hosts_of`, of the node that has run last: a gradient it has made, its version and its values.
+    sent : (Tensor, (int, int), ndarray) or None
+        For :func:`.host.hosts_of`, of the node that has run last: a gradient it has made, its version and address, and
+        its values.
     """
 
     def __init__(
@@ -123,7 +125,7 @@ class TorchTask:
         self._running: dict[int, TorchCall] = {}
         self._take_off: Callable[[], None] | None = None
         self._kept: list[Any] | None = None
-        self.sent: tuple[Any, int, Any] | None = None
+        self.sent: tuple[Any, tuple[int, int], Any] | None = None
 
     # --- around the engine ---
 
@@ -280,6 +282,17 @@ def _replaced(grads: Sequence[Any], before: tuple[Any, ...]) -> tuple[Any, ...] 
 def _refuse(grads: tuple[Any, ...]) -> None:
     raise RuntimeError(_FREED)
 
+
+leave_uncompiled(
+    TorchTask.__init__,
+    TorchTask.start,
+    TorchTask.finish,
+    TorchTask.fail,
+    TorchTask.close,
+    TorchTask._entered,
+    TorchTask._exited,
+    TorchTask._ran,
+)
 
 # Those whose hooks are in place, in the order in which they began.
 _live: list[TorchTask] = []

@@ -91,6 +91,11 @@ class WriteMode(dispatch.TorchDispatchMode):
         # PyTorch would wrap each call twice to keep torch.compile out, which a mode keeps out by being on.
         return False
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Whether what torch.compile has compiled runs as it is: the mode hears of what is around it."""
+        return True
+
     def _written(self, func: Any, tensors: list[torch.Tensor]) -> None:
         name = func._schema.name.rpartition("::")[2]
         uncounted = name.startswith(("_foreach_", "_fused_"))

@@ -1,0 +1,115 @@
+"""Programs that torch.compile compiles: the same graphs are compiled under an instrument, and the backward is seen."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import gradscope.inspect as gi  # noqa: E402
+from gradscope.check import Sanitizer, ScriptResult, as_text  # noqa: E402
+from tests.inspect.sessions import debugging, wait  # noqa: E402
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.skipif(
+        not hasattr(torch.utils._python_dispatch.TorchDispatchMode, "ignore_compile_internals"),
+        reason="any dispatch mode keeps this PyTorch from compiling",
+    ),
+]
+
+
+class Graphs(list):
+    """A backend that keeps how many calls are in each graph it is given."""
+
+    def __call__(self, graph, inputs):
+        self.append(sum(node.op.startswith("call") for node in graph.graph.nodes))
+        return graph.forward
+
+
+def with_a_break(graphs):
+    """Train with a function of which torch.compile makes two graphs around a backward."""
+    torch._dynamo.reset()
+    w = torch.full((4, 4), 0.5, requires_grad=True)
+
+    @torch.compile(backend=graphs)
+    def train(x):
+        loss = torch.relu(x @ w).sum()
+        loss.backward()
+        w.grad.mul_(2)
+        return x * 3
+
+    train(torch.ones(3, 4))
+    return w.grad
+
+
+@pytest.mark.parametrize("instrument", [Sanitizer, gi.Doctor, gi.Ledger], ids=lambda kind: kind.__name__)
+def test_the_same_graphs_are_compiled(instrument):
+    plain, watched = Graphs(), Graphs()
+    expected = with_a_break(plain)
+    with instrument():
+        actual = with_a_break(watched)
+    assert watched == plain
+    assert torch.equal(actual, expected)
+
+
+def test_a_backward_between_two_graphs_is_seen():
+    with Sanitizer() as sanitizer:
+        with_a_break(Graphs())
+    assert (sanitizer.backwards, sanitizer.findings, sanitizer.unseen) == (1, [], ())
+
+
+def aot(x):
+    torch._dynamo.reset()
+    return torch.compile(lambda t: (t.exp() * 2).sum(), backend="aot_eager")(x)
+
+
+def test_the_reports_name_what_was_compiled():
+    x = torch.ones(3, requires_grad=True)
+    with Sanitizer() as sanitizer, gi.Doctor() as doctor:
+        aot(x).backward()
+    (reason,) = sanitizer.unseen
+    assert "torch.compile" in reason
+    assert as_text(sanitizer, ScriptResult("train.py", (), None, 0)).endswith(f"Not looked into: {reason}.\n")
+    assert doctor.diagnosis.unseen == (reason,)
+    assert str(doctor.diagnosis).endswith(f"Not looked into: {reason}.")
+    assert doctor.diagnosis.to_dict()["unseen"] == [reason]
+
+
+def test_what_the_compiler_traces_is_no_backward_of_the_program():
+    with debugging(lambda: aot(torch.ones(3, requires_grad=True))) as session:
+        session.cont()
+        assert wait(session) == "finished"
+        assert session.log == []
+
+
+def test_a_compiled_step_is_a_step():
+    torch._dynamo.reset()
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step, graphs = None, Graphs()
+    with gi.Doctor() as doctor:
+        step = torch.compile(optimizer.step, backend=graphs)
+        for _ in range(4):
+            model(torch.ones(3, 2)).sum().backward()
+            step()
+            optimizer.zero_grad()
+    assert graphs
+    assert doctor.diagnosis.updates.findings == ()
+
+
+def test_what_compiled_code_writes_is_written_in_the_function_that_was_compiled():
+    torch._dynamo.reset()
+    w = torch.ones(3, requires_grad=True)
+
+    @torch.compile(backend="aot_eager")
+    def shrink():
+        with torch.no_grad():
+            w.mul_(0.5)
+
+    with Sanitizer() as sanitizer:
+        loss = (w * w).sum()
+        shrink()
+        with pytest.raises(RuntimeError):
+            loss.backward()
+    (finding,) = sanitizer.findings
+    assert finding.primary.filename == __file__
+    assert finding.primary.function.endswith("shrink")
