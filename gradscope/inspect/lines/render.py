@@ -102,18 +102,27 @@ def summary_line(summary: TensorSummary | None) -> str:
     >>> from gradscope.inspect import summarize
     >>> summary_line(summarize([3.0, 4.0, 0.0]))
     'float64 (3)  norm 5  min 0  max 4  mean 2.333  std 1.7  zeros 1  [3, 4, 0]'
+    >>> summary_line(summarize([3.0, float("nan")]))
+    'float64 (2)  norm nan  finite 1 of 2  min 3  max 3  mean 3  std 0  nans 1  [3, nan]'
     """
     if summary is None:
         return "undefined"
     parts = [
         f"{summary.dtype} {format_shape(summary.shape)}",
         f"norm {number(summary.norm)}",
+        *filter(None, [_finite_part(summary)]),
         *(f"{name} {number(getattr(summary, name))}" for name in ("min", "max", "mean", "std")),
         *(f"{name} {getattr(summary, name)}" for name in ("zeros", "nans", "infs") if getattr(summary, name)),
     ]
     if summary.device != "cpu":
         parts[0] += f" {summary.device}"
     return "  ".join([*parts, summary.preview])
+
+
+def _finite_part(summary: TensorSummary) -> str:
+    """Return of how many elements least, largest and average are told, empty where that is of all."""
+    left_out = summary.nans + summary.infs
+    return f"finite {summary.numel - left_out} of {summary.numel}" if left_out else ""
 
 
 def saved_line(saved: SavedRecord) -> str:

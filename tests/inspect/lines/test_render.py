@@ -46,7 +46,7 @@ def test_list_and_graph_text():
 def test_summary_line():
     assert summary_line(None) == "undefined"
     line = summary_line(summarize([float("nan"), 0.0], "g", device="cuda:0"))
-    assert line == "float64 (2) cuda:0  norm nan  min 0  max 0  mean 0  std 0  zeros 1  nans 1  [nan, 0]"
+    assert line == "float64 (2) cuda:0  norm nan  finite 1 of 2  min 0  max 0  mean 0  std 0  zeros 1  nans 1  [nan, 0]"
     assert summary_line(summarize([])) == "float64 (0)  norm 0  min -  max -  mean -  std -  []"
 
 

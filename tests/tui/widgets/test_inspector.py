@@ -42,6 +42,7 @@ def test_nan_is_marked_in_words_and_signs():
     text = "\n".join(lines(node))
     assert "‼NaN 2" in text
     assert "‼norm nan" in text
+    assert "finite 10 of 12" in text
 
 
 def test_a_saved_tensor_that_was_written_is_said_first_and_where_it_stands():

@@ -204,6 +204,8 @@ def _statistics(tensor: TensorSummary, width: int, ink: Ink, height: int) -> lis
             ("max", tensor.max),
         )
     ]
+    if tensor.nans or tensor.infs:
+        facts.insert(1, ("finite", f"{tensor.numel - tensor.nans - tensor.infs} of {tensor.numel}", ""))
     facts.append(("zero", f"{tensor.zeros / tensor.numel:.0%}", ""))
     facts += [(n, str(count), "bad" if count else "") for n, count in (("NaN", tensor.nans), ("inf", tensor.infs))]
     lines = [Text("   ")]
