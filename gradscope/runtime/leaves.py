@@ -33,7 +33,7 @@ class AccumulateGrad(Node):
         self.reference = weakref.ref(variable)
         self.leaf_type = type(variable)
         self.leaf_meta = variable._extras()
-        self.extra = None
+        self.extra = self._site = self._notes = None
         array = self.array = variable._array
         self.shape = array.shape
         self.dtype = array.dtype

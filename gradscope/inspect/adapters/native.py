@@ -250,16 +250,17 @@ class NativeAdapter:
         nodes = task.nodes
         edges = list(map(attrgetter("edges"), nodes))
         flat = list(itertools.chain.from_iterable(edges))
+        several = tuple in map(type, flat)  # edges to outputs of nodes that have more than one
         return Plan(
             nodes,
             list(map(attrgetter("node_name"), nodes)),
             list(map(attrgetter("seq"), nodes)),
-            [getattr(node, "_site", None) for node in nodes],
+            _slots_of(nodes, "_site"),
             [node.variable if type(node) is AccumulateGrad else None for node in nodes],
-            [getattr(node, "_notes", None) for node in nodes],
+            _slots_of(nodes, "_notes"),
             list(map(len, edges)),
-            [edge[0] if type(edge) is tuple else edge for edge in flat],
-            [edge[1] if type(edge) is tuple else 0 for edge in flat],
+            [edge[0] if type(edge) is tuple else edge for edge in flat] if several else flat,
+            [edge[1] if type(edge) is tuple else 0 for edge in flat] if several else [0] * len(flat),
         )
 
     def to_host(self, tensor: Any) -> numpy.ndarray:
@@ -427,6 +428,14 @@ class NativeObservation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _slots_of(nodes: Sequence[Node], name: str) -> list[Any]:
+    """Return what nodes have in a slot, None where it has not been set; those made under observation have set it."""
+    try:
+        return list(map(attrgetter(name), nodes))
+    except AttributeError:
+        return [getattr(node, name, None) for node in nodes]
 
 
 def _module_ran(observer: Observer, event: events.ModuleForward) -> None:

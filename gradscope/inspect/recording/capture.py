@@ -270,7 +270,7 @@ class Capture(Observer):
             (started, ended), met, looks = taken
             known = view.course.outlined(looks, view.taker.forms)
             view.taker.unpack(known.odd, met)
-            times = numpy.array(started) - self.origin, numpy.array(ended) - self.origin
+            times = numpy.array(started, numpy.int64) - self.origin, numpy.array(ended, numpy.int64) - self.origin
             numbers = view.sequence_nrs[known.outline.places]
             batch = Batch(view.id, known.outline, numbers, times, met, failed)
             view.ran += len(batch)
