@@ -290,11 +290,11 @@ class GradScaler:
         """Shrink or grow the factor, on its device: nothing waits for it."""
         module = devices.array_module(scale._array)
         infinite = found._array > 0
-        grown = scale._array * scale._array.dtype.type(self._growth_factor)
+        grown = scale._array * scale._dtype.type(self._growth_factor)
         count = module.where(infinite, 0, tracker._array + 1)
         due = count == self._growth_interval
         kept = module.where(due & module.isfinite(grown), grown, scale._array)
-        shrunk = scale._array * scale._array.dtype.type(self._backoff_factor)
+        shrunk = scale._array * scale._dtype.type(self._backoff_factor)
         scale.copy_(Tensor._wrap(module.where(infinite, shrunk, kept)))
         tracker.copy_(Tensor._wrap(module.where(due, 0, count)))
 

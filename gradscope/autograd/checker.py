@@ -73,7 +73,7 @@ def without_gradient(output: Tensor) -> Tensor:
     node.edges = (edge_of(output),)
     node.seq = state.next_sequence()
     node.extra = None
-    node.shape, node.dtype, node.kind = output._array.shape, output._array.dtype, type(output._array)
+    node.shape, node.dtype, node.kind = output._array.shape, output._dtype, type(output._array)
     result = Tensor._wrap(output._array)
     result._set_edge(node)
     return result
@@ -148,7 +148,7 @@ class Checker:
 
     def _vjp(self, output: Tensor, seed: numpy.ndarray) -> list[Tensor | None]:
         """Return the gradients of the inputs for one gradient of `output`."""
-        values = seed.reshape(tuple(output.shape)).astype(output._array.dtype)
+        values = seed.reshape(tuple(output.shape)).astype(output._dtype)
         vector = Tensor._wrap(device.to_device(values, output.device))
         return list(grad(output, self.inputs, vector, retain_graph=True, allow_unused=True))
 
@@ -158,7 +158,7 @@ class Checker:
         again = self._vjp(output, seed)
         for tensor, first, second in zip(self.inputs, self._vjp(output, seed), again, strict=True):
             if first is None or second is None:
-                found.append(numpy.zeros(tensor._array.size, dtype=tensor._array.dtype))
+                found.append(numpy.zeros(tensor._array.size, dtype=tensor._dtype))
                 continue
             if self.check_dtypes and first.dtype is not tensor.dtype:
                 raise GradcheckError(
@@ -219,7 +219,7 @@ class Checker:
     ) -> None:
         output = self.outputs[column]
         size = int(output._array.size)
-        analytical = [numpy.zeros((t._array.size, size), dtype=t._array.dtype) for t in self.inputs]
+        analytical = [numpy.zeros((t._array.size, size), dtype=t._dtype) for t in self.inputs]
         for element in range(size):
             seed = numpy.zeros(size, dtype=numpy.complex128 if part else numpy.float64)
             seed[element] = start
@@ -310,7 +310,7 @@ class Checker:
     def check_proportional(self) -> None:
         """Zero gradients of the outputs must give zero gradients of the inputs, of the inputs' shape and dtype."""
         module = device.array_module(self.outputs[0]._array)
-        zeros = [Tensor._wrap(module.zeros(o._array.shape, dtype=o._array.dtype)) for o in self.outputs]
+        zeros = [Tensor._wrap(module.zeros(o._array.shape, dtype=o._dtype)) for o in self.outputs]
         found = grad(self.outputs, self.inputs, zeros, retain_graph=True, allow_unused=True)
         for position, tensor, result in zip(self.positions, self.inputs, found, strict=True):
             if result is None:
@@ -338,7 +338,7 @@ class Checker:
             outputs = differentiable(self.function(*self.arguments))
             ends = [without_gradient(o) if i in dropped else o for i, o in enumerate(outputs)]
             module = device.array_module(outputs[0]._array)
-            zeros = [Tensor._wrap(module.zeros(o._array.shape, dtype=o._array.dtype)) for o in outputs]
+            zeros = [Tensor._wrap(module.zeros(o._array.shape, dtype=o._dtype)) for o in outputs]
             try:
                 found = grad(ends, self.inputs, zeros, allow_unused=True)
             except (RuntimeError, TypeError, AttributeError) as error:

@@ -239,7 +239,7 @@ class FunctionNode(Node, FunctionCtx):
                     f"It is what {self.node_name} returned for argument {index}; return a tensor."
                 )
             if expected[index]:
-                if result is not None and result._array.dtype.kind == "c":
+                if result is not None and result._dtype.kind == "c":
                     self._check_complex(result, index, self.edges[len(chosen)])
                 chosen.append(result)
             elif result is not None:

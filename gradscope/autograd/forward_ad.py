@@ -134,7 +134,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     for name, value in (("primal", tensor), ("tangent", tangent)):
         _check_tensor("make_dual", name, value)
-        if value._array.dtype.kind not in "fc":
+        if value._dtype.kind not in "fc":
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
     _check_pair(tensor, tangent)
     dual = tangents.primal_of(tensor)

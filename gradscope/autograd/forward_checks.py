@@ -24,7 +24,7 @@ def check_forward(checker: Checker) -> None:
         for d, direction in enumerate((1, 1j) if tensor.is_complex() else (1,)):
             analytical = [numpy.zeros(jacobian[d].shape, dtype=numpy.complex128) for jacobian in numerical]
             for element in range(tensor.numel()):
-                step = numpy.zeros(tensor.numel(), dtype=tensor._array.dtype)
+                step = numpy.zeros(tensor.numel(), dtype=tensor._dtype)
                 step[element] = direction
                 for jacobian, column in zip(analytical, pushed(checker, indices, k, step), strict=True):
                     jacobian[element] = column
@@ -91,7 +91,7 @@ def check_undefined_tangents(checker: Checker) -> None:
 
 def differentiable_outputs(checker: Checker) -> list[int]:
     """Return the positions of the outputs that can have a tangent."""
-    return [i for i, output in enumerate(checker.all_outputs) if output._array.dtype.kind in "fc"]
+    return [i for i, output in enumerate(checker.all_outputs) if output._dtype.kind in "fc"]
 
 
 def pushed(checker: Checker, indices: Sequence[int], k: int, step: numpy.ndarray) -> list[numpy.ndarray]:
@@ -115,7 +115,7 @@ def pushed_together(checker: Checker, indices: Sequence[int], steps: Sequence[An
 
 def as_tangent(tensor: Tensor, step: numpy.ndarray) -> Tensor:
     """Return a flat direction as a tangent of `tensor`."""
-    values = step.astype(tensor._array.dtype).reshape(tensor._array.shape)
+    values = step.astype(tensor._dtype).reshape(tensor._array.shape)
     return Tensor._wrap(device.to_device(values, tensor.device))
 
 

@@ -242,7 +242,7 @@ def check_inputs(inputs: Sequence[Any]) -> None:
     for index, value in enumerate(inputs):
         if not requires_grad(value):
             continue
-        if value._array.dtype.itemsize < (16 if value.is_complex() else 8):
+        if value._dtype.itemsize < (16 if value.is_complex() else 8):
             warnings.warn(
                 f"Input #{index} requires gradient and is not a double precision floating point or complex. "
                 f"This check will likely fail if all the inputs are not of double precision floating point or complex. "

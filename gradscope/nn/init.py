@@ -173,7 +173,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """Fill a matrix with the identity."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    return _write(tensor, devices.array_module(tensor._array).eye(*tensor.shape, dtype=tensor._array.dtype))
+    return _write(tensor, devices.array_module(tensor._array).eye(*tensor.shape, dtype=tensor._dtype))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -183,7 +183,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     outputs, inputs = tensor.shape[:2]
     if outputs % groups:
         raise ValueError("dim 0 must be divisible by groups")
-    array = devices.array_module(tensor._array).zeros(tuple(tensor.shape), dtype=tensor._array.dtype)
+    array = devices.array_module(tensor._array).zeros(tuple(tensor.shape), dtype=tensor._dtype)
     middle = tuple(size // 2 for size in tensor.shape[2:])
     for group in range(groups):
         for channel in range(min(outputs // groups, inputs)):

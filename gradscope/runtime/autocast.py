@@ -219,7 +219,7 @@ def _cast(name: str, policy: str, given: tuple[Any, ...], kind: str, lower: Any)
         raise _refusal()
     target = lower if policy == "lower" else dtypes.float32
     if policy == "widest" and not any(
-        x._array.dtype is dtypes.float32.numpy for x in _tensors(given) if _is_eligible(x, kind)
+        x._dtype is dtypes.float32.numpy for x in _tensors(given) if _is_eligible(x, kind)
     ):
         target = lower
     return tuple(_cast_value(value, target, kind, lower) for value in given)
@@ -230,13 +230,13 @@ def _cast_value(value: Any, target: Any, kind: str, lower: Any) -> Any:
         if not any(hasattr(item, "_array") for item in value):
             return value
         return [_cast_value(item, target, kind, lower) for item in value]
-    if not _is_eligible(value, kind) or value._array.dtype is target.numpy:
+    if not _is_eligible(value, kind) or value._dtype is target.numpy:
         return value
     if target is not lower or not _is_kept(value):
         return scope["convert"](value, target)
     cache = settings.cache
     known = cache.get(id(value))
-    if known is None or known[1]._array.dtype is not target.numpy:
+    if known is None or known[1]._dtype is not target.numpy:
         known = cache[id(value)] = value, scope["convert"](value, target)
     return known[1]
 
@@ -247,7 +247,7 @@ def _is_kept(tensor: Any) -> bool:
         settings.cache_enabled
         and settings.nesting > 0
         and state.local.grad_enabled
-        and tensor._array.dtype is dtypes.float32.numpy
+        and tensor._dtype is dtypes.float32.numpy
         and tensor.requires_grad
         and tensor.is_leaf
         and tensor._view is None

@@ -315,12 +315,12 @@ def _seed(tensor: Any, grad: Any, index: int, create_graph: bool) -> Any:
             f"Mismatch in shape: grad_output[{index}] has a shape of {list(grad.shape)} and output[{index}] has a "
             f"shape of {list(shape)}."
         )
-    if (grad._array.dtype.kind == "c") != (kind.kind == "c"):
+    if (grad._dtype.kind == "c") != (kind.kind == "c"):
         raise RuntimeError(
             f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
             f"grad_output[{index}] has a dtype of {grad.dtype} and output[{index}] has a dtype of {BY_NUMPY[kind]}."
         )
-    if grad._array.dtype != kind:
+    if grad._dtype != kind:
         return grad.to(BY_NUMPY[kind]) if create_graph else wrap(grad._array.astype(kind))
     return grad
 
@@ -350,7 +350,7 @@ def edge_spec(target: Any) -> tuple[tuple[int, ...], Any]:
     """Return shape and NumPy dtype of a tensor or gradient edge."""
     if isinstance(target, GradientEdge):
         return target.node.output_specs()[target.output_nr]
-    return target._array.shape, target._array.dtype
+    return target._array.shape, target._dtype
 
 
 def target_edge(target: Any, index: int) -> Edge:

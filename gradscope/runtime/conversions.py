@@ -27,6 +27,7 @@ class Convertible:
     __slots__ = ()
 
     _array: Any
+    _dtype: Any
     _flags: int
     _meta: Any
     shape: Any
@@ -118,7 +119,7 @@ class Convertible:
         return complex(self._only_element())
 
     def __index__(self) -> int:
-        if self._array.size != 1 or self._array.dtype.kind not in "biu":
+        if self._array.size != 1 or self._dtype.kind not in "biu":
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 

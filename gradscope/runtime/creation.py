@@ -140,7 +140,7 @@ def numpy_dtype(kind: Any, out: Any = None) -> numpy.dtype:
             f"dtype {dtypes.to_dtype(kind).name} does not match dtype of out parameter ({out.dtype.name})\n"
             "Leave dtype away."
         )
-    return out._array.dtype
+    return out._dtype
 
 
 # --- from data --------------------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def full(
     if not isinstance(size, (list, tuple)):
         raise _no_size("full", size)
     value = number_of("full", "fill_value", 2, fill_value)
-    inferred = fill_value._array.dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
+    inferred = fill_value._dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
     kind = inferred if dtype is None and out is None else numpy_dtype(dtype, out)
     array = devices.module_for(devices.wanted(device)).empty(shape_of((size,), "full"), dtype=kind)
     check_number(value, array)

@@ -92,7 +92,7 @@ def _kinds_in(data: Any) -> set[numpy.dtype]:
             raise ValueError("too many dimensions 'str'\nTensors hold numbers only.")
         return set().union(*map(_kinds_in, data))
     if isinstance(data, (Tensor, numpy.generic)) or devices.is_array(data):
-        return {data._array.dtype if isinstance(data, Tensor) else data.dtype}
+        return {data._dtype if isinstance(data, Tensor) else data.dtype}
     for kind, found in _NUMBERS.items():
         if isinstance(data, kind):
             return {found()}

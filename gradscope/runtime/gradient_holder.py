@@ -51,6 +51,7 @@ class GradientHolder:
     __slots__ = ()
 
     _array: Any
+    _dtype: Any
     _meta: TensorMeta | None
     shape: Any
     dtype: Any
@@ -97,7 +98,7 @@ class GradientHolder:
             )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad\nAssign a clone().")
-        if value._array.dtype != self._array.dtype and self.grad_dtype is not None:
+        if value._dtype != self._dtype and self.grad_dtype is not None:
             raise RuntimeError(
                 f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype "
                 f"'{self.dtype}'.\nConvert it with .to(), or set grad_dtype to None."

@@ -107,7 +107,7 @@ def check_hook_result(hook: Callable[..., Any], result: Any, grad: Any) -> None:
         raise RuntimeError(
             f"hook '{name}' has changed the size of value (was {list(grad.shape)} got {list(result.shape)})"
         )
-    if result._array.dtype != grad._array.dtype:
+    if result._dtype != grad._dtype:
         raise RuntimeError(f"hook '{name}' has changed the type of value (was {grad.dtype} got {result.dtype})")
     if result.device != grad.device:
         raise RuntimeError(f"hook '{name}' has changed the device of value (was {grad.device} got {result.device})")

@@ -93,7 +93,7 @@ class AccumulateGrad(Node):
                 return
             # A copy, because other receivers may hold the same tensor.
             xp = device.array_module(self.array)
-            meta.grad = graph.tensor_type._wrap(xp.empty_like(self.array, dtype=grad._array.dtype)).copy_(grad)
+            meta.grad = graph.tensor_type._wrap(xp.empty_like(self.array, dtype=grad._dtype)).copy_(grad)
 
 
 def _refcount_probe(grad: Any) -> int:

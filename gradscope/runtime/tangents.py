@@ -140,7 +140,7 @@ def _part_of(whole: Tensor, view: Tensor, base: Tensor) -> Tensor:
     from .ops.arrays import TENSOR_OPERATORS as F
 
     with Deriving(recorded=True):
-        if view._array.dtype != base._array.dtype:
+        if view._dtype != base._dtype:
             whole = F.view_as_real(whole) if base.is_complex() else F.view_as_complex(whole.view(-1, 2))
         return F.as_strided_relative(whole, *geometry_of(view._array, base._array))
 
@@ -194,7 +194,7 @@ def fitted(tangent: Tensor, primal: Tensor) -> Tensor:
     if same_layout(tangent._array, primal._array):
         return tangent
     with Deriving(modes.grad_enabled):
-        return type(tangent)._wrap(laid_out_like(primal._array, tangent._array.dtype)).copy_(tangent)
+        return type(tangent)._wrap(laid_out_like(primal._array, tangent._dtype)).copy_(tangent)
 
 
 # Stands for the edge of an operand whose gradient is wanted.
@@ -253,7 +253,7 @@ def pushforward(
             "It has no derivative: give it a tensor without tangent, e.g. x.detach()."
         )
     results, outputs = outputs, op.graded_outputs(outputs)
-    if outputs[0]._array.dtype.kind not in "fc":
+    if outputs[0]._dtype.kind not in "fc":
         return []
     taking_part = [*tensors_among(list(operands)), *(t for t in tangents if t is not None)]
     recorded = modes.grad_enabled and any(t.requires_grad for t in taking_part)
@@ -291,7 +291,7 @@ def _derivative_node(
     array = outputs[0]._array
     node.shape, node.dtype, node.kind = array.shape, array.dtype, type(array)
     if op.multi:
-        node.outs = [(o._array.shape, o._array.dtype) for o in outputs]
+        node.outs = [(o._array.shape, o._dtype) for o in outputs]
     by_name = dict(zip((p.name for p in op.parameters), operands, strict=True))
     general.save_operands(op, node, by_name, aux)
     for name, output in zip(op.outputs, outputs, strict=False):
@@ -333,9 +333,9 @@ def _as_gradient_of(tangent: Tensor, pulled: Tensor) -> Tensor:
     from .ops.arrays import TENSOR_OPERATORS as F
 
     want = pulled._array
-    if tangent._array.dtype.kind == "c" and want.dtype.kind != "c":
+    if tangent._dtype.kind == "c" and want.dtype.kind != "c":
         tangent = F.real(tangent)
-    if tangent._array.dtype != want.dtype:
+    if tangent._dtype != want.dtype:
         tangent = tangent.to(BY_NUMPY[want.dtype])
     return tangent if tangent._array.shape == want.shape else tangent.expand(want.shape)
 
@@ -352,7 +352,7 @@ def owned(tangent: Tensor, output: Tensor, others: Sequence[Any]) -> Tensor:
         if output._array.flags.c_contiguous:
             return tangent.clone(memory_format="contiguous")
         xp = device.array_module(output._array)
-        return type(tangent)._wrap(xp.empty_like(output._array, dtype=tangent._array.dtype)).copy_(tangent)
+        return type(tangent)._wrap(xp.empty_like(output._array, dtype=tangent._dtype)).copy_(tangent)
 
 
 # --- writes -----------------------------------------------------------------------------------------------------------
@@ -409,7 +409,7 @@ def carry_written(target: Tensor, tangent: Tensor) -> None:
     held = target._meta.forward if target._meta is not None else None
     cut = held is not None and held.level is level
     base = target if target._base is None or cut else target._base
-    attach(base, type(target)._wrap(laid_out_like(base._array, base._array.dtype)))
+    attach(base, type(target)._wrap(laid_out_like(base._array, base._dtype)))
     current = tangent_of(target)
     assert current is not None
     _overwrite(current, tangent)

@@ -82,14 +82,14 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
 def _as_strided_node(tensor: Tensor, base: Tensor, base_edge: Edge | None) -> Any:
     from .ops.registry import OPERATORS
 
-    if tensor._array.dtype != base._array.dtype:
+    if tensor._dtype != base._dtype:
         return _reinterpreted_node(tensor, base)
     size, stride, offset = geometry_of(tensor._array, base._array)
     node: Any = OPERATORS["as_strided.relative"].node_class()  # type: ignore[misc]
     node.edges = (base_edge,)
     node.seq = state.next_sequence()
     node.extra = None
-    node.shape, node.dtype, node.kind = tensor._array.shape, tensor._array.dtype, type(tensor._array)
+    node.shape, node.dtype, node.kind = tensor._array.shape, tensor._dtype, type(tensor._array)
     node.s_size, node.s_stride, node.s_offset = size, stride, offset
     node.s_self_shape, node.s_self_strides, _ = geometry_of(base._array, base._array)
     return node
@@ -128,7 +128,7 @@ class CopySlices(Node):
         # None while the base lies contiguously.
         self.base_geometry = None if array.flags.c_contiguous else geometry_of(array, array)
         self.view_geometry = geometry_of(view._array, array)
-        self.view_dtype = view._array.dtype
+        self.view_dtype = view._dtype
         self.function = function
         self.freed = False
 

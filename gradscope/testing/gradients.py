@@ -185,7 +185,7 @@ def hints(mismatch: Mismatch, inputs: Sequence[Any] = ()) -> list[str]:
     if numpy.isnan(found).any() and not numpy.isnan(expected).any():
         result.append("backward produces NaN: look for 0/0, log(0) or sqrt(0), and for where() after the division.")
     position = mismatch.input_index
-    if position < len(inputs) and inputs[position]._array.dtype.itemsize <= 4:
+    if position < len(inputs) and inputs[position]._dtype.itemsize <= 4:
         result.append(f"the input is {inputs[position].dtype.name}: finite differences need .double().")
     return result
 

@@ -161,7 +161,7 @@ def canonical_mask(
     """
     if mask is None:
         return None
-    kind = mask._array.dtype.kind
+    kind = mask._dtype.kind
     if kind not in "bf":
         raise AssertionError(f"only bool and floating types of {name} are supported\nIt is of {mask.dtype}.")
     if other is not None and other.dtype is not mask.dtype:

@@ -389,7 +389,7 @@ class Module(Callee, Stateful):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
 
         def convert(tensor: Tensor) -> Tensor:
-            floating = tensor._array.dtype.kind in "fc"
+            floating = tensor._dtype.kind in "fc"
             layout = memory_format if tensor.ndim == 4 else None
             return tensor.to(device=device, dtype=kind if floating else None, memory_format=layout)
 

@@ -63,7 +63,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
         xp = devices.array_module(grad._array)
         # Multiplied also by 1, so that a GPU need not be waited for.
         factor = xp.minimum(float(max_norm) / (total_norm._array + 1e-6), 1.0)
-        xp.multiply(grad._array, factor.astype(grad._array.dtype), out=grad._array)
+        xp.multiply(grad._array, factor.astype(grad._dtype), out=grad._array)
         grad._bump("clip_grad_norm_")
 
 

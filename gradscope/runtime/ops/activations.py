@@ -299,7 +299,7 @@ def prelu(self: Any, weight: Any) -> Any:
             f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel "
             f"size = {channels}.\nThe channels are dimension 1 of the input, of shape {list(array.shape)}."
         )
-    if array.dtype != weight._array.dtype:
+    if array.dtype != weight._dtype:
         kinds = [scalar_type(t.dtype) for t in (array, weight._array)]
         raise RuntimeError(
             f"prelu: Type promoting not supported. Got {kinds[0]} and {kinds[1]}\nConvert one of them with .to()."

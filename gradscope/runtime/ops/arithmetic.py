@@ -401,7 +401,7 @@ def pow(self: Any, exponent: Any, *, out: Any = None) -> Any:
     """
     if not hasattr(self, "_array") and hasattr(exponent, "_array"):
         return _function("pow.base")(self, exponent, out=out)
-    if self._array.dtype.kind == "b" and isinstance(exponent, bool):
+    if self._dtype.kind == "b" and isinstance(exponent, bool):
         return self.clone() if exponent else PUBLIC["ones_like"](self)  # NumPy makes int8 of it
     name, integers = _pow_choice(self, exponent)
     if integers and isinstance(exponent, int) and exponent < 0:

@@ -82,7 +82,7 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
     scores = METHODS["matmul"](query * factor, METHODS["transpose"](key, -2, -1))
     mask = _causal(query, key) if is_causal else attn_mask
-    if mask is not None and mask._array.dtype.kind == "b":
+    if mask is not None and mask._dtype.kind == "b":
         scores = METHODS["masked_fill"](scores, METHODS["logical_not"](mask), -math.inf)
     elif mask is not None:
         scores = scores + mask.to(scores.dtype)
@@ -95,10 +95,10 @@ def scaled_dot_product_attention(
 
 
 def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) -> None:
-    kinds = {t._array.dtype for t in (query, key, value)}
+    kinds = {t._dtype for t in (query, key, value)}
     if len(kinds) > 1:
         names = ", ".join(
-            f"{n}.dtype: {scalar_type(t._array.dtype)}" for n, t in zip("qkv", (query, key, value), strict=True)
+            f"{n}.dtype: {scalar_type(t._dtype)}" for n, t in zip("qkv", (query, key, value), strict=True)
         )
         raise RuntimeError(
             f"Expected query, key, and value to have the same dtype, but got {names}\nConvert them with .to()."
@@ -109,7 +109,7 @@ def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) ->
             "Expected query, key, and value to all be  at least 2 dimensional\n"
             f"Their shapes are {shapes}: the last two are places and features."
         )
-    if attn_mask is not None and attn_mask._array.dtype not in ("bool", "float32", query._array.dtype):
+    if attn_mask is not None and attn_mask._dtype not in ("bool", "float32", query._dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
             f"{attn_mask.dtype} and query.dtype: {query.dtype} instead.\nConvert it with .to(query.dtype)."

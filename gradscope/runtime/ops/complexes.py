@@ -12,7 +12,7 @@ from .registry import METHODS, OPERATORS, operator, public
 
 
 def _is_complex(tensor: Any) -> bool:
-    return tensor._array.dtype.kind == "c"
+    return tensor._dtype.kind == "c"
 
 
 operator(

@@ -200,7 +200,7 @@ _WHILE = " (while checking arguments for ctc_loss_allocate_outputs)"
 def _lengths(name: str, lengths: Any, count: int) -> tuple[int, ...]:
     """Return lengths as integers: PyTorch reads them on the host, too."""
     if hasattr(lengths, "_array"):
-        if lengths._array.dtype.kind not in "iu":
+        if lengths._dtype.kind not in "iu":
             raise RuntimeError(f"{name} must be integral\nConvert them with .long().")
         lengths = lengths.reshape(-1).tolist()
     found = tuple(map(index, lengths))
@@ -302,5 +302,5 @@ def _of_examples(
             f"Expected input_lengths to have value at most {times}, but got value {max(inputs)}{_WHILE}\n"
             f"The scores have shape {list(array.shape)}: time, examples, classes."
         )
-    labels = targets if targets._array.dtype.kind in "iu" else targets.long()
+    labels = targets if targets._dtype.kind in "iu" else targets.long()
     return OPERATORS["ctc_loss.examples"].function(log_probs, labels, inputs, lengths, blank, zero_infinity)

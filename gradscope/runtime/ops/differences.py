@@ -23,7 +23,7 @@ def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any 
     axis = axis_of(dim, self._array.ndim)
     parts = [part for part in (prepend, self, append) if part is not None]
     result = _cat(parts, axis) if len(parts) > 1 else self
-    minus = METHODS["logical_xor" if result._array.dtype.kind == "b" else "sub"]
+    minus = METHODS["logical_xor" if result._dtype.kind == "b" else "sub"]
     for _ in range(min(n, result._array.shape[axis])):
         size = result._array.shape[axis]
         result = minus(_slice(result, axis, 1, size, 1), _slice(result, axis, 0, max(size - 1, 0), 1))

@@ -46,7 +46,7 @@ def _rmod(self: Any, other: Any) -> Any:
 
 @public(method="__invert__", function_too=False)
 def _invert(self: Any) -> Any:
-    if self._array.dtype.kind not in "iub":
+    if self._dtype.kind not in "iub":
         raise TypeError(
             "~ (operator.invert) is only implemented on integer and Boolean-type tensors\n"
             f"This one is {self.dtype}; for 1 - x or a mask, write it so."

@@ -77,14 +77,14 @@ def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) ->
     described = []
     for parameter, value in zip(op.parameters, arguments, strict=True):
         if hasattr(value, "_array"):
-            described.append(f"{parameter.name}: {dtype.BY_NUMPY[value._array.dtype].name} {list(value._array.shape)}")
+            described.append(f"{parameter.name}: {dtype.BY_NUMPY[value._dtype].name} {list(value._array.shape)}")
     shapes = [a._array.shape for a in arguments if hasattr(a, "_array")]
     unbroadcast = op.promote or str(error).startswith("operands could not be broadcast")
     mismatch = broadcast_mismatch(shapes) if unbroadcast else None
     name = op.name.partition(".")[0]
     where = f"\nIn {name}({', '.join(described)})."
     if isinstance(error, TypeError):
-        kinds = {value._array.dtype.kind for value in arguments if hasattr(value, "_array")}
+        kinds = {value._dtype.kind for value in arguments if hasattr(value, "_array")}
         refused = undefined_for(name, kinds)
         if refused is not None:
             return RuntimeError(refused + where)
@@ -95,7 +95,7 @@ def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) ->
 
 def not_implemented_for(name: str, arguments: tuple[Any, ...], where: str) -> NotImplementedError:
     """Return PyTorch's complaint of a dtype that an operator does not take: the highest among the arguments'."""
-    kinds = [a._array.dtype for a in arguments if hasattr(a, "_array")]
+    kinds = [a._dtype for a in arguments if hasattr(a, "_array")]
     highest = max(kinds, key=lambda kind: dtype.CATEGORY[kind.kind])
     return NotImplementedError(f"\"{name}_cpu\" not implemented for '{scalar_type(highest)}'{where}")
 

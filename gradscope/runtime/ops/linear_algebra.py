@@ -264,7 +264,7 @@ def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
     if n < 0:
         return matrix_power(METHODS["inverse"](self), -n)
     if n == 0:
-        eye = devices.array_module(self._array).eye(self._array.shape[-1], dtype=self._array.dtype)
+        eye = devices.array_module(self._array).eye(self._array.shape[-1], dtype=self._dtype)
         return self.clone().copy_(self._wrap(eye))  # of the graph, as in PyTorch: its gradient is 0
     result: Any = None
     square = self

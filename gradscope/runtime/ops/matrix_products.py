@@ -74,7 +74,7 @@ def _as_matrices(tensors: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
 
 
 def _need_chain(tensors: Sequence[Any], matrices: Sequence[Any]) -> None:
-    kind = tensors[0]._array.dtype
+    kind = tensors[0]._dtype
     for nr, tensor in enumerate(tensors):
         array = tensor._array
         if 0 < nr < len(tensors) - 1 and array.ndim != 2:

@@ -96,13 +96,13 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
 def _source_of(self: Any, source: Any) -> Any:
     """Return the array that set_() is to show."""
     if source is None:
-        return devices.array_module(self._array).empty((0,), dtype=self._array.dtype)
+        return devices.array_module(self._array).empty((0,), dtype=self._dtype)
     if isinstance(source, Storage):
         flat = source._array.reshape(-1) if source._array.flags.c_contiguous else source._array.ravel(order="K")
-        return flat.view(self._array.dtype)
+        return flat.view(self._dtype)
     if not hasattr(source, "_array"):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
-    if source._array.dtype != self._array.dtype:
+    if source._dtype != self._dtype:
         raise RuntimeError(
             f"Could not set tensor of type {source.dtype.name} to a tensor of type {self.dtype.name}\n"
             "Convert the source with .to()."
@@ -135,8 +135,8 @@ def _replace(self: Any, name: str, function: Callable[..., Any], *others: Any) -
     if type(self._array) is not devices.ndarray:
         raise TypeError(f"{name} is only implemented on CPU tensors\nMove it there with .cpu().")
     for other in others:
-        if other._array.dtype != self._array.dtype:
-            found, wanted = (dtypes.BY_NUMPY[t._array.dtype].legacy_name for t in (other, self))
+        if other._dtype != self._dtype:
+            found, wanted = (dtypes.BY_NUMPY[t._dtype].legacy_name for t in (other, self))
             raise TypeError(f"{name}: expected {wanted} for 'other' (got {found})\nConvert it with .to().")
         check_overlap(self._array, other._array)
     arrays = [self._array, *(other.expand(*self._array.shape)._array for other in others)]
@@ -146,7 +146,7 @@ def _replace(self: Any, name: str, function: Callable[..., Any], *others: Any) -
         if not isinstance(value, general.NUMBERS):
             kind = type(value).__name__
             raise TypeError(f"must be real number, not {kind}\nThe function given to {name}() returned it.")
-    self._array[...] = numpy.array(values).astype(self._array.dtype).reshape(self._array.shape)
+    self._array[...] = numpy.array(values).astype(self._dtype).reshape(self._array.shape)
     self._bump(name)
     return self
 

@@ -131,8 +131,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     if count < 0:
         raise RuntimeError("N must be non-negative.")
     xp = devices.array_module(x._array)
-    integers = x._array.dtype.kind in "iub"
-    kind = "int64" if integers else x._array.dtype
+    integers = x._dtype.kind in "iub"
+    kind = "int64" if integers else x._dtype
     result = type(x)._wrap(xp.ones((x._array.shape[0], count), dtype=kind))
     if count > 1:
         result[:, 1:] = METHODS["unsqueeze"](x, 1)

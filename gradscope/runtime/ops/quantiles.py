@@ -33,7 +33,7 @@ def _levels(name: str, self: Any, q: Any, interpolation: str) -> Any:
     if hasattr(q, "_array"):
         if q._array.ndim > 1:
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor\nIts shape is {list(q.shape)}.")
-        if q._array.dtype != array.dtype:
+        if q._dtype != array.dtype:
             raise RuntimeError(
                 f"{name}() q tensor must be same dtype as the input tensor\nThey are {q.dtype} and {self.dtype}."
             )

@@ -116,13 +116,13 @@ def can_cast(from_: Any, to: Any) -> bool:
 @public
 def isreal(self: Any) -> Any:
     """Say elementwise whether the imaginary part is 0."""
-    if self._array.dtype.kind == "c":
+    if self._dtype.kind == "c":
         return METHODS["imag"].fget(self) == 0  # type: ignore[attr-defined]
     return self.__class__._wrap(devices.array_module(self._array).ones(self._array.shape, dtype=bool))
 
 
 def _refuse_complex(name: str, tensor: Any) -> None:
-    if tensor._array.dtype.kind == "c":
+    if tensor._dtype.kind == "c":
         raise RuntimeError(f"{name} does not support complex inputs.\nAsk isinf(), or the real and imaginary parts.")
 
 
@@ -149,7 +149,7 @@ def positive(self: Any) -> Any:
     RuntimeError
         For a bool tensor.
     """
-    if self._array.dtype.kind == "b":
+    if self._dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.\nConvert it with .int().")
     return self
 

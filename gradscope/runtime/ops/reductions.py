@@ -453,10 +453,10 @@ def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     """Average the elements that are not NaN."""
     if out is not None:
         return writes.into(out, "nanmean", [self], lambda: nanmean(self, dim, keepdim, dtype=dtype))
-    if self._array.dtype.kind not in "fc":
+    if self._dtype.kind not in "fc":
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
-            f"{scalar_type(self._array.dtype)}\nConvert it with .float()."
+            f"{scalar_type(self._dtype)}\nConvert it with .float()."
         )
     count = (~OPERATORS["isnan"].function(self.detach())).sum(dim, keepdim)
     return OPERATORS["nansum"].function(self, dim, keepdim, dtype=dtype) / count

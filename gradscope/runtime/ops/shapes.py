@@ -321,7 +321,7 @@ def adjoint(self: Any) -> Any:
     """Return a view with the last two dimensions swapped, conjugated if complex."""
     _need_matrices("adjoint()", self)
     turned = OPERATORS["transpose"].function(self, -2, -1)
-    return turned.conj() if self._array.dtype.kind == "c" else turned
+    return turned.conj() if self._dtype.kind == "c" else turned
 
 
 def _matrix_transposed(self: Any) -> Any:

@@ -186,7 +186,7 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
     results = [r if device.is_array(r) else xp.asarray(r) for r in results]
     for target, result in zip(targets, results, strict=True):
         check_castable(op.name.partition(".")[0], target._array, result)
-        if len(targets) > 1 and target._array.dtype != result.dtype:
+        if len(targets) > 1 and target._dtype != result.dtype:
             names = [dtype.BY_NUMPY[array.dtype].name for array in (result, target._array)]
             raise RuntimeError(f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead")
     for target, result in zip(targets, results, strict=True):
