@@ -118,7 +118,7 @@ class Recorder(Tracker):
         if leaf is None:
             self.adapter.notes(call.node).setdefault(_RAN, run)
         elif any(grad is not None for grad in call.grad_outputs):
-            self._accumulated[id(leaf)] = (self._watch(leaf, self._accumulated), run)
+            self._accumulated[id(leaf)] = (weakref.ref(leaf), run)
 
     def node_exited(self, call: Any) -> None:
         """Note where it gave no gradient on."""
@@ -180,6 +180,19 @@ class Recorder(Tracker):
         """Return the last backward that added into a leaf's gradient."""
         found = self._accumulated.get(id(leaf))
         return found[1] if found is not None and found[0]() is leaf else None
+
+    def has_accumulated(self, identity: int, reference: weakref.ref[Any]) -> bool:
+        """Whether a backward has given a leaf its gradient, which may be gone since.
+
+        Parameters
+        ----------
+        identity : int
+            The leaf's id.
+        reference : weakref.ref
+            To the leaf, without a callback: of such references a tensor has one, which outlives it.
+        """
+        found = self._accumulated.get(identity)
+        return found is not None and found[0] is reference
 
     def ran(self, module: Any) -> bool:
         """Whether a module has been called."""
