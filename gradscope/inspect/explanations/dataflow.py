@@ -24,7 +24,7 @@ from .withheld import note_withheld
 
 __all__ = ["RESCALING", "Recorder", "operator_of", "ran_in"]
 
-# How torch.amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
+# How amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
 # in which case it has left the optimizer's step out.
 RESCALING = "_amp_update_scale"
 
