@@ -22,7 +22,7 @@ from .entries import BackwardRun, Entry
 from .terms import COMPARING, crossed
 from .withheld import note_withheld
 
-__all__ = ["RESCALING", "Recorder", "operator_of", "ran_in"]
+__all__ = ["RESCALING", "Recorder", "operator_of", "overflowed", "ran_in"]
 
 # How amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
 # in which case it has left the optimizer's step out.
@@ -365,6 +365,22 @@ class Recorder(Tracker):
                 del table[key]
 
         return weakref.ref(tensor, gone)
+
+
+def overflowed(adapter: Adapter, rescaling: Any) -> bool:
+    """Return whether a GradScaler that updates its scale has met a gradient that is not finite.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    rescaling : OperatorCall
+        Of :data:`RESCALING`.
+
+    Returns
+    -------
+    bool
+    """
+    return any(adapter.to_host(t).any() for t in rescaling.inputs[2:3] if adapter.is_tensor(t))
 
 
 def operator_of(name: str) -> str:
