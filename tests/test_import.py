@@ -42,3 +42,19 @@ def test_training_loads_nothing_heavy() -> None:
 def test_gradient_assertions_need_neither_hypothesis_nor_pytest() -> None:
     loaded = modules_after("import gradscope.testing, gradscope.testing.strategies")
     assert loaded.isdisjoint({"hypothesis", "pytest"})
+
+
+def test_infinite_numbers_are_computed_with_in_silence() -> None:
+    """As PyTorch does; a test's own filters would hide that the package's are in the way of NumPy's warnings."""
+    code = """if True:
+        import gradscope as gs
+        weight = gs.nn.Parameter(gs.ones(2))
+        weight.grad = gs.tensor([float("inf"), 3e38])
+        gs.nn.utils.clip_grad_norm_(weight, 1.0)
+        weight.grad = gs.tensor([3e38, 3e38])
+        gs.nn.utils.clip_grad_norm_(weight, 1.0)
+        optimizer, scaler = gs.optim.SGD([weight]), gs.amp.GradScaler("cpu", init_scale=3e38)
+        scaler.scale((weight * 1e5).sum() - (weight / 0).sum()).backward()
+        scaler.step(optimizer)
+        """
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr == ""

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..runtime import device as devices
 from ..runtime import dtype as dtypes
+from ..runtime import events
 from ..runtime.creation import full
 from ..runtime.modes import no_grad
 from ..runtime.tensor import Tensor
@@ -297,6 +298,10 @@ class GradScaler:
         shrunk = scale._array * scale._dtype.type(self._backoff_factor)
         scale.copy_(Tensor._wrap(module.where(infinite, shrunk, kept)))
         tracker.copy_(Tensor._wrap(module.where(due, 0, count)))
+        if events.wanted(events.OperatorRecorded):
+            # PyTorch has an operator for it, which tells who listens that steps may have been left out.
+            given, site = (scale, tracker, found), events.call_site_if_wanted()
+            events.emit(events.OperatorRecorded(None, "_amp_update_scale_", given, (scale, tracker), site))
 
     # --- settings ---
 

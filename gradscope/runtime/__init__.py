@@ -6,4 +6,4 @@ Nothing in here imports anything above it (:mod:`gradscope.autograd`, :mod:`grad
 import warnings as _warnings
 
 # NumPy warns of overflow and invalid values where PyTorch computes inf and nan in silence; only of our own lines.
-_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradscope\.(amp|runtime|optim)")
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradscope\.(amp|nn|optim|runtime)")

@@ -22,9 +22,9 @@ from .entries import BackwardRun, Entry
 from .terms import COMPARING, crossed
 from .withheld import note_withheld
 
-__all__ = ["RESCALING", "Recorder", "operator_of", "ran_in"]
+__all__ = ["RESCALING", "Recorder", "operator_of", "overflowed", "ran_in"]
 
-# How torch.amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
+# How amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
 # in which case it has left the optimizer's step out.
 RESCALING = "_amp_update_scale"
 
@@ -118,7 +118,7 @@ class Recorder(Tracker):
         if leaf is None:
             self.adapter.notes(call.node).setdefault(_RAN, run)
         elif any(grad is not None for grad in call.grad_outputs):
-            self._accumulated[id(leaf)] = (self._watch(leaf, self._accumulated), run)
+            self._accumulated[id(leaf)] = (weakref.ref(leaf), run)
 
     def node_exited(self, call: Any) -> None:
         """Note where it gave no gradient on."""
@@ -180,6 +180,19 @@ class Recorder(Tracker):
         """Return the last backward that added into a leaf's gradient."""
         found = self._accumulated.get(id(leaf))
         return found[1] if found is not None and found[0]() is leaf else None
+
+    def has_accumulated(self, identity: int, reference: weakref.ref[Any]) -> bool:
+        """Whether a backward has given a leaf its gradient, which may be gone since.
+
+        Parameters
+        ----------
+        identity : int
+            The leaf's id.
+        reference : weakref.ref
+            To the leaf, without a callback: of such references a tensor has one, which outlives it.
+        """
+        found = self._accumulated.get(identity)
+        return found is not None and found[0] is reference
 
     def ran(self, module: Any) -> bool:
         """Whether a module has been called."""
@@ -352,6 +365,22 @@ class Recorder(Tracker):
                 del table[key]
 
         return weakref.ref(tensor, gone)
+
+
+def overflowed(adapter: Adapter, rescaling: Any) -> bool:
+    """Return whether a GradScaler that updates its scale has met a gradient that is not finite.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    rescaling : OperatorCall
+        Of :data:`RESCALING`.
+
+    Returns
+    -------
+    bool
+    """
+    return any(adapter.to_host(t).any() for t in rescaling.inputs[2:3] if adapter.is_tensor(t))
 
 
 def operator_of(name: str) -> str:

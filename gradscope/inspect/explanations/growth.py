@@ -30,6 +30,8 @@ _CANDIDATES = 16
 # What no variable keeps takes seconds to be searched for among millions of objects.
 _IN_VAIN = 2
 _SEARCHES = 3
+# How many nodes of a graph are looked at.
+_WALKED = 10_000
 _INDEX = re.compile(r"\[\d+\]$")
 _CREATING = re.compile(r"\.backward\(.*create_graph=True")
 
@@ -321,7 +323,8 @@ class GrowthWatch(Observer):
     def _find_keepers(self) -> tuple[Keeper, ...]:
         roots = Roots()
         found: dict[tuple[str, str], Keeper] = {}
-        candidates = [t for t in living(self.adapter.tensor_classes()) if self._has_old_graph(t)][:_CANDIDATES]
+        candidates = [t for t in living(self.adapter.tensor_classes()) if self._has_old_graph(t)]
+        candidates = self._ends_first(candidates)[:_CANDIDATES]
         in_vain = 0
         for tensor in candidates:
             if in_vain == _IN_VAIN and not found:
@@ -340,6 +343,18 @@ class GrowthWatch(Observer):
         growing = [keeper for keeper in found.values() if keeper.grows is not None or keeper.path != keeper.name]
         return tuple(growing or found.values())
 
+    def _ends_first(self, tensors: list[Any]) -> list[Any]:
+        """Return tensors with those first that no other was computed from: what a graph has saved, a graph keeps."""
+        starts = {id(t): self.adapter.root(t)[0] for t in tensors}  # type: ignore[index]
+        below: set[int] = set()
+        stack = list(starts.values())
+        while stack and len(below) < _WALKED:
+            children = [child for child, _ in self.adapter.edges(stack.pop()) if child is not None]
+            new = [child for child in children if self.adapter.key(child) not in below]
+            below.update(map(self.adapter.key, new))
+            stack += new
+        return sorted(tensors, key=lambda t: self.adapter.key(starts[id(t)]) in below)
+
     def _before_this_round(self) -> int:
         """Return the iteration before which graphs are old: one line may call several backwards in each round."""
         last = self._samples[-1]
@@ -356,7 +371,7 @@ class GrowthWatch(Observer):
         stack = [root[0]]
         seen: set[int] = set()
         old = self._before_this_round()
-        while stack and len(seen) < 10_000:
+        while stack and len(seen) < _WALKED:
             node = stack.pop()
             key = self.adapter.key(node)
             if key in seen:

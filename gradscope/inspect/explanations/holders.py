@@ -6,6 +6,7 @@ References from C++ (a PyTorch node keeps its saved tensors) are not known to th
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import types
 from collections import deque
@@ -129,11 +130,32 @@ def referrers_of(thing: Any, skip: Iterable[int] = ()) -> Iterator[tuple[Any, st
                 continue
             seen.add(id(referrer))
             item = next((r for r in gc.get_referents(referrer) if id(r) in suffixes), None)
-            above.append((referrer, "" if item is None else link(referrer, item) + suffixes[id(item)]))
+            above.append((referrer, "" if item is None else _way(referrer, item, suffixes[id(item)])))
         yield from above
         level = above
         if not level or len(seen) > _WIDTH:
             return
+
+
+_KEY = re.compile(r"\['(\w+)'\]")
+# Where a module keeps what it has; a program writes the name alone.
+_TABLES = ("_parameters", "_buffers", "_modules")
+_IN_TABLE = re.compile(rf"\.(?:{'|'.join(_TABLES)})\['(\w+)'\]")
+
+
+def _way(container: Any, item: Any, rest: str) -> str:
+    """Return the way from a container by one of its items, as a program would write it."""
+    way = link(container, item) + rest
+    if type(item) is not dict:
+        return way
+    fields = fields_of(container)
+    if fields is item:
+        way = _KEY.sub(r".\1", way, count=1)
+    entry = _IN_TABLE.match(way)
+    if entry is None or any(table not in fields for table in _TABLES):
+        return way
+    name = entry.group(1)
+    return (f"[{name}]" if name.isdigit() else f".{name}") + way[entry.end() :]
 
 
 # They refer to everything, or only while they run.

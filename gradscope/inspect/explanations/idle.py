@@ -75,7 +75,7 @@ class IdleOptimizers:
         self._changed.discard(id(leaf))
 
     def cleared(self, leaf: Any) -> None:
-        """Note that the gradient of a leaf has been cleared, and that nobody had looked at it."""
+        """Note that the gradient of a leaf has been cleared, and that nothing had been done with it but to clip it."""
         self._cleared[id(leaf)] += 1
         if leaf._version != self._versions[id(leaf)]:  # by a step that torch.compile has compiled, or by hand
             self._changed.add(id(leaf))

@@ -186,10 +186,9 @@ class MissingGradients:
 
     def _last_answers(self) -> Iterator[NoGradient]:
         for identity, (reference, answers) in self._answers.items():
-            tensor = reference()
-            run = None if tensor is None else self._recorder.accumulated(tensor)
-            spared = self._spared.get(identity)
-            reached = run is not None or (spared is not None and spared() is tensor)
+            # The program may be over, and its parameters gone.
+            accumulated = self._recorder.has_accumulated(identity, reference)
+            reached = accumulated or self._spared.get(identity) is reference
             if not answers or (reached and not self._refused):
                 continue
             answer = answers.get(self._wanted.get(identity), next(iter(answers.values())))

@@ -13,7 +13,7 @@ from ..adapters import Adapter
 from ..places import name_of, user_frame
 from ..records import Location, operator_name
 from ..statistics import format_shape
-from .dataflow import RESCALING, operator_of
+from .dataflow import RESCALING, operator_of, overflowed
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
 from .nan_records import Birth, NanOrigin, Step
 
@@ -391,7 +391,7 @@ class ForwardLook:
         """Look at an operator, which may run in the backward of a custom Function; return a birth, if there was one."""
         adapter = self._adapter
         if operator_of(call.name) == RESCALING:
-            self._book.rescaled(any(adapter.to_host(t).any() for t in call.inputs[2:3] if adapter.is_tensor(t)))
+            self._book.rescaled(overflowed(adapter, call))
             return None
         outputs = [t for t in call.outputs if adapter.is_tensor(t) and t.is_floating_point()]
         inputs = [t for t in call.inputs if adapter.is_tensor(t)]

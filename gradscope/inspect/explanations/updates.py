@@ -16,7 +16,7 @@ from ..statistics import format_shape
 from ..stepping import OptimizerHooks, held_by
 from ..wording import count
 from .base import Explanation, adapter_of, at
-from .dataflow import RESCALING, Recorder, operator_of
+from .dataflow import RESCALING, Recorder, operator_of, overflowed
 from .idle import IdleOptimizer, IdleOptimizers
 from .ledger import Ledger
 from .unheld import Unheld, UnheldParameters
@@ -26,6 +26,9 @@ __all__ = ["StaleGradients", "UnusedGradients", "UpdateWatch", "Updates", "updat
 _SHOWN = 4
 # What zero_grad() does with a gradient that it does not set to None.
 _CLEARING = {"zero", "zero_", "_foreach_zero_", "detach_", "requires_grad_"}
+# What clipping asks of a gradient, and what it does with many at once; one it writes in place.
+_NORMS = {"norm", "linalg_vector_norm", "_foreach_norm"}
+_CLIPPING = {"_foreach_mul", "_foreach_clamp_min", "_foreach_clamp_max"}
 
 
 @dataclass(frozen=True)
@@ -193,15 +196,31 @@ class _Gradient:
     """What lies in a leaf: which backward filled it last, after how many steps, whether the program has looked at it.
 
     `stale` is the backward before that one, and the step between the two, where there was a step; `met` says whether
-    an optimizer that holds the leaf has stepped since.
+    an optimizer that holds the leaf has stepped since. Of a gradient that was read, `rewritten` says whether that was
+    to scale or clip it, and `used` whether it may have been for something else.
     """
 
     leaf: weakref.ref[Any]
     run: _Run
     steps: int
     read: bool = False
+    rewritten: bool = False
+    used: bool = False
     met: bool = False
     stale: tuple[Location | None, Location | None] | None = None
+
+    def note(self, call: Any, gradient: Any) -> None:
+        """Note that an operator was given the gradient."""
+        name = operator_of(call.name)
+        rewrites = name in _CLIPPING or any(output is gradient for output in call.outputs)
+        self.read = True
+        self.rewritten |= rewrites
+        self.used |= not rewrites and name not in _NORMS
+
+    @property
+    def wasted(self) -> bool:
+        """Whether nothing has been done with it that would come to something without a step."""
+        return not self.used and (self.rewritten or not self.read)
 
 
 @dataclass
@@ -251,13 +270,15 @@ class UpdateWatch(Observer):
         if call.name in _CLEARING:
             return
         if operator_of(call.name) == RESCALING:
+            overflow = overflowed(self.adapter, call)
             for looked_at in self._gradients.values():
                 looked_at.read = True
+                looked_at.used |= overflow  # which is why there was no step
         for tensor in call.inputs:
             gradient = self._gradients.get(self._owners.get(id(tensor), 0))
             leaf = None if gradient is None else gradient.leaf()
             if gradient is not None and leaf is not None and self.adapter.leaf_grad(leaf) is tensor:
-                gradient.read = True
+                gradient.note(call, tensor)
 
     def task_started(self, task: Any) -> None:
         """Note that a backward starts, and on which line."""
@@ -276,9 +297,10 @@ class UpdateWatch(Observer):
         again = before is not None and before.run is not run and not before.read
         if before is None:
             self._idle.filled(leaf)
-        elif again and not kept:
-            before.run.thrown_away += self._steps == before.steps
-            self._idle.cleared(leaf)
+        elif before.run is not run and not kept:
+            before.run.thrown_away += again and self._steps == before.steps
+            if before.wasted:
+                self._idle.cleared(leaf)
         run.filled += 1
         now = self._gradients[id(leaf)] = _Gradient(weakref.ref(leaf), run, self._steps)
         if before is not None and kept:

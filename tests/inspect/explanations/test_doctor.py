@@ -1,5 +1,6 @@
 """All explanations at once, over a program that runs by itself."""
 
+import gc
 import json
 
 import pytest
@@ -201,6 +202,26 @@ def test_a_gan_whose_generator_is_cut_off_from_its_own_loss(fw):
     (symptom,) = doctor.diagnosis.symptoms
     assert symptom.location.lineno == line(__file__, "cut")
     assert [e.name for e in doctor.diagnosis.missing.parameters] == ["generator.weight", "generator.bias"]
+
+
+def test_a_gan_that_is_gone_when_the_doctor_reports(fw):
+    """As a script's variables are at its end; and the generator has had its gradient after its first answer."""
+
+    def program():
+        generator, critic = fw.nn.Linear(2, 3), fw.nn.Linear(3, 1)
+        opt_g, opt_c = (fw.optim.SGD(model.parameters(), lr=0.01) for model in (generator, critic))
+        for _ in range(2):
+            opt_c.zero_grad()
+            critic(generator(fw.ones(1, 2)).detach()).mean().backward()
+            opt_c.step()
+            opt_g.zero_grad()
+            critic(generator(fw.ones(1, 2))).mean().backward()
+            opt_g.step()
+
+    with gi.Doctor() as doctor:
+        program()
+        gc.collect()
+    assert doctor.diagnosis.symptoms == ()
 
 
 def test_autograd_grad_leaves_no_gradient_and_that_is_no_finding(fw):

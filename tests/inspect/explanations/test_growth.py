@@ -71,6 +71,29 @@ def test_a_loss_kept_by_an_object(fw):
     assert (keeper.path, keeper.grows.lineno) == ("meter.values[...]", line(__file__, "meter"))
 
 
+def test_a_running_statistic_that_a_module_keeps(fw):
+    """Told of as the program would write it, and before what the graph itself has saved."""
+
+    class Scaled(fw.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = fw.nn.Linear(4, 4)
+            self.register_buffer("running", fw.ones(()))
+
+        def forward(self, x):
+            hidden = self.linear(x)
+            self.running = 0.9 * self.running + 0.1 * hidden.abs().max()  # HERE: running
+            return hidden / self.running.detach()
+
+    model = fw.nn.Sequential(fw.nn.Linear(4, 4), Scaled())
+    with gi.growth() as watch:
+        for _ in range(6):
+            loss = (model(fw.ones(8, 4)) ** 2).mean()
+            loss.backward()
+    assert watch.result.kind == "kept graphs"
+    assert [(k.path, k.made.lineno) for k in watch.result.keepers] == [("model[1].running", line(__file__, "running"))]
+
+
 @pytest.mark.parametrize("every", [1, 2, 3])
 def test_cycles_that_the_collector_takes_now_and_then(fw, every):
     w, before = weight(fw), len(gc.callbacks)

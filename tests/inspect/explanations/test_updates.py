@@ -141,6 +141,50 @@ def test_an_optimizer_that_never_steps(fw):
     assert watch.result.table().row_count == 1
 
 
+@pytest.mark.parametrize("clip", ["clip_grad_norm_", "clip_grad_value_"])
+@pytest.mark.parametrize("foreach", [None, False])
+def test_clipping_gradients_is_no_use_of_them(fw, clip, foreach):
+    model = fw.nn.Linear(3, 1)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.updates() as watch:
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss_of(model, fw).backward()
+            getattr(fw.nn.utils, clip)(model.parameters(), 0.1, foreach=foreach)
+    (idle,) = watch.result.findings
+    assert (idle.kind, idle.names, idle.times) == ("SGD", ("weight", "bias"), 3)
+
+
+def test_gradients_that_are_measured_or_clipped_for_a_step_by_hand_are_used(fw):
+    measured, stepped = fw.nn.Linear(3, 1), fw.nn.Linear(3, 1)
+    optimizer = fw.optim.SGD([*measured.parameters(), *stepped.parameters()], lr=0.01)
+    with gi.updates() as watch:
+        for _ in range(4):
+            optimizer.zero_grad()
+            (loss_of(measured, fw) + loss_of(stepped, fw)).backward()
+            assert all(p.grad.norm() >= 0 for p in measured.parameters())
+            fw.nn.utils.clip_grad_norm_(stepped.parameters(), 0.1)
+            for p in stepped.parameters():
+                p.data -= 0.1 * p.grad
+    assert watch.result.idle == ()
+
+
+@pytest.mark.parametrize(("scale", "idle"), [(2.0**120, 0), (1.0, 1)])
+def test_a_grad_scaler_that_leaves_all_steps_out_is_not_an_optimizer_forgotten(fw, scale, idle):
+    model = fw.nn.Linear(3, 1)
+    optimizer, scaler = fw.optim.SGD(model.parameters(), lr=0.01), fw.amp.GradScaler("cpu", init_scale=scale)
+    with gi.updates() as watch:
+        for _ in range(4):
+            optimizer.zero_grad()
+            scaler.scale(loss_of(model, fw) * 1e6).backward()
+            scaler.unscale_(optimizer)
+            fw.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            if not idle:
+                scaler.step(optimizer)
+            scaler.update()
+    assert len(watch.result.idle) == idle
+
+
 def test_one_of_two_optimizers_never_steps(fw):
     first, second = fw.nn.Linear(3, 1), fw.nn.Linear(3, 2)
     steps, rests = fw.optim.SGD(first.parameters(), lr=0.01), fw.optim.Adam(second.parameters(), lr=0.01)
