@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import autocast, device, state
 from .activations import need_floating
+from .arrays import is_half, single
 from .errors import cannot_hold, scalar_type, undefined_for
 from .losses import MEAN, NONE, SUM, reduced
 from .registry import METHODS, PUBLIC, operator, public
@@ -101,6 +102,8 @@ def _multi_margin(
     xp: Any, self: Any, target: Any, p: Any = 1, margin: Any = 1, weight: Any = None, reduction: int = MEAN
 ) -> Any:
     rows = _check_multi(self, target, weight)
+    if is_half(self):
+        return _multi_margin(xp, single(self), target, p, margin, single(weight), reduction).astype(self.dtype)
     count, classes = rows.shape
     at = (xp.arange(count), target.reshape(-1))
     excess = xp.maximum(rows - rows[at][:, None] + margin, 0)
@@ -194,6 +197,8 @@ def _excesses(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any]:
 
 
 def _multilabel_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -> Any:
+    if is_half(self):
+        return _multilabel_margin(xp, single(self), target, reduction).astype(self.dtype)
     excess, _, _ = _excesses(xp, self, target)
     losses = xp.add.reduce(excess, axis=(1, 2)) / excess.shape[2]
     losses = losses.astype(self.dtype, copy=False)
@@ -201,6 +206,8 @@ def _multilabel_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -
 
 
 def _multilabel_slope(xp: Any, self: Any, target: Any) -> Any:
+    if is_half(self):
+        return _multilabel_slope(xp, single(self), target).astype(self.dtype)
     excess, labels, _ = _excesses(xp, self, target)
     active = (excess > 0).astype(self.dtype)
     slope = xp.add.reduce(active, axis=1)

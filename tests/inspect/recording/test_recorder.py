@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy
@@ -393,6 +394,60 @@ def test_start_stop_decorator_and_append(tmp_path):
     recording = gi.open_recording(tmp_path / "a.gscope")
     assert [(run.title, len(recording.tasks(run=run.id))) for run in recording.runs] == [("first", 1), ("second", 2)]
     assert [node.index for node in recording.tasks(run=2)[1].nodes] == list(range(9))
+
+
+def test_calls_inside_a_decorated_call_are_part_of_its_recording(tmp_path):
+    @gi.record(tmp_path / "a.gscope")
+    def work(depth):
+        train(mlp(), 1)
+        return depth and work(depth - 1)
+
+    for _ in range(2):  # the second call replaces the first one's file, as without recursion
+        assert work(2) == 0
+        with gi.open_recording(tmp_path / "a.gscope") as recording:
+            assert (len(recording.tasks()), recording.runs[0].state) == (3, "finished")
+
+
+def test_a_decorated_function_in_two_threads_is_recorded_until_the_last_returns(tmp_path):
+    inside, returned = threading.Barrier(2), threading.Event()
+    recorder = gi.record(tmp_path / "a.gscope")
+
+    @recorder
+    def work(first):
+        inside.wait(10)
+        if not first:
+            assert returned.wait(10)
+        train(mlp(), 1)
+
+    def first():
+        work(True)
+        returned.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(first), pool.submit(work, False)]:
+            done.result(10)
+    assert not recorder.running
+    with gi.open_recording(tmp_path / "a.gscope") as recording:
+        assert [task.count for task in recording.tasks()] == [9, 9]
+
+
+def test_a_decorated_call_in_a_running_recording_leaves_it_running(tmp_path):
+    recorder = gi.record(tmp_path / "a.gscope")
+    with recorder:
+        recorder(train)(mlp(), 1)
+        assert recorder.running
+        train(mlp(), 1)
+    assert recorder.nodes == 18
+
+
+def test_a_recording_that_cannot_start_can_be_tried_again(tmp_path):
+    recorder = gi.record(tmp_path / "new" / "a.gscope")
+    work = recorder(lambda: train(mlp(), 1))
+    with pytest.raises(RecordingError):
+        work()
+    (tmp_path / "new").mkdir()
+    work()
+    assert (recorder.nodes, recorder.running) == (9, False)
 
 
 def test_a_finished_recording_is_one_file(tmp_path):

@@ -108,3 +108,37 @@ def test_clipping_leaves_a_half_precision_gradient_its_direction() -> None:
     norm = gs.nn.utils.clip_grad_norm_([weight], 5.0)
     assert float(norm) == 500.0
     assert weight.grad.tolist() == pytest.approx([3.0, 4.0], rel=1e-3)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["trapezoid", "cumulative_trapezoid"])
+def test_integrals_are_scaled_once_they_are_summed(torch: Any, name: str) -> None:
+    values = numpy.random.default_rng(0).uniform(0, 4, (3, 5000)).astype(numpy.float16)
+    found, expected = (getattr(m, name)(m.tensor(values), dx=0.01).numpy() for m in (gs, torch))
+    assert found.dtype == expected.dtype == numpy.float16
+    numpy.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", ["multi_margin_loss", "multilabel_margin_loss"])
+def test_margin_losses_of_many_classes_are_rounded_once(name: str, reduction: str) -> None:
+    scores = numpy.random.default_rng(0).normal(0, 2, (2, 3000)).astype(numpy.float16)
+    labels = gs.full((2, 3000), -1)
+    labels[:, :50] = gs.arange(50)
+    target = gs.tensor([5, 7]) if name == "multi_margin_loss" else labels
+
+    def value_and_gradient(kind: Any) -> list[Any]:
+        x = gs.tensor(scores, dtype=kind, requires_grad=True)
+        loss = getattr(gs.nn.functional, name)(x, target, reduction=reduction)
+        loss.sum().backward()
+        return [loss.detach().numpy(), x.grad.numpy()]
+
+    for found, expected in zip(value_and_gradient(gs.float16), value_and_gradient(gs.float32)):
+        assert found.dtype == numpy.float16
+        numpy.testing.assert_allclose(found, expected.astype(numpy.float16), rtol=2e-3, atol=1e-6)
+
+
+def test_a_squared_excess_may_be_larger_than_half_precision_holds() -> None:
+    x = gs.zeros(1, 3000, dtype=gs.float16)
+    x[0, 7] = 400.0
+    assert gs.nn.functional.multi_margin_loss(x, gs.tensor([0]), p=2).item() == pytest.approx(401**2 / 3000 + 1, 1e-3)
