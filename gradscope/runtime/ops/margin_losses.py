@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import autocast, device, state
 from .activations import need_floating
-from .arrays import is_half, single
+from .arrays import is_half, over, single
 from .errors import cannot_hold, scalar_type, undefined_for
 from .losses import MEAN, NONE, SUM, reduced
 from .registry import METHODS, PUBLIC, operator, public
@@ -38,7 +38,7 @@ def _soft_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -> Any:
 
 def _soft_margin_backward(g: Any, self: Any, target: Any, reduction: int, F: Any) -> Any:
     slope = F.sigmoid(-target * self) * -target
-    return g * slope / max(_count(slope.shape), 1) if reduction == MEAN else g * slope
+    return over(g * slope, max(_count(slope.shape), 1)) if reduction == MEAN else g * slope
 
 
 def _count(shape: Any) -> int:
@@ -127,7 +127,7 @@ def _multi_margin_backward(
     excess = rows - F.gather(rows, 1, at) + margin
     # The target's own excess is the margin: what it adds here it takes away in its column below.
     slope = excess * 2 if p == 2 else F.ones_like(excess)
-    share = g / (classes * count if reduction == MEAN else classes)
+    share = over(g, classes * count if reduction == MEAN else classes)
     slope = F.where(excess > 0, slope, F.zeros_like(slope)) * (share.reshape(-1, 1))
     if weight is not None:
         slope = slope * F.index_select(weight, 0, target.reshape(-1)).reshape(-1, 1)
@@ -220,7 +220,7 @@ def _multilabel_backward(g: Any, self: Any, target: Any, reduction: int, F: Any)
     slope = F.multilabel_margin_slope(self, target)
     if reduction == NONE:
         return slope * (F.unsqueeze(g, -1) if len(g.shape) else g)
-    return slope * (g / max(self.shape[0], 1) if reduction == MEAN and len(self.shape) > 1 else g)
+    return slope * (over(g, max(self.shape[0], 1)) if reduction == MEAN and len(self.shape) > 1 else g)
 
 
 def _multilabel_samples(make: Any) -> Any:
