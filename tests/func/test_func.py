@@ -294,3 +294,15 @@ def test_the_basis_of_transposed_points(torch: Any) -> None:
         return m.autograd.functional.jacobian(lambda y: y.T * y.sum(), points, strategy="forward-mode", vectorize=True)
 
     agree(torch, use)
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd"])
+def test_jacobians_come_in_the_order_of_argnums(torch: Any, name: str) -> None:
+    agree(torch, lambda m, x: getattr(m.func, name)(lambda a, b: a * b.sum(), argnums=(1, 0))(x, x**2))
+
+
+def test_cotangents_have_the_keys_of_the_output_in_its_order() -> None:
+    _, vjp_fn = gs.func.vjp(lambda x: {"a": x, "b": x * 2}, gs.ones(2))
+    assert vjp_fn({"a": gs.ones(2), "b": gs.zeros(2)})[0].tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError):
+        vjp_fn({"b": gs.zeros(2), "a": gs.ones(2)})

@@ -104,6 +104,18 @@ def test_summaries_are_those_of_the_gradients_whatever_their_size_and_dtype(tmp_
                     assert each.histogram == wanted.histogram
 
 
+@pytest.mark.parametrize("values", [[numpy.inf, -numpy.inf], [numpy.nan, numpy.inf], [numpy.inf, 2.0, numpy.nan]])
+def test_the_span_of_a_gradient_is_that_of_its_finite_elements(tmp_path, values):
+    x = gs.zeros(len(values), requires_grad=True)
+    with gi.record(tmp_path / "run.gscope"):
+        (x * 1).backward(gs.tensor(values))
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        (told,) = recording.tasks()[0].nodes[0].grad_outputs
+    wanted = gi.summarize(numpy.array(values, numpy.float32))
+    assert (told.min, told.max, told.mean, told.std) == (wanted.min, wanted.max, wanted.mean, wanted.std)
+    assert (told.nans, told.infs) == (wanted.nans, wanted.infs)
+
+
 def test_all_that_has_run_is_in_the_file_while_a_node_hangs(tmp_path):
     hangs, goes_on = threading.Event(), threading.Event()
 
