@@ -22,6 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy
+
 from ..runtime import state
 from ..runtime.modes import enable_grad, set_grad_enabled
 from ..runtime.ops.arrays import TENSOR_OPERATORS as F
@@ -391,9 +393,14 @@ def standard_basis(points: Sequence[Tensor]) -> Iterator[list[Tensor]]:
     """Yield the tangents that move one input element: a one there, zeros elsewhere."""
     for k, point in enumerate(points):
         for element in range(point.numel()):
-            tangents = [zeros_like(p) for p in points]
-            tangents[k]._array.reshape(-1)[element] = 1
-            yield tangents
+            yield [unit(p, element) if number == k else zeros_like(p) for number, p in enumerate(points)]
+
+
+def unit(like: Tensor, element: int) -> Tensor:
+    """Return zeros of the shape and dtype of a tensor, but for a one; elements count in rows, however they lie."""
+    found = zeros_like(like).detach()
+    found._array[numpy.unravel_index(element, like._array.shape)] = 1
+    return found
 
 
 def stacked_last(columns: list[Tensor], output: Tensor, point: Tensor) -> Tensor:

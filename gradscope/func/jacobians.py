@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from ..autograd.functional import unit
 from ..runtime.ops.arrays import TENSOR_OPERATORS as F
 from ..runtime.tensor import Tensor
 from .products import ArgNums, Function, chosen, jvp, replaced, vjp
@@ -47,9 +48,9 @@ def jacrev(func: Function, argnums: ArgNums = 0, *, has_aux: bool = False, chunk
         numbers = chosen(argnums, args)
         given = tuple(args[number] for number in numbers)
         inner = _by_arguments(func, args, kwargs, numbers)
+        columns = _real("jacrev", "input", given)
         output, vjp_fn, *aux = vjp(inner, *given, has_aux=has_aux)
-        tensors = list(leaves(output))
-        columns = list(leaves(given))
+        tensors = _real("jacrev", "output", output)
         blocks = []
         for number, tensor in enumerate(tensors):
             rows = [list(leaves(vjp_fn(filled(output, seeds)))) for seeds in _seeds(tensors, number)]
@@ -91,24 +92,21 @@ def jacfwd(
         numbers = chosen(argnums, args)
         given = tuple(args[number] for number in numbers)
         inner = _by_arguments(func, args, kwargs, numbers)
-        points = list(leaves(given))
-        output, aux, columns = None, None, []
-        for number, point in enumerate(points):
-            tangents = []
-            for seeds in _seeds(points, number):
-                output, pushed, *rest = jvp(inner, given, filled(given, seeds), has_aux=has_aux)
-                aux = rest[0] if has_aux else None
-                tangents.append(list(leaves(pushed)))
-            columns.append((point, tangents))
+        points = _real("jacfwd", "input", given)
+        columns: list[tuple[Tensor, list[list[Tensor]]]] = [(point, []) for point in points]
+        for number, seeds in _directions(points):
+            output, pushed, *aux = jvp(inner, given, filled(given, seeds), has_aux=has_aux)
+            if number is not None:
+                columns[number][1].append(list(leaves(pushed)))
         blocks = []
-        for k, tensor in enumerate(leaves(output)):
+        for k, tensor in enumerate(_real("jacfwd", "output", output)):
             found = [
                 _stacked([t[k] for t in tangents], -1, (*tensor.shape, *point.shape), tensor)
                 for point, tangents in columns
             ]
             blocks.append(_arranged(filled(given, found), argnums))
         jacobian = filled(output, blocks)
-        return (jacobian, aux) if has_aux else jacobian
+        return (jacobian, aux[0]) if has_aux else jacobian
 
     return wrapper
 
@@ -131,6 +129,18 @@ def _check_chunk_size(name: str, chunk_size: int | None) -> None:
         raise ValueError(f"{name}: `chunk_size` should be greater than 0.")
 
 
+def _real(name: str, role: str, tree: Any) -> list[Tensor]:
+    """Return the leaves of inputs or outputs, refusing complex ones: one number would not do for their derivatives."""
+    found = list(leaves(tree))
+    for place, tensor in enumerate(found):
+        if isinstance(tensor, Tensor) and tensor.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all {role}s to be real but received complex tensor at flattened {role} idx: {place}"
+                "\nUse view_as_real() and view_as_complex() at the borders of the function."
+            )
+    return found
+
+
 def _by_arguments(func: Function, args: tuple[Any, ...], kwargs: Any, numbers: tuple[int, ...]) -> Function:
     """Return `func` as a function of some of its arguments."""
 
@@ -144,9 +154,16 @@ def _seeds(tensors: list[Tensor], number: int) -> Iterator[list[Tensor]]:
     """Yield, for each element of one of several tensors, a one there and zeros elsewhere."""
     zeros = [F.zeros_like(tensor).detach() for tensor in tensors]
     for element in range(tensors[number].numel()):
-        one = F.zeros_like(tensors[number]).detach()
-        one._array.reshape(-1)[element] = 1
-        yield [*zeros[:number], one, *zeros[number + 1 :]]
+        yield [*zeros[:number], unit(tensors[number], element), *zeros[number + 1 :]]
+
+
+def _directions(tensors: list[Tensor]) -> Iterator[tuple[int | None, list[Tensor]]]:
+    """Yield the seeds of each element of all tensors; where there is none, once zeros, and None for the tensor."""
+    if not any(tensor.numel() for tensor in tensors):
+        yield None, [F.zeros_like(tensor).detach() for tensor in tensors]
+    for number in range(len(tensors)):
+        for seeds in _seeds(tensors, number):
+            yield number, seeds
 
 
 def _stacked(parts: list[Tensor], dim: int, shape: tuple[int, ...], like: Tensor) -> Tensor:

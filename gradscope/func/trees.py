@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from typing import Any
 
 __all__ = ["described", "filled", "is_leaf", "leaves", "mapped", "same_form"]
@@ -37,7 +38,9 @@ def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
 def rebuilt(tree: Any, values: list[Any]) -> Any:
     """Return a container of the kind and the keys of `tree` that holds `values`."""
     if isinstance(tree, dict):
-        return type(tree)(zip(tree, values, strict=True))
+        found = copy(tree)  # a defaultdict and the like are made of more than their items
+        found.update(zip(tree, values, strict=True))
+        return found
     return type(tree)(*values) if hasattr(tree, "_fields") else type(tree)(values)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import doctest
 import sys
-from collections import namedtuple
+from collections import defaultdict, namedtuple
 from typing import Any
 
 import numpy
@@ -250,3 +250,59 @@ def test_the_examples_of_its_documentation() -> None:
     homes = {sys.modules[getattr(gs.func, name).__module__] for name in gs.func.__all__} | {gs.func}
     assert sum(doctest.testmod(home).attempted for home in homes) > 20
     assert [home for home in homes if doctest.testmod(home).failed] == []
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd"])
+def test_jacobians_of_and_by_what_lies_transposed(torch: Any, name: str) -> None:
+    def use(m: Any, x: Any) -> Any:
+        jacobian = getattr(m.func, name)
+        transposed = m.stack([x, x**2]).T
+        return jacobian(lambda y: y.T * y.sum())(transposed), jacobian(lambda y: y.T * 2)(transposed.T.clone())
+
+    agree(torch, use)
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd"])
+def test_jacobians_by_a_dict_with_a_default(torch: Any, name: str) -> None:
+    def use(m: Any, x: Any) -> Any:
+        found = getattr(m.func, name)(lambda d: d["a"] * d["b"].sum())(defaultdict(list, a=x, b=x**2))
+        assert type(found) is defaultdict
+        assert found["other"] == []
+        return dict(list(found.items())[:2])
+
+    agree(torch, use)
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd"])
+def test_jacobians_are_of_real_tensors(torch: Any, name: str) -> None:
+    for m in (gs, torch):
+        with pytest.raises(RuntimeError, match=f"{name}: Expected all inputs to be real"):
+            getattr(m.func, name)(lambda y: y * y)(m.tensor([1j]))
+        with pytest.raises(RuntimeError, match=f"{name}: Expected all outputs to be real"):
+            getattr(m.func, name)(lambda y: y * 1j)(m.tensor([1.0]))
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd"])
+def test_a_jacobian_by_nothing(name: str) -> None:
+    jacobian, also = getattr(gs.func, name)(lambda y: (y.sum() * gs.ones(3), 7), has_aux=True)(gs.zeros(2, 0))
+    assert (jacobian.shape, also) == ((3, 2, 0), 7)
+
+
+def test_the_basis_of_transposed_points(torch: Any) -> None:
+    def use(m: Any, x: Any) -> Any:
+        points = m.stack([x, x**2]).T
+        return m.autograd.functional.jacobian(lambda y: y.T * y.sum(), points, strategy="forward-mode", vectorize=True)
+
+    agree(torch, use)
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd"])
+def test_jacobians_come_in_the_order_of_argnums(torch: Any, name: str) -> None:
+    agree(torch, lambda m, x: getattr(m.func, name)(lambda a, b: a * b.sum(), argnums=(1, 0))(x, x**2))
+
+
+def test_cotangents_have_the_keys_of_the_output_in_its_order() -> None:
+    _, vjp_fn = gs.func.vjp(lambda x: {"a": x, "b": x * 2}, gs.ones(2))
+    assert vjp_fn({"a": gs.ones(2), "b": gs.zeros(2)})[0].tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError):
+        vjp_fn({"b": gs.zeros(2), "a": gs.ones(2)})

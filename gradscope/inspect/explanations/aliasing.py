@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -131,10 +130,23 @@ def _by_memory(adapter: Adapter, pairs: Iterable[tuple[str, Any]]) -> dict[Any, 
 
 def _between(adapter: Adapter, grads: Sequence[tuple[str, Any]]) -> Iterable[SharedMemory]:
     for group in _by_memory(adapter, grads).values():
-        for (first, a), (second, b) in itertools.combinations(group, 2):
+        for i, j in _meeting([tensor for _, tensor in group]):
+            (first, a), (second, b) = group[i], group[j]
             if _overlap(a, b):
                 text = f"the gradients of `{first}` and `{second}` share memory: writing one changes the other"
                 yield SharedMemory("gradients", first, second, True, text)
+
+
+def _meeting(tensors: Sequence[Any]) -> list[tuple[int, int]]:
+    """Return the pairs of places whose ranges of bytes meet: of the views of a bucket, which are many, few or none."""
+    starts = [int(tensor.data_ptr()) for tensor in tensors]
+    found: list[tuple[int, int]] = []
+    reaching: list[int] = []
+    for place in sorted(range(len(tensors)), key=starts.__getitem__):
+        reaching = [other for other in reaching if starts[other] + _reach(tensors[other]) > starts[place]]
+        found += [(min(place, other), max(place, other)) for other in reaching]
+        reaching.append(place)
+    return sorted(found)
 
 
 def _with(

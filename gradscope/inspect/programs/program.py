@@ -16,7 +16,7 @@ from .gate import Gate, ProgramAborted
 from .processes import StartedProcesses
 from .threads import Interrupter, aborts_unreported
 
-__all__ = ["CallProgram", "Program", "Write", "own_traceback", "print_uncaught"]
+__all__ = ["CallProgram", "Program", "Write", "exit_status_of", "own_traceback", "print_uncaught"]
 
 _GRADSCOPE = Path(__file__).parents[2]
 _INSTRUMENTS = (str(_GRADSCOPE / "inspect"), str(_GRADSCOPE / "check"))
@@ -49,7 +49,7 @@ class Program:
     exit_status : int or None
         What python would return, once it has ended.
     error : BaseException or None
-        What it raised.
+        What it raised, other than SystemExit.
     traceback : str
         Of the error, as python prints it.
     gate : Gate
@@ -116,6 +116,8 @@ class CallProgram(Program):
             self.exit_status = 0
         except ProgramAborted:
             self.exit_status = 0
+        except SystemExit as leaving:
+            self.exit_status = exit_status_of(leaving, lambda text: write(text, "stderr"))
         except BaseException as error:
             self.exit_status = 1
             self.error = error
@@ -184,9 +186,30 @@ def print_uncaught(error: BaseException) -> str:
 
 def _to_stderr(text: str) -> None:
     try:
-        print(text, end="", file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):  # closed, or replaced by something that is no file
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):  # closed, None, or replaced by something that is no file
         pass
+
+
+def exit_status_of(leaving: SystemExit, say: Callable[[str], None] = _to_stderr) -> int:
+    """Return python's exit status after a SystemExit; what is no number is said, as python does.
+
+    Parameters
+    ----------
+    leaving : SystemExit
+    say : callable
+        Takes the text; writes to stderr by default.
+
+    Returns
+    -------
+    int
+    """
+    code = leaving.code
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xFF
+    say(f"{code}\n")
+    return 1
 
 
 def _own_part(trace: TracebackType | None) -> TracebackType | None:

@@ -9,13 +9,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
-from typing import Any
 
 from ..places import started_here
 from .exits import ExitCalls
 from .gate import ProgramAborted
 from .interrupts import KILLED_BY_SIGINT
-from .program import Program, Write, own_traceback, print_uncaught
+from .program import Program, Write, exit_status_of, own_traceback, print_uncaught
 from .signals import SignalDesk
 from .streams import captured, flush
 from .targets import Target, check_script, find_target, first_on_path
@@ -44,8 +43,6 @@ class ScriptProgram(Program):
         The path, or the module's name.
     exit_status : int or None
         What python would return: 0, the argument of ``sys.exit``, 1 when it raised, 130 after a KeyboardInterrupt.
-    error : BaseException or None
-        What it raised, other than SystemExit.
     signals : SignalDesk
         Whoever owns the main thread lets it serve, so that the script may use signal handlers.
     threads : ThreadFamily
@@ -119,8 +116,9 @@ class ScriptProgram(Program):
             code, facts, sys.argv[0] = self._target.load()
             module.__dict__.update(facts)
             exec(code, module.__dict__)
-        except SystemExit as error:
-            return self._status(error.code)
+        except SystemExit as leaving:
+            flush()
+            return exit_status_of(leaving)
         except ProgramAborted:
             raise
         except BaseException as error:
@@ -129,16 +127,6 @@ class ScriptProgram(Program):
             self.traceback = print_uncaught(error)
             return KILLED_BY_SIGINT if isinstance(error, KeyboardInterrupt) else 1
         return 0
-
-    @staticmethod
-    def _status(code: Any) -> int:
-        if code is None:
-            return 0
-        if isinstance(code, int):
-            return code & 0xFF
-        flush()
-        print(code, file=sys.stderr, flush=True)
-        return 1
 
     @contextmanager
     def _as_main(self) -> Iterator[ModuleType]:

@@ -334,9 +334,9 @@ def digest_flat(flat: Any, sizes: Any) -> Digest:
     flat = flat.astype(numpy.float64)
     with numpy.errstate(all="ignore"):
         good = _together(result, numpy.arange(len(sizes)), flat, sizes)
+        ends = numpy.cumsum(sizes)
         for index in numpy.flatnonzero(~good).tolist():
-            begin = int(sizes[:index].sum())
-            _plain(result, index, flat[begin : begin + sizes[index]])
+            _plain(result, index, flat[ends[index] - sizes[index] : ends[index]])
     return result
 
 

@@ -6,11 +6,10 @@ import builtins
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
 
 from ..programs.interrupts import KILLED_BY_SIGINT, interrupting_the_script_only
 from ..programs.processes import StartedProcesses
-from ..programs.program import print_uncaught
+from ..programs.program import exit_status_of, print_uncaught
 from ..programs.targets import Target, first_on_path
 from ..programs.threads import ThreadFamily
 
@@ -58,15 +57,8 @@ def _execute(target: Target, module: ModuleType) -> int:
             module.__dict__.update(facts)
             exec(code, module.__dict__)
     except SystemExit as leaving:
-        return _status(leaving.code)
+        return exit_status_of(leaving)
     except BaseException as error:
         print_uncaught(error)
         return KILLED_BY_SIGINT if isinstance(error, KeyboardInterrupt) else 1
     return 0
-
-
-def _status(code: Any) -> int:
-    if code is None or isinstance(code, int):
-        return (code or 0) & 0xFF
-    print(code, file=sys.stderr, flush=True)
-    return 1

@@ -95,8 +95,8 @@ class Recording:
             self._numbers = dict(self._rows("SELECT id, number FROM iterations"))
             self._tasks = self._read_tasks()
 
-    def _read_tasks(self) -> list[TaskRecord]:
-        tasks = []
+    def _read_tasks(self) -> dict[int, TaskRecord]:
+        tasks = {}
         for *facts, count, bad in self._rows(
             "SELECT id, run, iteration, number, parent, thread, started, ended, state, error, nodes, bad"
             " FROM tasks ORDER BY id"
@@ -104,7 +104,7 @@ class Recording:
             nodes = TaskNodes(self, _whole(facts[0]), _whole(count))
             facts[2] = self._numbers.get(facts[2], -1)
             first_bad = bad if bad is None else min(_whole(bad), max(count - 1, 0))
-            tasks.append(from_row(TaskRecord, (*facts, count, first_bad, nodes)))
+            tasks[facts[0]] = from_row(TaskRecord, (*facts, count, first_bad, nodes))
         return tasks
 
     @property
@@ -129,7 +129,7 @@ class Recording:
         list of TaskRecord
         """
         return [
-            t for t in self._tasks
+            t for t in self._tasks.values()
             if (run is None or t.run == run) and (iteration is None or t.iteration == iteration)
         ]  # fmt: skip
 
@@ -141,10 +141,10 @@ class Recording:
         RecordingError
             If it is not there.
         """
-        for task in self._tasks:
-            if task.id == id:
-                return task
-        raise RecordingError(f"{self.path} has no backward {id}; it has {len(self._tasks)}")
+        task = self._tasks.get(id)
+        if task is None:
+            raise RecordingError(f"{self.path} has no backward {id}; it has {len(self._tasks)}")
+        return task
 
     def events(self) -> list[EventRecord]:
         """Return the events in the order in which they happened."""
@@ -272,7 +272,9 @@ class Recording:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Recording {self.path}, {len(self._tasks)} backwards, {sum(t.count for t in self._tasks)} nodes>"
+        return (
+            f"<Recording {self.path}, {len(self._tasks)} backwards, {sum(t.count for t in self._tasks.values())} nodes>"
+        )
 
 
 class TaskNodes(Sequence[NodeRecord]):

@@ -7,6 +7,7 @@ import functools
 import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -59,6 +60,7 @@ class Recorder:
         self._observation: Any = None
         self._hooks: OptimizerHooks | None = None
         self._run = 0
+        self._calls = _Calls(self)
 
     @property
     def nodes(self) -> int:
@@ -79,6 +81,11 @@ class Recorder:
     def running(self) -> bool:
         """Whether it records, and this process is the one that started it."""
         return self._capture is not None and not self.forked
+
+    @property
+    def started(self) -> bool:
+        """Whether start() has been called and stop() has not, in this process or in the one that forked it."""
+        return self._capture is not None
 
     @property
     def forked(self) -> bool:
@@ -178,11 +185,15 @@ class Recorder:
         self.stop()
 
     def __call__(self, function: F) -> F:
-        """Record each call of `function`, the last one replacing the file."""
+        """Record each call of `function`, the last one replacing the file.
+
+        Calls that begin while it records already (recursion, another thread, a ``with`` block around them) are part of
+        that recording; one that calls have begun ends with the last of them.
+        """
 
         @functools.wraps(function)
         def recorded(*args: Any, **kwargs: Any) -> Any:
-            with self:
+            with self._calls:
                 return function(*args, **kwargs)
 
         return recorded  # type: ignore[return-value]
@@ -190,6 +201,30 @@ class Recorder:
     def __repr__(self) -> str:
         state = "running" if self.running else "stopped"
         return f"<Recorder {self.path} {state}, {self.nodes} nodes>"
+
+
+class _Calls:
+    """The calls of functions that a recorder decorates: the first one starts it, the last one to return stops it."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._started = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._started = not self._recorder.started
+                if self._started:
+                    self._recorder.start()
+            self._inside += 1
+
+    def __exit__(self, *raised: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._started and not self._inside:
+                self._recorder.stop()
 
 
 def record(
@@ -203,6 +238,8 @@ def record(
     adapter: Adapter | None = None,
 ) -> Recorder:
     """Record every backward to a file: as a ``with`` block, a decorator, or by ``start()`` and ``stop()``.
+
+    As a decorator it makes one recording of a call and of all that begin meanwhile, by recursion or in other threads.
 
     The file is written as the program goes, by a thread of its own: after a crash, or ``kill -9``, it opens up to the
     last commit, a fraction of a second before, and it can be read while it is written. What the program computes does

@@ -62,6 +62,8 @@ def _avg(xp: Any, self: Any, output_size: Ints) -> Any:
 
 
 def _avg_backward(xp: Any, grad_output: Any, input_size: Ints) -> Any:
+    if is_half(grad_output):
+        return _avg_backward(xp, single(grad_output), input_size).astype(grad_output.dtype)
     spatial = len(input_size)
     sums = [_sums(n, o) for n, o in zip(input_size, grad_output.shape[-spatial:], strict=True)]
     return resample(xp, grad_output / _counts(xp, grad_output, sums), [taps.adjoint for taps, _ in sums])

@@ -122,6 +122,11 @@ def single(array: Any) -> Any:
     return None if array is None else array.astype("float32")
 
 
+def over(array: Any, count: Any) -> Any:
+    """Return an array or a tensor divided by a count, which may be more than half precision holds (65504)."""
+    return (array.astype(SINGLE) / count).astype(HALF) if array.dtype is HALF else array / count
+
+
 def sum_to(array: Any, shape: tuple[int, ...]) -> Any:
     """Sum a bare array over the dimensions that broadcasting had added or widened."""
     if is_half(array):

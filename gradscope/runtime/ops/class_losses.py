@@ -110,6 +110,9 @@ def _quotient(xp: Any, total: Any, count: Any) -> Any:
 def _nll_backward(
     xp: Any, grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int
 ) -> Any:
+    if is_half(self):
+        rest = (target, single(weight), reduction, ignore_index)
+        return _nll_backward(xp, single(grad_output), single(self), *rest).astype(self.dtype)
     shape, kind = self.shape, self.dtype
     safe, kept = _classes(xp, shape[1 if len(shape) > 1 else 0], target, ignore_index)
     weights = _class_weights(weight, safe, kept)

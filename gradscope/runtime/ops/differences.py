@@ -33,17 +33,18 @@ def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any 
 # --- integrals --------------------------------------------------------------------------------------------------------
 
 
-def _panels(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
-    """Return the areas between neighbours along a dimension, and that dimension."""
+def _panels(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, Any, int]:
+    """Return the areas between neighbours along a dimension but for a factor, that factor, and the dimension.
+
+    The factor is for the sum, that in half precision no area be rounded by it, nor become too small.
+    """
     ndim = y._array.ndim
     if not ndim:
         raise IndexError(f"{name}(): the tensor has no dimension to integrate along\nGive it one: y.reshape(1).")
     axis = axis_of(dim, ndim)
     size = y._array.shape[axis]
-    if x is not None:
-        dx = _widths(name, y, x, axis)
     sums = _slice(y, axis, 1, size, 1) + _slice(y, axis, 0, max(size - 1, 0), 1)
-    return sums * dx / 2, axis
+    return (sums, dx / 2, axis) if x is None else (sums * _widths(name, y, x, axis), 0.5, axis)
 
 
 def _widths(name: str, y: Any, x: Any, axis: int) -> Any:
@@ -81,8 +82,8 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     >>> gs.trapezoid(gs.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
-    areas, axis = _panels("trapezoid", y, x, dx, dim)
-    return METHODS["sum"](areas, axis)
+    areas, factor, axis = _panels("trapezoid", y, x, dx, dim)
+    return METHODS["sum"](areas, axis) * factor
 
 
 @public(method=False)
@@ -94,5 +95,5 @@ def trapz(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
 @public(method=False)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """Return the running integrals of `y` along a dimension; the parameters are those of :func:`trapezoid`."""
-    areas, axis = _panels("cumulative_trapezoid", y, x, dx, dim)
-    return METHODS["cumsum"](areas, axis)
+    areas, factor, axis = _panels("cumulative_trapezoid", y, x, dx, dim)
+    return METHODS["cumsum"](areas, axis) * factor

@@ -17,7 +17,7 @@ import numpy
 from .. import autocast, device, dtype, events, state, tangents
 from ..graph import PackedTensor, SavedResult, SavedTensor, edge_to, pack_slot, unpack
 from ..storage import VersionCounter, element_strides, memory_of
-from .arrays import TENSOR_OPERATORS
+from .arrays import HALF, SINGLE, TENSOR_OPERATORS
 from .errors import forward_error, refuse_bools
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ scopes_wanting_tensor.append(_scope)
 
 NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_)
 _PLAIN = {device.ndarray}
+SCALES = frozenset({"mul", "div.true"})
+"""Operators that take a number beside half precision as it is, and round once, as PyTorch's kernels do."""
 
 modes = state.local
 _new = object.__new__
@@ -104,7 +106,7 @@ def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[A
             kinds.add(type(array))
     xp = numpy if kinds == _PLAIN else check_devices(op, bare)
     if op.promote:
-        promote(op, bare)
+        promote(op, bare, operands)
     return operands, bare, xp
 
 
@@ -134,8 +136,12 @@ def check_devices(op: Operator, bare: list[Any]) -> Any:
     return device.array_module(main)
 
 
-def promote(op: Operator, bare: list[Any]) -> None:
-    """Cast the arrays among `bare` to the dtype the operation runs in, by PyTorch's rules."""
+def promote(op: Operator, bare: list[Any], operands: list[Any]) -> None:
+    """Cast the arrays among `bare` to the dtype the operation runs in, by PyTorch's rules.
+
+    A factor or divisor of half precision that is a number stays what it is, also among the `operands` that are saved:
+    it may be more or less than half precision holds.
+    """
     positions = [i for i, _ in op.tensor_places]
     values = [bare[i] for i in positions if bare[i] is not None]
     if is_of_one_float(values):
@@ -145,13 +151,23 @@ def promote(op: Operator, bare: list[Any]) -> None:
     target = dtype.result_numpy(values)
     if op.promote == "float" and target.kind not in "fc":
         target = dtype.default_dtype.numpy
+    wide = target == HALF and op.name in SCALES
     for i in positions:
         array = bare[i]
         if device.is_array(array):
             if array.dtype != target:
-                bare[i] = array.astype(target)
+                bare[i] = array.astype(SINGLE if wide and not array.ndim else target)
         elif isinstance(array, NUMBERS):
-            bare[i] = number_in(target, array)
+            bare[i] = number_in(SINGLE if wide else target, array)
+            operands[i] = numpy.asarray(array, "float64")[()] if wide else array
+
+
+def forward(op: Operator, xp: Any, bare: list[Any]) -> Any:
+    """Run the forward of prepared arguments; what was scaled in single precision is rounded to half."""
+    results = op.run_forward(xp, *bare)
+    if op.name in SCALES and results.dtype == SINGLE and HALF in [array.dtype for array in bare]:
+        return results.astype(HALF)
+    return results
 
 
 def is_of_one_float(values: list[Any]) -> bool:
@@ -195,7 +211,7 @@ def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
     """Call `op`: unwrap, promote, forward, wrap, record, instrument."""
     operands, bare, xp = prepare(op, arguments)
     try:
-        results = op.run_forward(xp, *bare)
+        results = forward(op, xp, bare)
     except (ValueError, TypeError) as error:
         raise forward_error(op, arguments, error) from error
     aux: dict[str, Any] = {}

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from .. import autocast, device, state
-from .arrays import is_half, single
+from .arrays import is_half, over, single
 from .errors import cannot_hold, refuse_kinds, scalar_type, undefined_for
 from .registry import METHODS, operator
 
@@ -61,7 +61,7 @@ def reduced(xp: Any, losses: Any, reduction: int) -> Any:
 
 def _share(g: Any, reduction: int, shape: Any) -> Any:
     """Return the gradient of each loss before the reduction."""
-    return g / max(math.prod(shape), 1) if reduction == MEAN else g
+    return over(g, max(math.prod(shape), 1)) if reduction == MEAN else g
 
 
 def _pointwise(name: str, function: Any, derivative: Any, doc: str, extra: str = "", samples: Any = None) -> None:

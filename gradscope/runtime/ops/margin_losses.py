@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import autocast, device, state
 from .activations import need_floating
+from .arrays import is_half, over, single
 from .errors import cannot_hold, scalar_type, undefined_for
 from .losses import MEAN, NONE, SUM, reduced
 from .registry import METHODS, PUBLIC, operator, public
@@ -37,7 +38,7 @@ def _soft_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -> Any:
 
 def _soft_margin_backward(g: Any, self: Any, target: Any, reduction: int, F: Any) -> Any:
     slope = F.sigmoid(-target * self) * -target
-    return g * slope / max(_count(slope.shape), 1) if reduction == MEAN else g * slope
+    return over(g * slope, max(_count(slope.shape), 1)) if reduction == MEAN else g * slope
 
 
 def _count(shape: Any) -> int:
@@ -101,6 +102,8 @@ def _multi_margin(
     xp: Any, self: Any, target: Any, p: Any = 1, margin: Any = 1, weight: Any = None, reduction: int = MEAN
 ) -> Any:
     rows = _check_multi(self, target, weight)
+    if is_half(self):
+        return _multi_margin(xp, single(self), target, p, margin, single(weight), reduction).astype(self.dtype)
     count, classes = rows.shape
     at = (xp.arange(count), target.reshape(-1))
     excess = xp.maximum(rows - rows[at][:, None] + margin, 0)
@@ -124,7 +127,7 @@ def _multi_margin_backward(
     excess = rows - F.gather(rows, 1, at) + margin
     # The target's own excess is the margin: what it adds here it takes away in its column below.
     slope = excess * 2 if p == 2 else F.ones_like(excess)
-    share = g / (classes * count if reduction == MEAN else classes)
+    share = over(g, classes * count if reduction == MEAN else classes)
     slope = F.where(excess > 0, slope, F.zeros_like(slope)) * (share.reshape(-1, 1))
     if weight is not None:
         slope = slope * F.index_select(weight, 0, target.reshape(-1)).reshape(-1, 1)
@@ -194,6 +197,8 @@ def _excesses(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any]:
 
 
 def _multilabel_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -> Any:
+    if is_half(self):
+        return _multilabel_margin(xp, single(self), target, reduction).astype(self.dtype)
     excess, _, _ = _excesses(xp, self, target)
     losses = xp.add.reduce(excess, axis=(1, 2)) / excess.shape[2]
     losses = losses.astype(self.dtype, copy=False)
@@ -201,6 +206,8 @@ def _multilabel_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -
 
 
 def _multilabel_slope(xp: Any, self: Any, target: Any) -> Any:
+    if is_half(self):
+        return _multilabel_slope(xp, single(self), target).astype(self.dtype)
     excess, labels, _ = _excesses(xp, self, target)
     active = (excess > 0).astype(self.dtype)
     slope = xp.add.reduce(active, axis=1)
@@ -213,7 +220,7 @@ def _multilabel_backward(g: Any, self: Any, target: Any, reduction: int, F: Any)
     slope = F.multilabel_margin_slope(self, target)
     if reduction == NONE:
         return slope * (F.unsqueeze(g, -1) if len(g.shape) else g)
-    return slope * (g / max(self.shape[0], 1) if reduction == MEAN and len(self.shape) > 1 else g)
+    return slope * (over(g, max(self.shape[0], 1)) if reduction == MEAN and len(self.shape) > 1 else g)
 
 
 def _multilabel_samples(make: Any) -> Any:

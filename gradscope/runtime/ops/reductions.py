@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from . import writes
-from .arrays import conj, is_half, single
+from .arrays import conj, is_half, over, single
 from .errors import refuse_kinds, scalar_type
 from .keywords import numpy_dims
 from .registry import OPERATORS, operator, public
@@ -126,7 +126,7 @@ operator(
     lambda xp, self, dtype=None: _mean(xp, self, dtype=dtype),
     method=False,
     node="MeanBackward0",
-    derivatives={"self": lambda g, self_shape, F: F.broadcast_to(g / (count_of(self_shape, None) or 1), self_shape)},
+    derivatives={"self": lambda g, self_shape, F: F.broadcast_to(over(g, count_of(self_shape, None) or 1), self_shape)},
     doc="Average all elements.",
     samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
 )
@@ -137,7 +137,7 @@ operator(
     node="MeanBackward1",
     derivatives={
         "self": lambda g, self_shape, dim, keepdim, F: spread(
-            g / (count_of(self_shape, dim) or 1), self_shape, dim, keepdim, F
+            over(g, count_of(self_shape, dim) or 1), self_shape, dim, keepdim, F
         )
     },
     doc="Average along dimensions.",

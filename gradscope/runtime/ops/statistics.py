@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from . import writes
-from .arrays import conj, in_rows, is_half, single
+from .arrays import conj, in_rows, is_half, over, single
 from .reductions import count_of, dims_or_all, spread
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axes_of, axis_of
@@ -109,7 +109,7 @@ def _both_self(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, F: A
         parts.append(_variance_self(g[0], self, dim, correction, keepdim, F))
     if g[1] is not None:
         count = max(count_of(self.shape, dim), 1)
-        parts.append(spread(g[1], self.shape, dim, keepdim, F) / count)
+        parts.append(over(spread(g[1], self.shape, dim, keepdim, F), count))
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 

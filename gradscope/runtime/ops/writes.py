@@ -50,7 +50,7 @@ def write_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
     if op.write is not None:
         return run_write(op, operands, bare, xp, recording)
     try:
-        results = op.run_forward(xp, *bare)
+        results = general.forward(op, xp, bare)
     except (ValueError, TypeError) as error:
         raise forward_error(op, arguments, error) from error
     aux: dict[str, Any] = {}
@@ -179,7 +179,7 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
         for tensor in general.tensors_among(operands):
             check_overlap(target._array, tensor._array)
     try:
-        results = op.run_forward(xp, *bare)
+        results = general.forward(op, xp, bare)
     except (ValueError, TypeError) as error:
         raise forward_error(op, arguments, error) from error
     results = results[: len(targets)] if op.aux or len(targets) > 1 else (results,)

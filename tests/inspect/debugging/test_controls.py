@@ -183,6 +183,18 @@ def test_watches():
 # --- skip, abort, restart ---------------------------------------------------------------------------------------------
 
 
+def test_a_node_that_has_failed_cannot_be_skipped():
+    x = gs.ones(2, requires_grad=True)
+    y = x.exp()
+    with gs.no_grad():
+        y.add_(1)
+    with debugging(lambda: y.sum().backward()) as session:
+        go(session, "cont")
+        assert (session.reason.kind, session.nodes[session.current].operator) == ("violation", "Exp")
+        with pytest.raises(ValueError, match="not after a failure"):
+            session.skip()
+
+
 def test_skip_leaves_a_node_out():
     x = gs.tensor([1.0, 2.0], requires_grad=True)
     with debugging(lambda: (x.exp() * x).sum().backward()) as session:

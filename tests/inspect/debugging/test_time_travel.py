@@ -50,6 +50,30 @@ def test_back_and_forth():
         assert where(session) == ("paused before", 3, "AccumulateGrad")
 
 
+def through_nan():
+    x = gs.zeros(2, requires_grad=True)
+    return lambda: ((x * 1).sqrt() * 0).sum().backward()
+
+
+def test_going_back_to_a_nan_stops_where_it_came_up():
+    with debugging(through_nan()) as session:
+        started(session)
+        go(session, "step", 4)
+        session.add_breakpoint("nan")
+        session.reverse_continue()
+        assert where(session) == ("replaying", 2, "Sqrt")  # not where it only went through
+
+
+def test_going_back_passes_a_breakpoint_that_only_logs():
+    _, run = product()
+    with debugging(run) as session:
+        started(session)
+        go(session, "step", 3)
+        session.add_breakpoint("op:Mul", log="norm")
+        session.reverse_continue()
+        assert where(session) == ("replaying", 0, "Sum")
+
+
 def test_there_is_nothing_before_the_first_node():
     _, run = product()
     with debugging(run) as session:

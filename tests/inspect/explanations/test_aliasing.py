@@ -1,5 +1,6 @@
 """Gradients that share memory."""
 
+import importlib
 import json
 
 import gradscope.inspect as gi
@@ -93,3 +94,16 @@ def test_two_models_with_the_same_parameters_share_nothing_unduly(fw):
     with gi.Doctor() as doctor:
         (model(fw.ones(1, 2)) + other(fw.ones(1, 2))).sum().backward()
     assert doctor.diagnosis.symptoms == ()
+
+
+def test_views_of_a_large_bucket_are_compared_with_their_neighbours_only(fw, monkeypatch):
+    module = importlib.import_module("gradscope.inspect.explanations.aliasing")
+    looks, overlap = [], module._overlap
+    monkeypatch.setattr(module, "_overlap", lambda a, b: looks.append(1) or overlap(a, b))
+    bucket, leaves = fw.zeros(300), [fw.ones(3, requires_grad=True) for _ in range(100)]
+    for place, leaf in enumerate(leaves):
+        leaf.grad = bucket[3 * place : 3 * place + 3]
+    leaves[7].grad, leaves[50].grad = bucket[20:23], bucket[21:24]
+    found = gi.aliasing({f"w{place}": leaf for place, leaf in enumerate(leaves)})
+    assert [(entry.first, entry.second) for entry in found.dangerous] == [("w6", "w7"), ("w7", "w50")]
+    assert len(looks) == 2

@@ -200,3 +200,13 @@ def test_a_tensor_that_another_thread_has_only_begun_to_make():
             losses[-1].backward()
     assert [keeper.name for keeper in watch.result.keepers] == ["losses"]
     del half
+
+
+def test_a_graph_kept_now_and_then_is_no_growth(fw):
+    w, kept = weight(fw), []
+    with gi.growth() as watch:
+        for number in range(7):
+            loss = (w * w).sum()
+            loss.backward()
+            kept[:] = [loss] if number % 2 else []
+    assert watch.result.kind == "steady"

@@ -14,6 +14,7 @@ from gradscope.inspect.explanations.cuts import cut_of
 from gradscope.inspect.explanations.no_grad_records import Reason
 from gradscope.inspect.explanations.slices import FUNCTIONS, Flow
 from gradscope.inspect.explanations.suspects import Source
+from gradscope.inspect.explanations.terms import crossed
 from tests.inspect.explanations.lines import line
 
 
@@ -377,3 +378,8 @@ def test_any_function_can_be_read():
 
 def test_nothing_in_reach():
     assert Source([], None).suspects(object()) == ()
+
+
+def test_one_prediction_and_one_target_are_not_compared_across():
+    assert crossed([(1, 1), (1,)]) == ""
+    assert crossed([(2,), (2, 1)]) == "(2,) and (2, 1) broadcast to (2, 2)"

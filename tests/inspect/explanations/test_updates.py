@@ -422,3 +422,14 @@ def test_numbers_are_the_same_with_and_without(fw):
     with gi.updates():
         watched = trained()
     assert watched == plain
+
+
+def test_gradients_cleared_once_before_a_first_step_are_no_finding(fw):
+    model = fw.nn.Linear(3, 1)
+    optimizer = fw.optim.SGD(model.parameters(), lr=0.01)
+    with gi.updates() as watch:
+        for number in range(4):
+            loss_of(model, fw).backward()
+            if not number:
+                optimizer.zero_grad()  # after a check of the gradients, say
+    assert watch.result.idle == ()

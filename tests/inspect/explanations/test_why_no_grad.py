@@ -537,6 +537,15 @@ def test_contributions_that_cancel(fw):
     assert "cancel" in gi.why_no_grad(w, loss).message
 
 
+def test_a_broadcast_operand_whose_contributions_cancel(fw):
+    w = fw.zeros(1, requires_grad=True)
+    loss = ((w + fw.ones(2)) * fw.tensor([1.0, -1.0])).sum()
+    loss.backward(retain_graph=True)
+    message = gi.why_no_grad(w, loss).message
+    assert "cancel" in message
+    assert "Add" not in message
+
+
 # --- the object, and what it costs ------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from gradscope.inspect.programs.gate import ProgramAborted
-from gradscope.inspect.programs.program import CallProgram, own_traceback, print_uncaught
+from gradscope.inspect.programs.program import CallProgram, exit_status_of, own_traceback, print_uncaught
 
 
 def run(function):
@@ -32,6 +32,20 @@ def test_how_a_call_ends(function, status, kind):
     assert program.exit_status == status
     assert kind is None or type(program.error) is kind
     assert [stream for stream, _ in written] == ["stderr"] * (kind is not None)
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "said"), [(None, 0, []), (3, 3, []), (-1, 255, []), ("no data", 1, [("stderr", "no data\n")])]
+)
+def test_a_call_that_exits_has_the_exit_status_of_a_script(code, status, said):
+    program, written = run(lambda: sys.exit(code))
+    assert (program.exit_status, program.error, program.traceback, written) == (status, None, "", said)
+
+
+def test_an_exit_without_stderr_says_nothing_elsewhere(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert exit_status_of(SystemExit("no data")) == 1
+    assert capsys.readouterr().out == ""
 
 
 def test_the_traceback_has_no_frames_of_the_debugger():

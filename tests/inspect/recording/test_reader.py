@@ -42,6 +42,19 @@ def test_find(tmp_path):
         recording.find("what:ever")
 
 
+def test_a_backward_is_looked_up_not_searched_for(tmp_path):
+    class Unsearchable(dict):
+        def __iter__(self):
+            raise AssertionError("searched")
+
+        keys = values = items = __iter__
+
+    recording = recorded(tmp_path / "run.gscope", steps=3)
+    second = recording.tasks()[1]
+    recording._tasks = Unsearchable(recording._tasks)
+    assert recording.task(second.id) is second
+
+
 def test_what_is_not_there(tmp_path):
     recording = recorded(tmp_path / "run.gscope", steps=1)
     with pytest.raises(RecordingError, match="has no backward 7"):

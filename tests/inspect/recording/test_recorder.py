@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy
@@ -101,6 +102,18 @@ def test_summaries_are_those_of_the_gradients_whatever_their_size_and_dtype(tmp_
                     assert each.norm == pytest.approx(wanted.norm, rel=3e-6)
                     assert (each.zeros, each.nans, each.infs) == (wanted.zeros, wanted.nans, wanted.infs)
                     assert each.histogram == wanted.histogram
+
+
+@pytest.mark.parametrize("values", [[numpy.inf, -numpy.inf], [numpy.nan, numpy.inf], [numpy.inf, 2.0, numpy.nan]])
+def test_the_span_of_a_gradient_is_that_of_its_finite_elements(tmp_path, values):
+    x = gs.zeros(len(values), requires_grad=True)
+    with gi.record(tmp_path / "run.gscope"):
+        (x * 1).backward(gs.tensor(values))
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        (told,) = recording.tasks()[0].nodes[0].grad_outputs
+    wanted = gi.summarize(numpy.array(values, numpy.float32))
+    assert (told.min, told.max, told.mean, told.std) == (wanted.min, wanted.max, wanted.mean, wanted.std)
+    assert (told.nans, told.infs) == (wanted.nans, wanted.infs)
 
 
 def test_all_that_has_run_is_in_the_file_while_a_node_hangs(tmp_path):
@@ -393,6 +406,60 @@ def test_start_stop_decorator_and_append(tmp_path):
     recording = gi.open_recording(tmp_path / "a.gscope")
     assert [(run.title, len(recording.tasks(run=run.id))) for run in recording.runs] == [("first", 1), ("second", 2)]
     assert [node.index for node in recording.tasks(run=2)[1].nodes] == list(range(9))
+
+
+def test_calls_inside_a_decorated_call_are_part_of_its_recording(tmp_path):
+    @gi.record(tmp_path / "a.gscope")
+    def work(depth):
+        train(mlp(), 1)
+        return depth and work(depth - 1)
+
+    for _ in range(2):  # the second call replaces the first one's file, as without recursion
+        assert work(2) == 0
+        with gi.open_recording(tmp_path / "a.gscope") as recording:
+            assert (len(recording.tasks()), recording.runs[0].state) == (3, "finished")
+
+
+def test_a_decorated_function_in_two_threads_is_recorded_until_the_last_returns(tmp_path):
+    inside, returned = threading.Barrier(2), threading.Event()
+    recorder = gi.record(tmp_path / "a.gscope")
+
+    @recorder
+    def work(first):
+        inside.wait(10)
+        if not first:
+            assert returned.wait(10)
+        train(mlp(), 1)
+
+    def first():
+        work(True)
+        returned.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(first), pool.submit(work, False)]:
+            done.result(10)
+    assert not recorder.running
+    with gi.open_recording(tmp_path / "a.gscope") as recording:
+        assert [task.count for task in recording.tasks()] == [9, 9]
+
+
+def test_a_decorated_call_in_a_running_recording_leaves_it_running(tmp_path):
+    recorder = gi.record(tmp_path / "a.gscope")
+    with recorder:
+        recorder(train)(mlp(), 1)
+        assert recorder.running
+        train(mlp(), 1)
+    assert recorder.nodes == 18
+
+
+def test_a_recording_that_cannot_start_can_be_tried_again(tmp_path):
+    recorder = gi.record(tmp_path / "new" / "a.gscope")
+    work = recorder(lambda: train(mlp(), 1))
+    with pytest.raises(RecordingError):
+        work()
+    (tmp_path / "new").mkdir()
+    work()
+    assert (recorder.nodes, recorder.running) == (9, False)
 
 
 def test_a_finished_recording_is_one_file(tmp_path):

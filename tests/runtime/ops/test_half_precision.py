@@ -108,3 +108,109 @@ def test_clipping_leaves_a_half_precision_gradient_its_direction() -> None:
     norm = gs.nn.utils.clip_grad_norm_([weight], 5.0)
     assert float(norm) == 500.0
     assert weight.grad.tolist() == pytest.approx([3.0, 4.0], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["trapezoid", "cumulative_trapezoid"])
+def test_integrals_are_scaled_once_they_are_summed(name: str) -> None:
+    values = numpy.random.default_rng(0).uniform(0, 4, (3, 5000)).astype(numpy.float16)
+    found = getattr(gs, name)(gs.tensor(values), dx=1e-7).numpy()
+    exact = getattr(gs, name)(gs.tensor(values).double(), dx=1e-7).numpy()
+    assert found.dtype == numpy.float16
+    numpy.testing.assert_allclose(found, exact, rtol=1e-3, atol=6e-8)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", ["multi_margin_loss", "multilabel_margin_loss"])
+def test_margin_losses_of_many_classes_are_rounded_once(name: str, reduction: str) -> None:
+    scores = numpy.random.default_rng(0).normal(0, 2, (2, 3000)).astype(numpy.float16)
+    labels = gs.full((2, 3000), -1)
+    labels[:, :50] = gs.arange(50)
+    target = gs.tensor([5, 7]) if name == "multi_margin_loss" else labels
+
+    def value_and_gradient(kind: Any) -> list[Any]:
+        x = gs.tensor(scores, dtype=kind, requires_grad=True)
+        loss = getattr(gs.nn.functional, name)(x, target, reduction=reduction)
+        loss.sum().backward()
+        return [loss.detach().numpy(), x.grad.numpy()]
+
+    for found, expected in zip(value_and_gradient(gs.float16), value_and_gradient(gs.float32)):
+        assert found.dtype == numpy.float16
+        numpy.testing.assert_allclose(found, expected.astype(numpy.float16), rtol=2e-3, atol=1e-6)
+
+
+def test_a_squared_excess_may_be_larger_than_half_precision_holds() -> None:
+    x = gs.zeros(1, 3000, dtype=gs.float16)
+    x[0, 7] = 400.0
+    assert gs.nn.functional.multi_margin_loss(x, gs.tensor([0]), p=2).item() == pytest.approx(401**2 / 3000 + 1, 1e-3)
+
+
+NUMBERS = {
+    "a product with a small number": lambda m, x: x * 1e-8,
+    "a product with a large number": lambda m, x: 1e5 * x,
+    "a quotient by a large number": lambda m, x: x / 300_000,
+    "a large number's quotient": lambda m, x: 1e5 / x,
+    "a product with a scalar tensor": lambda m, x: x * m.tensor(1e-8),
+    "a quotient by a scalar tensor": lambda m, x: x / m.tensor(3e5),
+    "a product in place": lambda m, x: x.clone().mul_(1e-8),
+    "a quotient in place": lambda m, x: x.clone().div_(3e5),
+    "a quotient into a tensor": lambda m, x: m.div(x.detach(), 3e5, out=m.zeros(4, dtype=m.float16)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_beside_half_precision_may_be_more_or_less_than_it_holds(torch: Any, name: str) -> None:
+    def value_and_gradient(m: Any) -> list[Any]:
+        x = m.tensor([60000.0, 3.0, 1000.0, 0.1], dtype=m.float16, requires_grad=True)
+        result = NUMBERS[name](m, x)
+        if result.requires_grad:
+            result.backward(m.full_like(result, 1000.0))
+        return [result.detach().numpy(), result.detach().numpy() if x.grad is None else x.grad.numpy()]
+
+    for found, expected in zip(value_and_gradient(gs), value_and_gradient(torch)):
+        assert found.dtype == numpy.float16
+        numpy.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.torch
+def test_the_factor_of_half_precision_is_differentiated_twice(torch: Any) -> None:
+    def second(m: Any) -> Any:
+        x = m.tensor([3.0], dtype=m.float16, requires_grad=True)
+        (first,) = m.autograd.grad((x * x / 1e5).sum() * 1e4, x, create_graph=True)
+        return m.autograd.grad(first.sum(), x)[0].tolist()
+
+    assert second(gs) == second(torch) == pytest.approx([0.2], 1e-2)
+
+
+MEANS = {
+    "mean": lambda m, x: x.mean(),
+    "mean along a dimension": lambda m, x: x.mean(0),
+    "var and mean": lambda m, x: m.var_mean(x)[1],
+    "mse_loss": lambda m, x: functional(m).mse_loss(x, x.detach() - 1),
+    "bce": lambda m, x: functional(m).binary_cross_entropy_with_logits(x, m.zeros_like(x)),
+    "soft_margin_loss": lambda m, x: functional(m).soft_margin_loss(x, m.ones_like(x)),
+    "hinge_embedding_loss": lambda m, x: functional(m).hinge_embedding_loss(x, m.ones_like(x)),
+    "adaptive_avg_pool": lambda m, x: functional(m).adaptive_avg_pool1d(x[None], 1),
+    "sum and number": lambda m, x: x.sum() / x.numel(),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", MEANS)
+def test_the_gradient_of_a_mean_of_more_than_half_precision_counts(torch: Any, name: str) -> None:
+    def gradient(m: Any) -> Any:
+        x = m.full((100_000,), 0.5, dtype=m.float16, requires_grad=True)
+        MEANS[name](m, x).sum().backward(m.tensor(500.0, dtype=m.float16))
+        return x.grad.numpy()
+
+    found, expected = gradient(gs), gradient(torch)
+    assert found.dtype == numpy.float16
+    assert expected.all()
+    numpy.testing.assert_allclose(found, expected, rtol=1e-2)
+
+
+def test_the_gradient_of_the_likelihood_of_many_examples() -> None:
+    # PyTorch's own, on a CPU, is 0: its count of examples is of half precision.
+    x = gs.zeros(100_000, 2, dtype=gs.float16, requires_grad=True)
+    gs.nn.functional.cross_entropy(x, gs.zeros(100_000, dtype=gs.int64)).backward(gs.tensor(500.0, dtype=gs.float16))
+    numpy.testing.assert_allclose(x.grad[0].numpy(), [-0.0025, 0.0025], rtol=1e-2)

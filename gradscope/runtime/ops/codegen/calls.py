@@ -45,6 +45,7 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "plain": None if op.plain is None else getattr(numpy, op.plain),
         "Node": op.node_class,
         "FLOATS": "fc",
+        "SCALABLE": "dFD",  # where a number may be taken in the tensor's own dtype
         "FLOAT32": numpy.dtype(numpy.float32),
         "CONSTANTS32": CONSTANTS["f"],
         "constant": constant,
@@ -124,6 +125,7 @@ def unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
             lines += [f"x_{name} = {name}._array; f_{name} = {name}._flags", f"if type(x_{name}) is not ndarray: {run}"]
         return lines
     second = names[1]
+    no_number = "dt is not FLOAT32 and dt.char not in SCALABLE" if op.name in general.SCALES else floating
     absent = [f"e_{second}"] if second in op.derivatives else []
     absent += [f"c_{second}"] if op.differentiable and second in saved_by(op) else []  # numbers have no version
     slots = {f"e_{second}": "_edge", f"c_{second}": "_vc"}
@@ -131,7 +133,7 @@ def unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
         *lines,
         f"t = type({second})",
         "if t is not Tensor and (t is float or t is int):",  # one look at what it nearly always is
-        f"    if {floating}: {run}",
+        f"    if {no_number}: {run}",
         f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None; f_{second} = 0",
         f"    if x_{second} is None: x_{second} = constant({second}, dt)",
         *([f"    {' = '.join(absent)} = None"] if absent else []),
