@@ -195,5 +195,5 @@ def test_a_hook_that_ends_the_program_is_no_failure_to_stop_at():
     y.register_hook(leave)
     with debugging(y.sum().backward) as session:
         session.cont()
-        assert wait(session) == "failed"
-        assert isinstance(session.error, SystemExit)
+        assert wait(session) == "finished"
+        assert (session.exit_status, session.error) == (3, None)
