@@ -69,7 +69,7 @@ def _scale(norm: str | None, forward: bool) -> int:
 
 def _promoted(input: Tensor, to_complex: bool) -> Tensor:
     """Return `input` in a dtype that can be transformed."""
-    if state.special and autocast.covers("fft", (input,)):
+    if state.casting and autocast.covers("fft", (input,)):
         input = input.float()
     kind = input.dtype
     if kind is dtypes.float16:

@@ -144,10 +144,7 @@ class autocast:  # noqa: N801 - PyTorch's name
     def __init__(
         self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
-        if not isinstance(device_type, str):
-            raise ValueError(
-                f"Expected `device_type` of type `str`, got: `{type(device_type)}`\nWrite 'cpu' or 'cuda'."
-            )
+        _check_device_type(device_type)
         if not is_autocast_available(device_type):
             raise RuntimeError(
                 f"User specified an unsupported autocast device_type '{device_type}'\nWrite it without an index."
@@ -206,6 +203,11 @@ class autocast:  # noqa: N801 - PyTorch's name
         return decorated
 
 
+def _check_device_type(device_type: Any) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`\nWrite 'cpu' or 'cuda'.")
+
+
 def _is_there(device_type: str) -> bool:
     if device_type != "cuda" or devices.cuda_is_available():
         return True
@@ -242,8 +244,7 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
         Under autocast, cast the tensors of floating point among the arguments to it, and switch autocast off in the
         forward. Without it the forward runs as its surroundings do.
     """
-    if not isinstance(device_type, str):
-        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`\nWrite 'cpu' or 'cuda'.")
+    _check_device_type(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -263,8 +264,7 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
     """Decorate the backward of a Function whose forward has :func:`custom_fwd`: autocast is as it was there."""
-    if not isinstance(device_type, str):
-        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`\nWrite 'cpu' or 'cuda'.")
+    _check_device_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 

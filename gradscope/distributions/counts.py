@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from ..runtime import creation, random
@@ -12,13 +11,13 @@ from ..runtime.ops.arrays import TENSOR_OPERATORS as F
 from ..runtime.ops.registry import OPERATORS
 from ..runtime.tensor import Tensor
 from . import constraints
-from .discrete import _cross_entropy, _inside, _one_of
-from .distribution import Distribution, broadcast_all
+from .discrete import _cross_entropy, _OfOdds, _one_of
+from .distribution import broadcast_all
 
 __all__ = ["Binomial", "Geometric", "NegativeBinomial"]
 
 
-class _OfTrials(Distribution):
+class _OfTrials(_OfOdds):
     """A distribution of trials that succeed with a probability, given as such or by its log-odds.
 
     `_form` is the name of the one of the two that was given.
@@ -39,17 +38,6 @@ class _OfTrials(Distribution):
     def _given(self) -> dict[str, Any]:
         names = ("total_count", self._form)
         return {name: self.__dict__[name] for name in names if name in self.__dict__}
-
-    @functools.cached_property
-    def probs(self) -> Tensor:
-        """The probability of success."""
-        return self.logits.sigmoid()
-
-    @functools.cached_property
-    def logits(self) -> Tensor:
-        """The logarithm of the odds of success."""
-        inside = _inside(self.probs)
-        return inside.log() - (-inside).log1p()
 
     @property
     def param_shape(self) -> Any:

@@ -32,7 +32,22 @@ def _inside(probs: Tensor) -> Tensor:
     return probs.clamp(min=eps, max=1 - eps)
 
 
-class Bernoulli(Distribution):
+class _OfOdds(Distribution):
+    """What is given by a probability or by its log-odds; the other of the two is computed when it is asked for."""
+
+    @functools.cached_property
+    def probs(self) -> Tensor:
+        """The probability."""
+        return self.logits.sigmoid()
+
+    @functools.cached_property
+    def logits(self) -> Tensor:
+        """The logarithm of its odds."""
+        inside = _inside(self.probs)
+        return inside.log() - (-inside).log1p()
+
+
+class Bernoulli(_OfOdds):
     """Bernoulli distribution: 1 with a probability, else 0.
 
     Parameters
@@ -60,17 +75,6 @@ class Bernoulli(Distribution):
 
     def _given(self) -> dict[str, Any]:
         return {self._name: self.__dict__[self._name]}
-
-    @functools.cached_property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return self.logits.sigmoid()
-
-    @functools.cached_property
-    def logits(self) -> Tensor:
-        """The logarithm of the odds of 1."""
-        inside = _inside(self.probs)
-        return inside.log() - (-inside).log1p()
 
     @property
     def mean(self) -> Tensor:

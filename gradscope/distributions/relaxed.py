@@ -64,7 +64,22 @@ class LogitRelaxedBernoulli(_OfTrials):
         return as_tensor(self.temperature).log() + away - 2 * away.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _Relaxed(TransformedDistribution):
+    """An image of a distribution with a temperature."""
+
+    has_rsample = True
+    base_dist: Any
+
+    def _given(self) -> dict[str, Any]:
+        return {}  # the base has checked them
+
+    @property
+    def temperature(self) -> Any:
+        """The temperature."""
+        return self.base_dist.temperature
+
+
+class RelaxedBernoulli(_Relaxed):
     """A number between 0 and 1, the nearer to one of them the lower the temperature.
 
     Parameters
@@ -76,21 +91,12 @@ class RelaxedBernoulli(TransformedDistribution):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
-    has_rsample = True
     base_dist: LogitRelaxedBernoulli
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
-
-    def _given(self) -> dict[str, Any]:
-        return {}  # the base has checked them
-
-    @property
-    def temperature(self) -> Any:
-        """The temperature."""
-        return self.base_dist.temperature
 
     @property
     def logits(self) -> Tensor:
@@ -130,7 +136,7 @@ class _ExpRelaxedCategorical(Distribution):
         return scores + math.lgamma(count) + as_tensor(self.temperature).log() * (count - 1)
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Shares, the nearer to one class the lower the temperature.
 
     Parameters
@@ -142,7 +148,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    has_rsample = True
     base_dist: _ExpRelaxedCategorical
 
     def __init__(
@@ -150,14 +155,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     ) -> None:
         base = _ExpRelaxedCategorical(temperature, Categorical(probs, logits), validate_args)
         super().__init__(base, ExpTransform(), validate_args)
-
-    def _given(self) -> dict[str, Any]:
-        return {}  # the base has checked them
-
-    @property
-    def temperature(self) -> Any:
-        """The temperature."""
-        return self.base_dist.temperature
 
     @property
     def logits(self) -> Tensor:

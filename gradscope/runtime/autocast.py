@@ -1,6 +1,6 @@
 """Autocast: which operators run in which precision inside ``with autocast(...)``.
 
-It is one of the things that ``state.special`` counts: an operator looks at its tables only while autocast is on in some
+It is one of the things behind ``state.special``: an operator looks at its tables only while autocast is on in some
 thread. What is a single operator comes through :func:`arguments`; a function composed of operators that PyTorch's
 tables name asks :func:`covers` first and calls itself through :func:`call`.
 

@@ -394,7 +394,7 @@ class GraphTask:
     # --- one node with listeners ---
 
     def _run_heard(self, node: Node, grad: Any) -> Any:
-        """Run a node as a plain one is run, and tell listeners what it has made: nothing but listeners is there."""
+        """Run a node as a plain one is run, and tell listeners what it has made; it has no hooks, and no mode is on."""
         if type(node) is AccumulateGrad:
             results: Any = ()
             if grad is not None:

@@ -288,7 +288,7 @@ def prelu(self: Any, weight: Any) -> Any:
     RuntimeError
         If the number of weights is neither 1 nor the number of channels.
     """
-    if state.special and autocast.covers("prelu", (self, weight)):
+    if state.casting and autocast.covers("prelu", (self, weight)):
         return autocast.call("prelu", prelu, self, weight)
     if not hasattr(weight, "_array"):
         raise TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")

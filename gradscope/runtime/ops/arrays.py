@@ -119,7 +119,7 @@ def is_half(array: Any) -> bool:
 
 def single(array: Any) -> Any:
     """Return an array in single precision; None for None."""
-    return None if array is None else array.astype("float32")
+    return None if array is None else array.astype(SINGLE)
 
 
 def over(array: Any, count: Any) -> Any:

@@ -60,7 +60,7 @@ def scaled_dot_product_attention(
     tensor([[[1.],
              [2.]]])
     """
-    if state.special and autocast.covers("scaled_dot_product_attention", (query, key, value)):
+    if state.casting and autocast.covers("scaled_dot_product_attention", (query, key, value)):
         return autocast.call(
             "scaled_dot_product_attention",
             scaled_dot_product_attention,

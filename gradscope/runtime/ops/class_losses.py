@@ -303,7 +303,7 @@ def cross_entropy(
     >>> gs.nn.functional.cross_entropy(gs.tensor([[0.0, 0.0]]), gs.tensor([1]))
     tensor(0.6931)
     """
-    if state.special and autocast.covers("cross_entropy_loss", (input, target, weight)):
+    if state.casting and autocast.covers("cross_entropy_loss", (input, target, weight)):
         given = (input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
         return autocast.call("cross_entropy_loss", cross_entropy, *given)
     code = reduction_code(reduction, size_average, reduce)

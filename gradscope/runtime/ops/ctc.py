@@ -263,7 +263,7 @@ def ctc_loss(
     ----------
     A. Graves et al., "Connectionist temporal classification", ICML 2006.
     """
-    if state.special and autocast.covers("ctc_loss", (log_probs,)):
+    if state.casting and autocast.covers("ctc_loss", (log_probs,)):
         return autocast.call(
             "ctc_loss", ctc_loss, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity
         )

@@ -32,7 +32,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
 @public(method=False)
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`."""
-    if state.special and autocast.covers("cosine_similarity", (x1, x2)):
+    if state.casting and autocast.covers("cosine_similarity", (x1, x2)):
         return autocast.call("cosine_similarity", cosine_similarity, x1, x2, dim, eps)
     kind = dtypes.result_numpy([x1._array, x2._array])
     if kind.kind != "f":
@@ -162,7 +162,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     RuntimeError
         If the input is no matrix of floating-point numbers, or `p` is negative.
     """
-    if state.special and autocast.covers("pdist", (input,)):
+    if state.casting and autocast.covers("pdist", (input,)):
         return autocast.call("pdist", pdist, input, p)
     array = input._array
     if array.ndim != 2:

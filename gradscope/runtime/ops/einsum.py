@@ -236,7 +236,7 @@ def einsum(equation: Any, *operands: Any) -> Any:
     >>> gs.einsum("ij,j->i", gs.ones(2, 3), gs.ones(3))
     tensor([3., 3.])
     """
-    if state.special and autocast.covers("einsum", (equation, *operands)):
+    if state.casting and autocast.covers("einsum", (equation, *operands)):
         return autocast.call("einsum", einsum, equation, *operands)
     if isinstance(equation, str):
         tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
@@ -277,7 +277,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Any:
     """
     if out is not None:
         return into(out, "tensordot", [a, b], lambda: tensordot(a, b, dims))
-    if state.special and autocast.covers("tensordot", (a, b)):
+    if state.casting and autocast.covers("tensordot", (a, b)):
         return autocast.call("tensordot", tensordot, a, b, dims)
     if hasattr(dims, "_array"):
         dims = dims.tolist()

@@ -369,7 +369,7 @@ operator(
 @public
 def dist(self: Any, other: Any, p: Any = 2) -> Any:
     """Return the `p`-norm of ``self - other``."""
-    if state.special and autocast.covers("dist", (self, other)):
+    if state.casting and autocast.covers("dist", (self, other)):
         return autocast.call("dist", dist, self, other, p)
     return METHODS["norm"](self - other, p)
 
@@ -388,7 +388,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     compute_mode
         Taken for PyTorch's sake: distances are computed from differences.
     """
-    if state.special and autocast.covers("cdist", (x1, x2)):
+    if state.casting and autocast.covers("cdist", (x1, x2)):
         return autocast.call("cdist", cdist, x1, x2, p, compute_mode)
     for name, x in (("X1", x1), ("X2", x2)):
         if x._array.ndim < 2:

@@ -329,7 +329,7 @@ def warn_broadcast(input: Any, target: Any) -> None:
 
 def l1(input: Any, target: Any, code: int) -> Any:
     """Return the absolute error, reduced, from the operators PyTorch makes it of."""
-    if state.special and autocast.covers("l1_loss", (input, target)):
+    if state.casting and autocast.covers("l1_loss", (input, target)):
         return autocast.call("l1_loss", l1, input, target, code)
     losses = METHODS["abs"](input - target)
     return losses if code == NONE else losses.mean() if code == MEAN else losses.sum()

@@ -260,7 +260,7 @@ def reduce_losses(losses: Any, reduction: int) -> Any:
 @public(method=False)
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN) -> Any:
     """Return ``max(0, -target * (input1 - input2) + margin)``, reduced: 0 none, 1 mean, 2 sum."""
-    if state.special and autocast.covers("margin_ranking_loss", (input1, input2, target)):
+    if state.casting and autocast.covers("margin_ranking_loss", (input1, input2, target)):
         return autocast.call("margin_ranking_loss", margin_ranking_loss, input1, input2, target, margin, reduction)
     return reduce_losses((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
@@ -273,7 +273,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
     ----------
     R. Hadsell, S. Chopra, Y. LeCun, "Dimensionality reduction by learning an invariant mapping", CVPR 2006.
     """
-    if state.special and autocast.covers("hinge_embedding_loss", (input, target)):
+    if state.casting and autocast.covers("hinge_embedding_loss", (input, target)):
         return autocast.call("hinge_embedding_loss", hinge_embedding_loss, input, target, margin, reduction)
     where, zeros = PUBLIC["where"], PUBLIC["zeros_like"](input)
     apart = where(target != 1, (margin - input).clamp_min(0), zeros)
@@ -293,7 +293,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     RuntimeError
         If the target has not one dimension less than the inputs.
     """
-    if state.special and autocast.covers("cosine_embedding_loss", (input1, input2, target)):
+    if state.casting and autocast.covers("cosine_embedding_loss", (input1, input2, target)):
         return autocast.call("cosine_embedding_loss", cosine_embedding_loss, input1, input2, target, margin, reduction)
     ndim, sizes = target._array.ndim, [list(x._array.shape) for x in (input1, input2)]
     if ndim > 1:
@@ -348,7 +348,7 @@ def triplet_margin_loss(
     V. Balntas, E. Riba, D. Ponsa, K. Mikolajczyk, "Learning local feature descriptors with triplets and shallow
     convolutional neural networks", BMVC 2016.
     """
-    if state.special and autocast.covers("triplet_margin_loss", (anchor, positive, negative)):
+    if state.casting and autocast.covers("triplet_margin_loss", (anchor, positive, negative)):
         return autocast.call(
             "triplet_margin_loss", triplet_margin_loss, anchor, positive, negative, margin, p, eps, swap, reduction
         )
@@ -363,7 +363,7 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: 
 
     `input` is the rate, or its logarithm; `full` adds Stirling's approximation of ``log(target!)``.
     """
-    if state.special and autocast.covers("poisson_nll_loss", (input, target)):
+    if state.casting and autocast.covers("poisson_nll_loss", (input, target)):
         return autocast.call("poisson_nll_loss", poisson_nll_loss, input, target, log_input, full, eps, reduction)
     losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:

@@ -309,7 +309,7 @@ def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
     """
     if out is not None:
         return writes.into(out, "matmul", [self, other], lambda: matmul(self, other))
-    if state.special and autocast.covers("matmul", (self, other)):
+    if state.casting and autocast.covers("matmul", (self, other)):
         return autocast.call("matmul", matmul, self, other)
     if not hasattr(other, "_array"):
         raise TypeError(f"matmul(): argument 'other' must be Tensor, not {type(other).__name__}\nUse * for a number.")
@@ -445,7 +445,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     bias : Tensor, optional
         Of shape (out_features).
     """
-    if state.special and autocast.covers("linear", (input, weight, bias)):
+    if state.casting and autocast.covers("linear", (input, weight, bias)):
         return autocast.call("linear", linear, input, weight, bias)
     if bias is not None:
         return _linear_with_bias(input, weight, bias)

@@ -355,7 +355,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
     ----------
     B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS 2019.
     """
-    if state.special and autocast.covers("rms_norm", (input, weight)):
+    if state.casting and autocast.covers("rms_norm", (input, weight)):
         return autocast.call("rms_norm", rms_norm, input, normalized_shape, weight, eps)
     shape, array = tuple(normalized_shape), input._array
     if not shape or array.shape[-len(shape) :] != shape:

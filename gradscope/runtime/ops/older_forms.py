@@ -79,7 +79,7 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
 @public(method=False)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """Return ``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k."""
-    if state.special and autocast.covers("bilinear", (input1, input2, weight, bias)):
+    if state.casting and autocast.covers("bilinear", (input1, input2, weight, bias)):
         return autocast.call("bilinear", bilinear, input1, input2, weight, bias)
     result = PUBLIC["einsum"]("...i,kij,...j->...k", input1, weight, input2)
     return result if bias is None else result + bias

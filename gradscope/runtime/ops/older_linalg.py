@@ -50,7 +50,7 @@ def qr(self: Any, some: bool = True, *, out: Any = None) -> Any:
 @public
 def pinverse(self: Any, rcond: float = 1e-15) -> Any:
     """Return the pseudoinverse; see :func:`linalg.pinv`."""
-    if state.special and autocast.covers("pinverse", (self,)):
+    if state.casting and autocast.covers("pinverse", (self,)):
         return autocast.call("pinverse", pinverse, self, rcond)
     return pinv(self, rtol=rcond)
 

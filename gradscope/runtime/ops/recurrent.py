@@ -224,7 +224,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
     sequences ``lstm(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
     :class:`gradscope.nn.LSTM` says what they are; `params` is its ``_flat_weights``.
     """
-    if state.special and autocast.covers("lstm", args):
+    if state.casting and autocast.covers("lstm", args):
         return autocast.call("lstm", lambda *given: lstm(*given, **kwargs), *args)
     call = _call_of("lstm", args, kwargs)
     if len(call.hx) != 2:
@@ -236,7 +236,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
 @public(method=False)
 def gru(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
     """Run gated recurrent units over sequences; return the outputs and the last hidden states, see :func:`lstm`."""
-    if state.special and autocast.covers("gru", args):
+    if state.casting and autocast.covers("gru", args):
         return autocast.call("gru", lambda *given: gru(*given, **kwargs), *args)
     call = _call_of("gru", args, kwargs)
     return _network(_gru_step, call, (call.hx,))
@@ -245,7 +245,7 @@ def gru(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 @public(method=False)
 def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
     """Run Elman's network with tanh; return the outputs and the last hidden states, see :func:`lstm`."""
-    if state.special and autocast.covers("rnn_tanh", args):
+    if state.casting and autocast.covers("rnn_tanh", args):
         return autocast.call("rnn_tanh", lambda *given: rnn_tanh(*given, **kwargs), *args)
     call = _call_of("rnn_tanh", args, kwargs)
     return _network(_tanh_step, call, (call.hx,))
@@ -254,7 +254,7 @@ def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
 @public(method=False)
 def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
     """Run Elman's network with a rectifier; return the outputs and the last hidden states, see :func:`lstm`."""
-    if state.special and autocast.covers("rnn_relu", args):
+    if state.casting and autocast.covers("rnn_relu", args):
         return autocast.call("rnn_relu", lambda *given: rnn_relu(*given, **kwargs), *args)
     call = _call_of("rnn_relu", args, kwargs)
     return _network(_relu_step, call, (call.hx,))
@@ -300,7 +300,7 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
     b_ih, b_hh : Tensor, optional
         Of shape (4 * hidden_size).
     """
-    if state.special and autocast.covers("lstm_cell", (input, hx)):
+    if state.casting and autocast.covers("lstm_cell", (input, hx)):
         return autocast.call("lstm_cell", lstm_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states\nGive it (h, c).")
@@ -310,7 +310,7 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
 @public(method=False)
 def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """Return the hidden state after one step of a gated recurrent unit: reset, update and new gate."""
-    if state.special and autocast.covers("gru_cell", (input, hx)):
+    if state.casting and autocast.covers("gru_cell", (input, hx)):
         return autocast.call("gru_cell", gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     return _cell(_gru_step, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
@@ -318,7 +318,7 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
 @public(method=False)
 def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """Return ``tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
-    if state.special and autocast.covers("rnn_tanh_cell", (input, hx)):
+    if state.casting and autocast.covers("rnn_tanh_cell", (input, hx)):
         return autocast.call("rnn_tanh_cell", rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     return _cell(_tanh_step, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
@@ -326,6 +326,6 @@ def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
 @public(method=False)
 def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """Return ``relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
-    if state.special and autocast.covers("rnn_relu_cell", (input, hx)):
+    if state.casting and autocast.covers("rnn_relu_cell", (input, hx)):
         return autocast.call("rnn_relu_cell", rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     return _cell(_relu_step, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]

@@ -369,7 +369,7 @@ def matrix_rank(
     if out is not None:
         options = {"atol": atol, "rtol": rtol, "hermitian": hermitian}
         return writes.into(out, "linalg.matrix_rank", [], lambda: matrix_rank(A, **options))
-    if state.special and autocast.covers("linalg_matrix_rank", (A,)):
+    if state.casting and autocast.covers("linalg_matrix_rank", (A,)):
         options = {"atol": atol, "rtol": rtol, "hermitian": hermitian}
         return autocast.call("linalg_matrix_rank", lambda A: matrix_rank(A, **options), A)
     array = A._array
