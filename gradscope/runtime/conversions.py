@@ -69,7 +69,7 @@ class Convertible:
             If it is not on the CPU and `force` is false.
         """
         if force:
-            return devices.to_host(self._array)
+            return devices.to_host(self._array).view()
         if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if type(self._array) is not devices.ndarray:
@@ -78,7 +78,7 @@ class Convertible:
                 "memory first."
             )
         self._tell_shared("numpy()")
-        return self._array
+        return self._array.view()  # whose shape and flags are the caller's
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()

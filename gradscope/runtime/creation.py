@@ -262,7 +262,7 @@ def from_numpy(array: numpy.ndarray) -> Tensor:
         )
     if array.dtype not in dtypes.BY_NUMPY:
         raise TypeError(f"can't convert np.ndarray of type {array.dtype}\nConvert it with .astype().")
-    tensor = Tensor._wrap(array)
+    tensor = Tensor._wrap(array.view(numpy.ndarray))
     tensor._tell_shared("from_numpy()")
     return tensor
 

@@ -421,7 +421,7 @@ class SavedTensor:
 
 def saved_version(node: Node, name: str, index: int | None) -> int:
     """Return the version recorded when `node` saved `name`."""
-    version = getattr(node, "v_" + name)
+    version = getattr(node, "v_" + name, 0)
     return version[index or 0] if isinstance(version, list) else version
 
 

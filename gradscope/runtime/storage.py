@@ -61,6 +61,20 @@ class Storage:
         return f"<Storage of {self.nbytes()} bytes on {device.device_of(self._array)}>"
 
 
+_SHAPES: dict[tuple[int, ...], tuple[int, ...]] = {}
+_SHAPES_KEPT = 4096  # more are those of a program whose shapes never come again
+
+
+def shared_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the one tuple that stands for a shape, so that operators can tell equal shapes by identity."""
+    known = _SHAPES.get(shape)
+    if known is None:
+        if len(_SHAPES) == _SHAPES_KEPT:
+            _SHAPES.clear()
+        known = _SHAPES[shape] = shape
+    return known
+
+
 def memory_of(array: Any) -> Any:
     """Return the array that owns the memory of `array`."""
     kind = type(array)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any
 
 from . import backward, events, graph, state
@@ -20,7 +21,7 @@ from .graph import Edge, Node, ends_of
 from .layout import check_memory, contiguous_format, preserve_format
 from .leaves import AccumulateGrad
 from .ops import general
-from .storage import Storage, VersionCounter, element_strides, geometry_of, memory_of
+from .storage import Storage, VersionCounter, element_strides, geometry_of, memory_of, shared_shape
 from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase
 
 if TYPE_CHECKING:
@@ -72,14 +73,15 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         The node that computed the tensor; None for leaves.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_array", "_dtype", "_edge", "_flags", "_meta", "_vc", "_view")
+    __slots__ = ("__dict__", "__weakref__", "_array", "_dtype", "_edge", "_flags", "_meta", "_shape", "_vc", "_view")
 
     _array: Any
-    # Of the array, which takes three times as long to tell it.
+    # Like the shape: the array's, which takes long to tell them.
     _dtype: Any
     _edge: Edge | None
     _flags: int
     _meta: TensorMeta | None
+    _shape: tuple[int, ...]
     _vc: VersionCounter | None
     _view: ViewInfo | None
 
@@ -108,6 +110,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         tensor = _new(cls)
         tensor._array = array
         tensor._dtype = array.dtype
+        tensor._shape = shared_shape(array.shape)
         tensor._edge = tensor._vc = tensor._view = tensor._meta = None
         tensor._flags = 0
         return tensor
@@ -124,17 +127,18 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         """Be a tensor around another bare array from now on."""
         self._array = array
         self._dtype = array.dtype
+        self._shape = shared_shape(array.shape)
 
     # --- memory and shape ---
 
     @property
     def shape(self) -> Size:
         """The shape."""
-        return Size(self._array.shape)
+        return Size(self._shape)
 
     def size(self, dim: int | None = None) -> Any:
         """Return the shape, or the size of one dimension."""
-        return self.shape if dim is None else self._array.shape[dim]
+        return self.shape if dim is None else self._shape[dim]
 
     def stride(self, dim: int | None = None) -> Any:
         """Return the strides in elements, or that of one dimension."""
@@ -563,7 +567,9 @@ def finish_class(methods: dict[str, Callable[..., Any]]) -> None:
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)
     graph.tensor_type = Tensor
+    fresh = starmap(_new, repeat((Tensor,)))  # next() of it takes less than a call of __new__
     for scope in general.scopes_wanting_tensor:
         scope["Tensor"] = Tensor
         if "edge_of" in scope:
             scope["edge_of"] = edge_of
+            scope["fresh"] = fresh

@@ -423,8 +423,6 @@ def save_value(node: Any, name: str, value: Any) -> None:
     if hasattr(value, "_array"):
         refuse_inference(node, value)
         setattr(node, "v_" + name, value._version)
-    elif name in type(node).versioned_names:
-        setattr(node, "v_" + name, 0)
     setattr(node, "s_" + name, value)
 
 

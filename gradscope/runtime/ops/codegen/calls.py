@@ -24,6 +24,7 @@ def function_scope(op: Operator) -> dict[str, Any]:
     """Return the globals of the generated function."""
     scope: dict[str, Any] = {
         "Tensor": None,
+        "fresh": None,
         "edge_of": None,
         "new": object.__new__,
         "ndarray": device.ndarray,
@@ -66,6 +67,11 @@ def is_simple(op: Operator) -> bool:
     )
 
 
+def keeps_shape(op: Operator) -> bool:
+    """Whether the result has the shape of its operands where they have one: an array takes long to tell its own."""
+    return op.ufunc is not None or op.plain is not None
+
+
 def simple_body(op: Operator, arguments: str) -> list[str]:
     """Write the inlined body: unwrap, forward, wrap, record. It is for NumPy arrays of one dtype.
 
@@ -76,27 +82,12 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     first = names[0]
     run = f"return general.run(op, {arguments})"
     lines = [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
-    lines += indented(2, unwrap_lines(op, names, run))
-    values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
-    call = ", ".join(values) if op.ufunc is not None else ", ".join(["numpy", *values])
-    forward = f"{'ufunc' if op.ufunc is not None else 'forward'}({call})"
-    if op.plain is not None:
-        defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in names)
-        forward = f"plain({', '.join(values[: len(names)])}) if {defaults} else {forward}"
+    lines += indented(2, unwrap_lines(op, names, run, shaped=keeps_shape(op)))
     lines += [
-        f"        r = {forward}",
+        f"        r = {_forward_call(op, names)}",
         f"    except AttributeError: {run}",
         f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)",
-    ]
-    if op.ufunc is not None:  # its result is an array or a scalar of NumPy: both have a shape
-        missed = "not sh and type(r) is not ndarray"
-        lines.append("    sh = r.shape")
-    else:
-        missed = "type(r) is not ndarray and not is_array(r)"
-    lines += [
-        f"    if {missed}: r = array_module(x_{first}).asarray(r)",
-        "    out = new(Tensor)",
-        f"    out._array = r; out._dtype = {_result_dtype(op)}; out._vc = out._view = out._meta = None",
+        *indented(1, _wrap_lines(op, names)),
     ]
     if op.view:
         made_by = op.node_name.removesuffix("Backward0")
@@ -107,10 +98,15 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     return lines
 
 
-def unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
-    """Write what takes the arrays out of the tensors; `run` is the way out of the common path."""
+def unwrap_lines(op: Operator, names: list[str], run: str, *, shaped: bool = False) -> list[str]:
+    """Write what takes the arrays, and the shapes of those that are `shaped`, out of the tensors.
+
+    `run` is the way out of the common path.
+    """
     first = names[0]
     lines = [f"x_{first} = {first}._array; f_{first} = {first}._flags"]
+    if shaped:
+        lines.append(f"sh = {first}._shape")
     if op.ufunc is None:
         lines.append(f"if type(x_{first}) is not ndarray: {run}")
     if op.promote:
@@ -129,18 +125,47 @@ def unwrap_lines(op: Operator, names: list[str], run: str) -> list[str]:
     absent = [f"e_{second}"] if second in op.derivatives else []
     absent += [f"c_{second}"] if op.differentiable and second in saved_by(op) else []  # numbers have no version
     slots = {f"e_{second}": "_edge", f"c_{second}": "_vc"}
+    beside = f"; sh_{second} = sh" if shaped else ""
     return [
         *lines,
         f"t = type({second})",
         "if t is not Tensor and (t is float or t is int):",  # one look at what it nearly always is
         f"    if {no_number}: {run}",
-        f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None; f_{second} = 0",
+        f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None; f_{second} = 0{beside}",
         f"    if x_{second} is None: x_{second} = constant({second}, dt)",
         *([f"    {' = '.join(absent)} = None"] if absent else []),
         "else:",
         f"    x_{second} = {second}._array; f_{second} = {second}._flags",
         *(f"    {name} = {second}.{slots[name]}" for name in absent),
+        *([f"    sh_{second} = {second}._shape"] if beside else []),
         f"    if dt is not {second}._dtype: {run}",
+    ]
+
+
+def _forward_call(op: Operator, names: list[str]) -> str:
+    values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
+    if op.ufunc is not None:
+        return f"ufunc({', '.join(values)})"
+    forward = f"forward({', '.join(['numpy', *values])})"
+    if op.plain is None:
+        return forward
+    defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in names)
+    return f"plain({', '.join(values[: len(names)])}) if {defaults} else {forward}"
+
+
+def _wrap_lines(op: Operator, names: list[str]) -> list[str]:
+    """Write the making of the result ``out`` and of its shape; NumPy makes scalars of what has no dimensions."""
+    to_array = f"r = array_module(x_{names[0]}).asarray(r)"
+    if keeps_shape(op):
+        lines = [f"if sh is not sh_{names[1]}: sh = r.shape"] if len(names) == 2 else []
+        lines.append(f"if not sh and type(r) is not ndarray: {to_array}")
+    else:
+        lines = [f"if type(r) is not ndarray and not is_array(r): {to_array}", "sh = r.shape"]
+    return [
+        *lines,
+        "out = next(fresh)",
+        f"out._array = r; out._shape = sh; out._dtype = {_result_dtype(op)}",
+        "out._vc = None; out._view = None; out._meta = None",
     ]
 
 
@@ -164,14 +189,13 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
         if not may_be_number(op, n):
             lines.append(f"        e_{n} = {n}._edge")
         lines.append(f"        if e_{n} is None and f_{n}: e_{n} = edge_of({n})")
-    shape = "sh" if op.ufunc is not None else "r.shape"
     alive = " or ".join(f"e_{n} is not None" for n in edged)
     lines.append(f"        if {alive}:")
     body = [
         "n = Node()",
         f"n.edges = ({', '.join(f'e_{n}' for n in edged)},)",
         "n.seq = next(sequence); n.extra = None",
-        f"n.shape = {shape}; n.dtype = {'dt' if _result_dtype(op) == 'dt' else 'out._dtype'}",
+        f"n.shape = sh; n.dtype = {'dt' if _result_dtype(op) == 'dt' else 'out._dtype'}",
     ]
     for name, users in saved_by(op).items():
         body += save_lines(op, name, users, names)
@@ -197,7 +221,7 @@ def save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]
         condition = " or ".join(f"e_{u} is not None" for u in users)
         known = may_be_number(op, name)
         save = [f"    n.s_{name} = {name}", *([] if known else [f"    c_{name} = {name}._vc"])]
-        save += [f"    n.v_{name} = 0 if c_{name} is None else c_{name}.version"]
+        save += [f"    if c_{name} is not None: n.v_{name} = c_{name}.version"]
         if len(users) == len(op.edged):
             return [line[4:] for line in save]
         return [f"if {condition}:", *save, f"else: n.s_{name} = None"]
@@ -205,8 +229,8 @@ def save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]
         argument = name.removesuffix(suffix)
         if argument in names and name.endswith(suffix):
             if may_be_number(op, argument):
-                return [f"n.s_{name} = None if t is float or t is int else x_{argument}.{suffix[1:]}"]
-            fact = f"element_strides(x_{argument})" if suffix == "_strides" else f"x_{argument}.{suffix[1:]}"
+                return [f"n.s_{name} = None if t is float or t is int else {argument}.{suffix}"]
+            fact = f"element_strides(x_{argument})" if suffix == "_strides" else f"{argument}.{suffix}"
             return [f"n.s_{name} = {fact}"]
     return [f"n.s_{name} = {name}"]
 

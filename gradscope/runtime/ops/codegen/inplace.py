@@ -105,8 +105,8 @@ def _node_lines(op: Operator, first: str, others: list[str], run: str) -> list[s
         "n = Node()",
         f"n.edges = ({', '.join(f'e_{name}' for name in edged)},)",
         "n.seq = next(sequence); n.extra = None",
-        f"n.shape = x_{first}.shape; n.dtype = {first}._dtype",
-        *([f"n.s_{first} = None; n.v_{first} = 0"] if first in saved_by(op) else []),
+        f"n.shape = {first}._shape; n.dtype = {first}._dtype",
+        *([f"n.s_{first} = None"] if first in saved_by(op) else []),
     ]
     for name, users in saved_by(op).items():
         if name != first:

@@ -107,13 +107,7 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
     for name in saved_by(op):
         lines.append(f"    {local(name)} = n.s_{name}")
         if name in tensors and tensors[name].is_tensor:
-            lines += [
-                f"    if isinstance({local(name)}, Tensor):",
-                f"        c = {local(name)}._vc",
-                f"        if c is None or c.version == n.v_{name}: {local(name)} = {local(name)}._array",
-                f"        else: {local(name)} = unpack_array(n, {name!r})",
-                f"    elif {_packed_test(op, name)}: {local(name)} = unpack_array(n, {name!r})",
-            ]
+            lines += _unpack_lines(op, name)
         elif name in op.outputs:
             lines += [
                 f"    if type({local(name)}) is SavedResult and {local(name)}.counter.version == n.v_{name}:",
@@ -130,6 +124,22 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
     if releasable:
         lines[-1:] = [f"    results = {results_expression(op)}", f"    {_release(releasable)}", "    return results"]
     return "\n".join(lines) + "\n"
+
+
+def _unpack_lines(op: Operator, name: str) -> list[str]:
+    """Write what makes an array of a saved argument; memory that had no counter when it was saved was at version 0."""
+    value, unpack = local(name), f"{local(name)} = unpack_array(n, {name!r})"
+    return [
+        f"    if isinstance({value}, Tensor):",
+        f"        c = {value}._vc",
+        f"        if c is None or not c.version: {value} = {value}._array",
+        "        else:",
+        f"            try: v = n.v_{name}",
+        "            except AttributeError: v = 0",
+        f"            if c.version == v: {value} = {value}._array",
+        f"            else: {unpack}",
+        f"    elif {_packed_test(op, name)}: {unpack}",
+    ]
 
 
 def _packed_test(op: Operator, name: str) -> str:

@@ -99,7 +99,8 @@ def _wrap_lines(op: Operator) -> list[str]:
     for nr in range(count):
         lines += [
             f"if type(_r{nr}) is not ndarray: _r{nr} = numpy.asarray(_r{nr})",
-            f"_o{nr} = new(Tensor); _o{nr}._array = _r{nr}; _o{nr}._dtype = _r{nr}.dtype; {_BLANK.format(f'_o{nr}')}",
+            f"_o{nr} = next(fresh); _o{nr}._array = _r{nr}; _o{nr}._dtype = _r{nr}.dtype",
+            f"_o{nr}._shape = _r{nr}.shape; {_BLANK.format(f'_o{nr}')}",
         ]
     return lines
 
@@ -109,7 +110,8 @@ def _wrap_list(op: Operator) -> list[str]:
         "_o = []",
         "for _a in _r:",
         "    if type(_a) is not ndarray: _a = numpy.asarray(_a)",
-        f"    _t = new(Tensor); _t._array = _a; _t._dtype = _a.dtype; {_BLANK.format('_t')}",
+        "    _t = next(fresh); _t._array = _a; _t._dtype = _a.dtype; _t._shape = _a.shape",
+        f"    {_BLANK.format('_t')}",
         "    _o.append(_t)",
     ]
     if op.view:
@@ -200,10 +202,10 @@ def _save_lines(op: Operator, name: str, users: tuple[str, ...]) -> list[str]:
     wanted = [] if together else [" or ".join(f"_e_{user} is not None" for user in users)]
     if parameter.type == "Tensor?":
         wanted = [f"{name} is not None", *(f"({text})" for text in wanted)]
-    save = [f"_c = {name}._vc; _n.s_{name} = {name}; _n.v_{name} = 0 if _c is None else _c.version"]
+    save = [f"_n.s_{name} = {name}; _c = {name}._vc", f"if _c is not None: _n.v_{name} = _c.version"]
     if not wanted:
         return save
-    return [f"if {' and '.join(wanted)}:", *indented(1, save), f"else: _n.s_{name} = None; _n.v_{name} = 0"]
+    return [f"if {' and '.join(wanted)}:", *indented(1, save), f"else: _n.s_{name} = None"]
 
 
 def _fact(parameters: dict[str, Parameter], name: str) -> str:
