@@ -399,7 +399,7 @@ class ParameterwiseOptimizer(Optimizer):
         raise NotImplementedError(f"{type(self).__name__} does not define _update()")
 
 
-BLOCK = 1 << 15
+BLOCK = 1 << 16
 """Elements of a parameter that are updated at once on the CPU."""
 
 _ON_HOST = frozenset(["mu_product", "eta", "mu"])

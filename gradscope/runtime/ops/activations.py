@@ -45,8 +45,9 @@ def _threshold_backward(xp: Any, grad_output: Any, self: Any, threshold: Any) ->
     if grad_output.size < 1024 or kind.kind != "f" or grad_output.shape != self.shape:
         return xp.where(self <= threshold, 0, grad_output)
     # The same by masking bits, without a branch for each element: several times faster where signs are random.
-    mask = (self <= threshold).astype(_BITS[kind.itemsize])
+    mask = (self <= threshold).view("int8")
     mask -= 1
+    mask = mask.astype(_BITS[kind.itemsize])
     mask &= grad_output.view(mask.dtype)
     return mask.view(kind)
 
