@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..runtime import device, events, state, tangents
-from ..runtime.graph import Node, NodeExtra, SavedResult, pack_slot
+from ..runtime.graph import Node, NodeExtra, SavedResult, own_edge, pack_slot
 from ..runtime.ops import general
 from ..runtime.tensor import Tensor
 from ..runtime.views import check_view, edge_of, rebase
@@ -225,7 +225,7 @@ def _save(node: FunctionNode, tensors: tuple[Any, ...]) -> None:
             )
         if tensor._flags & state.INFERENCE:
             general.refuse_inference(node, tensor)
-        edge = tensor._edge if tensor._view is None else tensor._view.edge
+        edge = own_edge(tensor) if tensor._view is None else tensor._view.edge
         if type(edge) is tuple and edge[0] is node:
             counter = tensor._counter()
             values.append(SavedResult(tensor._array, counter, edge[1]))

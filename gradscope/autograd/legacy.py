@@ -17,7 +17,7 @@ from typing import Any
 
 from ..runtime import random, state
 from ..runtime.backward import queue_callback
-from ..runtime.graph import Node
+from ..runtime.graph import Node, hold_edge
 from ..runtime.ops.registry import METHODS
 from ..runtime.tensor import Tensor
 from .calls import begin, finish, push_tangents
@@ -273,8 +273,8 @@ class StochasticFunction(Function):
         """Draw."""
         drawn = call_instance(self, inputs)
         if any(edge is not None for edge in self.edges):
-            drawn._edge = (self, 0)
             drawn._flags |= state.STOCHASTIC
+            hold_edge(drawn, (self, 0))
         return drawn
 
     def _reinforce(self, reward: Any) -> None:

@@ -24,6 +24,7 @@ class TensorMeta:
 
     __slots__ = (
         "accumulator",
+        "aside",
         "backward_hooks",
         "extra",
         "forward",
@@ -43,6 +44,7 @@ class TensorMeta:
         self.name: str | None = None
         self.extra: dict[str, Any] | None = None
         self.forward: ForwardGrad | None = None
+        self.aside: Edge | None = None  # see graph.hold_edge()
 
 
 class GradientHolder:

@@ -16,7 +16,17 @@ from .errors import SavedTensorFreedError, SavedTensorModifiedError
 from .hooks import HookTable, RemovableHandle, add_hook
 from .storage import VersionCounter
 
-__all__ = ["Edge", "GradientEdge", "InputMetadata", "Node", "SavedTensor", "edge_to", "ends_of"]
+__all__ = [
+    "Edge",
+    "GradientEdge",
+    "InputMetadata",
+    "Node",
+    "SavedTensor",
+    "edge_to",
+    "ends_of",
+    "hold_edge",
+    "own_edge",
+]
 
 Edge = Union["Node", tuple["Node", int]]
 
@@ -230,6 +240,25 @@ def edge_to(node: Node, nr: int = 0) -> Edge:
 def ends_of(edge: Edge) -> tuple[Node, int]:
     """Return the node that an edge leads to, and the number of its output."""
     return edge if type(edge) is tuple else (edge, 0)  # type: ignore[return-value]
+
+
+def own_edge(tensor: Any) -> Edge | None:
+    """Return the edge that a tensor which is no view holds."""
+    edge = tensor._edge
+    return tensor._meta.aside if edge is None and tensor._meta is not None else edge
+
+
+def hold_edge(tensor: Any, edge: Edge | None) -> None:
+    """Let a tensor which is no view hold an edge.
+
+    Where ``_edge`` is set operators look at no flags: a tensor with one from VOLATILE up holds its edge aside.
+    """
+    rare = edge is not None and tensor._flags >= state.VOLATILE
+    tensor._edge = None if rare else edge
+    if rare:
+        tensor._extras().aside = edge
+    elif tensor._meta is not None:
+        tensor._meta.aside = None
 
 
 # --- saved tensors ----------------------------------------------------------------------------------------------------
@@ -499,7 +528,7 @@ def _modified_error(
     producer, nr = (node, saved._value().nr) if saved.is_output else (None, 0)
     if tensor is not None:
         # Not grad_fn, which would make the edge of a stale view anew, or raise where that is not allowed.
-        edge = tensor._edge if tensor._view is None else tensor._view.edge
+        edge = own_edge(tensor) if tensor._view is None else tensor._view.edge
         if edge is not None and ends_of(edge)[0].seq != ACCUMULATE_SEQUENCE:
             producer, nr = ends_of(edge)
     kind = saved.dtype

@@ -8,7 +8,7 @@ from sys import getrefcount
 from typing import Any
 
 from . import device, graph, state
-from .graph import ACCUMULATE_SEQUENCE, Edge, Node
+from .graph import ACCUMULATE_SEQUENCE, Edge, Node, hold_edge
 
 __all__ = ["AccumulateGrad", "accumulate_edge"]
 
@@ -132,7 +132,8 @@ def accumulate_edge(leaf: Any) -> Edge:
     base.
     """
     if leaf._view is None:
-        edge = leaf._edge = AccumulateGrad(leaf)
+        edge = AccumulateGrad(leaf)
+        hold_edge(leaf, edge)
         return edge
     meta = leaf._extras()
     node = meta.accumulator() if meta.accumulator is not None else None

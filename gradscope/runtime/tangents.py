@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import device, state
 from .dtype import BY_NUMPY
-from .graph import SavedResult, ends_of
+from .graph import SavedResult, ends_of, own_edge
 from .storage import element_strides, geometry_of, memory_of
 from .views import strided_part
 
@@ -417,7 +417,7 @@ def carry_written(target: Tensor, tangent: Tensor) -> None:
 
 def _writing_node(target: Tensor) -> Any:
     """Return the node of the operator that has just written `target`; for a view it is inside its base's CopySlices."""
-    edge = target._edge if target._base is None else target._base._edge
+    edge = own_edge(target if target._base is None else target._base)
     return None if edge is None else getattr(ends_of(edge)[0], "function", ends_of(edge)[0])
 
 

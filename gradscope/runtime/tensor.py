@@ -17,7 +17,7 @@ from . import device as devices
 from . import dtype as dtypes
 from .conversions import Convertible
 from .gradient_holder import GradientHolder, TensorMeta
-from .graph import Edge, Node, ends_of
+from .graph import Edge, Node, ends_of, hold_edge, own_edge
 from .layout import check_memory, contiguous_format, preserve_format
 from .leaves import AccumulateGrad
 from .ops import general
@@ -319,13 +319,13 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
 
     def _redirect_gradients(self, meta: TensorMeta, wanted: bool) -> None:
         """Let the AccumulateGrad that older graphs hold add what arrives here, or else where nobody looks."""
-        node: Any = self._edge if self._edge is not None else meta.accumulator and meta.accumulator()
+        node: Any = own_edge(self) or (meta.accumulator and meta.accumulator())
         if node is None:
             return
         node.leaf_meta = meta if wanted else TensorMeta()
         node.leaf_meta.hooks, node.leaf_meta.post_accumulate = meta.hooks, meta.post_accumulate
         meta.accumulator = weakref.ref(node)
-        self._edge = node if wanted and self._view is None else None
+        hold_edge(self, node if wanted and self._view is None else None)
 
     @property
     def is_leaf(self) -> bool:
@@ -335,18 +335,18 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
     @property
     def grad_fn(self) -> Node | None:
         """The node that computed the tensor, or None."""
-        edge = self._edge if self._view is None else current_view_edge(self, self._view)
+        edge = own_edge(self) if self._view is None else current_view_edge(self, self._view)
         return None if edge is None or type(edge) is AccumulateGrad else ends_of(edge)[0]
 
     def _known_edge(self) -> Edge | None:
         """Return the edge to the node that computed the tensor as it is; a stale view's is not made anew."""
-        edge = self._edge if self._view is None else self._view.edge
+        edge = own_edge(self) if self._view is None else self._view.edge
         return None if edge is None or type(edge) is AccumulateGrad else edge
 
     @property
     def output_nr(self) -> int:
         """Which output of ``grad_fn`` the tensor is."""
-        edge = self._edge if self._view is None else current_view_edge(self, self._view)
+        edge = own_edge(self) if self._view is None else current_view_edge(self, self._view)
         return 0 if edge is None else ends_of(edge)[1]
 
     def _extras(self) -> TensorMeta:
@@ -358,12 +358,13 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
     def _set_edge(self, edge: Edge) -> None:
         """Make `edge` the history of the tensor; retain_grad moves along."""
         retained = self._meta is not None and self._meta.retains_grad
-        old = self._edge if self._view is None else self._view.edge
-        if self._view is None:
-            self._edge = edge
+        view = self._view
+        old = own_edge(self) if view is None else view.edge
+        if view is None:
+            hold_edge(self, edge)
         else:
-            self._view.edge = edge
-            self._view.version = self._counter().version
+            view.edge = edge
+            view.version = self._counter().version
         self._flags |= state.GRAD
         if retained:
             node, nr = (None, 0) if old is None else ends_of(old)
@@ -391,7 +392,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
 
     def _make_volatile(self) -> None:
         """Take the history away: a volatile operand was written into this tensor."""
-        self._edge = None
+        hold_edge(self, None)
         self._flags = self._flags & ~state.GRAD | state.VOLATILE
         if self._view is not None:
             self._view.edge = None
@@ -479,7 +480,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
             self._meta.forward = None
         if self.is_leaf:
             return self.requires_grad_(False)
-        self._edge = None
+        hold_edge(self, None)
         self._flags &= ~state.GRAD
         return self
 
@@ -503,12 +504,13 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         old = self._array
         self._hold(value._array)
         self._flags = self._flags & ~state.INFERENCE | value._flags & state.INFERENCE
-        if self._edge is not None and self.is_leaf:
-            node: Any = self._edge
-            if old.shape == value._array.shape and old.dtype == value._dtype and type(old) is type(value._array):
-                node.array = value._array
+        edge: Any = own_edge(self)
+        if type(edge) is AccumulateGrad:
+            if old.shape == value._shape and old.dtype == value._dtype and type(old) is type(value._array):
+                edge.array = value._array
             else:
-                self._edge = None
+                edge = None
+        hold_edge(self, edge)
         self._tell_shared(".data =")
 
     def _tell_shared(self, how: str) -> None:

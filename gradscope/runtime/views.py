@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import device, events, state
 from .errors import InplaceError, SavedTensorFreedError
-from .graph import Edge, Node, NodeExtra, SavedTensor, edge_to
+from .graph import Edge, Node, NodeExtra, SavedTensor, edge_to, own_edge
 from .leaves import accumulate_edge
 from .storage import geometry_of, overlap_error, overlaps_itself
 
@@ -53,7 +53,7 @@ class ViewInfo:
 def edge_of(tensor: Tensor) -> Edge | None:
     """Return where the gradient of `tensor` goes: its node, its AccumulateGrad, or None."""
     view = tensor._view
-    edge = tensor._edge if view is None else current_view_edge(tensor, view)
+    edge = own_edge(tensor) if view is None else current_view_edge(tensor, view)
     if edge is not None:
         return edge
     # A view asked for gradients after it was made may require grad only through its base: it leads nowhere then.

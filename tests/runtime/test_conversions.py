@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -24,6 +25,29 @@ def test_numpy_shares_memory_both_ways() -> None:
     assert numpy.shares_memory(numpy.asarray(tensor), array)
     assert not numpy.shares_memory(gs.tensor(array).numpy(), array)
     assert numpy.array(tensor, dtype=numpy.float32).dtype == numpy.float32
+
+
+@pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")
+def test_shape_dtype_and_flags_of_a_shared_array_are_its_holders_own() -> None:
+    array = numpy.arange(4.0)
+    tensor = gs.from_numpy(array)
+    for holder in (array, tensor.numpy(), tensor.numpy(force=True)):
+        holder.shape = (2, 2)
+        holder.dtype = numpy.int64
+        holder.flags.writeable = False
+    tensor += 1
+    assert tensor.shape == (4,)
+    assert tensor.dtype is gs.float64
+    assert tensor.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_from_numpy_shares_the_memory_of_a_memmap(tmp_path: Path) -> None:
+    mapped = numpy.memmap(tmp_path / "values", dtype=numpy.float32, mode="w+", shape=(3,))
+    tensor = gs.from_numpy(mapped)
+    tensor.fill_(2.0)
+    assert type(tensor.numpy()) is numpy.ndarray
+    assert mapped.tolist() == [2.0, 2.0, 2.0]
+    assert (tensor * tensor).tolist() == [4.0, 4.0, 4.0]
 
 
 def test_numpy_of_a_tensor_that_requires_grad_is_refused() -> None:

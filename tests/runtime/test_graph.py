@@ -82,6 +82,38 @@ def test_saved_result_unpacks_with_its_history_and_makes_no_cycle():
         gc.enable()
 
 
+def test_memory_saved_before_it_had_a_counter_was_at_version_0():
+    _x, w, y = make()
+    alias = w.detach()  # w gets its counter now
+    saved = {s.name: s for s in y.grad_fn.saved_tensors_info()}
+    assert saved["other"].saved_version == saved["other"].current_version == 0
+    y.sum().backward(retain_graph=True)
+    alias.mul_(2)
+    assert (saved["other"].saved_version, saved["other"].current_version) == (0, 1)
+    with pytest.raises(RuntimeError, match="is at version 1; expected version 0 instead"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("is_leaf", [True, False])
+def test_a_tensor_that_was_given_inference_memory_is_no_common_operand(is_leaf):
+    x = gs.ones(2, requires_grad=True)
+    y = x if is_leaf else x * 2
+    _ = y * y
+    node = y.grad_fn
+    with gs.inference_mode():
+        values = gs.ones(2)
+    y.data = values
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+            y * y
+    assert y.grad_fn is node
+    assert y.requires_grad
+    y.data = gs.full((2,), 3.0)
+    (y * y).sum().backward()
+    assert y.grad_fn is node
+    assert x.grad.tolist() == ([6.0, 6.0] if is_leaf else [12.0, 12.0])
+
+
 def test_violation_carries_the_facts():
     x, _, y = make()
     with gs.no_grad():

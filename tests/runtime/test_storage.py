@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradscope.runtime.storage import is_viewable
+from gradscope.runtime import storage
+from gradscope.runtime.storage import is_viewable, shared_shape
 
 
 @st.composite
@@ -29,3 +30,13 @@ def test_a_view_of_another_shape_is_possible_where_numpy_needs_no_copy(drawn):
     array, shape = drawn
     view = array.reshape(shape)
     assert is_viewable(array, shape) == (array.size == 0 or np.shares_memory(view, array))
+
+
+def test_equal_shapes_are_one_tuple_and_few_are_kept(monkeypatch):
+    monkeypatch.setattr(storage, "_SHAPES", {})
+    monkeypatch.setattr(storage, "_SHAPES_KEPT", 3)
+    one = shared_shape(np.zeros((2, 3)).shape)
+    assert shared_shape(np.zeros((2, 3)).shape) is one
+    for size in range(10):
+        assert shared_shape((size,)) == (size,)
+    assert len(storage._SHAPES) <= 3

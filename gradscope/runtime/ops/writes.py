@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import device, dtype, state, tangents
-from ..graph import SavedResult, edge_to
+from ..graph import SavedResult, edge_to, hold_edge
 from ..storage import overlap_error, overlaps_itself, shared_part
 from ..views import check_inplace
 from . import general
@@ -97,7 +97,7 @@ def hang_relaid(target: Tensor, node: Any) -> None:
     """
     view = target._view
     if view is None:
-        target._edge = edge_to(node)
+        hold_edge(target, edge_to(node))
     else:
         view.edge, view.version = edge_to(node), target._counter().version
     target._flags |= state.GRAD

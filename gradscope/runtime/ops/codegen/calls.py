@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -82,7 +83,9 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     first = names[0]
     run = f"return general.run(op, {arguments})"
     lines = [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
-    lines += indented(2, unwrap_lines(op, names, run, shaped=keeps_shape(op)))
+    edged = [p.name for p in op.edged]
+    flags = [name for name in names if op.differentiable and name not in edged]
+    lines += indented(2, unwrap_lines(op, names, run, flags=flags, shaped=keeps_shape(op)))
     lines += [
         f"        r = {_forward_call(op, names)}",
         f"    except AttributeError: {run}",
@@ -93,18 +96,20 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
         made_by = op.node_name.removesuffix("Backward0")
         lines.append(f"    out._edge = None; out._flags = 0; {first}._make_view(out, 'default', {made_by!r})")
     if op.differentiable:
-        lines += _record_lines(op, names)
-    lines += ["    return out"] if op.view else ["    out._edge = None; out._flags = 0", "    return out"]
-    return lines
+        return [*lines, *indented(1, _record_lines(op, names))]
+    return [*lines, "    return out"] if op.view else [*lines, "    out._edge = None; out._flags = 0; return out"]
 
 
-def unwrap_lines(op: Operator, names: list[str], run: str, *, shaped: bool = False) -> list[str]:
-    """Write what takes the arrays, and the shapes of those that are `shaped`, out of the tensors.
+def unwrap_lines(
+    op: Operator, names: list[str], run: str, *, flags: Collection[str], shaped: bool = False
+) -> list[str]:
+    """Write what takes the arrays, some `flags`, and the shapes of those that are `shaped`, out of the tensors.
 
     `run` is the way out of the common path.
     """
     first = names[0]
-    lines = [f"x_{first} = {first}._array; f_{first} = {first}._flags"]
+    taken = {n: f"x_{n} = {n}._array" + f"; f_{n} = {n}._flags" * (n in flags) for n in names}
+    lines = [taken[first]]
     if shaped:
         lines.append(f"sh = {first}._shape")
     if op.ufunc is None:
@@ -118,26 +123,27 @@ def unwrap_lines(op: Operator, names: list[str], run: str, *, shaped: bool = Fal
         return lines
     if not op.promote:
         for name in names[1:]:
-            lines += [f"x_{name} = {name}._array; f_{name} = {name}._flags", f"if type(x_{name}) is not ndarray: {run}"]
+            lines += [taken[name], f"if type(x_{name}) is not ndarray: {run}"]
         return lines
     second = names[1]
     no_number = "dt is not FLOAT32 and dt.char not in SCALABLE" if op.name in general.SCALES else floating
     absent = [f"e_{second}"] if second in op.derivatives else []
     absent += [f"c_{second}"] if op.differentiable and second in saved_by(op) else []  # numbers have no version
     slots = {f"e_{second}": "_edge", f"c_{second}": "_vc"}
-    beside = f"; sh_{second} = sh" if shaped else ""
     return [
         *lines,
         f"t = type({second})",
         "if t is not Tensor and (t is float or t is int):",  # one look at what it nearly always is
         f"    if {no_number}: {run}",
-        f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None; f_{second} = 0{beside}",
+        f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None",
         f"    if x_{second} is None: x_{second} = constant({second}, dt)",
+        *([f"    f_{second} = 0"] if second in flags else []),
+        *([f"    sh_{second} = sh"] if shaped else []),
         *([f"    {' = '.join(absent)} = None"] if absent else []),
         "else:",
-        f"    x_{second} = {second}._array; f_{second} = {second}._flags",
+        f"    {taken[second]}",
         *(f"    {name} = {second}.{slots[name]}" for name in absent),
-        *([f"    sh_{second} = {second}._shape"] if beside else []),
+        *([f"    sh_{second} = {second}._shape"] if shaped else []),
         f"    if dt is not {second}._dtype: {run}",
     ]
 
@@ -176,41 +182,53 @@ def _result_dtype(op: Operator) -> str:
 
 
 def _record_lines(op: Operator, names: list[str]) -> list[str]:
-    flags = " | ".join(f"f_{n}" for n in names)
-    reset = "" if op.view else "out._edge = None; out._flags = 0; "
-    lines = [
-        f"    f = {flags}",
-        "    if (f == 1 or 1 < f < 4) and (not unrecorded or modes._records):",
-    ]
-    if op.promote is None:
-        lines.append(f"        if out._dtype.kind not in FLOATS: {reset}return out")
+    """Write what returns ``out`` with its history, or without.
+
+    A tensor that holds its edge is nothing but one that requires grad: the flags of others alone are looked at.
+    """
     edged = [p.name for p in op.edged]
-    for n in edged:
-        if not may_be_number(op, n):
-            lines.append(f"        e_{n} = {n}._edge")
-        lines.append(f"        if e_{n} is None and f_{n}: e_{n} = edge_of({n})")
-    alive = " or ".join(f"e_{n} is not None" for n in edged)
-    lines.append(f"        if {alive}:")
-    body = [
+    without = "return out" if op.view else "out._edge = None; out._flags = 0; return out"
+    unknown = [f"e_{n} is None{' and t is not float and t is not int' * may_be_number(op, n)}" for n in edged]
+    lines = [
+        *(f"e_{n} = {n}._edge" for n in edged if not may_be_number(op, n)),
+        f"if {' or '.join(unknown + [f'f_{n}' for n in names if n not in edged])}:",
+        *indented(1, _edge_lines(op, names, edged, without)),
+        f"elif unrecorded and not modes._records: {without}",
+        *([f"if out._dtype.kind not in FLOATS: {without}"] if op.promote is None else []),
         "n = Node()",
         f"n.edges = ({', '.join(f'e_{n}' for n in edged)},)",
         "n.seq = next(sequence); n.extra = None",
         f"n.shape = sh; n.dtype = {'dt' if _result_dtype(op) == 'dt' else 'out._dtype'}",
     ]
     for name, users in saved_by(op).items():
-        body += save_lines(op, name, users, names)
-    body += ["out._view.edge = n; out._flags |= 1" if op.view else "out._edge = n; out._flags = 1"]
+        lines += save_lines(op, name, users, names)
+    lines.append("out._view.edge = n; out._flags |= 1" if op.view else "out._edge = n; out._flags = 1")
     if "result" in saved_by(op):
-        body += [
+        lines += [
             "c = out._vc = new(VersionCounter); c.version = n.v_result = 0; c.writes = None",
             "s = n.s_result = new(SavedResult); s.array = r; s.counter = c; s.nr = 0",
         ]
-    body.append("return out")
-    lines += indented(3, body)
+    return [*lines, "return out"]
+
+
+def _edge_lines(op: Operator, names: list[str], edged: list[str], without: str) -> list[str]:
+    """Write what finds the edges that the tensors do not hold, and returns where there are none."""
+    number = {n: "0 if t is float or t is int else " * may_be_number(op, n) for n in edged}
+    flagged = f"return general.flagged(op, out, f, ({', '.join(p.name for p in op.parameters)},))"
+    if not op.view:
+        flagged = f"out._edge = None; out._flags = 0; {flagged}"
     # A view made under no_grad requires grad, but leads nowhere.
     loose = " or ".join(f"f_{n} & 2 and {n}.requires_grad" for n in edged)
-    lines.append(f"        elif {loose}: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})")
-    return [*lines, f"    elif f >= 4: {reset}return general.flagged(op, out, f, {_argument_tuple(op)})"]
+    return [
+        *(f"f_{n} = {number[n]}{n}._flags" for n in edged),
+        f"f = {' | '.join(f'f_{n}' for n in names)}",
+        f"if f >= 4: {flagged}",
+        f"if not f or unrecorded and not modes._records: {without}",
+        *(f"if e_{n} is None and f_{n}: e_{n} = edge_of({n})" for n in edged),
+        f"if {' and '.join(f'e_{n} is None' for n in edged)}:",
+        f"    if {loose}: {flagged}",
+        f"    {without}",
+    ]
 
 
 def save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]) -> list[str]:
@@ -233,7 +251,3 @@ def save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]
             fact = f"element_strides(x_{argument})" if suffix == "_strides" else f"{argument}.{suffix}"
             return [f"n.s_{name} = {fact}"]
     return [f"n.s_{name} = {name}"]
-
-
-def _argument_tuple(op: Operator) -> str:
-    return "(" + ", ".join(p.name for p in op.parameters) + ",)"

@@ -50,12 +50,12 @@ def _is_quick(op: Operator) -> bool:
 
 def _quick_body(op: Operator, run: str) -> list[str]:
     """Write what ends in a return where the call is a common one: dense memory, one dtype, no view to be recorded."""
-    first, *others = [p.name for p in op.tensors]
+    first, *others = names = [p.name for p in op.tensors]
     flags = " | ".join(f"f_{name}" for name in (first, *others))
     lines = [
         "if not state.special:",
         "    try:",
-        *indented(2, unwrap_lines(op, [first, *others], run)),
+        *indented(2, unwrap_lines(op, names, run, flags=names)),
         f"    except AttributeError: {run}",
         f"    f = {flags}",
         f"    if f >= 4 or not x_{first}.flags.forc: {run}",
