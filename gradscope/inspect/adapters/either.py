@@ -279,6 +279,10 @@ class AnyAdapter:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
         return self._of(call.node).hosts(call)
 
+    def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
+        """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
+        return self._of(call.node).small(call, most, taken)
+
     def spec(self, tensor: Any) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""
         return self._of(tensor).spec(tensor)

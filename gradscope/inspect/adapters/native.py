@@ -70,6 +70,8 @@ def location_of(site: events.CallSite | None) -> Location | None:
 
 
 _PACKAGE = os.path.dirname(os.path.abspath(gs.__file__))
+_ARRAY = numpy.ndarray
+_NOTHING = (None, None, None)
 _RUNNING_NODES = ("<gradscope operator ", *(os.path.join(_PACKAGE, room, "") for room in ("runtime", "autograd")))
 
 
@@ -270,16 +272,33 @@ class NativeAdapter:
 
     def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
-        arrays = call.arrays if type(call) is events.NodeExited else None
-        if arrays is None:
-            given = call.grad_outputs
-            found = [None if g is None else g._array for g in (*given, *call.grad_inputs)]
-        else:
-            given, made = arrays
-            found = [*given, *made]
+        given, made = self._arrays(call)
+        found = [*given, *made]
         if device.elsewhere:
             found = [None if array is None else _converted(array) for array in found]
         return found, len(given)
+
+    def _arrays(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the bare arrays that a node was given and has made."""
+        arrays = call.arrays if type(call) is events.NodeExited else None
+        if arrays is not None:
+            return arrays
+        given, made = call.grad_outputs, call.grad_inputs
+        return [None if g is None else g._array for g in given], [None if g is None else g._array for g in made]
+
+    def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
+        """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
+        begin = len(taken)
+        given, made = self._arrays(call)
+        for array in (*given, *made):
+            if type(array) is _ARRAY and array.nbytes <= most:
+                taken += array.tobytes(), array.dtype, array.shape
+            elif array is None:
+                taken += _NOTHING
+            else:
+                del taken[begin:]
+                return None
+        return len(given), len(made)
 
     def spec(self, tensor: Any) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""

@@ -404,6 +404,26 @@ class Adapter(Protocol):
         Each value is a NumPy array, which may share the gradient's memory, None for None, or Converted.
         """
 
+    def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
+        """Take the gradients that a node was given and has made as bytes, where all are on the host, dense and small.
+
+        Of each three entries are added to a list: its bytes, dtype and shape, or three times None for None.
+
+        Parameters
+        ----------
+        call : object
+            What `Observer.node_exited` is given.
+        most : int
+            How many bytes a gradient may have.
+        taken : list
+            To which they are added.
+
+        Returns
+        -------
+        tuple of int or None
+            How many it was given, and has made; None where one is to be had by `hosts` alone, and none was added.
+        """
+
     def spec(self, tensor: Any) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""
 

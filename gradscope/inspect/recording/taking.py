@@ -130,7 +130,7 @@ class Taker:
     def __init__(
         self, adapter: Adapter, intern_spec: Callable[[Any, tuple[Any, ...]], int], next_value: Callable[[], int]
     ) -> None:
-        self._hosts = adapter.hosts
+        self._hosts, self._small = adapter.hosts, adapter.small
         self._intern_spec = intern_spec
         self._next_value = next_value
         self._forms: dict[tuple[Any, Any], Form] = {}
@@ -138,19 +138,12 @@ class Taker:
 
     def take(self, met: list[Any], flow: Flow, place: int, known: Known, call: Any) -> tuple[int, int]:
         """Add the gradients of a node to those of a tray; return how many it was given and has made."""
+        if not known.wanted:
+            counts = self._small(call, _SMALL_BYTES, met)
+            if counts is not None:
+                return counts
         hosts, count = self._hosts(call)
         small = -1 if known.wanted else _SMALL_BYTES
-        begin = len(met)
-        for host in hosts:
-            if type(host) is _ARRAY and host.nbytes <= small:
-                met += host.tobytes(), host.dtype, host.shape
-            elif host is None:
-                met += _NOTHING
-            else:
-                break
-        else:
-            return count, len(hosts) - count
-        del met[begin:]
         large: list[_Sent] = []
         for nr, host in enumerate(hosts):
             if type(host) is _ARRAY and host.nbytes <= small:
@@ -177,10 +170,10 @@ class Taker:
     def _form(self, dtype: Any, shape: tuple[int, ...]) -> Form:
         form = self._forms.get((dtype, shape))
         if form is None:
-            spec = self._spec(TensorSpec(shape, dtype.name, "cpu"), dtype.itemsize)
+            spec = self._spec(TensorSpec(tuple(shape), dtype.name, "cpu"), dtype.itemsize)
             size = math.prod(shape)
             kept = 0 < size <= RAW and dtype in FLOATS
-            form = self._forms[dtype, shape] = Form(shape, dtype, spec, size, kept)
+            form = self._forms[dtype, shape] = Form(tuple(shape), dtype, spec, size, kept)
         return form
 
     def _spec(self, spec: TensorSpec, itemsize: int) -> int:

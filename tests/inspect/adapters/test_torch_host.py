@@ -1,5 +1,7 @@
 """Values on the host: every dtype, layout and kind of tensor, and none makes it fail."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,12 @@ from gradscope.inspect.snapshots import tensor_summary
 
 torch = pytest.importorskip("torch")
 
+from gradscope.inspect.adapters.torch.tasks import TorchCall  # noqa: E402 - PyTorch is there
+
 pytestmark = pytest.mark.torch
 
 VALUES = [[1.0, -2.0], [0.5, 0.0]]
+FLOATS = ("float16", "float32", "float64", "bfloat16")
 
 
 @pytest.fixture
@@ -132,3 +137,57 @@ def test_values_that_are_stored_otherwise(adapter, made):
     tensor = made(torch.tensor([1 + 2j, 3 - 4j]))
     assert adapter.to_host(tensor).tolist() == tensor.tolist()
     assert adapter.to_host(torch._efficientzerotensor(2)).tolist() == [0, 0]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(
+            lambda d=d: torch.tensor(VALUES).to(getattr(torch, d))
+            for d in ("float16", "float32", "float64", "bfloat16")
+        ),
+        *ODD.values(),
+        lambda: torch.ones(()).expand(2, 2),
+        lambda: torch.ones(0, 2),
+        lambda: torch.ones(100, 100),
+        lambda: torch.ones(2, device="meta"),
+        lambda: torch._efficientzerotensor(2),
+        lambda: torch.nested.nested_tensor([torch.ones(2), torch.zeros(1)]),
+        lambda: None,
+    ],
+)
+def test_a_gradient_that_is_read_at_its_address_has_the_values_that_numpy_sees(adapter, make):
+    tensor = make()
+    task = SimpleNamespace(sent=None)
+    call = TorchCall(task, None, (tensor, None), (tensor,))
+    taken = ["what was there"]
+    counts = adapter.small(call, 512, taken)
+    hosts, given = adapter.hosts(call)
+    if counts is None:
+        assert taken == ["what was there"]
+        assert task.sent is None
+        return
+    assert counts == (given, len(hosts) - given) == (2, 1)
+    for host, found in zip(hosts, (taken[at : at + 3] for at in range(1, 10, 3)), strict=True):
+        assert found == ([None] * 3 if host is None else [host.tobytes(), host.dtype, host.shape])
+        assert host is None or type(found[2]) is tuple
+
+
+def test_common_gradients_are_read_at_their_address(adapter):
+    call = TorchCall(SimpleNamespace(sent=None), None, (torch.ones(3),), (torch.ones(2, 2), None))
+    assert adapter.small(call, 12, []) is None  # 16 bytes
+    assert adapter.small(call, 16, []) == (1, 2)
+
+
+def test_what_a_hook_writes_unseen_by_versions_is_read(tmp_path):
+    x = torch.ones(3, requires_grad=True)
+    with gi.record(tmp_path / "run.gscope"):
+        y = x.exp()
+        y.register_hook(lambda grad: (grad.data.mul_(10), None)[1])
+        (y * torch.ones(3)).sum().backward()
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        (task,) = recording.tasks()
+        nodes = {node.operator: node for node in task.nodes}
+    assert nodes["Mul"].grad_inputs[0].norm == pytest.approx(3**0.5)
+    assert nodes["Exp"].grad_outputs[0].norm == pytest.approx(10 * 3**0.5)

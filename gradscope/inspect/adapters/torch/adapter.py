@@ -28,7 +28,7 @@ from .failures import failed_call
 from .forward import SITE, forward_tap
 from .freeing import cut_row
 from .hooks import hooks_of
-from .host import bits_of, from_host, hosts_of, outputs_of, region_of, spec_of, to_host, to_host_told
+from .host import bits_of, from_host, hosts_of, outputs_of, region_of, small_of, spec_of, to_host, to_host_told
 from .saved import saved_of
 from .tasks import TorchTask, edge_of
 
@@ -231,6 +231,10 @@ class TorchAdapter:
             with torch._C.DisableTorchFunction():
                 return [to_host_told(grad) for grad in given], len(given)
         return hosts_of(call)
+
+    def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
+        """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
+        return None if type(call) is FailedCall else small_of(call, most, taken)
 
     def spec(self, tensor: torch.Tensor) -> TensorSpec:
         """Return shape, dtype and device of a tensor."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -20,6 +22,7 @@ __all__ = [
     "outputs_of",
     "region_of",
     "shape_of",
+    "small_of",
     "spec_of",
     "to_host",
     "to_host_told",
@@ -27,7 +30,7 @@ __all__ = [
 
 _MOST_ELEMENTS = 2**26  # of a sparse tensor that is written out
 _TENSOR = torch.Tensor
-_UNREADABLE = (BufferError, NotImplementedError, RuntimeError, TypeError)
+_UNREADABLE = (BufferError, KeyError, NotImplementedError, RuntimeError, TypeError)
 _HELD_BYTES = 512  # up to which a gradient may outlive its node: what is held is copied into .grad, not taken over
 
 
@@ -111,31 +114,72 @@ _ON_CPU = (1, 0)
 
 
 def hosts_of(call: Any) -> tuple[list[Any], int]:
-    """Return the values of the gradients of a TorchCall as `Adapter.hosts` does.
-
-    A gradient that goes straight on to the node that runs next is converted once.
-    """
-    task, given = call.task, call.given
-    sent, task.sent = task.sent, None
-    hosts = []
+    """Return the values of the gradients of a TorchCall as `Adapter.hosts` does."""
     with torch._C.DisableTorchFunction():
-        try:
-            for tensor in given:
-                if sent is not None and tensor is sent[0] and (tensor._version, tensor.data_ptr()) == sent[1]:
-                    hosts.append(sent[2])
-                else:
-                    hosts.append(_array_of(tensor) if type(tensor) is _TENSOR else to_host_told(tensor))
+        return [to_host_told(tensor) for tensor in (*call.given, *call.made)], len(call.given)
+
+
+def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
+    """Take the gradients of a TorchCall as `Adapter.small` does.
+
+    They are read at their address: NumPy takes longer to make an array than a small node to run. Of a gradient that
+    goes straight on to the node that runs next only the address is asked again.
+    """
+    task, begin = call.task, len(taken)
+    sent, task.sent = task.sent, None
+    try:
+        with torch._C.DisableTorchFunction():
+            for tensor in call.given:
+                if tensor is None:
+                    taken += _NOTHING
+                    continue
+                known = sent is not None and tensor is sent[0] and tensor.data_ptr() == sent[1][1]
+                read, address, dtype, shape = sent[1] if known else _small(tensor, most)
+                taken += read(address).raw, dtype, shape
             for tensor in call.made:
-                if type(tensor) is _TENSOR:
-                    host = _array_of(tensor)
-                    hosts.append(host)
-                    if host.nbytes <= _HELD_BYTES:
-                        task.sent = tensor, (tensor._version, tensor.data_ptr()), host
-                else:
-                    hosts.append(to_host_told(tensor))
-        except _UNREADABLE:
-            hosts = [to_host_told(tensor) for tensor in (*given, *call.made)]
-    return hosts, len(given)
+                if tensor is None:
+                    taken += _NOTHING
+                    continue
+                read, address, dtype, shape = small = _small(tensor, most)
+                values = read(address).raw
+                taken += values, dtype, shape
+                if len(values) <= _HELD_BYTES:
+                    task.sent = tensor, small
+    except _UNREADABLE:
+        task.sent = None
+        del taken[begin:]
+        return None
+    return len(call.given), len(call.made)
+
+
+_DTYPES = {getattr(torch, name): numpy.dtype(name) for name in ("float16", "float32", "float64")}
+_NOTHING = (None, None, None)
+
+
+def _small(tensor: torch.Tensor, most: int) -> tuple[Callable[[int], Any], int, Any, tuple[int, ...]]:
+    """Return what reads a small dense tensor on the host at an address, its address, dtype and shape.
+
+    Raises
+    ------
+    KeyError, NotImplementedError, RuntimeError, TypeError
+        If it is another.
+    """
+    dtype, size = _DTYPES[tensor.dtype], tensor.nbytes
+    plain = size <= most and type(tensor) is _TENSOR and tensor.is_cpu and tensor.is_contiguous()
+    address = tensor.data_ptr() if plain and not tensor.is_neg() else 0
+    if not address:  # of an empty one too, and of zeros without memory
+        raise TypeError("not a small dense tensor on the host")
+    return _reader(size), address, dtype, _shared_shape(tensor.shape)
+
+
+# One tuple for each shape, which the garbage collector need not follow: a torch.Size it would for good.
+_shared_shape = functools.lru_cache(4096)(tuple)
+
+
+@functools.cache
+def _reader(size: int) -> Callable[[int], Any]:
+    """Return what looks at so many bytes at an address."""
+    return (ctypes.c_char * size).from_address
 
 
 def to_host_told(tensor: Any) -> Any:

@@ -94,9 +94,8 @@ class TorchTask:
         Of each of them ``next_functions``.
     keep_graph : bool
         May be set until the first node runs.
-    sent : (Tensor, (int, int), ndarray) or None
-        For :func:`.host.hosts_of`, of the node that has run last: a gradient it has made, its version and address, and
-        its values.
+    sent : (Tensor, object) or None
+        For :func:`.host.small_of`, of the node that has run last: a gradient it has made, and how it is read.
     """
 
     def __init__(
@@ -125,7 +124,7 @@ class TorchTask:
         self._running: dict[int, TorchCall] = {}
         self._take_off: Callable[[], None] | None = None
         self._kept: list[Any] | None = None
-        self.sent: tuple[Any, tuple[int, int], Any] | None = None
+        self.sent: tuple[Any, Any] | None = None
 
     # --- around the engine ---
 
@@ -234,7 +233,7 @@ class TorchTask:
             self._kept.append(call.node)
         for observer in self._observers:
             observer.node_exited(call)
-        return _replaced(call.made, produced)
+        return None if call.made is produced else _replaced(call.made, produced)
 
     def _mine(self) -> bool:
         """Whether the engine runs this task now: nodes can be shared with others, nested in it or on other threads."""
