@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+import numpy
+
 from ..runtime import device as devices
 from ..runtime.dtype import float64, get_default_dtype
 from ..runtime.hooks import HookTable, RemovableHandle, add_hook
@@ -272,27 +274,23 @@ class Optimizer:
             first = arrays[0]
         whole = type(first) is not devices.ndarray or first.size <= BLOCK
         if whole or not all(a.flags.c_contiguous for a in arrays):
-            yield (*arrays, *self._work(count, first, first.size, first.shape))
+            empty_like = devices.array_module(first).empty_like
+            yield (*arrays, *[empty_like(first) for _ in range(count)])
             return
         flat = [a.reshape(-1) for a in arrays]
-        work = self._work(count, first, BLOCK, None)
+        work = [self._buffer(first.dtype, number) for number in range(count)]
         size = first.size
         for start in range(0, size, BLOCK):
             stop = min(start + BLOCK, size)
             parts = work if stop - start == BLOCK else [w[: stop - start] for w in work]
             yield (*[f[start:stop] for f in flat], *parts)
 
-    def _work(self, count: int, like: Any, size: int, shape: tuple[int, ...] | None) -> list[Any]:
-        found = []
-        for number in range(count):
-            key = (like.dtype, type(like), number)
-            buffer = self._scratch.get(key)
-            if buffer is None or buffer.size < size:
-                xp = devices.array_module(like)
-                buffer = self._scratch[key] = xp.empty(max(size, min(BLOCK, 4096)), dtype=like.dtype)
-            part = buffer if buffer.size == size else buffer[:size]
-            found.append(part if shape is None else part.reshape(shape))
-        return found
+    def _buffer(self, kind: Any, number: int) -> Any:
+        """Return one of the work arrays that all blocks share, as they are large."""
+        buffer = self._scratch.get((kind, number))
+        if buffer is None:
+            buffer = self._scratch[kind, number] = numpy.empty(BLOCK, kind)
+        return buffer
 
     # --- state ---
 
