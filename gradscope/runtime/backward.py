@@ -94,9 +94,8 @@ def backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) 
     """backward() of one loss, the common call."""
     edge = tensor._edge or edge_of(tensor)
     array = tensor._array
-    shape, kind = array.shape, array.dtype
-    one = _ONE.get(kind.char)  # a dtype's own hash takes longer than the copy
-    if edge is None or one is None or shape or type(array) is not device.ndarray:
+    one = _ONE.get(tensor._dtype.char)  # a dtype's own hash takes longer than the copy
+    if edge is None or one is None or tensor._shape or type(array) is not device.ndarray:
         (edge,), (seed,) = root_edges((tensor,), None, False)
     else:
         seed = one.copy()

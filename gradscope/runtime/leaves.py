@@ -61,11 +61,10 @@ class AccumulateGrad(Node):
                 held = getrefcount(grad)
                 meta.grad = graph.tensor_type._wrap(_as_gradient(grad, self.array, held))
                 return
-            total = old._array
-            shape = total.shape
+            total, shape = old._array, old._shape
             try:
                 # What arrives has been held against this node's shape and dtype, which are quicker to read.
-                if shape != self.shape or total.dtype is not self.dtype:
+                if shape != self.shape or old._dtype is not self.dtype:
                     raise ValueError
                 if shape or type(total) is not device.ndarray:
                     total += grad

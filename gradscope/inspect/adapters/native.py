@@ -289,7 +289,8 @@ class NativeAdapter:
     def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
         """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
         begin = len(taken)
-        given, made = self._arrays(call)
+        arrays = call.arrays if type(call) is events.NodeExited else None
+        given, made = self._arrays(call) if arrays is None else arrays
         for array in (*given, *made):
             if type(array) is _ARRAY and array.nbytes <= most:
                 taken += array.tobytes(), array.dtype, array.shape

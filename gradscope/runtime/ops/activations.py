@@ -6,10 +6,11 @@ that an infinite gradient at an inactive element gives 0 and not NaN.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
-from .. import autocast, state
+from .. import autocast, device, state
 from . import writes
 from .arrays import conj, in_rows, is_half, one_minus, single
 from .errors import check_number, refuse_kinds, scalar_type
@@ -71,7 +72,26 @@ def _relu(xp: Any, self: Any) -> Any:
         raise RuntimeError("Boolean inputs not supported for relu\nConvert the tensor with .float().")
     if self.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types\nTake real, imag or abs of the tensor.")
-    return xp.maximum(self, 0)
+    if type(self) is not device.ndarray or not self.flags.c_contiguous:
+        return xp.maximum(self, 0)
+    # Beside an array of zeros NumPy takes a quarter of the time that it takes beside one zero.
+    zeros, size = _zeros(self.dtype.char), self.size
+    if size <= _ZEROS:
+        return xp.maximum(self, zeros[:size].reshape(self.shape))
+    result = xp.empty_like(self)
+    values, positive = self.reshape(-1), result.reshape(-1)
+    for begin in range(0, size, _ZEROS):
+        part = values[begin : begin + _ZEROS]
+        xp.maximum(part, zeros[: part.size], out=positive[begin : begin + _ZEROS])
+    return result
+
+
+_ZEROS = 1 << 15
+
+
+@functools.cache
+def _zeros(char: str) -> Any:
+    return device.numpy.zeros(_ZEROS, char)
 
 
 operator(

@@ -141,3 +141,14 @@ def test_softmax_of_nothing() -> None:
 def test_softmax_converts_first() -> None:
     x = gs.tensor([1, 2])
     assert x.softmax(0, dtype=gs.float64).dtype is gs.float64
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (200, 400), (1 << 15,), ((1 << 15) + 1,)])
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16", "int64"])
+def test_relu_of_every_size(shape, kind):
+    array = numpy.asarray(numpy.random.default_rng(0).normal(size=shape) * 3).astype(kind)
+    if array.size > 3 and array.dtype.kind == "f":
+        array.flat[1], array.flat[-1] = numpy.nan, -numpy.inf
+    wanted = numpy.maximum(array, 0)
+    assert numpy.array_equal(gs.relu(gs.tensor(array)).numpy(), wanted, equal_nan=array.dtype.kind == "f")
+    assert numpy.array_equal(gs.tensor(array).relu_().numpy(), wanted, equal_nan=array.dtype.kind == "f")
