@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-import numpy
-
 from ..runtime import device as devices
 from ..runtime.dtype import float64, get_default_dtype
 from ..runtime.hooks import HookTable, RemovableHandle, add_hook
@@ -278,18 +276,19 @@ class Optimizer:
             yield (*arrays, *[empty_like(first) for _ in range(count)])
             return
         flat = [a.reshape(-1) for a in arrays]
-        work = [self._buffer(first.dtype, number) for number in range(count)]
+        work = [self._buffer(first, number) for number in range(count)]
         size = first.size
         for start in range(0, size, BLOCK):
             stop = min(start + BLOCK, size)
             parts = work if stop - start == BLOCK else [w[: stop - start] for w in work]
             yield (*[f[start:stop] for f in flat], *parts)
 
-    def _buffer(self, kind: Any, number: int) -> Any:
-        """Return one of the work arrays that all blocks share, as they are large."""
-        buffer = self._scratch.get((kind, number))
+    def _buffer(self, like: Any, number: int) -> Any:
+        """Return one of the work arrays that all blocks of a dtype share."""
+        key = like.dtype, number
+        buffer = self._scratch.get(key)
         if buffer is None:
-            buffer = self._scratch[kind, number] = numpy.empty(BLOCK, kind)
+            buffer = self._scratch[key] = devices.array_module(like).empty(BLOCK, dtype=like.dtype)
         return buffer
 
     # --- state ---

@@ -449,7 +449,7 @@ class SavedTensor:
 
 
 def saved_version(node: Node, name: str, index: int | None) -> int:
-    """Return the version recorded when `node` saved `name`."""
+    """Return the version recorded when `node` saved `name`: 0 where none was, as the memory had no counter then."""
     version = getattr(node, "v_" + name, 0)
     return version[index or 0] if isinstance(version, list) else version
 

@@ -170,10 +170,10 @@ class Taker:
     def _form(self, dtype: Any, shape: tuple[int, ...]) -> Form:
         form = self._forms.get((dtype, shape))
         if form is None:
-            spec = self._spec(TensorSpec(tuple(shape), dtype.name, "cpu"), dtype.itemsize)
+            spec = self._spec(TensorSpec(shape, dtype.name, "cpu"), dtype.itemsize)
             size = math.prod(shape)
             kept = 0 < size <= RAW and dtype in FLOATS
-            form = self._forms[dtype, shape] = Form(tuple(shape), dtype, spec, size, kept)
+            form = self._forms[dtype, shape] = Form(shape, dtype, spec, size, kept)
         return form
 
     def _spec(self, spec: TensorSpec, itemsize: int) -> int:
