@@ -207,7 +207,13 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         device = devices.wanted(device)
         return data.to(device=device, dtype=dtype) if dtype is not None or device is not None else data
-    return Tensor._wrap(_place(to_array(data, dtype), device))
+    return Tensor._wrap(_shared(data, dtype, device)[0])
+
+
+def _shared(data: Any, dtype: Any, device: Any) -> tuple[Any, bool]:
+    """Return an array of what is no tensor, and whether it shares the memory: it is another object in any case."""
+    array = _place(to_array(data, dtype), device)
+    return (array[...], True) if array is data else (array, False)
 
 
 def asarray(
@@ -234,8 +240,8 @@ def asarray(
         result = as_tensor(obj if requires_grad else obj.detach(), dtype, device)
         shared = result._array is obj._array
     else:
-        result = as_tensor(obj, dtype, device)
-        shared = result._array is obj
+        array, shared = _shared(obj, dtype, device)
+        result = Tensor._wrap(array)
     if copy and shared:
         return result.clone()
     if copy is False and not shared:

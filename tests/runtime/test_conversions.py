@@ -28,9 +28,10 @@ def test_numpy_shares_memory_both_ways() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")
-def test_shape_dtype_and_flags_of_a_shared_array_are_its_holders_own() -> None:
+@pytest.mark.parametrize("share", [gs.from_numpy, gs.as_tensor, gs.asarray, gs.from_dlpack])
+def test_shape_dtype_and_flags_of_a_shared_array_are_its_holders_own(share: Any) -> None:
     array = numpy.arange(4.0)
-    tensor = gs.from_numpy(array)
+    tensor = share(array)
     for holder in (array, tensor.numpy(), tensor.numpy(force=True)):
         holder.shape = (2, 2)
         holder.dtype = numpy.int64
