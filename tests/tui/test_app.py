@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 
 from gradscope.inspect.records import SessionState, StopReason
 from gradscope_tui.actions import ACTIONS
@@ -530,3 +531,17 @@ def test_a_look_at_a_running_session_while_the_app_is_closed_does_no_harm():
         app._poll()
 
     play(scenario)
+
+
+def test_what_is_told_when_the_screens_are_gone_ends_in_nothing():
+    ended = []
+
+    async def scenario(app, pilot):
+        ended.extend((app, app.query_one(NodeRail)))
+
+    play(scenario)
+    app, pane = ended
+    assert not app.screen_stack
+    app.on_descendant_focus(events.DescendantFocus(pane))
+    app.on_key(events.Key("x", "x"))
+    assert app.focused is None

@@ -7,6 +7,7 @@ from typing import Any
 from textual import events, on
 from textual.app import ComposeResult
 from textual.geometry import Size
+from textual.widget import Widget
 
 from gradscope_tui.controller import SessionApp
 from gradscope_tui.widgets.dock import BreakpointPane
@@ -104,6 +105,11 @@ class PanesApp(SessionApp):
         """Other panes may have room now."""
         self._room = event.size
         self.arrange()
+
+    @property
+    def focused(self) -> Widget | None:
+        """What has the keys; nothing while the program ends, when what is still told finds no screen."""
+        return super().focused if self.screen_stack else None
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Follow the focus, should the mouse have moved it; it may have gone on meanwhile."""
