@@ -123,7 +123,7 @@ def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
     """Take the gradients of a TorchCall as `Adapter.small` does.
 
     They are read at their address: NumPy takes longer to make an array than a small node to run. Of a gradient that
-    goes straight on to the node that runs next only the address is asked again.
+    goes straight on to the node that runs next only the version and the address are asked again.
     """
     task, begin = call.task, len(taken)
     sent, task.sent = task.sent, None
@@ -133,8 +133,8 @@ def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
                 if tensor is None:
                     taken += _NOTHING
                     continue
-                known = sent is not None and tensor is sent[0] and tensor.data_ptr() == sent[1][1]
-                read, address, dtype, shape = sent[1] if known else _small(tensor, most)
+                known = sent is not None and tensor is sent[0] and (tensor._version, tensor.data_ptr()) == sent[1]
+                read, address, dtype, shape = sent[2] if known else _small(tensor, most)
                 taken += read(address).raw, dtype, shape
             for tensor in call.made:
                 if tensor is None:
@@ -144,7 +144,7 @@ def small_of(call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
                 values = read(address).raw
                 taken += values, dtype, shape
                 if len(values) <= _HELD_BYTES:
-                    task.sent = tensor, small
+                    task.sent = tensor, (tensor._version, address), small
     except _UNREADABLE:
         task.sent = None
         del taken[begin:]

@@ -94,8 +94,9 @@ class TorchTask:
         Of each of them ``next_functions``.
     keep_graph : bool
         May be set until the first node runs.
-    sent : (Tensor, object) or None
-        For :func:`.host.small_of`, of the node that has run last: a gradient it has made, and how it is read.
+    sent : (Tensor, (int, int), object) or None
+        For :func:`.host.small_of`, of the node that has run last: a gradient it has made, its version and address, and
+        how it is read.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class TorchTask:
         self._running: dict[int, TorchCall] = {}
         self._take_off: Callable[[], None] | None = None
         self._kept: list[Any] | None = None
-        self.sent: tuple[Any, Any] | None = None
+        self.sent: tuple[Any, tuple[int, int], Any] | None = None
 
     # --- around the engine ---
 
