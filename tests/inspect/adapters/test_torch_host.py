@@ -185,7 +185,7 @@ def test_what_a_hook_writes_unseen_by_versions_is_read(tmp_path):
     with gi.record(tmp_path / "run.gscope"):
         y = x.exp()
         y.register_hook(lambda grad: (grad.data.mul_(10), None)[1])
-        (y * torch.ones(3)).sum().backward()
+        (y * torch.ones(3) * torch.ones(3)).sum().backward()  # what sum() gives is no dense gradient
     with gi.open_recording(tmp_path / "run.gscope") as recording:
         (task,) = recording.tasks()
         nodes = {node.operator: node for node in task.nodes}
@@ -198,7 +198,7 @@ def test_what_a_hook_lays_out_anew_in_place_is_read_so(tmp_path):
     with gi.record(tmp_path / "run.gscope", keep="summaries"):
         y = x.exp()
         y.register_hook(lambda grad: (grad.t_(), None)[1])
-        (y * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+        (y * torch.tensor([[1.0, 2.0], [3.0, 4.0]]) * torch.ones(2, 2)).sum().backward()
     with gi.open_recording(tmp_path / "run.gscope") as recording:
         (task,) = recording.tasks()
         nodes = {node.operator: node for node in task.nodes}
