@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -126,23 +128,14 @@ def test_the_digits_example_opens_at_its_first_backward(size):
 
 def test_the_command_draws_on_a_terminal_keeps_it_clean_and_gives_it_back(script, tmp_path):
     """In a terminal of 80x24, raw writes of the script stay off the screen, and quitting restores it."""
-    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
     script.write_text("import os\nos.write(1, b'stain')\n" + script.read_text())
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 80))
-    before = termios.tcgetattr(theirs)
-    command = [sys.executable, "-m", "gradscope", "debug", str(script)]
-    environment = {**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(tmp_path)}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+    with _on_a_terminal("debug", script, state=tmp_path) as (process, ours):
         screen = _read_until(ours, b"PAUSED before")
         os.write(ours, b"q")
         screen += _read_until(ours, b"Quit?")
         os.write(ours, b"y")
         screen += _read_until(ours, b"was ended before its end")
         assert process.wait(30) == 0
-    assert termios.tcgetattr(theirs) == before
-    os.close(theirs)
-    os.close(ours)
     assert screen.index(b"\x1b[?1049h") < screen.index(b"PAUSED before") < screen.index(b"\x1b[?1049l")
     assert b"stain" not in screen.partition(b"\x1b[?1049l")[0]
 
@@ -150,24 +143,26 @@ def test_the_command_draws_on_a_terminal_keeps_it_clean_and_gives_it_back(script
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 def test_a_signal_ends_the_script_and_gives_the_terminal_back(script, tmp_path, name):
     """Though the script has asked for the default action, which would leave the screen as it is."""
-    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
     number = getattr(signal, name)
     default = "import signal\nsignal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))\n"
     script.write_text(default + "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n" + script.read_text())
-    ours, theirs = pty.openpty()
-    before = termios.tcgetattr(theirs)
-    command = [sys.executable, "-m", "gradscope", "debug", str(script)]
-    environment = {**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(tmp_path)}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+    with _on_a_terminal("debug", script, state=tmp_path) as (process, ours):
         _read_until(ours, b"PAUSED before")
         process.send_signal(number)
         screen = _read_until(ours, b"was ended before its end")
         assert process.wait(30) == 128 + number
-    assert termios.tcgetattr(theirs) == before
-    os.close(theirs)
-    os.close(ours)
     assert {b"\x1b[?1000l", b"\x1b[?1049l"} <= set(re.findall(rb"\x1b\[\?\d+l", screen))
     assert b".grad is as it was before backward 1" in screen
+
+
+def test_a_terminal_under_nohup_stays_when_its_line_is_lost(script, tmp_path):
+    with _on_a_terminal("debug", script, state=tmp_path, hangups=signal.SIG_IGN) as (process, ours):
+        _read_until(ours, b"PAUSED before")
+        process.send_signal(signal.SIGHUP)
+        os.write(ours, b"n")
+        _read_until(ours, b"Inspector #1")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
 
 
 def test_a_terminal_that_is_closed_ends_the_script(script, tmp_path):
@@ -175,6 +170,7 @@ def test_a_terminal_that_is_closed_ends_the_script(script, tmp_path):
     pid, ours = pty.fork()
     if not pid:
         os.environ.update(TERM="xterm-256color", XDG_STATE_HOME=str(tmp_path))
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.execv(sys.executable, [sys.executable, "-m", "gradscope", "debug", str(script)])
     _read_until(ours, b"PAUSED before")
     os.close(ours)
@@ -182,7 +178,6 @@ def test_a_terminal_that_is_closed_ends_the_script(script, tmp_path):
 
 
 def test_view_opens_a_recording_on_a_terminal_and_prints_it_without_one(script, tmp_path):
-    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
     file = str(tmp_path / "run.gscope")
     gradscope = [sys.executable, "-m", "gradscope"]
     subprocess.run([*gradscope, "record", "-o", file, str(script)], check=True, capture_output=True)
@@ -190,19 +185,13 @@ def test_view_opens_a_recording_on_a_terminal_and_prints_it_without_one(script, 
         [*gradscope, "view", file], check=True, capture_output=True, text=True, stdin=subprocess.PIPE
     )
     assert "2 iterations, 2 backwards, 6 nodes" in printed.stdout
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (24, 80))
-    environment = {**os.environ, "TERM": "xterm-256color"}
-    command = [*gradscope, "view", file]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+    with _on_a_terminal("view", file, state=tmp_path) as (process, ours):
         _read_until(ours, b"REPLAYING")
         os.write(ours, b"]")
         _read_until(ours, b"backward 2")
         os.write(ours, b"q")
         _read_until(ours, b"\x1b[?1049l")
         assert process.wait(30) == 0
-    os.close(theirs)
-    os.close(ours)
 
 
 def test_backwards_that_ran_free_are_counted(debugger, script):
@@ -322,10 +311,41 @@ def test_a_pytorch_program_is_stepped_through_back_and_asked_what_if(debugger, s
     play(scenario, debugger, size=(120, 40))
 
 
+@contextlib.contextmanager
+def _on_a_terminal(*arguments, state, hangups=signal.SIG_DFL):
+    """Run the command on a terminal of 80x24, which must be as it was at the end; yield the process and our side.
+
+    What becomes of SIGHUP is inherited, so it is said here: the tests themselves may run under nohup.
+    """
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    before = termios.tcgetattr(theirs)
+    command = [sys.executable, "-m", "gradscope", *map(str, arguments)]
+    environment = {**os.environ, "TERM": "xterm-256color", "XDG_STATE_HOME": str(state)}
+    process = subprocess.Popen(
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, hangups),
+    )
+    try:
+        yield process, ours
+        assert termios.tcgetattr(theirs) == before
+    finally:
+        process.kill()
+        process.wait()
+        os.close(theirs)
+        os.close(ours)
+
+
 def _read_until(descriptor, expected, seconds=60):
     got = b""
+    end = time.monotonic() + seconds
     while expected not in got:
-        ready, _, _ = select.select([descriptor], [], [], seconds)
-        assert ready, f"{expected!r} did not come in {seconds} s; the terminal has got {got!r}"
+        ready, _, _ = select.select([descriptor], [], [], max(0, end - time.monotonic()))
+        assert ready, f"{expected!r} did not come in {seconds} s; the terminal has got ... {got[-2000:]!r}"
         got += os.read(descriptor, 65536)
     return got
