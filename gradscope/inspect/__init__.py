@@ -9,7 +9,7 @@ Examples
 >>> [data["name"] for _, data in gi.graph(loss).nodes(data=True)]
 ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
 >>> session = gi.debug(loss)
->>> session.wait().value, session.nodes[session.current].name
+>>> session.wait().value, session.node.name
 ('paused before', 'SumBackward0')
 >>> session.cont()
 >>> session.wait().value, x.grad

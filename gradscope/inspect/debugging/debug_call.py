@@ -126,11 +126,11 @@ def debug(loss: Any, *, params: Any = None, adapter: Adapter | None = None, **op
     >>> print(dbg.breakpoint("mod:0 and norm > 0.5"))
     mod:0 if norm > 0.5
     >>> dbg.cont()
-    >>> dbg.nodes[dbg.current].module, dbg.grad_in
+    >>> dbg.node.module, dbg.grad_in
     ('0', [array([[1.]], dtype=float32)])
     >>> dbg.set_grad(0, 10.0)
     >>> dbg.back()
-    >>> dbg.state.value, dbg.nodes[dbg.current].name
+    >>> dbg.state.value, dbg.node.name
     ('replaying', 'TanhBackward0')
     >>> dbg.step()
     >>> dbg.state.value, dbg.grad_in

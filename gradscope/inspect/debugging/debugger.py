@@ -25,6 +25,8 @@ from .time_travel import TimeTravel
 
 __all__ = ["Debugger", "ProgramEndedError", "SessionError"]
 
+_GO_TO_A_NODE = "step() goes to the first node of a backward, back() and goto() to one that was recorded."
+
 
 class Debugger(TimeTravel, Controls, Questions):
     """A session with one program.
@@ -66,7 +68,7 @@ class Debugger(TimeTravel, Controls, Questions):
     ('paused before', 'breakpoint 1 (op:Mul)')
     >>> [node.name for node in session.nodes], session.current
     (['SumBackward0', 'MulBackward0', 'AccumulateGrad'], 1)
-    >>> session.inspect(1).grad_outputs[0].norm
+    >>> session.node.grad_outputs[0].norm
     1.4142135623730951
     >>> session.evaluate("saved['self'] * 10")
     array([10., 20.], dtype=float32)
@@ -163,6 +165,19 @@ class Debugger(TimeTravel, Controls, Questions):
     def current(self) -> int:
         """Index into :attr:`nodes` of the node where the program has last stopped, or the cursor is; -1 for none."""
         return self._session.shown[1]
+
+    @property
+    def node(self) -> NodeRecord:
+        """The node at hand, :attr:`current`, with everything that :meth:`inspect` tells of it.
+
+        Raises
+        ------
+        SessionError
+            If no backward is shown: the program has not been stopped in one.
+        """
+        if self.current < 0:
+            raise SessionError(f"there is no node at hand: the program is {self.state.value}\n{_GO_TO_A_NODE}")
+        return self.inspect(self.current)
 
     def where(self) -> str:
         """Return the user's lines that led to this backward(), outermost first, as a traceback has them."""

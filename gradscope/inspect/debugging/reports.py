@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = ["ParameterChange", "TaskRecord", "ThreadRecord", "WatchRecord", "WhatIf"]
@@ -111,7 +112,7 @@ class ParameterChange:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What would become of the leaves if one gradient were another.
+    """What would become of the leaves if one gradient were another; ``str()`` gives a table, what changes most first.
 
     Attributes
     ----------
@@ -141,3 +142,19 @@ class WhatIf:
     complete: bool
     nodes_run: int
     hooks_left_out: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"incoming gradient {self.slot}: norm {self.norm_before:.4g} -> {self.norm_after:.4g}"]
+        lines += _aligned(self.changes) if self.changes else ["  no parameter gets a gradient from here"]
+        if self.changes and not self.complete:
+            lines.append("  of what passes through this node only: gradients of earlier nodes are not recorded")
+        return "\n".join([*lines, *(f"  without the hook {hook}" for hook in self.hooks_left_out)])
+
+
+def _aligned(changes: Iterable[ParameterChange]) -> list[str]:
+    rows = [("parameter", "norm", "would be", "relative change")]
+    for change in sorted(changes, key=lambda change: -change.relative):
+        norms = f"{change.before:.4g}", f"{change.after:.4g}"
+        rows.append((change.parameter or "(no name)", *norms, f"{change.relative:.3g}"))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

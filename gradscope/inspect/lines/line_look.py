@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..records import SessionState
 from .line_core import LineCore
-from .render import graph_text, list_text, node_text, place_of, title_of, watch_line, what_if_text
+from .render import graph_text, list_text, node_text, place_of, title_of, watch_line
 from .verbs import UsageError
 
 __all__ = ["LookVerbs"]
@@ -115,7 +115,7 @@ class LookVerbs(LineCore):
 
     def _edited(self, slot: int) -> None:
         after = self.debugger.state is SessionState.PAUSED_AFTER
-        record = self.debugger.inspect(self.debugger.current)
+        record = self.debugger.node
         group = record.grad_inputs if after else record.grad_outputs
         summary = group[slot] if group else None
         self._say(f"{'produced' if after else 'incoming'} gradient {slot} is now {summary.preview if summary else '-'}")
@@ -127,7 +127,7 @@ class LookVerbs(LineCore):
 
     def _do_what_if(self, argument: str) -> None:
         slot, expression = self._slot(argument)
-        self.page(what_if_text(self.debugger.what_if(slot, expression)))
+        self.page(str(self.debugger.what_if(slot, expression)))
 
     @staticmethod
     def _slot(argument: str) -> tuple[int, str]:

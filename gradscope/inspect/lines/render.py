@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..debugging.columns import NodeList
-from ..debugging.reports import WatchRecord, WhatIf
+from ..debugging.reports import WatchRecord
 from ..places import relative_path
 from ..records import Location, NodeRecord, SavedRecord, TensorSummary
 from ..statistics import format_shape
@@ -19,7 +19,6 @@ __all__ = [
     "short_path",
     "title_of",
     "watch_line",
-    "what_if_text",
 ]
 
 _MARKS = {"done": "+", "current": ">", "pending": " ", "failed": "!", "skipped": "-"}
@@ -298,28 +297,3 @@ def watch_line(watch: WatchRecord) -> str:
     """
     was = f"  (was {watch.previous})" if watch.changed and watch.previous is not None else ""
     return f"watch {watch.id}: {watch.expression} = {watch.text}{was}"
-
-
-def what_if_text(found: WhatIf) -> str:
-    """Return a what-if as a table, the parameters that change most first.
-
-    Parameters
-    ----------
-    found : WhatIf
-
-    Returns
-    -------
-    str
-    """
-    lines = [f"incoming gradient {found.slot}: norm {number(found.norm_before)} -> {number(found.norm_after)}"]
-    changes = sorted(found.changes, key=lambda change: -change.relative)
-    rows = [("parameter", "norm", "would be", "relative change")]
-    rows += [(c.parameter or "(no name)", number(c.before), number(c.after), f"{c.relative:.3g}") for c in changes]
-    widths = [max(len(cell) for cell in column) for column in zip(*rows)]
-    lines += ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    if not changes:
-        lines = [lines[0], "  no parameter gets a gradient from here"]
-    elif not found.complete:
-        lines.append("  of what passes through this node only: gradients of earlier nodes are not recorded")
-    lines += [f"  without the hook {hook}" for hook in found.hooks_left_out]
-    return "\n".join(lines)

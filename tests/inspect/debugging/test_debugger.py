@@ -466,6 +466,21 @@ def test_inspect_of_a_node_that_has_run_is_about_to_and_will():
             session.inspect(3)
 
 
+def test_the_node_at_hand_is_told_of_now_and_in_the_past():
+    _, run = product()
+    with debugging(run) as session:
+        with pytest.raises(SessionError, match="there is no node at hand: the program is not started"):
+            session.node
+        session.start()
+        wait(session)
+        assert session.node == session.inspect(0)
+        session.step()
+        wait(session)
+        assert (session.node.name, session.node.grad_outputs[0].norm) == ("MulBackward0", 2**0.5)
+        session.back()
+        assert session.node.name == "SumBackward0"
+
+
 def test_saved_tensors_of_a_node_that_will_run_have_summaries():
     _, run = product()
     with debugging(run) as session:

@@ -25,6 +25,11 @@ def test_sessions(arguments, shown):
     assert printed(["-m", "gradscope", *shlex.split(arguments)]) == shown
 
 
+def test_from_python():
+    (source, shown), _ = PROGRAMS
+    assert printed(["-c", source]) == shown
+
+
 @pytest.mark.torch
 def test_post_mortem():
     pytest.importorskip("torch")
@@ -32,5 +37,5 @@ def test_post_mortem():
 
     if not SHOWN:
         pytest.skip("PyTorch gives what is saved without its history")
-    ((source, shown),) = PROGRAMS
+    _, (source, shown) = PROGRAMS
     assert printed(["-c", source]) == shown
