@@ -52,7 +52,8 @@ class LookVerbs(LineCore):
                 raise UsageError("usage: list [FROM [TO] | all]")
             start = bounds[0]
             stop = bounds[1] + 1 if len(bounds) == 2 else start + 2 * _AROUND + 1
-        self.page(list_text(self.debugger.records(start, stop)) or f"there are {count} nodes")
+        looked_at = here if self.debugger.state is SessionState.REPLAYING else -1
+        self.page(list_text(self.debugger.records(start, stop), looked_at) or f"there are {count} nodes")
 
     def _do_graph(self, argument: str) -> None:
         self.page(graph_text(self.debugger.nodes))

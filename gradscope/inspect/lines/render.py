@@ -222,14 +222,14 @@ def _node_of(key: int | None, nodes: Sequence[NodeRecord]) -> NodeRecord | None:
     return next((node for node in nodes if node.key == key), None)
 
 
-def list_text(nodes: Sequence[NodeRecord], start: int = 0, stop: int | None = None) -> str:
+def list_text(nodes: Sequence[NodeRecord], looked_at: int = -1) -> str:
     """Return nodes as a table in the engine's order.
 
     Parameters
     ----------
     nodes : sequence of NodeRecord
-    start, stop : int
-        Which of them.
+    looked_at : int
+        The number of one that has run and is marked with ``<``.
 
     Returns
     -------
@@ -241,13 +241,13 @@ def list_text(nodes: Sequence[NodeRecord], start: int = 0, stop: int | None = No
     >>> print(list_text([node]))
     >    0  SumBackward0  a.py:3  x.sum()
     """
-    chosen = nodes[start:stop]
     rows = []
-    for node in chosen:
+    for node in nodes:
+        mark = "<" if node.index == looked_at else _MARKS[node.state]
         grad = node.grad_outputs[0] if node.grad_outputs else None
         rows.append(
             (
-                f"{_MARKS[node.state]} {node.index:>4}",
+                f"{mark} {node.index:>4}",
                 node.name,
                 node.parameter or node.module,
                 f"norm {number(grad.norm)}" if grad is not None else "",

@@ -75,7 +75,7 @@ SECTIONS: tuple[tuple[str, tuple[Verb, ...]], ...] = (
         Verb(("print", "p"), "[EXPRESSION]", "print the current node and watches, or an expression", "optional"),
         Verb(("eval",), "EXPRESSION", "print a value made from grad, grads, produced, saved, norm, node", "needed"),
         Verb(("node", "info"), "[NUMBER]", "print a node of this backward: the current one, or another", "optional"),
-        Verb(("list", "nodes", "l"), "[FROM [TO] | all]", "list nodes in the engine's order", "optional"),
+        Verb(("list", "nodes", "l"), "[FROM [TO] | all]", "list nodes: + done, > next, < looked at", "optional"),
         Verb(("graph", "g"), "", "print the graph: every node, and where its gradients go"),
         Verb(("where", "w", "bt"), "", "print the line that made the node, and the lines that led to this backward()"),
         Verb(("watch", "display"), "[EXPRESSION]", "evaluate an expression at every stop", "optional"),

@@ -95,6 +95,11 @@ def test_lists_and_graph():
     assert "AddmmBackward0  2  -> 5, 3, 4" in graph
 
 
+def test_the_node_of_the_past_that_is_looked_at_is_marked_in_the_list():
+    listed = answers(lambda: train(mlp()), "step 2", "back", "list 0,2")[-1]
+    assert [line[0] for line in listed.splitlines()] == ["+", "<", ">"]
+
+
 def test_a_long_backward_is_listed_around_the_current_node():
     def run():
         x = gs.ones(1, requires_grad=True)

@@ -41,6 +41,7 @@ def test_list_and_graph_text():
     ]
     assert graph_text(nodes()).splitlines() == [">    0  MulBackward0  layer  -> 1", "     1  AccumulateGrad  x"]
     assert list_text([]) == ""
+    assert list_text(nodes(), 1).splitlines()[1] == "<    1  AccumulateGrad  x"
 
 
 def test_summary_line():
