@@ -21,6 +21,7 @@ __all__ = [
     "StopReason",
     "TensorSpec",
     "TensorSummary",
+    "WriteRecord",
     "dtype_name",
     "operator_name",
 ]
@@ -70,14 +71,37 @@ class StopReason:
         One line to show.
     breakpoint : int or None
         The number of the breakpoint that stopped it.
+    writes : tuple of WriteRecord
+        At a violation: who has written the saved tensor since, as far as that was noted. In PyTorch these are the calls
+        of the program itself and the steps of optimizers; what is written inside another call is not noted.
     """
 
     kind: str
     text: str
     breakpoint: int | None = None
+    writes: tuple[WriteRecord, ...] = ()
 
     def __str__(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRecord:
+    """A write in place into what a node has saved.
+
+    Attributes
+    ----------
+    name : str
+        Under which name the node saved it.
+    operator : str
+        What wrote: ``'add_'``, ``'SGD.step'``.
+    location : Location or None
+        The user's line.
+    """
+
+    name: str
+    operator: str
+    location: Location | None
 
 
 @dataclass(frozen=True, slots=True)

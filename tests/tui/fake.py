@@ -321,6 +321,9 @@ class FakeSession:
     def evaluate(self, expression: str) -> Any:
         return eval(expression, {"grad": [0.25, 0.5], "index": self.current})
 
+    def explain(self) -> str:
+        return ""
+
     def inspect(self, index: int) -> NodeRecord:
         node = self.nodes[index]
         return replace(node, saved=tuple(replace(s, summary=summary(s.name)) for s in node.saved))

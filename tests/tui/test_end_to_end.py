@@ -20,7 +20,6 @@ from gradscope_tui.what_if import WhatIfScreen
 from gradscope_tui.widgets.inspector import Inspector
 from gradscope_tui.widgets.log import LogPane
 from gradscope_tui.widgets.rail import NodeRail
-from gradscope_tui.writers import noting_writes
 
 from .fake import play, text_of, type_in, until
 
@@ -286,8 +285,7 @@ def test_a_violation_names_the_line_that_wrote(debugger, script):
         await until(pilot, lambda: "train.py:4  y += 1" in app.query_one(LogPane).text)
         assert "`result` was written by add_ at" in app.query_one(LogPane).text
 
-    with noting_writes():
-        play(scenario, debugger)
+    play(scenario, debugger)
 
 
 @pytest.mark.torch

@@ -50,6 +50,22 @@ def test_steps_go_from_backward_to_backward_and_back(session):
     assert (session.task_index, session.current) == (1, 0)
 
 
+def test_a_nan_is_explained_as_far_as_it_is_recorded(session, tmp_path):
+    assert session.explain() == ""
+    session.next_iteration()
+    session.next_iteration()
+    found = {node.operator: (session.goto(node.index), session.explain())[1] for node in session.nodes}
+    assert found["Sum"] == ""
+    assert found["Mul"].startswith(("NaN is produced in backward by MulBackward0", "MulBackward0 passes on"))
+    with gi.record(tmp_path / "less.gscope", keep="summaries"):
+        (gs.zeros(2, requires_grad=True).sqrt() * 0.0).sum().backward()
+    with gi.open_recording(tmp_path / "less.gscope") as recording:
+        bare = RecordedSession(recording)
+        bare.start()
+        bare.goto(2)
+        assert "was not kept; record with --keep all" in bare.explain()
+
+
 def test_both_ends_are_said(session):
     with pytest.raises(SessionError, match="beginning"):
         session.back()

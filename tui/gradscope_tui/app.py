@@ -31,7 +31,6 @@ from gradscope_tui.widgets.prompt import Prompt
 from gradscope_tui.widgets.rail import NodeRail
 from gradscope_tui.widgets.states import basename
 from gradscope_tui.widgets.watches import WatchPane
-from gradscope_tui.writers import noting_writes
 
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.debugger import Debugger
@@ -335,8 +334,7 @@ def run_app(debugger: Debugger) -> int:
     """
     app = GradscopeApp(debugger, script=basename(debugger.title), breaks=SavedBreaks(debugger.title))
     try:
-        with noting_writes():
-            return _run(app)
+        return _run(app)
     finally:
         if not (app.left or has_ended(debugger)):
             debugger.abort()

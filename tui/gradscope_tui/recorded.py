@@ -14,6 +14,7 @@ from gradscope.inspect.debugging.core import SessionError
 from gradscope.inspect.debugging.reports import TaskRecord as TaskInProgress
 from gradscope.inspect.debugging.reports import ThreadRecord, WatchRecord, WhatIf
 from gradscope.inspect.debugging.watches import WatchList
+from gradscope.inspect.explanations.nan_stops import bad_value_at
 from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
 from gradscope.inspect.records import DebuggerEvent, NodeRecord, SessionState, StopReason
 from gradscope_tui.recorded_nodes import RecordedNodes
@@ -323,6 +324,16 @@ class RecordedSession:
     def records(self, start: int, stop: int) -> list[NodeRecord]:
         """Return some of the nodes."""
         return list(self.nodes[max(0, start) : max(0, stop)])
+
+    def explain(self) -> str:
+        """Return who made the NaN or infinity that the node has produced; values it was made of are not recorded."""
+        node = self.nodes[self._current]
+        if not any(s is not None and (s.nans or s.infs) for s in node.grad_inputs or ()):
+            return ""
+        try:
+            return bad_value_at(node, self.evaluate("grads"), self.evaluate("produced"), {})
+        except ValueError as error:
+            return str(error)
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression at the node that is shown."""

@@ -209,6 +209,9 @@ class Session(Protocol):
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression on the paused thread. Blocks until the program has answered."""
 
+    def explain(self) -> str:
+        """Return more than the reason of why it has stopped here. Blocks until the program has answered."""
+
     def evaluate_text(self, expression: str) -> str:
         """Evaluate an expression on the paused thread of the program. Blocks until the program has answered."""
 

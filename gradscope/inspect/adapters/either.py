@@ -200,6 +200,10 @@ class AnyAdapter:
         adapter = self._of(tensor)
         return adapter.name, adapter.memory_key(tensor)
 
+    def memory(self, tensor: Any) -> Any:
+        """Return the object that lives as long as a tensor's memory; None if it has no memory of its own."""
+        return self._of(tensor).memory(tensor)
+
     def region(self, tensor: Any) -> Region | None:
         """Return which bytes a tensor looks at; None if it has no memory of its own."""
         return self._of(tensor).region(tensor)
@@ -325,10 +329,18 @@ class AnyAdapter:
     # --- listening ---
 
     def observe(
-        self, observer: Observer, *, forward: bool, backward: bool, operators: bool = False, writes: bool = False
+        self,
+        observer: Observer,
+        *,
+        forward: bool,
+        backward: bool,
+        operators: bool = False,
+        writes: bool = False,
+        own_writes: bool = False,
     ) -> AnyObservation:
         """Tell `observer` what happens in gradscope, and in PyTorch from the moment it has been imported."""
         wanted = {"forward": forward, "backward": backward, "operators": operators, "writes": writes}
+        wanted["own_writes"] = own_writes
         return AnyObservation(self._native, observer, wanted)
 
 

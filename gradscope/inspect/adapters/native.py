@@ -161,6 +161,10 @@ class NativeAdapter:
         """Return the address of the memory that a tensor looks at."""
         return tensor.untyped_storage().data_ptr()
 
+    def memory(self, tensor: Any) -> Any:
+        """Return the array that owns the memory that a tensor looks at."""
+        return memory_of(tensor._array)
+
     def region(self, tensor: Any) -> Region | None:
         """Return which bytes a tensor looks at."""
         array = tensor._array
@@ -349,10 +353,24 @@ class NativeAdapter:
         return functools.partial(loss.backward, **options)
 
     def observe(
-        self, observer: Observer, *, forward: bool, backward: bool, operators: bool = False, writes: bool = False
+        self,
+        observer: Observer,
+        *,
+        forward: bool,
+        backward: bool,
+        operators: bool = False,
+        writes: bool = False,
+        own_writes: bool = False,
     ) -> NativeObservation:
         """Tell `observer` what happens in all threads."""
-        return NativeObservation(observer, forward=forward, backward=backward, operators=operators, writes=writes)
+        return NativeObservation(
+            observer,
+            forward=forward,
+            backward=backward,
+            operators=operators,
+            writes=writes,
+            own_writes=writes or own_writes,
+        )
 
 
 class NativeCall(NamedTuple):
@@ -409,7 +427,16 @@ class NativeShare:
 class NativeObservation:
     """The subscriptions that turn events into calls of an observer's methods."""
 
-    def __init__(self, observer: Observer, *, forward: bool, backward: bool, operators: bool, writes: bool) -> None:
+    def __init__(
+        self,
+        observer: Observer,
+        *,
+        forward: bool,
+        backward: bool,
+        operators: bool,
+        writes: bool,
+        own_writes: bool,
+    ) -> None:
         self._observer = observer
         handlers: dict[type[events.Event], Callable[[Any], None]] = {}
         if forward:
@@ -422,8 +449,9 @@ class NativeObservation:
             handlers[events.NodeRecorded] = lambda event: recorded(event.node)
         if operators:
             handlers[events.OperatorRecorded] = lambda event: observer.operator_ran(NativeOperatorCall(event))
-        if writes:
+        if own_writes:
             handlers[events.VersionBumped] = lambda event: observer.tensor_written(NativeWrite(event))
+        if writes:
             handlers[events.MemoryShared] = lambda event: observer.memory_shared(NativeShare(event))
             handlers[events.WriteRefused] = lambda event: observer.write_refused(event.error)
         if backward:
@@ -434,7 +462,7 @@ class NativeObservation:
             handlers[events.GraphTaskFinished] = lambda event: observer.task_finished(event.task)
             handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
             handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
-        sites = int(forward or operators or writes)  # the innermost line of the user is all that is asked for
+        sites = int(forward or operators or own_writes)  # the innermost line of the user is all that is asked for
         self._subscription = events.subscribe_each(handlers, call_sites=sites)
 
     def close(self) -> None:

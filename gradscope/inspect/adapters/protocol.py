@@ -339,6 +339,12 @@ class Adapter(Protocol):
     def memory_key(self, tensor: Any) -> Hashable:
         """Return what tensors that share memory share; valid as long as one of them lives."""
 
+    def memory(self, tensor: Any) -> Any:
+        """Return the one object, to which weak references can be made, that lives as long as a tensor's memory.
+
+        None if it has no memory of its own.
+        """
+
     def region(self, tensor: Any) -> Region | None:
         """Return which bytes a tensor looks at; None if it has no memory of its own."""
 
@@ -452,11 +458,20 @@ class Adapter(Protocol):
         """Return the call that runs the backward of `loss`."""
 
     def observe(
-        self, observer: Observer, *, forward: bool, backward: bool, operators: bool = False, writes: bool = False
+        self,
+        observer: Observer,
+        *,
+        forward: bool,
+        backward: bool,
+        operators: bool = False,
+        writes: bool = False,
+        own_writes: bool = False,
     ) -> Observation:
         """Tell `observer` what happens in all threads.
 
-        In forward (modules, recorded operators), in backward, for every operator that runs, and for every write.
+        In forward (modules, recorded operators), in backward, for every operator that runs, and for every write. Those
+        that the program itself calls for, `own_writes`, cost next to nothing: of PyTorch's, that leaves out what is
+        written inside another call, such as the statistics of a batch norm.
         """
 
 

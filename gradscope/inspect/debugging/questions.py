@@ -126,6 +126,35 @@ class Questions(DebuggerCore):
 
         return self._at_stop(ask)
 
+    def explain(self) -> str:
+        """Return why the program has stopped where it has, if there is more to say of it than :attr:`reason` says.
+
+        Returns
+        -------
+        str
+            After a node that has produced a NaN or an infinity: whether it passes on what has arrived, or made it, and
+            out of what; empty elsewhere.
+
+        Raises
+        ------
+        NotParkedError
+            If the program is not paused.
+        """
+
+        def ask(place: Standing) -> str:
+            from ..explanations.nan_stops import bad_value_at
+
+            node, grads, produced, saved = map(place.value, ("node", "grads", "produced", "saved"))
+            if not produced:
+                return ""
+            host = self._adapter.to_host
+            arrays = [[None if grad is None else host(grad) for grad in given] for given in (grads, produced)]
+            values = {name: saved[name] for name in saved}
+            known = {name: host(value) for name, value in values.items() if self._adapter.is_tensor(value)}
+            return bad_value_at(node, arrays[0], arrays[1], known)
+
+        return self._at_stop(ask)
+
     # --- inside ---
 
     def _parameters(self) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
-from ..adapters import Adapter, Observer
+from ..adapters import Adapter, Observer, Write
 from ..programs.gate import Gate, NotParkedError, ProgramAborted
-from ..records import NodeRecord, SessionState, StopReason
+from ..records import NodeRecord, SessionState, StopReason, WriteRecord
 from ..tracking import Tracker
 from . import expressions
 from .breakpoints import Breakpoint, BreakpointTable
@@ -27,6 +27,7 @@ from .standing import Standing
 from .stops import Stops
 from .tasks import TaskView
 from .watches import WatchList
+from .writers import WriteNotes
 
 __all__ = ["ACTIVE", "Session"]
 
@@ -99,6 +100,7 @@ class Session(Observer):
         self._blind: set[str] = set()
         self._stops = Stops(adapter, breakpoints, log)
         self.tracker = Tracker(adapter)
+        self._writes = WriteNotes(adapter)
         self._goal = Goal.at(Order("cont"))
         self._muted = threading.local()
         self._standing: Standing | None = None
@@ -123,7 +125,7 @@ class Session(Observer):
     @contextmanager
     def observing(self) -> Iterator[None]:
         """Listen to the program for the length of the block."""
-        with self.adapter.observe(self, forward=True, backward=True):
+        with self.adapter.observe(self, forward=True, backward=True, own_writes=True):
             ACTIVE.append(self)
             try:
                 yield
@@ -149,6 +151,11 @@ class Session(Observer):
         """A node has been made."""
         if not self.deaf():
             self.tracker.operator_recorded(node)
+
+    def tensor_written(self, write: Write) -> None:
+        """The program has written a tensor in place."""
+        if not self.deaf():
+            self._writes.add(write)
 
     # --- backward ---
 
@@ -438,7 +445,9 @@ class Session(Observer):
             view.prepare()
             view.fail()
         where = self.adapter.node_name(view.call.node) if view.call is not None else "the backward"
+        writes: tuple[WriteRecord, ...] = ()
         if kind == "violation":
+            writes = self._writers_of(error)
             text = (
                 f"{where} needs `{error.saved_name}`, saved at version {error.saved_version}, "  # type: ignore[attr-defined]
                 f"but it has been written since and is at version {error.current_version}"  # type: ignore[attr-defined]
@@ -446,7 +455,16 @@ class Session(Observer):
         else:
             first = (str(error).strip() or "no message").splitlines()[0]
             text = f"{where} raised {type(error).__name__}: {first}"
-        self.stop(SessionState.PAUSED_AFTER, StopReason(kind, text), lane, view, frames=frames)
+        self.stop(SessionState.PAUSED_AFTER, StopReason(kind, text, writes=writes), lane, view, frames=frames)
+
+    def _writers_of(self, error: Any) -> tuple[WriteRecord, ...]:
+        """Return who has written the saved tensor that a violation is about."""
+        name, before, now = error.saved_name, error.saved_version, error.current_version
+        with self.mute():
+            for saved in self.adapter.saved(error.node):
+                if saved.name == name and (saved.saved_version, saved.current_version) == (before, now):
+                    return self._writes.between(saved.data, name, before, now)
+        return ()
 
     # --- while it is stopped ---
 

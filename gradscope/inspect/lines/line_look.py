@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..explanations.topics import TOPICS, find_topic, suggest, topic_text
 from ..records import SessionState
 from .line_core import LineCore
-from .render import graph_text, list_text, node_text, place_of, title_of, watch_line
+from .render import graph_text, list_text, node_text, place_of, title_of, watch_line, write_line
 from .verbs import UsageError
 
 __all__ = ["LookVerbs"]
@@ -75,6 +76,20 @@ class LookVerbs(LineCore):
 
     # --- questions about the program ---
 
+    def _do_explain(self, argument: str) -> None:
+        topic = find_topic(argument) if argument else None
+        if argument and topic is None:
+            close = suggest(argument, ())
+            meant = f"; did you mean {' or '.join(close)}?" if close else ""
+            raise UsageError(f"no topic {argument!r}{meant}\nCodes are explained by `gradscope explain GS101`.")
+        self.page(self._why_here() if topic is None else topic_text(topic))
+
+    def _why_here(self) -> str:
+        debugger, reason = self.debugger, self.debugger.reason
+        found = debugger.explain() if debugger.state.paused and debugger.current >= 0 else ""
+        writes = "\n".join(map(write_line, reason.writes if reason is not None else ()))
+        return found or writes or f"{reason}\n`explain TOPIC` explains one of: {', '.join(TOPICS)}"
+
     def _do_memory(self, argument: str) -> None:
         self._answer("memory", argument)
 
@@ -116,7 +131,7 @@ class LookVerbs(LineCore):
 
     def _edited(self, slot: int) -> None:
         after = self.debugger.state is SessionState.PAUSED_AFTER
-        record = self.debugger.node
+        record = self.debugger.inspect(self.debugger.current)
         group = record.grad_inputs if after else record.grad_outputs
         summary = group[slot] if group else None
         self._say(f"{'produced' if after else 'incoming'} gradient {slot} is now {summary.preview if summary else '-'}")

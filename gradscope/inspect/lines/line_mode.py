@@ -16,7 +16,7 @@ from ..records import DebuggerEvent, SessionState
 from .line_breaks import BreakVerbs
 from .line_core import PROMPT
 from .line_look import LookVerbs
-from .render import place_of, title_of, watch_line
+from .render import place_of, title_of, watch_line, write_line
 from .verbs import VERBS, UsageError, find_verb, help_text
 
 __all__ = ["LineMode"]
@@ -221,24 +221,25 @@ class LineMode(BreakVerbs, LookVerbs):
 
     def say_stop(self) -> None:
         """Say where the program has stopped, and what is watched."""
-        self._say("\n".join([self._stop_text(), *(f"  {watch_line(w)}" for w in self.debugger.watches)]))
+        lines = [*self._stop_text(), *map(watch_line, self.debugger.watches)]
+        self._say("\n  ".join(lines))
 
-    def _stop_text(self) -> str:
+    def _stop_text(self) -> list[str]:
         debugger, reason = self.debugger, self.debugger.reason
         if debugger.state.ended:
-            return str(reason)
-        if debugger.current < 0:
-            return f"stopped in no backward - {reason}"
+            return [str(reason)]
+        if debugger.current < 0 or reason is None:
+            return [f"stopped in no backward - {reason}"]
         record = debugger.nodes[debugger.current]
         word = "before" if debugger.state is SessionState.PAUSED_BEFORE else "after"
-        if record.state == "failed" or (reason is not None and reason.kind == "trace"):
+        if record.state == "failed" or reason.kind == "trace":
             word = "in"
         start = "looking at" if debugger.state is SessionState.REPLAYING else f"stopped {word}"
         text = f"{start} {title_of(record, len(debugger.nodes))} - {reason}"
-        if debugger.task_index > 1 and reason is not None and reason.kind != "entry":
+        if debugger.task_index > 1 and reason.kind != "entry":
             text += f" (backward {debugger.task_index})"
-        place = place_of(record.location)
-        return f"{text}\n  {place}" if place else text
+        found = debugger.explain().splitlines() if reason.kind in ("nan", "inf") else []
+        return [text, *filter(None, [place_of(record.location)]), *map(write_line, reason.writes), *found]
 
     # --- verbs that let the program go on ---
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ..debugging.columns import NodeList
 from ..debugging.reports import WatchRecord
 from ..places import relative_path
-from ..records import Location, NodeRecord, SavedRecord, TensorSummary
+from ..records import Location, NodeRecord, SavedRecord, TensorSummary, WriteRecord
 from ..statistics import format_shape
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "short_path",
     "title_of",
     "watch_line",
+    "write_line",
 ]
 
 _MARKS = {"done": "+", "current": ">", "pending": " ", "failed": "!", "skipped": "-"}
@@ -277,6 +278,26 @@ def graph_text(nodes: Sequence[NodeRecord]) -> str:
         row = f"{_MARKS[node.state]} {node.index:>4}  {node.name}{f'  {owner}' if owner else ''}"
         rows.append(row + (f"  -> {', '.join(targets)}" if targets else ""))
     return "\n".join(rows)
+
+
+def write_line(write: WriteRecord) -> str:
+    """Return who wrote a saved tensor in one line.
+
+    Parameters
+    ----------
+    write : WriteRecord
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> write_line(WriteRecord("result", "add_", Location("train.py", 31, "main", "y += 1")))
+    '`result` was written by add_ at train.py:31  y += 1'
+    """
+    where = place_of(write.location) or "a line that is not known"
+    return f"`{write.name}` was written by {write.operator} at {where}"
 
 
 def watch_line(watch: WatchRecord) -> str:

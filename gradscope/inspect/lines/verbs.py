@@ -85,6 +85,7 @@ SECTIONS: tuple[tuple[str, tuple[Verb, ...]], ...] = (
         Verb(("thread",), "NUMBER", "stop in this thread only, from when the program goes on", "needed"),
     )),
     ("asking", (
+        Verb(("explain",), "[TOPIC]", "why it has stopped here; or a short text, such as explain nan", "optional"),
         Verb(("memory",), "[LOSS]", "what the graph of this backward, or of LOSS, keeps in memory", "optional"),
         Verb(("flow",), "[MODEL]", "how gradients have flowed so far, through all modules or MODEL", "optional"),
         Verb(("why",), "TENSOR [, LOSS]", "why a tensor has no gradient, or a zero one: why fc1.weight", "needed"),

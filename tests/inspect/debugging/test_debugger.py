@@ -346,6 +346,17 @@ def test_the_nan_breakpoint_stops_where_a_nan_first_appears():
         node = session.inspect(session.current)
         assert (session.reason.kind, node.operator) == ("nan", "Sqrt")
         assert (node.grad_outputs[0].nans, node.grad_inputs[0].nans) == (0, 2)
+        assert "the derivative of sqrt is infinite at 0" in session.explain()
+        session.step()
+        assert wait(session) == "paused before"
+        assert session.explain() == ""
+        session.into()
+        wait(session)
+        assert session.explain() == (
+            "AccumulateGrad passes on what has arrived: the gradient that it got is not finite already"
+            if session.node.grad_inputs
+            else ""
+        )
         session.cont()
         assert wait(session) == "finished"
 

@@ -20,7 +20,7 @@ def printed(arguments):
     return done.stdout
 
 
-@pytest.mark.parametrize(("arguments", "shown"), BLOCKS, ids=["asking", "looking back"])
+@pytest.mark.parametrize(("arguments", "shown"), BLOCKS, ids=["a violation", "asking", "looking back"])
 def test_sessions(arguments, shown):
     assert printed(["-m", "gradscope", *shlex.split(arguments)]) == shown
 

@@ -73,6 +73,28 @@ def test_breakpoints():
     assert "2.bias - breakpoint 1 (param:*.bias if norm > 0)" in hit
 
 
+def test_a_nan_is_explained_where_it_appears_and_a_violation_names_the_line():
+    def run():
+        x = gs.zeros(2, requires_grad=True)
+        (gs.sqrt(x) * 0.0).sum().backward()
+
+    stop, again = answers(run, "catch nan", "continue", "explain")[1:]
+    assert "\n  NaN is produced in backward by SqrtBackward0" in stop
+    assert again in stop.replace("\n  ", "\n")
+
+    def spoil():
+        y = gs.ones(2, requires_grad=True).exp()
+        y += 1  # here
+        y.sum().backward()
+
+    stop, again, topic, code = answers(spoil, "continue", "explain", "explain inplace", "explain GS101")
+    assert stop.endswith("y += 1  # here")
+    assert again.startswith("`result` was written by add_ at ")
+    assert topic.startswith("inplace: ")
+    assert code == "*** no topic 'GS101'\nCodes are explained by `gradscope explain GS101`."
+    assert "`explain TOPIC` explains one of: " in answers(spoil, "explain")[0]
+
+
 def test_editing_changes_what_the_program_gets():
     text, _, _ = talk(product, "step\nset grad * 3\nscale 2\nset 0 [1.0, 2.0]\nscale 0 0.5\ncontinue\n")
     assert "incoming gradient 0 is now [3, 3]" in text

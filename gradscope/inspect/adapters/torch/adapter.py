@@ -25,7 +25,7 @@ from ..protocol import CHECKPOINTS, FailedCall, Observer, Plan, SavedView, key_i
 from .backward import backward_tap
 from .compiling import COMPILED
 from .failures import failed_call
-from .forward import SITE, forward_tap
+from .forward import SITE, Wanted, forward_tap
 from .freeing import cut_row
 from .hooks import hooks_of
 from .host import bits_of, from_host, hosts_of, outputs_of, region_of, small_of, spec_of, to_host, to_host_told
@@ -130,6 +130,14 @@ class TorchAdapter:
             return tensor.untyped_storage()._cdata
         except (RuntimeError, NotImplementedError):
             return id(tensor)
+
+    def memory(self, tensor: torch.Tensor) -> Any:
+        """Return PyTorch's storage, of which there is one object; None for a tensor without one."""
+        try:
+            with torch._C.DisableTorchFunction():
+                return tensor.untyped_storage()
+        except (RuntimeError, NotImplementedError):
+            return None
 
     def region(self, tensor: torch.Tensor) -> Region | None:
         """Return which bytes a tensor looks at; None if it has no memory of its own."""
@@ -273,10 +281,18 @@ class TorchAdapter:
     # --- listening ---
 
     def observe(
-        self, observer: Observer, *, forward: bool, backward: bool, operators: bool = False, writes: bool = False
+        self,
+        observer: Observer,
+        *,
+        forward: bool,
+        backward: bool,
+        operators: bool = False,
+        writes: bool = False,
+        own_writes: bool = False,
     ) -> TorchObservation:
         """Tell `observer` what happens on this thread, on those that it starts, and in modules on any."""
-        return TorchObservation(observer, forward=forward, backward=backward, operators=operators, writes=writes)
+        wanted = Wanted(forward=forward, operators=operators, writes=writes, own_writes=own_writes and not writes)
+        return TorchObservation(observer, wanted, backward=backward)
 
 
 class _BareNames(dict[str, str]):
@@ -308,10 +324,10 @@ class _Quiet:
 class TorchObservation:
     """An observer's place in PyTorch."""
 
-    def __init__(self, observer: Observer, *, forward: bool, backward: bool, operators: bool, writes: bool) -> None:
+    def __init__(self, observer: Observer, wanted: Wanted, *, backward: bool) -> None:
         self._undo: list[Callable[[], None]] = []
-        if forward or operators or writes:
-            forward_tap.add(observer, forward=forward, operators=operators, writes=writes)
+        if any(wanted):
+            forward_tap.add(observer, wanted)
             self._undo.append(functools.partial(forward_tap.remove, observer))
         if backward:
             backward_tap.add(observer)

@@ -15,8 +15,8 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import torch
 from torch.autograd import Function
@@ -31,13 +31,14 @@ from .hooks import note_hooks
 from .operators import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .refusals import explain_refusal
 from .warned import ignore_warnings, relocate_warnings
-from .writes import SHARING, TorchShare, WriteMode
+from .writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
 
-__all__ = ["SITE", "ForwardTap", "forward_tap"]
+__all__ = ["SITE", "ForwardTap", "Wanted", "forward_tap"]
 
 SITE = "gradscope.inspect.site"
 
 _TENSOR = torch.Tensor
+_PARAMETER = torch.nn.Parameter
 _sequence_nr = torch._C._autograd._get_sequence_nr
 _GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks on modules"
 _traced = torch.compiler.is_dynamo_compiling
@@ -56,12 +57,19 @@ class CallMode(TorchFunctionMode):
         if _traced():  # torch.compile inlines this method, and can make nothing of what follows
             return func(*args, **(kwargs or {}))
         tap = self._tap
+        first: Any = args[0] if args and tap.own_writes else None
+        counted = type(first) in _COUNTED and not first.is_inference()
+        version = first._version if counted else 0
         before = _sequence_nr()
         try:
             result = func(*args, **kwargs) if kwargs else func(*args)
         except RuntimeError as error:
             tap.refused(error, args, kwargs)
             raise
+        if counted and first._version != version:
+            tap.wrote(called(func), (first,))
+        elif type(first) in _LISTS or (kwargs and "out" in kwargs and tap.own_writes):
+            tap.wrote(called(func), given_to_write(func, args, kwargs))
         made = _sequence_nr() - before
         if made and tap.nodes:
             tap.note(before, made, result, args)
@@ -70,6 +78,15 @@ class CallMode(TorchFunctionMode):
         if tap.operators and is_operator(func, result):
             tap.ran(func, args, kwargs, result, before)
         return result
+
+
+class Wanted(NamedTuple):
+    """What an observer wants to hear of the forward pass; see ``Adapter.observe``."""
+
+    forward: bool
+    operators: bool
+    writes: bool
+    own_writes: bool
 
 
 class _Muted(threading.local):
@@ -83,7 +100,7 @@ class ForwardTap:
 
     Attributes
     ----------
-    modules, nodes, operators, writes : tuple of Observer
+    modules, nodes, operators, writes, own_writes : tuple of Observer
         Who wants to hear of each.
     """
 
@@ -92,6 +109,7 @@ class ForwardTap:
         self.nodes: tuple[Observer, ...] = ()
         self.operators: tuple[Observer, ...] = ()
         self.writes: tuple[Observer, ...] = ()
+        self.own_writes: tuple[Observer, ...] = ()
         self.muted = _Muted()
         self._mode = CallMode(self)
         self._write_mode = WriteMode(self.written)
@@ -103,15 +121,17 @@ class ForwardTap:
 
     # --- who listens ---
 
-    def add(self, observer: Observer, *, forward: bool, operators: bool, writes: bool) -> None:
+    def add(self, observer: Observer, wanted: Wanted) -> None:
         """Tell `observer`, and put the tap in place on this thread and those it starts."""
         with self._lock:
-            if forward:
+            if wanted.forward:
                 self.modules, self.nodes = (*self.modules, observer), (*self.nodes, observer)
-            if operators:
+            if wanted.operators:
                 self.operators = (*self.operators, observer)
-            if writes:
+            if wanted.writes:
                 self.writes = (*self.writes, observer)
+            if wanted.own_writes:
+                self.own_writes = (*self.own_writes, observer)
             self._users += 1
             if self._users == 1:
                 self._generation += 1
@@ -121,7 +141,7 @@ class ForwardTap:
     def remove(self, observer: Observer) -> None:
         """Tell `observer` no more."""
         with self._lock:
-            for name in ("modules", "nodes", "operators", "writes"):
+            for name in ("modules", "nodes", "operators", "writes", "own_writes"):
                 setattr(self, name, tuple(o for o in getattr(self, name) if o is not observer))
         self.leave_thread()
         with self._lock:
@@ -139,7 +159,7 @@ class ForwardTap:
         after = module.register_module_forward_hook(self._module_left, always_call=True)
         self._undo += [before.remove, after.remove, _patch_function(self), _patch_threads(self), note_hooks()]
         step = register_optimizer_step_pre_hook(self._step_entered)
-        stepped = register_optimizer_step_post_hook(self._step_left)
+        stepped = register_optimizer_step_post_hook(self._stepped)
         self._undo += [step.remove, stepped.remove]
         self._undo.append(relocate_warnings(_MODE_CODES, rf"{re.escape(__package__)}\.\w+"))
 
@@ -197,6 +217,12 @@ class ForwardTap:
         if getattr(self._local, "stepping", False):
             self._local.stepping = False
             self._switch(True)
+
+    def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        self._step_left()
+        if self.own_writes:
+            parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+            self.wrote(f"{type(optimizer).__name__}.step", parameters)
 
     # --- modules ---
 
@@ -277,6 +303,18 @@ class ForwardTap:
         for observer in self.writes:
             observer.tensor_written(write)
 
+    def wrote(self, operator: str, tensors: Iterable[torch.Tensor]) -> None:
+        """Tell of the tensors that a call of the program has written."""
+        if self.muted.depth:
+            return
+        site = None
+        for tensor in tensors:
+            site = site or user_site(3)
+            write = TorchWrite(tensor, operator, tensor._version)
+            write.site = site
+            for observer in self.own_writes:
+                observer.tensor_written(write)
+
     def shared(self, tensor: torch.Tensor, how: str) -> None:
         """Tell of memory that can now be written without a version being counted."""
         if self.muted.depth:
@@ -318,6 +356,8 @@ leave_uncompiled(
     ForwardTap._module_left,
 )
 
+_COUNTED = {_TENSOR, _PARAMETER}
+_LISTS = {list, tuple}
 _LEAF = 2**64 - 1
 _MODE_CODES = {
     inspect.unwrap(method).__code__ for method in (CallMode.__torch_function__, WriteMode.__torch_dispatch__)

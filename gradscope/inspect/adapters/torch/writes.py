@@ -14,7 +14,7 @@ from ...records import Location
 from ..native import location_of
 from .operators import tensors_in
 
-__all__ = ["SHARING", "TorchShare", "TorchWrite", "WriteMode"]
+__all__ = ["SHARING", "TorchShare", "TorchWrite", "WriteMode", "called", "given_to_write"]
 
 SHARING: dict[Any, str] = {
     torch.Tensor.data.__get__: ".data",
@@ -120,6 +120,49 @@ class WriteMode(dispatch.TorchDispatchMode):
             above.append(dispatch._pop_mode())
         for other in reversed(above):
             dispatch._push_mode(other)
+
+
+def called(func: Any) -> str:
+    """Return how a call that writes is named: an augmented assignment is that of its method.
+
+    Parameters
+    ----------
+    func : callable
+        As a function mode is given it.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> called(torch.Tensor.__iadd__), called(torch.Tensor.mul_)
+    ('add_', 'mul_')
+    """
+    name: str = getattr(func, "__name__", "")
+    return f"{name[3:-2]}_" if name.startswith("__i") and name.endswith("__") else name
+
+
+def given_to_write(func: Any, args: Sequence[Any], kwargs: Any) -> list[torch.Tensor]:
+    """Return what a call writes besides its first argument: what stands at ``out=``, and lists of ``_foreach``.
+
+    Parameters
+    ----------
+    func : callable
+        As a function mode is given it.
+    args : sequence
+    kwargs : dict or None
+
+    Returns
+    -------
+    list of Tensor
+    """
+    given = [] if not kwargs or kwargs.get("out") is None else [kwargs["out"]]
+    if args and isinstance(args[0], (list, tuple)):
+        name: str = getattr(func, "__name__", "")
+        if "_foreach_" in name and name.endswith("_"):
+            given.append(args[0])
+    return [tensor for tensor in tensors_in(given) if not tensor.is_inference()]
 
 
 # By the identity of the operator, whose hash is a Python function; it is kept, so that no other gets its identity.
