@@ -38,8 +38,8 @@ def bad_value_at(
     --------
     >>> node = NodeRecord(1, 9, "SqrtBackward0", "Sqrt", 1, "", "", None, ())
     >>> arrived, produced, root = numpy.zeros(2), numpy.array([numpy.nan, 0.0]), numpy.array([0.0, 2.0])
-    >>> print(bad_value_at(node, [arrived], [produced], {"result": root}).splitlines()[0])
-    NaN in the backward of SqrtBackward0: 0 * inf: the derivative of sqrt is infinite at 0
+    >>> print(bad_value_at(node, [arrived], [produced], {"result": root}).splitlines()[1])
+      0 * inf: the derivative of sqrt is infinite at 0, and the gradient that arrives is 0
     """
     arrived = [grad for grad in grads if grad is not None]
     for values in produced:
