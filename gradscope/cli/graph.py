@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from .output import own
-from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs, positive
+from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs, positive, take_output
 
 if TYPE_CHECKING:
     from ..inspect.graphs.model import BackwardGraph
@@ -22,7 +22,7 @@ _FOLDS = ("auto", "module", "blocks", "chains", "order", "none")
 
 _DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would, up to its first backward pass, write the graph of that, and end the script.
-Without -o, print the graph in numbers and as a tree of modules.
+Without -o, print the graph in numbers and as a tree of modules. -o may also stand last: train.py -o loss.svg.
 {SCRIPT}
 
 exit status: 0; 1 if the script raised, ended before the backward, or the file could not be written; 2 if the command
@@ -91,13 +91,14 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
     """
-    from ..inspect.export.formats import format_of
+    from ..inspect.export.formats import ENDINGS, format_of
     from ..inspect.graphs.capture import capture_graph
     from ..inspect.programs.exits import before_os_exit
     from ..inspect.programs.gate import ProgramAborted
     from ..inspect.programs.script import ScriptProgram
     from ..inspect.programs.targets import find_target
 
+    take_output(args, ENDINGS)
     if args.depth is not None and args.fold not in ("module", "auto"):
         return _say(f"--depth goes with --fold module, not with --fold {args.fold}", REFUSED)
     try:

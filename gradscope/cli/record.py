@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .scripts import SCRIPT, add_script_arguments
+from .scripts import SCRIPT, add_script_arguments, take_output
 
 if TYPE_CHECKING:
     from ..inspect import Recorder
@@ -19,6 +19,7 @@ _DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would, on the main thread, with its own stdin, output and signals, and record
 every backward in it to a file. The script computes what it computes without. After a crash or a kill the file opens
 up to the last commit, a fraction of a second before; it can be looked at while the script runs.
+-o FILE may also stand last, where FILE ends in .gscope.
 {SCRIPT}
 
 exit status: the script's own, 130 after Ctrl-C; 2 if the command line is wrong, there is no such script, or FILE
@@ -88,6 +89,7 @@ def run(args: argparse.Namespace) -> int:
     from ..inspect.recording.main_thread import run_on_main_thread
 
     processes = StartedProcesses()
+    take_output(args, (".gscope",))
     script, arguments, output = args.script, args.args, args.output
     try:
         target = find_target(script, module=args.module)

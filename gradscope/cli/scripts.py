@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Collection
+from os.path import splitext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..inspect.programs.script import ScriptProgram
 
-__all__ = ["SCRIPT", "add_format_argument", "add_script_arguments", "leave_if_it_runs", "positive"]
+__all__ = ["SCRIPT", "add_format_argument", "add_script_arguments", "leave_if_it_runs", "positive", "take_output"]
 
 SCRIPT = "SCRIPT is a file, a directory or zip file with a __main__.py, or a module (with -m, as `python -m` runs it)."
 """For the description of a command."""
@@ -30,6 +32,23 @@ def add_script_arguments(parser: argparse.ArgumentParser, *, optional: bool = Fa
     rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="args", help="the script's own arguments")
     # Otherwise argparse lists it among what is missing when SCRIPT is.
     rest.required = False
+
+
+def take_output(args: argparse.Namespace, endings: Collection[str]) -> None:
+    """Take a last ``-o FILE`` for the command's, though it stands where the script's own arguments do.
+
+    That is where people write it. A script with such an option itself gets it where the command has been given its own.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        ``output`` and ``args``, which are changed.
+    endings : collection of str
+        Of the files that the command writes, such as ``.svg``: another file is the script's.
+    """
+    option = args.args[-2:-1]
+    if args.output is None and option in (["-o"], ["--output"]) and splitext(args.args[-1])[1].lower() in endings:
+        args.args, args.output = args.args[:-2], args.args[-1]
 
 
 def add_format_argument(parser: argparse.ArgumentParser) -> None:

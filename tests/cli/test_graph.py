@@ -46,6 +46,17 @@ def test_without_a_file_it_prints_numbers_and_a_tree(tmp_path):
     assert not (tmp_path / "steps").exists()  # the script has been ended before
 
 
+@pytest.mark.parametrize("option", ["-o", "--output"])
+def test_the_file_may_stand_last(tmp_path, option):
+    source = f"import sys\nassert sys.argv[1:] == ['-o', 'mine.pt'], sys.argv\n{dedent(TRAIN)}"
+    done = graph(tmp_path, source, arguments=["-o", "mine.pt", option, "loss.svg"])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "loss.svg").read_text().startswith("<svg")
+    again = graph(tmp_path, source.replace("mine.pt", "mine.svg"), "-o", "own.dot", arguments=["-o", "mine.svg"])
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "own.dot").exists()
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch, capfd):
     """Give a function that does the same in this process, which takes less time."""

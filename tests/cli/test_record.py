@@ -31,6 +31,12 @@ def record(folder, source, *arguments, before=(), **options):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, **options)
 
 
+def test_the_file_may_stand_last(tmp_path):
+    done = record(tmp_path, "import sys\nprint(sys.argv[1:])\n", "-o", "log.txt", "-o", "run.gscope")
+    assert (done.returncode, done.stdout) == (0, "['-o', 'log.txt']\n")
+    assert (tmp_path / "run.gscope").exists()
+
+
 def test_a_script(tmp_path):
     done = record(tmp_path, TRAIN, "--lr", "1", before=["-o", "run.gscope"])
     plain = subprocess.run(

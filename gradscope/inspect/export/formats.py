@@ -16,7 +16,7 @@ from .node_link import to_json
 from .svg import to_svg
 from .text import to_text
 
-__all__ = ["FORMATS", "PICTURES", "format_of", "render_graph", "write_graph"]
+__all__ = ["ENDINGS", "FORMATS", "PICTURES", "format_of", "render_graph", "write_graph"]
 
 _WRITERS: dict[str, Callable[[BackwardGraph], str]] = {
     "svg": to_svg,
@@ -31,7 +31,8 @@ FORMATS = tuple(_WRITERS)
 PICTURES = ("svg", "dot", "mermaid")
 """Formats that draw every node, so that a large graph is folded first."""
 
-_ENDINGS = {".gv": "dot", ".mmd": "mermaid", ".htm": "html", ".txt": "text"}
+ENDINGS = {**{f".{name}": name for name in FORMATS}, ".gv": "dot", ".mmd": "mermaid", ".htm": "html", ".txt": "text"}
+"""Of files, and the formats they tell."""
 _MOST_BOXES = 150
 
 
@@ -59,7 +60,7 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
     ('svg', 'dot', 'json')
     """
     ending = Path(path).suffix.lower()
-    found = format or _ENDINGS.get(ending, ending[1:])
+    found = format or ENDINGS.get(ending, ending[1:])
     if found not in _WRITERS:
         what = f"format {format!r}" if format else f"format for the ending of {os.fspath(path)!r}"
         raise ValueError(f"there is no {what}: choose one of {', '.join(FORMATS)}")
