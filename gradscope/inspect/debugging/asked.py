@@ -6,6 +6,7 @@ import warnings
 from types import FrameType
 from typing import Any
 
+from ..places import location_at, place
 from ..records import SessionState, StopReason
 from . import expressions
 from .lanes import Lane
@@ -29,9 +30,9 @@ def stop_here(session: Session) -> None:
         warnings.warn("set_trace() was passed by: the session is stopped elsewhere", RuntimeWarning, stacklevel=3)
         return
     frames = expressions.user_frames()
-    place = f" at {frames[0].f_code.co_filename}:{frames[0].f_lineno}" if frames else ""
+    where = f" at {place(location_at(frames[0], frames[0].f_lineno))}" if frames else ""
     lane, view = _here(session)
-    reason = StopReason("trace", f"set_trace(){place}")
+    reason = StopReason("trace", f"set_trace(){where}")
     inside = view is not None and view.call is not None
     session.stop(SessionState.PAUSED_BEFORE, reason, lane, view, inside=inside, frames=frames)
 

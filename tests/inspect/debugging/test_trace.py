@@ -8,7 +8,9 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.debugging.session import ACTIVE
+from gradscope.inspect.places import place
 from gradscope.inspect.programs.gate import ProgramAborted
+from gradscope.inspect.records import Location
 from gradscope.runtime import events
 
 from ..sessions import debugging, mlp
@@ -48,8 +50,9 @@ class Traced(gs.autograd.Function):
 def test_in_the_forward_pass_it_shows_the_variables_of_the_function():
     hidden, streams = 42, talk("print hidden", "!hidden = 7", "where", "print grad", "continue")
     gi.set_trace(**streams)
+    line = sys._getframe().f_lineno - 1
     said = answers(streams)
-    assert said[0].startswith("stopped in no backward - set_trace() at ")
+    assert said[0].startswith("stopped in no backward - set_trace() at " + place(Location(__file__, line, "", "")))
     assert said[1] == "42"
     assert hidden == 7
     assert "in no backward, at" in said
