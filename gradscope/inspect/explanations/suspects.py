@@ -38,10 +38,11 @@ class _Scene(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """What was read: the functions, nearest first, and what cuts in them."""
+    """What was read: the functions, nearest first, what cuts in them on the way of the value, and what elsewhere."""
 
     functions: list[Function]
     cuts: list[Suspect]
+    elsewhere: list[Suspect]
 
 
 class Source:
@@ -60,7 +61,7 @@ class Source:
         self._loss = loss
         self._known: dict[Any, _Read] = {}
 
-    def suspects(self, tensor: Any, root: Any = None, path: str = "") -> tuple[Suspect, ...]:
+    def suspects(self, tensor: Any, root: Any = None, path: str = "", *, watched: bool = False) -> tuple[Suspect, ...]:
         """Return the lines that may cut `tensor` off from the loss, the most plausible first.
 
         Parameters
@@ -70,6 +71,8 @@ class Source:
             The outermost module that the tensor is a parameter of.
         path : str
             Its path there.
+        watched : bool
+            Whether a ledger has seen the operators: what may cut elsewhere is then known not to have.
 
         Returns
         -------
@@ -79,7 +82,8 @@ class Source:
         places = places_of(root, path)
         names = self._names_of(tensor) | {f"{m}.{place.rest}" for place in places[:1] for m in self._names_of(root)}
         read = self._read(tensor, places)
-        found = [*_rebinding(read.functions, places, names), *read.cuts]
+        cuts = read.cuts or ([] if watched else read.elsewhere)
+        found = [*_rebinding(read.functions, places, names), *cuts]
         found = list(_unused(read.functions, places)) or found
         best: dict[tuple[str, int], Suspect] = {}
         for suspect in found:
@@ -114,7 +118,8 @@ class Source:
             near = [*around(places), *self._on_stack(tensor, places)]
             further = [list(behind(places, near)), list(self._in_files(tensor, places))]
             found = [cuts for functions in (near, *further) if (cuts := _cuts(reached(functions)))]
-            self._known[key] = _Read([*near, *itertools.chain(*further)], found[0] if found else _cuts_elsewhere(near))
+            cuts, elsewhere = (found[0], []) if found else ([], _cuts_elsewhere(near))
+            self._known[key] = _Read([*near, *itertools.chain(*further)], cuts, elsewhere)
         return self._known[key]
 
     def _names_of(self, thing: Any) -> set[str]:

@@ -23,6 +23,7 @@ from .lost import Answer, loss_of_gradient, lost_on_the_way
 from .no_grad_records import GradientReport, NoGradient, Reason, Suspect
 from .replay import freed_nodes
 from .suspects import Source, freezers, switches
+from .unread import unread
 from .withheld import functions_before, given_none
 from .zeros import ZeroCause, zero_causes
 
@@ -156,7 +157,8 @@ class Case:
         if self._source is None:
             self._source = Source(self._frames, self.loss)
         if reason is not Reason.FROZEN:
-            return self._source.suspects(tensor, *self._places.get(id(tensor), (None, "")))
+            root, path = self._places.get(id(tensor), (None, ""))
+            return self._source.suspects(tensor, root, path, watched=self.recorder is not None)
         return freezers(self._frames) if self.adapter.is_parameter(tensor) else self._source.origins(tensor)
 
     def _answer(self, tensor: Any) -> Answer:
@@ -360,7 +362,7 @@ class Case:
                 "Use it in the forward pass, or leave it out of the model.",
             )
         last = uses[-1]
-        return Answer(
+        return unread(last.name, last.location) or Answer(
             Reason.NOT_IN_LOSS,
             f"not reached: it is used, last by {last.name}{at(last.location)}, and nothing of that is in the loss",
             (last.location,),
