@@ -163,7 +163,7 @@ class GradientFlow(Explanation):
         return f"Gradient flow: {self.verdict}"
 
     def _columns(self) -> Sequence[str]:
-        return ("parameter", "shape", "#|weight|", "#|grad|", "#|grad|/|weight|", "#zero", "#dead rows", "#NaN/Inf")
+        return ("parameter", "shape", "#|weight|", "#|grad|", "#ratio", "#zero", "#dead", "#NaN/Inf")
 
     def _rows(self) -> Iterable[Sequence[str]]:
         for p in self.parameters:
