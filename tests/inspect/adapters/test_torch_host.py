@@ -193,14 +193,16 @@ def test_what_a_hook_writes_unseen_by_versions_is_read(tmp_path):
     assert nodes["Exp"].grad_outputs[0].norm == pytest.approx(10 * 3**0.5)
 
 
-def test_what_a_hook_lays_out_anew_in_place_is_read_so(tmp_path):
-    x = torch.ones(2, 2, requires_grad=True)
+@pytest.mark.parametrize("made", ["strided", "dense"])
+def test_what_a_hook_lays_out_anew_in_place_is_read_so(tmp_path, made):
+    x = torch.ones((2, 2) if made == "strided" else (2, 1), requires_grad=True)
     with gi.record(tmp_path / "run.gscope", keep="summaries"):
-        y = x.exp()
+        y = x.exp() if made == "strided" else x.expand(2, 2)
         y.register_hook(lambda grad: (grad.t_(), None)[1])
         (y * torch.tensor([[1.0, 2.0], [3.0, 4.0]]) * torch.ones(2, 2)).sum().backward()
     with gi.open_recording(tmp_path / "run.gscope") as recording:
         (task,) = recording.tasks()
-        nodes = {node.operator: node for node in task.nodes}
-    assert nodes["Mul"].grad_inputs[0].preview == "[1, 2, 3, 4]"
-    assert nodes["Exp"].grad_outputs[0].preview == "[1, 3, 2, 4]"
+        *_, last_mul, behind, _leaf = task.nodes
+    assert (last_mul.operator, behind.operator) == ("Mul", "Exp" if made == "strided" else "Expand")
+    assert last_mul.grad_inputs[0].preview == "[1, 2, 3, 4]"
+    assert behind.grad_outputs[0].preview == "[1, 3, 2, 4]"
