@@ -14,6 +14,7 @@ from .no_grad_records import Reason
 
 __all__ = ["unread"]
 
+
 def unread(operator: str, location: Location | None) -> Answer | None:
     """Return what the program does instead of reading a result.
 
