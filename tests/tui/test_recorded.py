@@ -105,6 +105,7 @@ def test_conditions_and_watches_know_the_values_that_were_kept(session):
     session.cont()
     assert session.nodes[session.current].name == "AccumulateGrad"
     assert session.evaluate_text("grad.tolist()") == "[2.0, 4.0]"
+    assert session.evaluate("iteration, backward") == (session._tasks[0].iteration, session._tasks[0].id)
     assert session.watches[0].id == watch.id
     assert session.watches[0].changed
 

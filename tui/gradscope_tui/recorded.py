@@ -344,7 +344,7 @@ class RecordedSession:
         return repr(self.evaluate(expression))
 
     def _namespace(self, place: int, node: NodeRecord) -> dict[str, Any]:
-        return _Names(self._recording, self._tasks[place].id, node)
+        return _Names(self._recording, self._tasks[place], node)
 
     # --- breakpoints and watches ---
 
@@ -462,9 +462,9 @@ class RecordedSession:
 class _Names(dict[str, Any]):
     """What expressions know at a recorded node; values are read from the file when they are asked for."""
 
-    def __init__(self, recording: Recording, task: int, node: NodeRecord) -> None:
-        super().__init__(np=numpy, index=node.index, node=node)
-        self._recording, self._task, self._node = recording, task, node
+    def __init__(self, recording: Recording, task: TaskRecord, node: NodeRecord) -> None:
+        super().__init__(np=numpy, index=node.index, node=node, iteration=task.iteration, backward=task.id)
+        self._recording, self._task, self._node = recording, task.id, node
 
     def __missing__(self, name: str) -> Any:
         first = next(iter(self._node.grad_outputs or ()), None)

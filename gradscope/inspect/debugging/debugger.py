@@ -307,8 +307,9 @@ class Debugger(TimeTravel, Controls, Questions):
         ----------
         expression : str
             Knows ``grad`` (the first incoming gradient), ``grads``, ``produced``, ``saved``, ``norm``, ``node``,
-            ``index``, ``last``, ``changed``, ``isnan``, ``isinf``, ``np``, and then the variables of the function that
-            called backward(). At a node of the past gradients are those recorded.
+            ``index``, ``last``, ``changed``, ``isnan``, ``isinf``, ``np``, then the variables of the function that
+            called backward(), and, unless these are among them, ``iteration`` and ``backward`` (which one it is, from
+            1). At a node of the past gradients are those recorded.
 
         Returns
         -------

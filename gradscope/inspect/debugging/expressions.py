@@ -74,7 +74,7 @@ class Namespace(dict[str, Any]):
     """The names of an expression, each made when it is first asked for.
 
     A dict, because ``eval`` wants one; the debugger's names come first, then the variables of the user's function that
-    called backward(), then its globals.
+    called backward(), then its globals, then names that programs use themselves.
 
     Parameters
     ----------
@@ -82,12 +82,17 @@ class Namespace(dict[str, Any]):
         From name to a function that makes its value.
     frame : frame or None
         The user's frame.
+    counts : dict
+        The debugger's names that give way to the program's.
     """
 
-    def __init__(self, makers: dict[str, Callable[[], Any]], frame: FrameType | None) -> None:
+    def __init__(
+        self, makers: dict[str, Callable[[], Any]], frame: FrameType | None, counts: dict[str, int] | None = None
+    ) -> None:
         super().__init__()
         self._makers = makers
         self._frame = frame
+        self._counts = counts or {}
 
     def __missing__(self, name: str) -> Any:
         if name in self._makers:
@@ -97,11 +102,11 @@ class Namespace(dict[str, Any]):
             for scope in (variables_of(self._frame), self._frame.f_globals):
                 if name in scope:
                     return scope[name]
-        raise KeyError(name)
+        return self._counts[name]
 
     def names(self) -> list[str]:
         """Return the debugger's own names."""
-        return sorted(self._makers)
+        return sorted({*self._makers, *self._counts})
 
 
 def makers(

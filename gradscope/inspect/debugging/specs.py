@@ -145,13 +145,16 @@ def _line(spec: str, rest: str) -> Matcher:
     filename, _, number = rest.rpartition(":")
     if not filename or not number.isdecimal():
         raise BreakpointError(f"breakpoint {spec!r} needs a file and a line, such as line:train.py:31\n{USAGE}")
-    lineno, parts = int(number), _parts(filename)
+    lineno, parts = int(number), [re.compile(fnmatch.translate(part)).match for part in _parts(filename)]
+
+    @lru_cache(maxsize=64)
+    def same_file(path: str) -> bool:
+        names = _parts(path)[-len(parts) :]
+        return len(names) == len(parts) and all(matches(name) for matches, name in zip(parts, names))
 
     def same(candidate: Candidate) -> bool:
         location = candidate.location
-        if location is None or location.lineno != lineno:
-            return False
-        return _parts(location.filename)[-len(parts) :] == parts
+        return location is not None and location.lineno == lineno and same_file(location.filename)
 
     return same
 

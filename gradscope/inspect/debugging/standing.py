@@ -107,7 +107,9 @@ class Standing:
         names = self._makers()
         if self.about is not None:
             names.update(self.about(asker))
-        return expressions.Namespace(names, self.frames[0] if self.frames else None)
+        view = self._view
+        counts = {} if view is None else {"iteration": view.iteration, "backward": view.number}
+        return expressions.Namespace(names, self.frames[0] if self.frames else None, counts)
 
     def _makers(self) -> dict[str, Callable[[], Any]]:
         view, call, index = self._view, self._call, self._index

@@ -31,6 +31,7 @@ LEAF = node(name="AccumulateGrad", operator="AccumulateGrad", module="fc1", para
         "AddmmBackward0", "Addmm", "addmm", "op:Add*", "op:addmmbackward?", "*", "node:12", "mod:layers.*",
         "mod:layers.0.fc1", "mod:layers.0.fc1.*", "mod:layers.?.fc1.*",
         "line:block.py:31", "line:models/block.py:31", "block.py:31", "./models/block.py:31",
+        "bl*.py:31", "mod?ls/block.*:31",
         "line:/home/me/proj/models/block.py:31",
     ],
 )  # fmt: skip
@@ -42,7 +43,7 @@ def test_matches(spec):
     "spec",
     [
         "Add", "op:Mul*", "node:1", "mod:layers", "mod:ayers.*", "mod:layers.1.*", "param:*",
-        "line:block.py:32", "line:ock.py:31",
+        "line:block.py:32", "line:ock.py:31", "x*.py:31", "*/other/*.py:31",
         "line:other/block.py:31",
     ],
 )  # fmt: skip

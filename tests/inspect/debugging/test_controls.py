@@ -17,6 +17,20 @@ from .test_debugger import Nested, product
 from .test_time_travel import go, started
 
 
+def test_a_condition_knows_the_iteration_and_the_backward():
+    def run():
+        for _ in range(4):
+            (gs.ones(2, requires_grad=True) * 2).sum().backward()
+
+    with debugging(run) as session:
+        session.add_breakpoint("Mul if iteration > 2")
+        session.cont()
+        wait(session)
+        assert session.evaluate("iteration, backward") == (3, 3)
+        session.back()
+        assert session.evaluate("iteration, backward") == (3, 3)
+
+
 def scaled(scales):
     """Return a program whose gradients are as given, one backward each, and a second backward in between."""
 

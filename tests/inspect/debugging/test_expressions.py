@@ -22,6 +22,13 @@ def test_the_debuggers_names_come_before_the_programs():
         eval("nowhere", names)
 
 
+def test_counts_give_way_to_the_programs_names():
+    iteration = 7
+    names = Namespace({}, sys._getframe(), {"iteration": 1, "backward": 2})
+    assert eval("iteration, backward", names) == (iteration, 2)
+    assert names.names() == ["backward", "iteration"]
+
+
 def test_names_without_a_frame():
     with pytest.raises(NameError):
         eval("nowhere", Namespace({}, None))
