@@ -190,6 +190,8 @@ class SavedRecord:
     state : str
         ``'ok'``, ``'modified'`` (written since it was saved; the node will refuse it) or ``'released'``.
     summary : TensorSummary or None
+    writes : tuple of WriteRecord
+        Who has written it since, where it is modified and that was noted; see :attr:`StopReason.writes`.
     """
 
     name: str
@@ -200,6 +202,7 @@ class SavedRecord:
     current_version: int | None
     state: str
     summary: TensorSummary | None = None
+    writes: tuple[WriteRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

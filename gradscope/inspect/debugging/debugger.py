@@ -282,7 +282,7 @@ class Debugger(TimeTravel, Controls, Questions):
         assert view is not None
         if not self.state.paused:
             return view.summarized(index)
-        return self._at_stop(lambda place: view.full(index))
+        return self._at_stop(lambda place: self._session.inspected(view, index))
 
     def records(self, start: int, stop: int) -> list[NodeRecord]:
         """Return some of :attr:`nodes`, with the gradients seen so far in numbers.

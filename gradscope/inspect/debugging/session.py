@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 from typing import Any, TypeVar
 
-from ..adapters import Adapter, Observer, Write
+from ..adapters import Adapter, Observer, SavedView, Write
 from ..programs.gate import Gate, NotParkedError, ProgramAborted
-from ..records import NodeRecord, SessionState, StopReason, WriteRecord
+from ..records import NodeRecord, SavedRecord, SessionState, StopReason, WriteRecord
 from ..tracking import Tracker
 from . import expressions
 from .breakpoints import Breakpoint, BreakpointTable
@@ -467,6 +468,21 @@ class Session(Observer):
         return ()
 
     # --- while it is stopped ---
+
+    def inspected(self, view: TaskView, index: int) -> NodeRecord:
+        """Return the full record of a node, with who has written what it saved; for the parked thread."""
+        record = view.full(index)
+        node = view.live_node(record.key)
+        if node is None or all(saved.state != "modified" for saved in record.saved):
+            return record
+        pairs = zip(record.saved, self.adapter.saved(node))
+        return replace(record, saved=tuple(self._with_writers(saved, now) for saved, now in pairs))
+
+    def _with_writers(self, saved: SavedRecord, now: SavedView) -> SavedRecord:
+        before, version = saved.saved_version, saved.current_version
+        if saved.state != "modified" or before is None or version is None:
+            return saved
+        return replace(saved, writes=self._writes.between(now.data, saved.name, before, version))
 
     @property
     def stopped(self) -> bool:

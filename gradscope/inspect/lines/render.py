@@ -185,8 +185,12 @@ def node_text(record: NodeRecord, nodes: Sequence[NodeRecord]) -> str:
     else:
         produced += targets
     lines += _block("gradients out", produced)
-    lines += _block("saved", [saved_line(s) for s in record.saved] or ["nothing"])
+    lines += _block("saved", [line for saved in record.saved for line in _saved_lines(saved)] or ["nothing"])
     return "\n".join(lines)
+
+
+def _saved_lines(saved: SavedRecord) -> list[str]:
+    return [saved_line(saved), *(f"  {write_line(write)}" for write in saved.writes)]
 
 
 def _made_at(record: NodeRecord) -> str:

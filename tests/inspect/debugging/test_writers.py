@@ -8,6 +8,7 @@ import pytest
 import gradscope as gs
 from gradscope.inspect.adapters import AnyAdapter, Observer, adapter_for
 from gradscope.inspect.debugging.writers import WriteNotes
+from gradscope.inspect.lines.render import node_text
 
 from ..sessions import debugging, wait
 
@@ -137,6 +138,26 @@ def test_the_step_of_an_optimizer_is_named(lib):
         wait(session)
         assert session.reason.kind == "violation"
         assert session.reason.writes[-1].location.source == "optimizer.step()  # here"
+
+
+def test_it_is_told_before_the_node_is_come_to(lib):
+    w = lib.ones(3, requires_grad=True)
+
+    def run():
+        saved = w.exp()
+        saved.add_(1)  # here
+        (saved * 2).sum().backward()
+
+    with debugging(run) as session:
+        session.start()
+        wait(session)
+        index = next(node.index for node in session.nodes if node.operator == "Exp")
+        (saved,) = session.inspect(index).saved
+        assert (saved.state, saved.saved_version, saved.current_version) == ("modified", 0, 1)
+        assert [write.location.source for write in saved.writes] == ["saved.add_(1)  # here"]
+        shown = node_text(session.inspect(index), session.nodes)
+        assert "\n                   `result` was written by add_ at " in shown
+        assert session.inspect(0).saved == ()
 
 
 @pytest.mark.torch

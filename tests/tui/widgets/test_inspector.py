@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.style import Style
 
-from gradscope.inspect.records import SavedRecord
+from gradscope.inspect.records import Location, SavedRecord, WriteRecord
 from gradscope_tui.widgets.inspector import describe
 from gradscope_tui.widgets.states import UNREADABLE
 from tests.tui.fake import chain, summary
@@ -46,9 +46,15 @@ def test_nan_is_marked_in_words_and_signs():
 
 
 def test_a_saved_tensor_that_was_written_is_said_first_and_where_it_stands():
-    saved = SavedRecord("result", (3, 4), "float32", 48, 0, 2, "modified")
+    writes = (
+        WriteRecord("result", "add_", Location("/home/me/train.py", 7, "main", "y += 1")),
+        WriteRecord("result", "SGD.step", None),
+    )
+    saved = SavedRecord("result", (3, 4), "float32", 48, 0, 2, "modified", writes=writes)
     shown = lines(replace(chain()[0], saved=(saved,)))
-    assert "‼ result was written after it had been saved for this node" in shown[:5]
+    first = shown.index("‼ result was written after it had been saved for this node")
+    assert first < 5
+    assert shown[first + 1 : first + 3] == ["  by add_ at train.py:7", "  by SGD.step"]
     assert "result float32 (3,4) v0≠v2 ‼ MODIFIED" in shown
 
 

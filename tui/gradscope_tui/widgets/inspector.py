@@ -15,7 +15,7 @@ from gradscope_tui.widgets.pane import LinePane
 from gradscope_tui.widgets.states import NODE_STATES, UNREADABLE, basename, short_value
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records import NodeRecord, SavedRecord, TensorSummary
+    from gradscope.inspect.records import NodeRecord, SavedRecord, TensorSummary, WriteRecord
 
 __all__ = ["Inspector", "describe"]
 
@@ -139,6 +139,7 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str], tall
     for saved in node.saved:
         if saved.state == "modified":
             lines.append(Text(f"‼ {saved.name} was written after it had been saved for this node", ink("bad")))
+            lines += [Text(f"  by {_writer(write)}", ink("bad")) for write in saved.writes]
     unknown = "known when it is about to run" if node.state in WAITING else NOT_SEEN
     lines += _gradients("Gradients in", node.grad_outputs, width, ink, tall, {}, unknown)
     targets = {
@@ -154,6 +155,11 @@ def describe(node: NodeRecord, width: int, ink: Ink, names: dict[int, str], tall
     if not node.saved:
         lines.append(Text("  none", ink("dim")))
     return lines
+
+
+def _writer(write: WriteRecord) -> str:
+    place = write.location
+    return write.operator if place is None else f"{write.operator} at {basename(place.filename)}:{place.lineno}"
 
 
 def _head(title: str, width: int, ink: Ink) -> list[Text]:
