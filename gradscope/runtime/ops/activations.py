@@ -15,6 +15,7 @@ from . import writes
 from .arrays import conj, in_rows, is_half, one_minus, single
 from .errors import check_number, refuse_kinds, scalar_type
 from .registry import OPERATORS, operator, public
+from .rows import row_maxima, row_sums
 from .samples import unary
 from .shapes import axis_of
 
@@ -525,8 +526,8 @@ def _softmax(xp: Any, self: Any, dim: int) -> Any:
         return self * 0 + 1
     if is_half(self):
         return _softmax(xp, single(self), dim).astype(self.dtype)
-    result = xp.exp(self - self.max(axis=axis, keepdims=True))
-    result /= xp.add.reduce(result, axis=axis, keepdims=True)
+    result = xp.exp(self - row_maxima(xp, self, axis))
+    result /= row_sums(xp, result, axis)
     return result
 
 
@@ -538,8 +539,8 @@ def _log_softmax(xp: Any, self: Any, dim: int) -> Any:
         return self * 0
     if is_half(self):
         return _log_softmax(xp, single(self), dim).astype(self.dtype)
-    result = self - self.max(axis=axis, keepdims=True)
-    result -= xp.log(xp.add.reduce(xp.exp(result), axis=axis, keepdims=True))
+    result = self - row_maxima(xp, self, axis)
+    result -= xp.log(row_sums(xp, xp.exp(result), axis))
     return result
 
 
@@ -550,7 +551,7 @@ def _log_softmax_data(xp: Any, grad_output: Any, output: Any, dim: int) -> Any:
     result = xp.exp(output)
     if not result.ndim:
         return grad_output - result * grad_output
-    result *= xp.add.reduce(grad_output, axis=axis_of(dim, grad_output.ndim), keepdims=True)
+    result *= row_sums(xp, grad_output, axis_of(dim, grad_output.ndim))
     return xp.subtract(grad_output, result, out=result)
 
 

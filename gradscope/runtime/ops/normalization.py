@@ -9,6 +9,7 @@ from .. import autocast, device, state
 from .activations import need_floating
 from .arrays import in_rows, is_half, single
 from .registry import METHODS, OPERATORS, operator, public
+from .rows import row_sums
 
 Ints = tuple[int, ...]
 
@@ -18,9 +19,10 @@ Ints = tuple[int, ...]
 def _moments(xp: Any, x: Any, axes: Ints, eps: float) -> tuple[Any, Any, Any, Any]:
     """Return the centred array, mean, variance and 1 / sqrt(variance + eps), dimensions kept."""
     count = math.prod(x.shape[a] for a in axes)
-    mean = xp.add.reduce(x, axis=axes, keepdims=True) / x.dtype.type(max(count, 1))
+    axis = axes[0] if len(axes) == 1 else axes
+    mean = row_sums(xp, x, axis) / x.dtype.type(max(count, 1))
     centred = x - mean
-    variance = xp.add.reduce(centred * centred, axis=axes, keepdims=True) / x.dtype.type(max(count, 1))
+    variance = row_sums(xp, centred * centred, axis) / x.dtype.type(max(count, 1))
     return centred, mean, variance, 1 / xp.sqrt(variance + x.dtype.type(eps))
 
 

@@ -11,6 +11,7 @@ from .arrays import conj, is_half, over, single
 from .errors import refuse_kinds, scalar_type
 from .keywords import numpy_dims
 from .registry import OPERATORS, operator, public
+from .rows import row_sums, short_rows
 from .shapes import axes_of, axis_of
 
 
@@ -45,6 +46,9 @@ def _sum_dim(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: 
     axes, kind = axes_of(dims_or_all(dim), self.ndim), reduce_dtype(self, dtype)
     if kind.char == "e":
         total = _rounded_sum(xp, self, axes, keepdim, kind)
+    elif len(axes) == 1 and kind == self.dtype and short_rows(self, axes[0]):
+        total = row_sums(xp, self, axes[0])
+        return total if keepdim else total.reshape(self.shape[:-1])
     else:
         total = xp.add.reduce(self, axis=axes, dtype=kind, keepdims=keepdim)
     # In row-major order whatever that of self, as in PyTorch: what follows may view() it.
