@@ -11,6 +11,9 @@ from .optimizer import Optimizer, check_lr, check_range, plain_number
 
 __all__ = ["SGD"]
 
+# So many elements fit the caches with what they are changed by: parts would only cost calls.
+_AT_ONCE = 1 << 15
+
 
 class SGD(Optimizer):
     """Stochastic gradient descent, optionally with momentum.
@@ -100,6 +103,9 @@ class SGD(Optimizer):
     def _plain(self, array: Any, grad: Any, lr: float, decay: float) -> None:
         xp = devices.array_module(array)
         multiply, subtract = xp.multiply, xp.subtract
+        if not decay and array.size <= _AT_ONCE and array.dtype.kind == "f":
+            subtract(array, multiply(grad, lr), out=array)
+            return
         for p, g, w in self._blocks(1, array, grad):
             if decay:
                 multiply(p, decay, out=w)

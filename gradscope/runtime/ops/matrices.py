@@ -41,11 +41,11 @@ def _times(xp: Any, a: Any, matrix: Any) -> Any:
 def _mm(xp: Any, self: Any, mat2: Any) -> Any:
     _need(self.ndim == 2, "self must be a matrix")
     _need(mat2.ndim == 2, "mat2 must be a matrix")
-    _need(
-        self.shape[1] == mat2.shape[0],
-        f"mat1 and mat2 shapes cannot be multiplied ({self.shape[0]}x{self.shape[1]} and "
-        f"{mat2.shape[0]}x{mat2.shape[1]})",
-    )
+    if self.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({self.shape[0]}x{self.shape[1]} and "
+            f"{mat2.shape[0]}x{mat2.shape[1]})"
+        )
     _need_same_dtype(self, mat2)
     _need_numbers("addmm_impl_cpu_", self)
     return _times(xp, self, mat2)
@@ -74,11 +74,11 @@ def _adjoint(x: Any, F: Any) -> Any:
 
 def _bmm(xp: Any, self: Any, mat2: Any) -> Any:
     _need(self.ndim == 3 and mat2.ndim == 3, "batch1 and batch2 must be 3D tensors")
-    _need(
-        self.shape[0] == mat2.shape[0] and self.shape[2] == mat2.shape[1],
-        f"Expected size for first two dimensions of batch2 tensor to be: [{self.shape[0]}, {self.shape[2]}] but got: "
-        f"[{mat2.shape[0]}, {mat2.shape[1]}].",
-    )
+    if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{self.shape[0]}, {self.shape[2]}] but "
+            f"got: [{mat2.shape[0]}, {mat2.shape[1]}]."
+        )
     _need_same_dtype(self, mat2, "expected scalar type of both batches to be the same, but found")
     _need_numbers("bmm", self)
     return matrix_product(xp, self, mat2)
@@ -98,11 +98,12 @@ operator(
 
 
 def _mv(xp: Any, self: Any, vec: Any) -> Any:
-    _need(self.ndim == 2 and vec.ndim == 1, f"vector + matrix @ vector expected, got {self.ndim}, {vec.ndim}")
-    _need(
-        self.shape[1] == vec.shape[0],
-        f"size mismatch, got input ({self.shape[0]}), mat ({self.shape[0]}x{self.shape[1]}), vec ({vec.shape[0]})",
-    )
+    if self.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {self.ndim}, {vec.ndim}")
+    if self.shape[1] != vec.shape[0]:
+        raise RuntimeError(
+            f"size mismatch, got input ({self.shape[0]}), mat ({self.shape[0]}x{self.shape[1]}), vec ({vec.shape[0]})"
+        )
     _need_same_dtype(self, vec, "mv(): input tensors must have the same dtype, but got")
     _need_numbers("addmv_impl_cpu", self)
     return matrix_product(xp, self, vec)
@@ -124,12 +125,13 @@ operator(
 def _dot(xp: Any, self: Any, tensor: Any) -> Any:
     _need_same_dtype(self, tensor, "dot : expected both vectors to have same dtype, but found")
     _need_numbers("dot", self)
-    _need(self.ndim == 1 and tensor.ndim == 1, f"1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors")
-    _need(
-        self.shape == tensor.shape,
-        f"inconsistent tensor size, expected tensor [{self.shape[0]}] and src [{tensor.shape[0]}] to have the same "
-        "number of elements",
-    )
+    if self.ndim != 1 or tensor.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {self.ndim}D and {tensor.ndim}D tensors")
+    if self.shape != tensor.shape:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{self.shape[0]}] and src [{tensor.shape[0]}] to have the same "
+            "number of elements"
+        )
     return matrix_product(xp, self, tensor)
 
 
@@ -147,11 +149,11 @@ def _plus(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """Return ``beta * self + alpha * product``; with beta = 0 nothing of `self` counts, not even NaN."""
     _need_same_dtype(self, product, f"{name}: the tensor and the product must have the same dtype, but got")
     if not expandable(self.shape, product.shape):
-        _need(
-            len(self.shape) <= len(product.shape),
-            f"expand(Tensor{list(self.shape)}, size={list(product.shape)}): the number of sizes provided "
-            f"({product.ndim}) must be greater or equal to the number of dimensions in the tensor ({self.ndim})",
-        )
+        if self.ndim > product.ndim:
+            raise RuntimeError(
+                f"expand(Tensor{list(self.shape)}, size={list(product.shape)}): the number of sizes provided "
+                f"({product.ndim}) must be greater or equal to the number of dimensions in the tensor ({self.ndim})"
+            )
         dim = next(i for i in range(1, self.ndim + 1) if self.shape[-i] not in (1, product.shape[-i]))
         raise RuntimeError(
             f"The expanded size of the tensor ({product.shape[-dim]}) must match the existing size "
@@ -231,10 +233,8 @@ operator(
 
 
 def _outer(xp: Any, vec1: Any, vec2: Any) -> Any:
-    _need(
-        vec1.ndim == 1 and vec2.ndim == 1,
-        f"addr: Expected 1-D arguments vec1 and vec2, got {vec1.ndim}-D and {vec2.ndim}-D",
-    )
+    if vec1.ndim != 1 or vec2.ndim != 1:
+        raise RuntimeError(f"addr: Expected 1-D arguments vec1 and vec2, got {vec1.ndim}-D and {vec2.ndim}-D")
     return vec1[:, None] * vec2
 
 
@@ -316,7 +316,8 @@ def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
     a, b = self._array.ndim, other._array.ndim
     if a == 2 and b == 2:
         return METHODS["mm"](self, other)
-    _need(a > 0 and b > 0, f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+    if not a or not b:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
     if a == 1 and b == 1:
         return METHODS["dot"](self, other)
     if b == 1 and a == 2:
@@ -342,18 +343,17 @@ def _batched(self: Any, other: Any) -> Any:
     from ..creation import broadcast_shapes
 
     left, right = self._array.shape, other._array.shape
-    _need(
-        left[-1] == right[-2] or min(len(left), len(right)) > 2,
-        f"mat1 and mat2 shapes cannot be multiplied ({left[-2]}x{left[-1]} and {right[-2]}x{right[-1]})",
-    )
+    if left[-1] != right[-2] and min(len(left), len(right)) <= 2:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({left[-2]}x{left[-1]} and {right[-2]}x{right[-1]})"
+        )
     if len(right) == 2:
         # A batch against one matrix is one large product.
         flat = METHODS["reshape"](self, _product(left[:-1]), left[-1])
         return OPERATORS["unsafe_view"].function(METHODS["mm"](flat, other), (*left[:-1], right[-1]))
     mismatch = broadcast_mismatch([left[:-2], right[:-2]])
-    _need(
-        mismatch is None, f"{mismatch}\nThese are the batch dimensions of {list(left)} and {list(right)} in matmul()."
-    )
+    if mismatch is not None:
+        raise RuntimeError(f"{mismatch}\nThese are the batch dimensions of {list(left)} and {list(right)} in matmul().")
     batch = broadcast_shapes(left[:-2], right[:-2])
     count = _product(batch)
     expand = OPERATORS["expand.size"].function
