@@ -286,21 +286,28 @@ class GraphTask:
         bare = self._needed is None and not self.create_graph
         node: Node | None = None
         following, self._following = self._following, None
+        carried: Any = None  # the gradient of `following`, where it is not in a buffer
         done = 0
         while count:
             if leaves:
                 node = leaves.pop(0)
+                grad = buffers.pop(node, None)
             elif following is not None:
-                node, following = following, None
+                node, grad = following, carried
+                following = carried = None
                 if ready and ready[0][0] < -node.seq:
+                    if grad is not None:
+                        buffers[node], grad = grad, None
                     node = heapreplace(ready, (-node.seq, node))[1]
+                if grad is None:
+                    grad = buffers.pop(node, None)
             elif ready:
                 node = heappop(ready)[1]
+                grad = buffers.pop(node, None)
             else:
                 break
             count -= 1
             done += 1
-            grad = buffers.pop(node, None)
             if self._owned:
                 self._owned.discard(node)  # type: ignore[union-attr]
             try:
@@ -312,6 +319,8 @@ class GraphTask:
                         results = self._run_heard(node, grad)
                     else:
                         if following is not None:
+                            if carried is not None:
+                                buffers[following], carried = carried, None
                             heappush(ready, (-following.seq, following))
                             following = None
                         results = self._run_attended(node, grad)
@@ -343,6 +352,14 @@ class GraphTask:
                             grad = self._validate(node, index, grad, child.shape, child.dtype)
                         if child in buffers:
                             self._receive(child, grad)
+                        elif (
+                            following is None
+                            and dependencies[child] == 1
+                            and type(child) is not AccumulateGrad
+                            and not events.closely
+                        ):
+                            following, carried = child, grad  # a chain: straight on
+                            continue
                         else:
                             buffers[child] = grad
                 waiting = dependencies[child]
@@ -359,6 +376,8 @@ class GraphTask:
             # A gradient may be taken over by its leaf only when nobody else, these names either, refers to it.
             results = grad = None
         if following is not None:
+            if carried is not None:
+                buffers[following] = carried
             heappush(ready, (-following.seq, following))
         self.nodes_run += done
         return node
