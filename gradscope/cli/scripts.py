@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Collection
-from os.path import splitext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,7 +46,11 @@ def take_output(args: argparse.Namespace, endings: Collection[str]) -> None:
         Of the files that the command writes, such as ``.svg``: another file is the script's.
     """
     option = args.args[-2:-1]
-    if args.output is None and option in (["-o"], ["--output"]) and splitext(args.args[-1])[1].lower() in endings:
+    if (
+        args.output is None
+        and option in (["-o"], ["--output"])
+        and os.path.splitext(args.args[-1])[1].lower() in endings
+    ):
         args.args, args.output = args.args[:-2], args.args[-1]
 
 

@@ -11,7 +11,7 @@ from .optimizer import Optimizer, check_lr, check_range, plain_number
 
 __all__ = ["SGD"]
 
-# So many elements fit the caches with what they are changed by: parts would only cost calls.
+# Elements up to which a temporary array costs less than being handed a work array.
 _AT_ONCE = 1 << 15
 
 

@@ -319,10 +319,8 @@ class GraphTask:
                         results = self._run_heard(node, grad)
                     else:
                         if following is not None:
-                            if carried is not None:
-                                buffers[following], carried = carried, None
-                            heappush(ready, (-following.seq, following))
-                            following = None
+                            self._put_off(following, carried)
+                            following = carried = None
                         results = self._run_attended(node, grad)
                 elif type(node) is not AccumulateGrad:
                     results = node.apply(grad) if keep_graph else node.spend(grad)
@@ -376,11 +374,15 @@ class GraphTask:
             # A gradient may be taken over by its leaf only when nobody else, these names either, refers to it.
             results = grad = None
         if following is not None:
-            if carried is not None:
-                buffers[following] = carried
-            heappush(ready, (-following.seq, following))
+            self._put_off(following, carried)
         self.nodes_run += done
         return node
+
+    def _put_off(self, node: Node, grad: Any) -> None:
+        """Queue a node that was to run next, with the gradient that was to be handed to it."""
+        if grad is not None:
+            self._buffers[node] = grad
+        heappush(self.ready, (-node.seq, node))
 
     def _validate(self, node: Node, index: int, grad: Any, shape: tuple[int, ...], kind: Any) -> Any:
         check = validate_tensor if self.create_graph else validate_array

@@ -56,7 +56,7 @@ def test_a_nan_is_explained_as_far_as_it_is_recorded(session, tmp_path):
     session.next_iteration()
     found = {node.operator: (session.goto(node.index), session.explain())[1] for node in session.nodes}
     assert found["Sum"] == ""
-    assert found["Mul"].startswith(("NaN is produced in backward by MulBackward0", "MulBackward0 passes on"))
+    assert found["Mul"].startswith("MulBackward0 passes on")
     with gi.record(tmp_path / "less.gscope", keep="summaries"):
         (gs.zeros(2, requires_grad=True).sqrt() * 0.0).sum().backward()
     with gi.open_recording(tmp_path / "less.gscope") as recording:

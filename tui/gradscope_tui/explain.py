@@ -57,11 +57,10 @@ async def explain_stop(session: Session) -> str:
     str
     """
     reason: StopReason | None = session.reason
-    kind = reason.kind if reason is not None else ""
     found = await on_thread(session.explain) if session.current >= 0 and not has_ended(session) else ""
     if found:
         return found
-    if reason is not None and kind == "violation":
+    if reason is not None and reason.kind == "violation":
         return _explain_violation(reason)
     return f"{reason}\nexplain TOPIC explains one of: {', '.join(TOPICS)}"
 

@@ -61,7 +61,7 @@ class HelpScreen(ModalScreen[None]):
                 yield Static(Text(group), classes="help--group")
                 yield Static(_table([(action.shown, action.help) for action in actions], 10))
             yield Static(Text("Commands, after : or in line mode"), classes="help--group")
-            verbs = [(f"{', '.join(v.names)} {v.usage}".rstrip(), v.help) for v in VERBS]
+            verbs = [(f"{', '.join(v.names)} {v.usage}".rstrip(), v.help) for v in VERBS if v.name != "explain"]
             yield Static(_table([*verbs, EXPLAIN], 36))
             states = "   ".join(f"{glyph} {word}" for glyph, word, _ in NODE_STATES.values())
             yield Static(Text("Signs"), classes="help--group")

@@ -339,8 +339,13 @@ class AnyAdapter:
         own_writes: bool = False,
     ) -> AnyObservation:
         """Tell `observer` what happens in gradscope, and in PyTorch from the moment it has been imported."""
-        wanted = {"forward": forward, "backward": backward, "operators": operators, "writes": writes}
-        wanted["own_writes"] = own_writes
+        wanted = {
+            "forward": forward,
+            "backward": backward,
+            "operators": operators,
+            "writes": writes,
+            "own_writes": own_writes,
+        }
         return AnyObservation(self._native, observer, wanted)
 
 

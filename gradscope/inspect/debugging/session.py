@@ -13,9 +13,9 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any, TypeVar
 
-from ..adapters import Adapter, Observer, SavedView, Write
+from ..adapters import Adapter, Observer, Write
 from ..programs.gate import Gate, NotParkedError, ProgramAborted
-from ..records import NodeRecord, SavedRecord, SessionState, StopReason, WriteRecord
+from ..records import NodeRecord, SessionState, StopReason, WriteRecord
 from ..tracking import Tracker
 from . import expressions
 from .breakpoints import Breakpoint, BreakpointTable
@@ -460,12 +460,9 @@ class Session(Observer):
 
     def _writers_of(self, error: Any) -> tuple[WriteRecord, ...]:
         """Return who has written the saved tensor that a violation is about."""
-        name, before, now = error.saved_name, error.saved_version, error.current_version
         with self.mute():
-            for saved in self.adapter.saved(error.node):
-                if saved.name == name and (saved.saved_version, saved.current_version) == (before, now):
-                    return self._writes.between(saved.data, name, before, now)
-        return ()
+            named = [saved for saved in self.adapter.saved(error.node) if saved.name == error.saved_name]
+            return next(filter(None, map(self._writes.into, named)), ())
 
     # --- while it is stopped ---
 
@@ -476,13 +473,7 @@ class Session(Observer):
         if node is None or all(saved.state != "modified" for saved in record.saved):
             return record
         pairs = zip(record.saved, self.adapter.saved(node))
-        return replace(record, saved=tuple(self._with_writers(saved, now) for saved, now in pairs))
-
-    def _with_writers(self, saved: SavedRecord, now: SavedView) -> SavedRecord:
-        before, version = saved.saved_version, saved.current_version
-        if saved.state != "modified" or before is None or version is None:
-            return saved
-        return replace(saved, writes=self._writes.between(now.data, saved.name, before, version))
+        return replace(record, saved=tuple(replace(saved, writes=self._writes.into(now)) for saved, now in pairs))
 
     @property
     def stopped(self) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
-from ..adapters import Adapter, Write
+from ..adapters import Adapter, SavedView, Write
 from ..records import Location, WriteRecord
 
 __all__ = ["WriteNotes"]
@@ -50,28 +49,21 @@ class WriteNotes:
         if len(known.writes) > _KEPT:
             del known.writes[next(iter(known.writes))]
 
-    def between(self, tensor: Any, name: str, saved: int, current: int) -> tuple[WriteRecord, ...]:
-        """Return the writes that brought a tensor's memory from one version to another, as far as they were noted.
+    def into(self, saved: SavedView) -> tuple[WriteRecord, ...]:
+        """Return the writes into a saved tensor since it was saved, as far as they were noted.
 
         Parameters
         ----------
-        tensor : Tensor
-        name : str
-            Under which name it was saved.
-        saved, current : int
-            The version then and now.
+        saved : SavedView
 
         Returns
         -------
         tuple of WriteRecord
             The first one first; the same one over and over counts as one.
         """
-        return tuple(dict.fromkeys(WriteRecord(name, *note) for note in self._notes(tensor, saved, current)))
-
-    def _notes(self, tensor: Any, saved: int, current: int) -> Iterator[tuple[str, Location | None]]:
-        known = self._memories.get(id(self._adapter.memory(tensor)))
-        if known is None:
-            return
-        for version in range(saved + 1, current + 1):
-            if version in known.writes:
-                yield known.writes[version]
+        before, now = saved.saved_version, saved.current_version
+        if before is None or now is None or before == now:
+            return ()
+        known = self._memories.get(id(self._adapter.memory(saved.data)))
+        notes = [] if known is None else [known.writes[v] for v in range(before + 1, now + 1) if v in known.writes]
+        return tuple(dict.fromkeys(WriteRecord(saved.name, *note) for note in notes))

@@ -67,10 +67,12 @@ def _kept_by(
     if not isinstance(target, ast.Name):
         return None
     name = target.id
+    if _read_inside(scope, name):
+        return None
     for later in after:
         if _mentions(later, name):
             return _replaced(later, name, operator, location)
-    # Of a module others may read it, and a loop, or a function inside, may have read it before.
+    # Of a module others may read it, and a loop may have read it before.
     if not isinstance(scope, FUNCTIONS) or any(_reads(node, name) for node in ast.walk(scope)):
         return None
     text = f"not reached: {operator} has used it{at(location)}, and nothing reads `{name}`"
@@ -93,6 +95,12 @@ def _dropped(call: ast.Call, operator: str, location: Location) -> Answer | None
         return None
     text = f"not reached: {operator} has used it{at(location)}, and the result is not kept"
     return Answer(Reason.NOT_IN_LOSS, text, (location,), "It does not write the tensor: assign what it returns.")
+
+
+def _read_inside(scope: ast.AST, name: str) -> bool:
+    """Whether a function inside reads the name: nobody knows when."""
+    inner = (node for node in ast.walk(scope) if node is not scope and isinstance(node, (*FUNCTIONS, ast.Lambda)))
+    return any(_reads(node, name) for function in inner for node in ast.walk(function))
 
 
 def _mentions(statement: ast.stmt, name: str) -> bool:

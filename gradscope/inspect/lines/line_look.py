@@ -79,7 +79,7 @@ class LookVerbs(LineCore):
     def _do_explain(self, argument: str) -> None:
         topic = find_topic(argument) if argument else None
         if argument and topic is None:
-            close = suggest(argument, ())
+            close = suggest(argument)
             meant = f"; did you mean {' or '.join(close)}?" if close else ""
             raise UsageError(f"no topic {argument!r}{meant}\nCodes are explained by `gradscope explain GS101`.")
         self.page(self._why_here() if topic is None else topic_text(topic))

@@ -1,6 +1,6 @@
 """Sums and maxima along short rows, as those of a softmax over ten classes, which NumPy takes one row at a time.
 
-That costs 20 to 50 ns a row, however short. A product with ones sums all rows at once, and maxima of the columns of the
+That costs 10 to 60 ns a row, however short. A product with ones sums all rows at once, and maxima of the columns of the
 transposed array are taken for many rows by one instruction.
 """
 
@@ -58,11 +58,8 @@ def row_sums(xp: Any, array: Any, axis: int | tuple[int, ...]) -> Any:
     """
     if not short_rows(array, axis):
         return xp.add.reduce(array, axis=axis, keepdims=True)
-    shape = array.shape
-    ones = _ones(shape[-1], array.dtype)
-    if len(shape) == 2:
-        return array.dot(ones)[:, None]
-    return array.reshape(-1, shape[-1]).dot(ones).reshape(*shape[:-1], 1)
+    count = array.shape[-1]
+    return _kept(array, array.reshape(-1, count).dot(_ones(count, array.dtype)))
 
 
 def row_maxima(xp: Any, array: Any, axis: int) -> Any:
@@ -87,10 +84,12 @@ def row_maxima(xp: Any, array: Any, axis: int) -> Any:
     """
     if not short_rows(array, axis, _SHORT_TO_COMPARE) or array.size < _FEW * array.shape[axis]:
         return array.max(axis=axis, keepdims=True)
-    shape = array.shape
-    if len(shape) == 2:
-        return numpy.maximum.reduce(array.T.copy(), axis=0)[:, None]
-    return numpy.maximum.reduce(array.reshape(-1, shape[-1]).T.copy(), axis=0).reshape(*shape[:-1], 1)
+    return _kept(array, numpy.maximum.reduce(array.reshape(-1, array.shape[-1]).T.copy(), axis=0))
+
+
+def _kept(array: Any, values: Any) -> Any:
+    """Return one value for each row of an array in its shape, with the last dimension of size 1."""
+    return values.reshape(*array.shape[:-1], 1)
 
 
 @lru_cache(maxsize=512)

@@ -2,6 +2,7 @@
 
 import gc
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -194,9 +195,10 @@ def test_notes_end_with_the_memory(lib):
     with adapter_for(tensor).observe(heard, forward=False, backward=False, own_writes=True):
         for _ in range(200):
             tensor.add_(1)
-    assert [write.operator for write in notes.between(tensor, "x", 0, 200)] == ["add_"]
+    saved = SimpleNamespace(name="x", data=tensor, saved_version=0, current_version=200)
+    assert [write.operator for write in notes.into(saved)] == ["add_"]
     assert len(notes._memories) == 1
-    del tensor
+    del tensor, saved
     gc.collect()
     assert not notes._memories
 

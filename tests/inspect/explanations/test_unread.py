@@ -88,6 +88,16 @@ def in_a_closure(fw, w, v):
     return v.sum()
 
 
+def in_a_closure_made_before(fw, w, v):
+    def read():
+        return h.detach().sum().item()
+
+    h = w * 2
+    kept = read()
+    h = fw.zeros(3)
+    return (v + kept + h).sum()
+
+
 def in_a_list(fw, w, v):
     kept = []
     kept.append(w * 2)
@@ -105,7 +115,16 @@ def by_an_augmented_assignment(fw, w, v):
     return v.sum()
 
 
-READ = [of_a_read_value, in_a_branch, in_a_loop, in_a_closure, in_a_list, unpacked, by_an_augmented_assignment]
+READ = [
+    of_a_read_value,
+    in_a_branch,
+    in_a_loop,
+    in_a_closure,
+    in_a_closure_made_before,
+    in_a_list,
+    unpacked,
+    by_an_augmented_assignment,
+]
 
 
 @pytest.mark.parametrize("program", READ, ids=lambda program: program.__name__)

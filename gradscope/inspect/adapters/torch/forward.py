@@ -309,6 +309,8 @@ class ForwardTap:
             return
         site = None
         for tensor in tensors:
+            if tensor.is_inference():
+                continue
             site = site or user_site(3)
             write = TorchWrite(tensor, operator, tensor._version)
             write.site = site

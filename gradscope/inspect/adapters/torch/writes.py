@@ -143,8 +143,8 @@ def called(func: Any) -> str:
     return f"{name[3:-2]}_" if name.startswith("__i") and name.endswith("__") else name
 
 
-def given_to_write(func: Any, args: Sequence[Any], kwargs: Any) -> list[torch.Tensor]:
-    """Return what a call writes besides its first argument: what stands at ``out=``, and lists of ``_foreach``.
+def given_to_write(func: Any, args: Sequence[Any], kwargs: Any) -> Iterator[torch.Tensor]:
+    """Yield what a call writes besides its first argument: what stands at ``out=``, and lists of ``_foreach``.
 
     Parameters
     ----------
@@ -153,16 +153,16 @@ def given_to_write(func: Any, args: Sequence[Any], kwargs: Any) -> list[torch.Te
     args : sequence
     kwargs : dict or None
 
-    Returns
-    -------
-    list of Tensor
+    Yields
+    ------
+    Tensor
     """
     given = [] if not kwargs or kwargs.get("out") is None else [kwargs["out"]]
     if args and isinstance(args[0], (list, tuple)):
         name: str = getattr(func, "__name__", "")
         if "_foreach_" in name and name.endswith("_"):
             given.append(args[0])
-    return [tensor for tensor in tensors_in(given) if not tensor.is_inference()]
+    return tensors_in(given)
 
 
 # By the identity of the operator, whose hash is a Python function; it is kept, so that no other gets its identity.
