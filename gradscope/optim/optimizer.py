@@ -276,19 +276,21 @@ class Optimizer:
             yield (*arrays, *[empty_like(first) for _ in range(count)])
             return
         flat = [a.reshape(-1) for a in arrays]
-        work = [self._buffer(first, number) for number in range(count)]
         size = first.size
-        for start in range(0, size, BLOCK):
-            stop = min(start + BLOCK, size)
-            parts = work if stop - start == BLOCK else [w[: stop - start] for w in work]
-            yield (*[f[start:stop] for f in flat], *parts)
+        block = -(-size // round(size / BLOCK))  # parts of one size: none is a small rest
+        work = [self._buffer(first, number)[:block] for number in range(count)]
+        for start in range(0, size, block):
+            if start + block > size:
+                work = [w[: size - start] for w in work]
+            yield (*[f[start : start + block] for f in flat], *work)
 
     def _buffer(self, like: Any, number: int) -> Any:
         """Return one of the work arrays that all blocks of a dtype share."""
         key = like.dtype, number
         buffer = self._scratch.get(key)
         if buffer is None:
-            buffer = self._scratch[key] = devices.array_module(like).empty(BLOCK, dtype=like.dtype)
+            # Parts of one size are up to half as large again: 1.49 blocks are one part.
+            buffer = self._scratch[key] = devices.array_module(like).empty(BLOCK * 3 // 2, dtype=like.dtype)
         return buffer
 
     # --- state ---
@@ -397,7 +399,7 @@ class ParameterwiseOptimizer(Optimizer):
 
 
 BLOCK = 1 << 16
-"""Elements of a parameter that are updated at once on the CPU."""
+"""About how many elements of a parameter are updated at once on the CPU."""
 
 _ON_HOST = frozenset(["mu_product", "eta", "mu"])
 """Scalars of the state that stay on the host, as counts do, so that reading them waits for no device."""

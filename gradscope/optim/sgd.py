@@ -101,11 +101,10 @@ class SGD(Optimizer):
         return loss
 
     def _plain(self, array: Any, grad: Any, lr: float, decay: float) -> None:
-        xp = devices.array_module(array)
-        multiply, subtract = xp.multiply, xp.subtract
         if not decay and array.size <= _AT_ONCE and array.dtype.kind == "f":
-            subtract(array, multiply(grad, lr), out=array)
+            array -= grad * lr
             return
+        multiply = devices.array_module(array).multiply
         for p, g, w in self._blocks(1, array, grad):
             if decay:
                 multiply(p, decay, out=w)
@@ -113,7 +112,7 @@ class SGD(Optimizer):
                 w *= lr
             else:
                 multiply(g, lr, out=w)
-            subtract(p, w, out=p)
+            p -= w
 
     def _with_momentum(self, parameter: Any, grad: Any, group: dict[str, Any], lr: float, decay: float) -> None:
         array = parameter._array

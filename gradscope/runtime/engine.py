@@ -365,12 +365,14 @@ class GraphTask:
                     dependencies[child] = waiting - 1
                 elif not bare and not self._wanted(child):
                     dependencies[child] = 0
-                elif following is not None or events.closely:
+                elif events.closely:
                     self._make_ready(child)
                 elif type(child) is AccumulateGrad:
                     leaves.append(child)
-                else:
+                elif following is None:
                     following = child
+                else:
+                    heappush(ready, (-child.seq, child))
             # A gradient may be taken over by its leaf only when nobody else, these names either, refers to it.
             results = grad = None
         if following is not None:

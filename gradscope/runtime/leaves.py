@@ -35,7 +35,7 @@ class AccumulateGrad(Node):
         self.leaf_meta = variable._extras()
         self.extra = self._site = self._notes = None
         array = self.array = variable._array
-        self.shape = array.shape
+        self.shape = variable._shape
         self.dtype = array.dtype
         self.kind = type(array)
 
@@ -59,7 +59,7 @@ class AccumulateGrad(Node):
             old = meta.grad
             if old is None:
                 held = getrefcount(grad)
-                meta.grad = graph.tensor_type._wrap(_as_gradient(grad, self.array, held))
+                meta.grad = graph.tensor_type._wrap(_as_gradient(grad, self.array, held), self.shape)
                 return
             total, shape = old._array, old._shape
             try:
@@ -110,11 +110,11 @@ UNSHARED = _measure_unshared()
 
 def _as_gradient(grad: Any, variable: Any, held: int) -> Any:
     """Return `grad` itself if it can be taken over, else a copy laid out like the leaf."""
-    if not device.is_array(grad):  # NumPy's operators return numbers, not 0-d arrays
+    on_host = type(grad) is device.ndarray
+    if not on_host and not device.is_array(grad):  # NumPy's operators return numbers, not 0-d arrays
         return device.array_module(variable).asarray(grad)
-    # CuPy's flags know no `writeable`.
-    writeable = getattr(grad.flags, "writeable", True)
-    if held <= UNSHARED and grad.base is None and grad.strides == variable.strides and writeable:
+    unshared = held <= UNSHARED and grad.base is None
+    if unshared and grad.strides == variable.strides and (not on_host or grad.flags.writeable):  # CuPy has no such flag
         return grad
     if not variable.flags.c_contiguous and variable.size:
         copy = device.array_module(variable).empty_like(variable, dtype=grad.dtype)

@@ -105,12 +105,12 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         return cls._wrap(creation.zeros(size, device=device)._array)
 
     @classmethod
-    def _wrap(cls, array: Any) -> Tensor:
-        """Return a fresh leaf around a bare array, sharing its memory."""
+    def _wrap(cls, array: Any, shape: tuple[int, ...] | None = None) -> Tensor:
+        """Return a fresh leaf around a bare array, sharing its memory; `shape` is another tensor's, if it is known."""
         tensor = _new(cls)
         tensor._array = array
         tensor._dtype = array.dtype
-        tensor._shape = shared_shape(array.shape)
+        tensor._shape = shared_shape(array.shape) if shape is None else shape
         tensor._edge = tensor._vc = tensor._view = tensor._meta = None
         tensor._flags = 0
         return tensor

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy
 
+from .rows import sums
+
 __all__ = ["TENSOR_OPERATORS", "ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
 
 HALF, SINGLE = numpy.dtype(numpy.float16), numpy.dtype(numpy.float32)
@@ -104,6 +106,8 @@ def matrix_product(xp: Any, a: Any, b: Any) -> Any:
     """Return ``a @ b``. Of float16, for which there is no BLAS, NumPy's goes through float32 and is rounded once."""
     if a.dtype is HALF and xp is numpy:
         return numpy.matmul(a.astype(SINGLE), b.astype(SINGLE)).astype(HALF)
+    if b.shape[0] == 1 and b.ndim == 2:
+        return xp.dot(a, b)  # matmul would leave BLAS, and take 8 times as long
     return xp.matmul(a, b)
 
 
@@ -133,9 +137,9 @@ def sum_to(array: Any, shape: tuple[int, ...]) -> Any:
         return sum_to(single(array), shape).astype(array.dtype)
     extra = array.ndim - len(shape)
     if extra:
-        array = array.sum(axis=tuple(range(extra)))
+        array = sums(array, tuple(range(extra)), keepdims=False)
     axes = tuple(i for i, size in enumerate(shape) if size == 1 and array.shape[i] != 1)
-    return array.sum(axis=axes, keepdims=True) if axes else array
+    return sums(array, axes) if axes else array
 
 
 def expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

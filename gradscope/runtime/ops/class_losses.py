@@ -69,9 +69,7 @@ def _positions(xp: Any, shape: tuple[int, ...], target: Any) -> tuple[Any, ...]:
 
 
 def _class_weights(weight: Any, safe: Any, kept: Any) -> Any:
-    """Return the weight of each target, None if all weigh 1."""
-    if weight is None:
-        return kept
+    """Return the weight of each target."""
     chosen = weight[safe]
     return chosen if kept is None else chosen * kept
 
@@ -81,13 +79,13 @@ def _total_weight(xp: Any, safe: Any, weights: Any, kind: Any) -> Any:
 
 
 def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    need_floating("nll_loss_out_frame", self)
-    _check_nll(self, target, weight)
-    if is_half(self):
+    if self.dtype.char not in "fd":
+        need_floating("nll_loss_out_frame", self)
         return _nll(xp, single(self), target, single(weight), reduction, ignore_index).astype(self.dtype)
+    _check_nll(self, target, weight)
     safe, kept = _classes(xp, self.shape[1 if self.ndim > 1 else 0], target, ignore_index)
     losses = -self[_positions(xp, self.shape, safe)] if self.size else xp.zeros(target.shape, dtype=self.dtype)
-    weights = _class_weights(weight, safe, kept)
+    weights = kept if weight is None else _class_weights(weight, safe, kept)
     if kept is not None:
         losses = xp.where(kept, losses, 0)
     if weight is not None:
@@ -115,7 +113,7 @@ def _nll_backward(
         return _nll_backward(xp, single(grad_output), single(self), *rest).astype(self.dtype)
     shape, kind = self.shape, self.dtype
     safe, kept = _classes(xp, shape[1 if len(shape) > 1 else 0], target, ignore_index)
-    weights = _class_weights(weight, safe, kept)
+    weights = kept if weight is None else _class_weights(weight, safe, kept)
     each = -grad_output
     if reduction == MEAN:
         total = _total_weight(xp, safe, weights, kind)

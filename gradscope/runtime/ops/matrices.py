@@ -33,11 +33,6 @@ def _need_numbers(kernel: str, array: Any) -> None:
         refuse_kinds(kernel, array, "b")
 
 
-def _times(xp: Any, a: Any, matrix: Any) -> Any:
-    """Multiply by a matrix: where the inner dimension is 1, NumPy's matmul leaves BLAS and takes 8 times as long."""
-    return xp.dot(a, matrix) if matrix.shape[0] == 1 else matrix_product(xp, a, matrix)
-
-
 def _mm(xp: Any, self: Any, mat2: Any) -> Any:
     _need(self.ndim == 2, "self must be a matrix")
     _need(mat2.ndim == 2, "mat2 must be a matrix")
@@ -48,7 +43,7 @@ def _mm(xp: Any, self: Any, mat2: Any) -> Any:
         )
     _need_same_dtype(self, mat2)
     _need_numbers("addmm_impl_cpu_", self)
-    return _times(xp, self, mat2)
+    return matrix_product(xp, self, mat2)
 
 
 operator(
@@ -298,7 +293,7 @@ def inner(self: Any, other: Any, *, out: Any = None) -> Any:
     return tensordot(self, other, ([self._array.ndim - 1], [other._array.ndim - 1]))
 
 
-@public(arrays=lambda xp, self, other: _times(xp, self, other) if other.ndim == 2 else matrix_product(xp, self, other))
+@public(arrays=matrix_product)
 def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
     """Multiply vectors, matrices or batches of matrices, with broadcasting of the batch dimensions.
 
@@ -367,13 +362,13 @@ METHODS["__matmul__"] = matmul
 
 def _linear(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
     _check_linear(input, weight)
-    result = _times(xp, input, weight.T)
+    result = matrix_product(xp, input, weight.T)
     result += bias
     return result
 
 
 def _check_linear(input: Any, weight: Any) -> None:
-    if not input.ndim or input.shape[-1] != weight.shape[-1]:
+    if input.shape[-1:] != weight.shape[-1:]:
         rows = "x".join(str(s) for s in (*_rows(input.shape[:-1]), *input.shape[-1:]))
         columns = "x".join(str(s) for s in reversed(weight.shape))
         raise RuntimeError(
@@ -386,7 +381,8 @@ def _check_linear(input: Any, weight: Any) -> None:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {kinds}\nConvert one of them with .to()."
         )
-    _need_numbers("addmm_impl_cpu_", input)
+    if input.dtype.kind == "b":
+        refuse_kinds("addmm_impl_cpu_", input, "b")
 
 
 # C++ names, which PyTorch's message has.
@@ -404,7 +400,7 @@ def _linear_weight(g: Any, input: Any, weight_shape: Any, F: Any) -> Any:
     # The product has the layout of the weight, so that AccumulateGrad takes it over as it is.
     if len(g.shape) != 2:
         g, input = F.reshape(g, (-1, weight_shape[0])), F.reshape(input, (-1, weight_shape[1]))
-    return F.mm(F.t(g), conj(input))
+    return F.matmul(F.t(g), conj(input))
 
 
 def _linear_bias(g: Any, F: Any) -> Any:

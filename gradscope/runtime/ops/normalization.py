@@ -9,7 +9,7 @@ from .. import autocast, device, state
 from .activations import need_floating
 from .arrays import in_rows, is_half, single
 from .registry import METHODS, OPERATORS, operator, public
-from .rows import row_sums
+from .rows import sums
 
 Ints = tuple[int, ...]
 
@@ -19,10 +19,9 @@ Ints = tuple[int, ...]
 def _moments(xp: Any, x: Any, axes: Ints, eps: float) -> tuple[Any, Any, Any, Any]:
     """Return the centred array, mean, variance and 1 / sqrt(variance + eps), dimensions kept."""
     count = math.prod(x.shape[a] for a in axes)
-    axis = axes[0] if len(axes) == 1 else axes
-    mean = row_sums(xp, x, axis) / x.dtype.type(max(count, 1))
+    mean = sums(x, axes) / x.dtype.type(max(count, 1))
     centred = x - mean
-    variance = row_sums(xp, centred * centred, axis) / x.dtype.type(max(count, 1))
+    variance = sums(centred * centred, axes) / x.dtype.type(max(count, 1))
     return centred, mean, variance, 1 / xp.sqrt(variance + x.dtype.type(eps))
 
 
@@ -75,7 +74,7 @@ def _layer_norm(xp: Any, input: Any, weight: Any, bias: Any, normalized_shape: I
     if is_half(input):
         result, mean, rstd = _layer_norm(xp, single(input), single(weight), single(bias), normalized_shape, eps)
         return result.astype(input.dtype), mean, rstd
-    centred, mean, _, rstd = _moments(xp, in_rows(xp, input), tuple(range(-count, 0)), eps)
+    centred, mean, _, rstd = _moments(xp, in_rows(xp, input), tuple(range(input.ndim - count, input.ndim)), eps)
     centred *= rstd
     if weight is not None:
         centred *= weight

@@ -11,16 +11,21 @@ from .arrays import conj, is_half, over, single
 from .errors import refuse_kinds, scalar_type
 from .keywords import numpy_dims
 from .registry import OPERATORS, operator, public
-from .rows import row_sums, short_rows
+from .rows import sums
 from .shapes import axes_of, axis_of
 
 
 def spread(g: Any, shape: Any, dim: Any, keepdim: bool, F: Any) -> Any:
     """Return `g`, the gradient of a reduction over `dim`, expanded to the shape that was reduced."""
     if not keepdim and shape:
-        axes = axes_of(dims_or_all(dim), len(shape))
+        axes = reduced_axes(dim, len(shape))
         g = F.reshape(g, tuple(1 if i in axes else size for i, size in enumerate(shape)))
     return F.broadcast_to(g, tuple(shape))
+
+
+def reduced_axes(dim: Any, ndim: int) -> tuple[int, ...]:
+    """Return the dimensions of a reduction, counted from the front."""
+    return (dim,) if type(dim) is int and 0 <= dim < ndim else axes_of(dims_or_all(dim), ndim)
 
 
 def dims_or_all(dim: Any) -> Any:
@@ -36,28 +41,24 @@ def reduce_dtype(array: Any, dtype: Any) -> Any:
 
 
 def _sum_all(xp: Any, self: Any, dtype: Any = None) -> Any:
-    kind = reduce_dtype(self, dtype)
-    if kind.char == "e":
-        return _rounded_sum(xp, self, None, False, kind)
-    return xp.add.reduce(self, axis=None, dtype=kind)
+    return _sum_as(xp, self, None, False, reduce_dtype(self, dtype))
 
 
 def _sum_dim(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    axes, kind = axes_of(dims_or_all(dim), self.ndim), reduce_dtype(self, dtype)
-    if kind.char == "e":
-        total = _rounded_sum(xp, self, axes, keepdim, kind)
-    elif len(axes) == 1 and kind == self.dtype and short_rows(self, axes[0]):
-        total = row_sums(xp, self, axes[0])
-        return total if keepdim else total.reshape(self.shape[:-1])
+    axes = reduced_axes(dim, self.ndim)
+    if dtype is None and self.dtype.char in "fd":
+        total = sums(self, axes, keepdim)
     else:
-        total = xp.add.reduce(self, axis=axes, dtype=kind, keepdims=keepdim)
+        total = _sum_as(xp, self, axes, keepdim, reduce_dtype(self, dtype))
     # In row-major order whatever that of self, as in PyTorch: what follows may view() it.
     return total if total.flags.c_contiguous else xp.ascontiguousarray(total)
 
 
-def _rounded_sum(xp: Any, array: Any, axes: Any, keepdim: bool, kind: Any) -> Any:
-    """Return sums in half precision, made in single precision and rounded once, as PyTorch's are."""
-    return xp.add.reduce(array, axis=axes, dtype="float32", keepdims=keepdim).astype(kind)
+def _sum_as(xp: Any, array: Any, axes: Any, keepdim: bool, kind: Any) -> Any:
+    """Return sums of a dtype; those of half precision are made in single and rounded once, as PyTorch's are."""
+    if kind.char == "e":
+        return xp.add.reduce(array, axis=axes, dtype="float32", keepdims=keepdim).astype(kind)
+    return xp.add.reduce(array, axis=axes, dtype=kind, keepdims=keepdim)
 
 
 operator(
@@ -107,7 +108,7 @@ def sum(
 def count_of(shape: Any, dim: Any) -> int:
     """Return how many elements of an array of `shape` a reduction over `dim` brings together."""
     count = 1
-    for axis in axes_of(dims_or_all(dim), len(shape)):
+    for axis in reduced_axes(dim, len(shape)):
         count *= shape[axis]
     return count
 
@@ -287,7 +288,7 @@ def _best(name: str) -> Any:
     def along(xp: Any, self: Any, dim: Any = (), keepdim: bool = False) -> Any:
         _need_elements("a" + name, self, dim)
         refuse_kinds(f"{name}_values_cpu", self, "c")
-        return getattr(self, name)(axis=axes_of(dims_or_all(dim), self.ndim), keepdims=keepdim)
+        return getattr(self, name)(axis=reduced_axes(dim, self.ndim), keepdims=keepdim)
 
     def with_indices(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
         axis = axis_of(dim, self.ndim)
@@ -425,7 +426,7 @@ for _name, _word in (("any", "any element is"), ("all", "all elements are")):
     )
 operator(
     "count_nonzero(Tensor self, int[]? dim=None)",
-    lambda xp, self, dim=None: (self != 0).sum(axis=axes_of(dims_or_all(dim), self.ndim), dtype="int64"),
+    lambda xp, self, dim=None: (self != 0).sum(axis=reduced_axes(dim, self.ndim), dtype="int64"),
     doc="Count the elements that are not 0.",
     samples=lambda make: [((make(2, 3),), {}), ((make(2, 3) > 0, (1,)), {})],
 )
@@ -471,12 +472,12 @@ def _logsumexp(xp: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
         self = self.astype(dtypes.default_dtype.numpy)
     if is_half(self):
         return _logsumexp(xp, single(self), dim, keepdim).astype(self.dtype)
-    axes = axes_of(dims_or_all(dim), self.ndim)
+    axes = reduced_axes(dim, self.ndim)
     if not count_of(self.shape, dim):
         return xp.full(xp.add.reduce(self, axis=axes, keepdims=keepdim).shape, float("-inf"), dtype=self.dtype)
     top = self.real.max(axis=axes, keepdims=True)
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-    result = xp.log(xp.add.reduce(xp.exp(self - top), axis=axes, keepdims=True)) + top
+    result = xp.log(sums(xp.exp(self - top), axes)) + top
     return result if keepdim else result.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
 
 

@@ -1,73 +1,70 @@
-"""Sums and maxima along short rows, as those of a softmax over ten classes, which NumPy takes one row at a time.
+"""Sums along rows and down columns, and maxima along rows, where NumPy's own begin anew at every row.
 
-That costs 10 to 60 ns a row, however short. A product with ones sums all rows at once, and maxima of the columns of the
-transposed array are taken for many rows by one instruction.
+That costs 10 to 60 ns a row, however short. A product with ones sums all of them at once, and more exactly; maxima of
+the columns of the transposed array are taken for many rows by one instruction.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+import math
 from typing import Any
 
 import numpy
 
-__all__ = ["row_maxima", "row_sums", "short_rows"]
+__all__ = ["row_maxima", "sums"]
 
 # Above these, what a row costs is not its beginning; below the last, transposing costs more than it gains.
 _SHORT_TO_ADD, _SHORT_TO_COMPARE, _FEW = 128, 64, 32
 
+_FIRST = tuple(range(64))  # as many as an array can have
+_KEPT_ONES = 1 << 14
+_kept_ones: dict[str, numpy.ndarray] = {}
 
-def short_rows(array: Any, axis: int | tuple[int, ...], longest: int = _SHORT_TO_ADD) -> bool:
-    """Whether `axis` is that of the rows of an array on the host, of single or double precision, and these are short.
+
+def sums(array: Any, axes: tuple[int, ...], keepdims: bool = True) -> Any:
+    """Return the sums along dimensions; along the first ones, or a short last one, they are a product with ones.
 
     Parameters
     ----------
     array : ndarray
-    axis : int or tuple of int
-        From 0; several are no rows.
-    longest : int
-
-    Returns
-    -------
-    bool
-    """
-    if type(array) is not numpy.ndarray or array.dtype.char not in "fd" or axis != array.ndim - 1:
-        return False
-    return 0 < array.shape[-1] <= longest and array.size > 0 and array.flags.c_contiguous
-
-
-def row_sums(xp: Any, array: Any, axis: int | tuple[int, ...]) -> Any:
-    """Return the sums along an axis, or several, which are kept as of size 1.
-
-    Parameters
-    ----------
-    xp : module
-    array : ndarray
-    axis : int or tuple of int
+    axes : tuple of int
         From 0.
+    keepdims : bool
+        Whether these dimensions stay, with size 1.
 
     Returns
     -------
     ndarray
+        Or NumPy's number, where no dimension is left.
 
     Examples
     --------
-    >>> row_sums(numpy, numpy.array([[1.0, 2.0], [3.0, 4.0]]), 1)
+    >>> sums(numpy.array([[1.0, 2.0], [3.0, 4.0]]), (1,))
     array([[3.],
            [7.]])
+    >>> sums(numpy.array([[1.0, 2.0], [3.0, 4.0]]), (0,), keepdims=False)
+    array([4., 6.])
     """
-    if not short_rows(array, axis):
-        return xp.add.reduce(array, axis=axis, keepdims=True)
-    count = array.shape[-1]
-    return _kept(array, array.reshape(-1, count).dot(_ones(count, array.dtype)))
+    shape, count = array.shape, len(axes)
+    if not 0 < count < len(shape) or not _is_plain(array):
+        return array.sum(axis=axes, keepdims=keepdims)
+    if axes == _FIRST[:count]:
+        rows = math.prod(shape[:count])
+        total = _ones(rows, array.dtype).dot(array.reshape(rows, -1))
+        rest = (1,) * count + shape[count:] if keepdims else shape[count:]
+    elif axes == (len(shape) - 1,) and shape[-1] <= _SHORT_TO_ADD:
+        total = array.reshape(-1, shape[-1]).dot(_ones(shape[-1], array.dtype))
+        rest = (*shape[:-1], 1) if keepdims else shape[:-1]
+    else:
+        return array.sum(axis=axes, keepdims=keepdims)
+    return total if len(rest) == 1 else total.reshape(rest)
 
 
-def row_maxima(xp: Any, array: Any, axis: int) -> Any:
+def row_maxima(array: Any, axis: int) -> Any:
     """Return the maxima along an axis, which is kept as one of size 1; NaN where there is one.
 
     Parameters
     ----------
-    xp : module
     array : ndarray
     axis : int
         From 0.
@@ -78,22 +75,29 @@ def row_maxima(xp: Any, array: Any, axis: int) -> Any:
 
     Examples
     --------
-    >>> row_maxima(numpy, numpy.array([[1.0, 2.0], [4.0, 3.0]]), 1)
+    >>> row_maxima(numpy.array([[1.0, 2.0], [4.0, 3.0]]), 1)
     array([[2.],
            [4.]])
     """
-    if not short_rows(array, axis, _SHORT_TO_COMPARE) or array.size < _FEW * array.shape[axis]:
+    shape = array.shape
+    row = shape[axis]
+    if row > _SHORT_TO_COMPARE or axis != len(shape) - 1 or array.size < _FEW * row or not _is_plain(array):
         return array.max(axis=axis, keepdims=True)
-    return _kept(array, numpy.maximum.reduce(array.reshape(-1, array.shape[-1]).T.copy(), axis=0))
+    return numpy.maximum.reduce(array.reshape(-1, row).T.copy(), axis=0).reshape(*shape[:-1], 1)
 
 
-def _kept(array: Any, values: Any) -> Any:
-    """Return one value for each row of an array in its shape, with the last dimension of size 1."""
-    return values.reshape(*array.shape[:-1], 1)
+def _is_plain(array: Any) -> bool:
+    """Whether an array is on the host, of single or double precision, in row-major order and not empty."""
+    if type(array) is not numpy.ndarray or array.dtype.char not in "fd":
+        return False
+    return bool(array.flags.c_contiguous and array.size)
 
 
-@lru_cache(maxsize=512)
 def _ones(count: int, dtype: Any) -> numpy.ndarray:
-    found = numpy.ones(count, dtype)
-    found.flags.writeable = False
-    return found
+    """Return so many ones, which nobody writes to."""
+    if count > _KEPT_ONES:
+        return numpy.ones(count, dtype)
+    kept = _kept_ones.get(dtype.char)
+    if kept is None:
+        kept = _kept_ones[dtype.char] = numpy.ones(_KEPT_ONES, dtype)
+    return kept[:count]

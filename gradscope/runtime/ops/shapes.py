@@ -22,6 +22,8 @@ def axis_of(dim: int, ndim: int) -> int:
     """
     if type(dim) is not int:
         dim = operators.index(dim)
+    if 0 <= dim < ndim:
+        return dim
     bound = max(ndim, 1)
     if not -bound <= dim < bound:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")

@@ -8,9 +8,10 @@ from typing import Any
 from .. import dtype as dtypes
 from . import writes
 from .arrays import conj, in_rows, is_half, over, single
-from .reductions import count_of, dims_or_all, spread
+from .reductions import count_of, reduced_axes, spread
 from .registry import METHODS, OPERATORS, operator, public
-from .shapes import axes_of, axis_of
+from .rows import sums
+from .shapes import axis_of
 
 # --- variance ---------------------------------------------------------------------------------------------------------
 
@@ -24,14 +25,14 @@ def _need_floats(name: str, array: Any) -> None:
 
 def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """Return variance and mean along dimensions."""
-    axes, count = axes_of(dims_or_all(dim), self.ndim), count_of(self.shape, dim)
+    axes, count = reduced_axes(dim, self.ndim), count_of(self.shape, dim)
     if count:
-        mean = xp.add.reduce(self, axis=axes, keepdims=True) / self.dtype.type(count)
+        mean = sums(self, axes) / self.dtype.type(count)
     else:
         mean = xp.full([1 if i in axes else s for i, s in enumerate(self.shape)], math.nan, dtype=self.dtype)
     apart = self - mean
     squares = apart * apart if self.dtype.kind == "f" else apart.real**2 + apart.imag**2
-    total = xp.add.reduce(squares, axis=axes, keepdims=True)
+    total = sums(squares, axes)
     freedom = count - (1 if correction is None else correction)
     if freedom > 0:
         variance = total / total.dtype.type(freedom)
@@ -200,7 +201,7 @@ def std_mean(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = F
 
 def _vector_norm(xp: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
     _need_floats("linalg.vector_norm", self)
-    axes = axes_of(dims_or_all(dim), self.ndim)
+    axes = reduced_axes(dim, self.ndim)
     if (ord < 0 or ord == math.inf) and not count_of(self.shape, dim):
         raise RuntimeError(
             f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have "
@@ -210,15 +211,15 @@ def _vector_norm(xp: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: boo
         return _vector_norm(xp, single(self), ord, dim, keepdim).astype(self.dtype)
     if ord == 2:
         squares = self * self if self.dtype.kind == "f" else self.real**2 + self.imag**2
-        return xp.sqrt(xp.add.reduce(squares, axis=axes, keepdims=keepdim))
+        return xp.sqrt(sums(squares, axes, keepdim))
     if ord == 0:
         return (self != 0).sum(axis=axes, keepdims=keepdim).astype(self.real.dtype)
     size = abs(self)
     if ord == 1:
-        return xp.add.reduce(size, axis=axes, keepdims=keepdim)
+        return sums(size, axes, keepdim)
     if abs(ord) == math.inf:
         return size.max(axis=axes, keepdims=keepdim) if ord > 0 else size.min(axis=axes, keepdims=keepdim)
-    return xp.add.reduce(size**ord, axis=axes, keepdims=keepdim) ** (1 / ord)
+    return sums(size**ord, axes, keepdim) ** (1 / ord)
 
 
 def _vector_norm_self(g: Any, self: Any, result: Any, ord: Any, dim: Any, keepdim: bool, F: Any) -> Any:
