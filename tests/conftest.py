@@ -41,6 +41,14 @@ def _started_where_pytest_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "_started_in", places.start_directory())
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for `other_device` runs on each of them, CUDA too where there is a device."""
+    if "other_device" in metafunc.fixturenames:
+        from tests.other_devices import OTHER_DEVICES
+
+        metafunc.parametrize("other_device", OTHER_DEVICES)
+
+
 @pytest.fixture
 def torch() -> object:
     """PyTorch, to compare with; tests that ask for it are skipped where it is not installed."""

@@ -2,8 +2,9 @@
 
 A :class:`StrictArray` wraps an ndarray and refuses what a GPU array refuses, or does only by a silent copy to the host:
 NumPy's functions, mixing with ndarrays, and conversions to Python numbers. :data:`strict` is its module: NumPy's
-functions under NumPy's names, less those that CuPy 13 lacks. Importing this file registers both with the runtime as
-the device type ``"strict"``.
+functions under NumPy's names, less those that CuPy 13 lacks. Where CuPy is installed its own signatures and dtypes are
+asked as well (:mod:`tests.cupy_contract`). Importing this file registers both with the runtime as the device type
+``"strict"``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy
 
 from gradscope.runtime.device import Backend, register_backend
+from tests import cupy_contract
 
 __all__ = ["HostAccessError", "StrictArray", "strict", "to_strict"]
 
@@ -30,13 +32,18 @@ _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
 _UNARY = "eq ne lt le gt ge neg pos abs invert"
 # Methods that both array classes have.
 _METHODS = """
-    all any argmax argmin argpartition argsort astype clip conj conjugate copy cumprod cumsum diagonal dot fill flatten
+    all any argmax argmin argpartition astype clip conj conjugate copy cumprod cumsum diagonal dot fill flatten
     max mean min nonzero partition prod put ravel repeat reshape round searchsorted sort squeeze std sum swapaxes take
     trace transpose var view
 """
-# The reductions and scatters that CuPy's ufuncs have.
+# The reductions that CuPy's ufuncs have, and the dtypes for which they have at() (CuPy 13).
 REDUCING = frozenset(["add", "multiply"])
-SCATTERING = frozenset(["add", "subtract", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"])
+_ORDERED = ["int32", "uint32", "uint64", "float32", "float64"]
+_BITS = ["int32", "int64", "uint32", "uint64"]
+SCATTERING = {
+    "add": [*_ORDERED, "float16"], "subtract": ["int32", "uint32"], "maximum": _ORDERED, "minimum": _ORDERED,
+    "bitwise_and": _BITS, "bitwise_or": _BITS, "bitwise_xor": _BITS,
+}  # fmt: skip
 UPLOADS = frozenset(["array", "asarray"])
 
 
@@ -204,6 +211,8 @@ def add_operators() -> None:
             for argument in args:
                 if isinstance(argument, numpy.ndarray):
                     raise HostAccessError(f"{name} of a strict array and a host array")
+            if not name.startswith("__"):
+                cupy_contract.check_method(name, args, kwargs)
             result = getattr(self._data, name)(*map(bare, args), **{k: bare(v) for k, v in kwargs.items()})
             return result if result is NotImplemented else wrap(result, (self, *args))
 
@@ -233,6 +242,7 @@ class StrictUfunc:
         self.__name__ = ufunc.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        cupy_contract.check_ufunc(self.__name__, args, kwargs)
         return call(self._ufunc, args, kwargs)
 
     def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
@@ -243,6 +253,8 @@ class StrictUfunc:
     def at(self, array: StrictArray, indices: Any, values: Any = None) -> None:
         if self.__name__ not in SCATTERING:
             raise NotImplementedError(f"cupy.{self.__name__}.at does not exist")
+        if array.dtype.name not in SCATTERING[self.__name__]:
+            raise TypeError(f"cupy.{self.__name__}.at only supports {', '.join(SCATTERING[self.__name__])}")
         self._ufunc.at(bare(array), bare(indices), bare(values))
 
 
@@ -254,7 +266,8 @@ class StrictModule(types.ModuleType):
         self._source = source
 
     def __getattr__(self, name: str) -> Any:
-        if name in MISSING:
+        path = f"{self.__name__}.{name}".partition(".")[2]
+        if name in MISSING or cupy_contract.lacks(path):
             raise AttributeError(f"{name}: CuPy has no such function; use one that both modules have")
         found = getattr(self._source, name)
         if isinstance(found, numpy.ufunc):
@@ -262,17 +275,18 @@ class StrictModule(types.ModuleType):
         elif isinstance(found, types.ModuleType):
             found = StrictModule(f"{self.__name__}.{name}", found)
         elif callable(found) and not isinstance(found, type):
-            found = self._function(name, found)
+            found = self._function(path, found)
         setattr(self, name, found)
         return found
 
-    def _function(self, name: str, function: Any) -> Any:
+    def _function(self, path: str, function: Any) -> Any:
         def strict_function(*args: Any, **kwargs: Any) -> Any:
-            if name in UPLOADS and isinstance(args[0], numpy.ndarray):
+            cupy_contract.check_function(path, args, kwargs)
+            if path in UPLOADS and isinstance(args[0], numpy.ndarray):
                 return StrictArray(numpy.array(args[0], **kwargs))
             return call(function, args, kwargs)
 
-        strict_function.__name__ = name
+        strict_function.__name__ = path
         return strict_function
 
 

@@ -1,10 +1,16 @@
-"""gs.cuda without and with a device."""
+"""gs.cuda without and with a device, and what it asks CuPy for."""
 
 from __future__ import annotations
 
+import sys
+import types
+from typing import Any
+
+import numpy
 import pytest
 
 import gradscope as gs
+from gradscope.runtime import device as devices
 
 without_device = pytest.mark.skipif(gs.cuda.is_available(), reason="there is a CUDA device")
 
@@ -58,3 +64,105 @@ def test_training_on_the_device() -> None:
     assert losses[-1] < losses[0]
     assert model[0].weight.device.type == "cuda"
     assert gs.cuda.memory_allocated() > 0
+
+
+# --- what CuPy is asked for -------------------------------------------------------------------------------------------
+
+
+class Array:
+    """An array of the module below."""
+
+    def __init__(self, values: numpy.ndarray, index: int) -> None:
+        self.values, self.device = values, types.SimpleNamespace(id=index)
+        self.data = types.SimpleNamespace(ptr=4096)
+
+
+class Device:
+    """A device of the module below; `entered` are the ordinals of the blocks that run."""
+
+    entered: list[int] = []
+    waited: list[int] = []
+
+    def __init__(self, index: int | None = None) -> None:
+        self.id = self.entered[-1] if index is None else index
+
+    def __enter__(self) -> Device:
+        self.entered.append(self.id)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.entered.pop()
+
+    def synchronize(self) -> None:
+        self.waited.append(self.id)
+
+
+class DriverError(Exception):
+    """What CuPy raises where the driver fails."""
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a module with what is asked of CuPy beside its arrays: two devices."""
+    pool = types.SimpleNamespace(used_bytes=lambda: 100 + Device.entered[-1], free_all_blocks=lambda: None)
+    runtime = types.SimpleNamespace(
+        CUDARuntimeError=DriverError,
+        getDeviceCount=lambda: 2,
+        getDeviceProperties=lambda index: {"name": f"GPU {index}".encode()},
+    )
+    module = types.SimpleNamespace(
+        ndarray=Array,
+        asarray=lambda values: Array(values.copy(), Device.entered[-1]),
+        asnumpy=lambda array: array.values,
+        cuda=types.SimpleNamespace(runtime=runtime, Device=Device),
+        get_default_memory_pool=lambda: pool,
+    )
+    monkeypatch.setitem(sys.modules, "cupy", module)  # type: ignore[arg-type]
+    monkeypatch.setattr(Device, "entered", [0])
+    monkeypatch.setattr(Device, "waited", [])
+    monkeypatch.setattr(devices._cuda, "module", None)
+    monkeypatch.setattr(devices, "elsewhere", devices.elsewhere)
+    for table in ("_by_type", "_modules"):
+        monkeypatch.setattr(devices, table, dict(getattr(devices, table)))
+    return module
+
+
+def test_arrays_go_to_the_device_that_is_asked_for_and_back(cupy: Any) -> None:
+    backend, index = devices.resolve("cuda:1")
+    array = backend.from_host(numpy.arange(3.0), index)
+    assert (type(array), array.device.id, Device.entered) == (Array, 1, [0])
+    assert backend.from_host(numpy.arange(3.0), None).device.id == 0
+    assert devices.device_of(array) == gs.device("cuda:1")
+    assert devices.array_module(array) is cupy
+    assert devices.to_host(array).tolist() == [0.0, 1.0, 2.0]
+    assert devices.address(array) == 4096
+
+
+def test_what_is_asked_of_a_device(cupy: Any) -> None:
+    assert gs.cuda.is_available()
+    assert gs.cuda.device_count() == 2
+    assert gs.cuda.current_device() == 0
+    assert [gs.cuda.get_device_name(index) for index in (None, 1, "cuda:1")] == ["GPU 0", "GPU 1", "GPU 1"]
+    assert [gs.cuda.memory_allocated(index) for index in (None, 1)] == [100, 101]
+    gs.cuda.synchronize(1)
+    gs.cuda.synchronize()
+    assert Device.waited == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (DriverError("the driver is too old"), r"found no device \(the driver is too old\)\.\nCheck the driver"),
+        (0, r"found no device\.\nUse device='cpu'"),
+    ],
+)
+def test_a_driver_without_a_device_is_a_clear_error(cupy: Any, answer: Any, message: str) -> None:
+    def count() -> int:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    cupy.cuda.runtime.getDeviceCount = count
+    assert not gs.cuda.is_available()
+    with pytest.raises(RuntimeError, match=f"CUDA is not available: CuPy {message}"):
+        gs.zeros(2, device="cuda")

@@ -13,10 +13,8 @@ import gradscope as gs
 from gradscope.runtime import state
 from gradscope.runtime.autocast import settings
 from gradscope.utils.checkpoint import checkpoint
-from tests import strict_arrays
 from tests.side_by_side import same_complaint
 
-DEVICE = strict_arrays.strict.__name__
 HALF = gs.float16
 
 
@@ -420,53 +418,61 @@ def test_functions_choose_their_precision_as_in_pytorch(torch: Any, cast: str | 
 # --- other devices ----------------------------------------------------------------------------------------------------
 
 
-def far(*shape: int, kind: str = "float32") -> gs.Tensor:
-    return data(gs, *shape, kind=kind).detach().to(DEVICE).requires_grad_()
+@pytest.fixture
+def far(other_device: str) -> Any:
+    """Return what makes tensors on another device."""
+
+    def make(*shape: int, kind: str = "float32") -> gs.Tensor:
+        return data(gs, *shape, kind=kind).detach().to(other_device).requires_grad_()
+
+    return make
 
 
 @pytest.mark.parametrize(
     ("call", "wanted"),
     [
-        (lambda F: far(2, 3) @ far(3, 2), HALF),
-        (lambda F: far(3).dot(far(3)), gs.float32),
-        (lambda F: gs.mv(far(2, 3), far(3)), HALF),
-        (lambda F: gs.einsum("ij,jk->ik", far(2, 3), far(3, 2)), HALF),
-        (lambda F: far(2, 3, kind="float16").exp(), gs.float32),
-        (lambda F: far(2, 3, kind="float16").sum(), gs.float32),
-        (lambda F: far(2, 3, kind="float16").sum(0, dtype=HALF), HALF),
-        (lambda F: far(2, 3, kind="float16").softmax(0), gs.float32),
-        (lambda F: far(2, 3, kind="float16") ** 2, gs.float32),
-        (lambda F: F.layer_norm(far(2, 3, kind="float16"), (3,)), gs.float32),
-        (lambda F: F.rms_norm(far(2, 3, kind="float16"), (3,)), gs.float32),
-        (lambda F: F.cosine_similarity(far(2, 3, kind="float16"), far(2, 3, kind="float16")), gs.float32),
-        (lambda F: gs.addcmul(far(2, 3), far(2, 3, kind="float16"), far(2, 3, kind="float16")), gs.float32),
-        (lambda F: far(2, 3, kind="float16") * 2, HALF),
-        (lambda F: gs.lstm_cell(far(2, 3), (far(2, 4), far(2, 4)), far(16, 3), far(16, 4))[1], HALF),
+        (lambda F, far: far(2, 3) @ far(3, 2), HALF),
+        (lambda F, far: far(3).dot(far(3)), gs.float32),
+        (lambda F, far: gs.mv(far(2, 3), far(3)), HALF),
+        (lambda F, far: gs.einsum("ij,jk->ik", far(2, 3), far(3, 2)), HALF),
+        (lambda F, far: far(2, 3, kind="float16").exp(), gs.float32),
+        (lambda F, far: far(2, 3, kind="float16").sum(), gs.float32),
+        (lambda F, far: far(2, 3, kind="float16").sum(0, dtype=HALF), HALF),
+        (lambda F, far: far(2, 3, kind="float16").softmax(0), gs.float32),
+        (lambda F, far: far(2, 3, kind="float16") ** 2, gs.float32),
+        (lambda F, far: F.layer_norm(far(2, 3, kind="float16"), (3,)), gs.float32),
+        (lambda F, far: F.rms_norm(far(2, 3, kind="float16"), (3,)), gs.float32),
+        (lambda F, far: F.cosine_similarity(far(2, 3, kind="float16"), far(2, 3, kind="float16")), gs.float32),
+        (lambda F, far: gs.addcmul(far(2, 3), far(2, 3, kind="float16"), far(2, 3, kind="float16")), gs.float32),
+        (lambda F, far: far(2, 3, kind="float16") * 2, HALF),
+        (lambda F, far: gs.lstm_cell(far(2, 3), (far(2, 4), far(2, 4)), far(16, 3), far(16, 4))[1], HALF),
     ],
 )
-def test_devices_have_the_table_of_cuda(call: Any, wanted: Any) -> None:
-    with gs.autocast(DEVICE):
-        result = call(gs.nn.functional)
+def test_devices_have_the_table_of_cuda(call: Any, wanted: Any, far: Any, other_device: str) -> None:
+    with gs.autocast(other_device):
+        result = call(gs.nn.functional, far)
         assert (gs.ones(2, 2) @ gs.ones(2, 2)).dtype is gs.float32
     assert result.dtype is wanted
-    assert result.device.type == DEVICE
+    assert result.device.type == other_device
     result.sum().backward()
 
 
-def test_an_operator_with_a_dtype_of_its_own_is_asked_for_float32_and_not_given_a_cast() -> None:
-    with gs.autocast(DEVICE):
+def test_an_operator_with_a_dtype_of_its_own_is_asked_for_float32_and_not_given_a_cast(
+    far: Any, other_device: str
+) -> None:
+    with gs.autocast(other_device):
         assert graph(far(2, 3, kind="float16").sum().grad_fn) == ("SumBackward0", [("AccumulateGrad", [])])
 
 
-def test_networks_are_of_the_lower_precision_throughout_on_other_devices() -> None:
-    lstm = gs.nn.LSTM(3, 4).to(DEVICE)
-    with gs.autocast(DEVICE):
+def test_networks_are_of_the_lower_precision_throughout_on_other_devices(far: Any, other_device: str) -> None:
+    lstm = gs.nn.LSTM(3, 4).to(other_device)
+    with gs.autocast(other_device):
         out, (h, c) = lstm(far(5, 2, 3))
     assert out.dtype is h.dtype is c.dtype is HALF
     out.float().sum().backward()
     assert lstm.weight_ih_l0.grad.dtype is gs.float32
 
 
-def test_binary_cross_entropy_is_refused_on_other_devices() -> None:
-    with gs.autocast(DEVICE), pytest.raises(RuntimeError, match="BCELoss are unsafe to autocast"):
+def test_binary_cross_entropy_is_refused_on_other_devices(far: Any, other_device: str) -> None:
+    with gs.autocast(other_device), pytest.raises(RuntimeError, match="BCELoss are unsafe to autocast"):
         gs.nn.functional.binary_cross_entropy(far(2, 3), far(2, 3).detach())

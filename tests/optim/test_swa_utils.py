@@ -10,11 +10,8 @@ import pytest
 
 import gradscope as gs
 from gradscope.optim.swa_utils import AveragedModel, update_bn
-from tests import strict_arrays
 from tests.optim.schedules import advance, close, numbers, optimizer_of, seen
 from tests.side_by_side import same_complaint
-
-DEVICE = strict_arrays.strict.__name__
 
 
 def model_of(lib: Any, dtype: str = "float64") -> Any:
@@ -87,14 +84,14 @@ def test_the_average_runs_and_leaves_the_model_alone() -> None:
     assert averaged.module.weight.grad_fn is None
 
 
-def test_averages_on_a_device() -> None:
+def test_averages_on_a_device(other_device: str) -> None:
     model = model_of(gs)
-    for averaged in (AveragedModel(model, device=DEVICE), AveragedModel(copy.deepcopy(model).to(DEVICE))):
+    for averaged in (AveragedModel(model, device=other_device), AveragedModel(copy.deepcopy(model).to(other_device))):
         source = copy.deepcopy(model).to(averaged.module[0].weight.device)
         for round_ in (1, 2):
             gs.nn.init.constant_(source[0].weight, float(round_))
             averaged.update_parameters(source)
-        assert averaged.module[0].weight.device.type == DEVICE
+        assert averaged.module[0].weight.device.type == other_device
         assert averaged.module[0].weight.cpu().tolist() == [[1.5, 1.5]] * 3
 
 

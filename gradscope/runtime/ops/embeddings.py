@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import device
+from .accumulation import accumulate_at
 from .arrays import is_half, single
 from .errors import scalar_type
 from .indexing import add_at
@@ -38,7 +39,7 @@ def _embedding_backward(
     rows, at = grad_output.reshape(indices.size, width), indices.reshape(-1)
     if scale_grad_by_freq:
         times = xp.zeros(count, dtype=grad_output.dtype)
-        xp.add.at(times, at, xp.ones(at.shape, dtype=grad_output.dtype))
+        accumulate_at(xp, "add", times, at, xp.ones(at.shape, dtype=grad_output.dtype))
         rows = rows / times[at][:, None]
     add_at(xp, result, (at,), (0,), rows)
     if padding_idx >= 0:
@@ -166,9 +167,9 @@ def _counted(xp: Any, indices: Any, offsets: Any, include_last: bool, padding_id
 
 def _sizes(xp: Any, bags: Any, counted: Any, count: int) -> Any:
     """Return how many indices of each bag count."""
-    sizes = xp.zeros(count, dtype="int32")  # CuPy adds no int64 in place
-    xp.add.at(sizes, bags, counted.astype("int32"))
-    return sizes.astype("int64")
+    sizes = xp.zeros(count, dtype="int64")
+    accumulate_at(xp, "add", sizes, bags, counted)
+    return sizes
 
 
 def _reduce_bags(xp: Any, name: str, rows: Any, bags: Any, first: Any) -> Any:
@@ -182,7 +183,7 @@ def _reduce_bags(xp: Any, name: str, rows: Any, bags: Any, first: Any) -> Any:
             return ufunc.reduce(rows.reshape(count, length, -1), axis=1)
         first[bags[starts]] = ufunc.reduceat(rows, starts, axis=0)
     else:
-        getattr(xp, name).at(first, bags, rows)
+        accumulate_at(xp, name, first, bags, rows)
     return first
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from . import general
+from .accumulation import accumulate_at
 from .arrays import in_rows
 from .errors import check_number
 from .indexing import add_at, check_bounds
@@ -87,7 +88,7 @@ def _gather(xp: Any, self: Any, dim: int, index: Any) -> Any:
 def _add_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None:
     if target.ndim == 0 or index.ndim == 0:
         # One element; a 1-d view of it always exists.
-        xp.add.at(target.reshape(-1), index.reshape(-1), values.reshape(-1))
+        accumulate_at(xp, "add", target.reshape(-1), index.reshape(-1), values.reshape(-1))
     elif index.size:
         add_at(xp, target, along(xp, index, axis), tuple(range(index.ndim)), values)
 
@@ -344,7 +345,7 @@ def _add_slices(xp: Any, target: Any, dim: int, index: Any, source: Any) -> Any:
     axis = axis_of(dim, target.ndim)
     index = index.reshape(-1)
     if target.ndim == 0:
-        xp.add.at(target.reshape(1), index, source.reshape(-1))
+        accumulate_at(xp, "add", target.reshape(1), index, source.reshape(-1))
     else:
         add_at(xp, target, (index,), (axis,), source)
     return target

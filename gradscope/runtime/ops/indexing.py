@@ -16,6 +16,7 @@ from .. import device as devices
 from .. import dtype as dtypes
 from .. import state, tangents
 from . import copies, general, parts, writes  # noqa: F401 - copies declares fill
+from .accumulation import accumulate_at
 from .arrays import in_rows
 from .errors import check_number, scalar_type
 from .registry import METHODS, OPERATORS, operator, public
@@ -81,7 +82,7 @@ def add_at(xp: Any, target: Any, arrays: Any, dims: Any, values: Any) -> None:
         return
     adjacent = all(later == dim + width_of(a) for a, dim, later in zip(arrays, dims, dims[1:]))
     if not adjacent or not target.flags.c_contiguous or target.ndim == 0:
-        xp.add.at(target, key_of(arrays, dims), values)
+        accumulate_at(xp, "add", target, key_of(arrays, dims), values)
         return
     # One flat position an element: an indexed loop over one dimension is several times faster than a fancy one.
     flat = [part for array in arrays for part in (array.nonzero() if array.dtype.kind == "b" else (array,))]
@@ -103,13 +104,13 @@ def _add_rows(xp: Any, flat: Any, places: Any, rows: Any) -> None:
     """Add `rows` to those rows of a flat array that `places` count, in blocks whose indices stay in the cache."""
     width = rows.shape[1]
     if width == 1:
-        xp.add.at(flat, places, rows.reshape(-1))
+        accumulate_at(xp, "add", flat, places, rows.reshape(-1))
         return
     within = xp.arange(width)
     step = max(1, BLOCK // max(width, 1)) if type(flat) is devices.ndarray else max(places.size, 1)
     for start in range(0, places.size, step):
         block = places[start : start + step, None] * width + within
-        xp.add.at(flat, block.reshape(-1), rows[start : start + step].reshape(-1))
+        accumulate_at(xp, "add", flat, block.reshape(-1), rows[start : start + step].reshape(-1))
 
 
 def _product(sizes: Any) -> int:

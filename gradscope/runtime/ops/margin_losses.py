@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import autocast, device, state
+from .accumulation import accumulate_at
 from .activations import need_floating
 from .arrays import is_half, over, single
 from .errors import cannot_hold, scalar_type, undefined_for
@@ -183,8 +184,8 @@ def _labels(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any, Any]:
         longest = int(counted.sum(axis=1).max(initial=0))
         labels, counted = labels[:, :longest], counted[:, :longest]
     labels = xp.where(counted, labels, 0)
-    times = xp.zeros(rows.shape, dtype="int32")  # CuPy adds no int64 in place
-    xp.add.at(times, (xp.arange(rows.shape[0])[:, None], labels), counted.astype("int32"))
+    times = xp.zeros(rows.shape, dtype="int32")
+    accumulate_at(xp, "add", times, (xp.arange(rows.shape[0])[:, None], labels), counted.astype("int32"))
     return rows, labels, counted, times > 0
 
 
@@ -212,7 +213,7 @@ def _multilabel_slope(xp: Any, self: Any, target: Any) -> Any:
     active = (excess > 0).astype(self.dtype)
     slope = xp.add.reduce(active, axis=1)
     falls = xp.add.reduce(active, axis=2)
-    xp.add.at(slope, (xp.arange(slope.shape[0])[:, None], labels), -falls)
+    accumulate_at(xp, "add", slope, (xp.arange(slope.shape[0])[:, None], labels), -falls)
     return (slope / slope.shape[1]).astype(self.dtype, copy=False).reshape(self.shape)
 
 

@@ -172,9 +172,9 @@ def need_length(name: str, array: Any, dim: int) -> int:
 def sorted_order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
     """Return the indices that sort `array` along `axis`, equal elements in their order, NaN as the largest."""
     if not descending:
-        return array.argsort(axis=axis, kind="stable")
+        return xp.argsort(array, axis=axis, kind="stable")
     back = (*(slice(None),) * axis, slice(None, None, -1))
-    return (array.shape[axis] - 1 - array[back].argsort(axis=axis, kind="stable"))[back].copy()
+    return (array.shape[axis] - 1 - xp.argsort(array[back], axis=axis, kind="stable"))[back].copy()
 
 
 def _sort(xp: Any, self: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:

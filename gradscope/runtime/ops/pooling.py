@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .accumulation import accumulate_at
 from .arrays import is_half, single
 from .convolution import Ints, kernel_places, pad_array, several, times
 from .errors import refuse_kinds
@@ -102,7 +103,7 @@ def max_scatter(xp: Any, self: Any, indices: Any, input_size: Ints, overlap: boo
     count = math.prod(indices.shape[len(lead) :])
     at = (indices.reshape(rows, count) + xp.arange(rows).reshape(rows, 1) * size).reshape(-1)
     if overlap:
-        xp.add.at(result, at, self.reshape(-1))
+        accumulate_at(xp, "add", result, at, self.reshape(-1))
     else:
         result[at] = self.reshape(-1)
     return result.reshape(*lead, *input_size)

@@ -8,6 +8,7 @@ from typing import Any
 from .. import creation
 from ..creation import broadcast_shapes
 from . import writes
+from .accumulation import accumulate_at
 from .gathers import is_integer, kind_of, longs
 from .indexing import check_bounds
 from .registry import OPERATORS, operator, public
@@ -25,7 +26,7 @@ def _take(xp: Any, self: Any, index: Any) -> Any:
 
 def _take_backward(xp: Any, self: Any, size: Any, index: Any) -> Any:
     whole = xp.zeros(size, dtype=self.dtype)
-    xp.add.at(whole.reshape(-1), index.reshape(-1), self.reshape(-1))
+    accumulate_at(xp, "add", whole.reshape(-1), index.reshape(-1), self.reshape(-1))
     return whole
 
 
@@ -74,7 +75,7 @@ def _put(xp: Any, self: Any, index: Any, source: Any, accumulate: bool = False) 
     # One index a dimension, so that a tensor of any strides is written where it lies.
     places = _coordinates(index.reshape(-1) % count, self.shape)
     if accumulate:
-        xp.add.at(self, places, source.reshape(-1))
+        accumulate_at(xp, "add", self, places, source.reshape(-1))
     else:
         self[places] = source.reshape(-1)
 

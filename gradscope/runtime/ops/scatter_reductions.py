@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .accumulation import accumulate_at
 from .gathers import along, check_scatter, is_integer, kind_of, leading_part, longs, need_same_dtype
 from .indexing import check_bounds
 from .registry import operator
@@ -41,10 +42,10 @@ def _reduce_at(xp: Any, self: Any, key: Any, values: Any, reduce: str, include_s
     if reduce == "prod":
         self *= _products(xp, self, key, values)
         return
-    getattr(xp, _UFUNCS[reduce]).at(self, key, values)
+    accumulate_at(xp, _UFUNCS[reduce], self, key, values)
     if reduce == "mean":
         counts = xp.full(self.shape, int(include_self), dtype=self.dtype)
-        xp.add.at(counts, key, xp.ones(values.shape, dtype=self.dtype))
+        accumulate_at(xp, "add", counts, key, xp.ones(values.shape, dtype=self.dtype))
         counts = xp.maximum(counts.real, 1).astype(self.dtype)
         self[...] = self / counts if self.dtype.kind in "fc" else self // counts
 
@@ -55,7 +56,7 @@ def _products(xp: Any, like: Any, key: Any, values: Any) -> Any:
     CuPy has no multiply.at: values are sorted by place, and multiplied along each run in log2(size) passes.
     """
     places = xp.arange(like.size).reshape(like.shape)[key].reshape(-1)
-    order = places.argsort(kind="stable")
+    order = xp.argsort(places, kind="stable")
     places, product, step = places[order], values.reshape(-1)[order], 1
     while step < places.size:
         same = places[step:] == places[:-step]

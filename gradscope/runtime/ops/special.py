@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from .. import device
+from .arrays import is_half, single
 from .errors import refuse_kinds
 from .registry import operator
 from .samples import unary
@@ -209,7 +210,11 @@ def special(name: str, own: Any, native_name: str | None = None) -> Any:
 
     def forward(xp: Any, self: Any) -> Any:
         native = device.special_function(self, native_name or name)
-        return blockwise(xp, own, self, name) if native is None else native(self)
+        if native is None:
+            return blockwise(xp, own, self, name)
+        refuse_kinds(f"{name}_cuda", self, "biuc")
+        # Of half precision CuPy has none, or one whose results are double.
+        return native(single(self)).astype(self.dtype) if is_half(self) else native(self)
 
     return forward
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .accumulation import accumulate_at
 from .registry import OPERATORS, operator, public
 from .shapes import sizes_of
 
@@ -31,7 +32,7 @@ def _scatter_strided(xp: Any, self: Any, length: int, stride: Any, offset: int) 
         shape[axis] = size
         index = index + (xp.arange(size) * step).reshape(shape)
     buffer = xp.zeros(length, dtype=self.dtype)
-    xp.add.at(buffer, xp.broadcast_to(index, self.shape).reshape(-1), self.reshape(-1))
+    accumulate_at(xp, "add", buffer, xp.broadcast_to(index, self.shape).reshape(-1), self.reshape(-1))
     return buffer
 
 

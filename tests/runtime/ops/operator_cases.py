@@ -12,7 +12,6 @@ import gradscope as gs
 from gradscope.runtime import backward, device, dtype
 from gradscope.runtime.ops.registry import OPERATORS, PUBLIC, Operator
 from gradscope.runtime.tensor import Tensor
-from tests.strict_arrays import to_strict
 
 Sample = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -317,9 +316,9 @@ def relaid(tensor: Tensor) -> Tensor:
     return Tensor._wrap(copy).requires_grad_(tensor.requires_grad)
 
 
-def on_strict(tensor: Tensor) -> Tensor:
-    """Return a leaf with the same values on the strict array module."""
-    return Tensor._wrap(to_strict(tensor._array)).requires_grad_(tensor.requires_grad)
+def moved(tensor: Tensor, to: str) -> Tensor:
+    """Return a leaf with the same values on another device."""
+    return tensor.detach().to(to).requires_grad_(tensor.requires_grad)
 
 
 def to_torch(torch: Any, value: Any) -> Any:

@@ -7,8 +7,10 @@ one check of one operator.
 from __future__ import annotations
 
 import inspect
+import itertools
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy
@@ -22,6 +24,7 @@ from gradscope.runtime.ops import codegen, general
 from gradscope.runtime.ops.registry import METHODS, OPERATORS, PUBLIC, Operator
 from gradscope.runtime.storage import is_viewable
 from gradscope.runtime.tensor import Tensor
+from tests.other_devices import OTHER_DEVICES
 from tests.runtime.ops import operator_cases as cases
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -307,12 +310,12 @@ def check_out(op: Operator) -> None:
 
 
 def check_device(op: Operator) -> None:
-    """Forward, backward and backward under create_graph run on the strict array module, with NumPy's results."""
-    for sample in cases.samples(op):
-        other = tuple(cases.convert(part, cases.on_strict) for part in sample)
+    """Forward, backward and backward under create_graph run on other devices, with NumPy's results."""
+    for device, sample in itertools.product(OTHER_DEVICES, cases.samples(op)):
+        other = tuple(cases.convert(part, partial(cases.moved, to=device)) for part in sample)
         found, expected = cases.call(op, other), cases.call(op, sample)
         for a, b in zip(found, expected, strict=True):
-            assert a.device.type == "strict"
+            assert a.device.type == device
             cases.same(cases.host(a), cases.host(b), op.name)
         if not any(o.requires_grad for o in found):
             continue
@@ -320,7 +323,7 @@ def check_device(op: Operator) -> None:
         for create_graph in (True, False):
             outputs = cases.call(op, other)
             for a, b in zip(cases.gradients(outputs, other, create_graph=create_graph), wanted, strict=True):
-                assert a is None or a.device.type == "strict"
+                assert a is None or a.device.type == device
                 cases.same(cases.host(a), cases.host(b), f"{op.name} gradient")
 
 

@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import gradscope as gs
+from gradscope.runtime import device as devices
 from tests.side_by_side import compare
 
 X = numpy.concatenate([numpy.linspace(-6, 6, 4001), [0.46875, -0.46875, 4.0, -4.0, 1e-300, 0.0]])
@@ -74,3 +75,19 @@ def test_derivatives_are_those_of_pytorch(torch: Any) -> None:
     compare(torch, lambda lib, x: lib.erfc(x), X)
     compare(torch, lambda lib, x: lib.erfinv(x), X / 8)
     compare(torch, lambda lib, x: lib.i0(x), X[::20])
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_the_array_modules_own_function_keeps_the_dtype(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """CuPy's functions of half precision return double precision, or do not exist."""
+
+    def native(x: numpy.ndarray) -> numpy.ndarray:
+        assert x.dtype != "float16"
+        return numpy.vectorize(math.erf)(x).astype(x.dtype)
+
+    monkeypatch.setattr(devices._cpu, "special_function", {"erf": native}.get)
+    found = gs.erf(gs.from_numpy(X[::100].astype(kind)))
+    assert found.numpy().dtype == kind
+    numpy.testing.assert_allclose(found.numpy(), [math.erf(x) for x in X[::100]], rtol=2e-3, atol=2e-3)
+    with pytest.raises(NotImplementedError, match="not implemented for 'ComplexDouble'"):
+        gs.erf(gs.ones(2, dtype=gs.complex128))
