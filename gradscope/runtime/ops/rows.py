@@ -17,7 +17,7 @@ __all__ = ["row_maxima", "sums"]
 _SHORT_TO_ADD, _SHORT_TO_COMPARE, _FEW = 128, 64, 32
 
 _FIRST = tuple(range(64))  # as many as an array can have
-_KEPT_ONES = 1 << 14
+_BLOCK = 1 << 14  # rows that are added at once
 _kept_ones: dict[str, numpy.ndarray] = {}
 
 
@@ -49,11 +49,10 @@ def sums(array: Any, axes: tuple[int, ...], keepdims: bool = True) -> Any:
     if not 0 < count < len(shape) or not _is_plain(array):
         return array.sum(axis=axes, keepdims=keepdims)
     if axes == _FIRST[:count]:
-        rows = math.prod(shape[:count])
-        total = _ones(rows, array.dtype).dot(array.reshape(rows, -1))
+        total = _down(array.reshape(math.prod(shape[:count]), -1))
         rest = (1,) * count + shape[count:] if keepdims else shape[count:]
     elif axes == (len(shape) - 1,) and shape[-1] <= _SHORT_TO_ADD:
-        total = array.reshape(-1, shape[-1]).dot(_ones(shape[-1], array.dtype))
+        total = array.reshape(-1, shape[-1]).dot(_ones(array.dtype)[: shape[-1]])
         rest = (*shape[:-1], 1) if keepdims else shape[:-1]
     else:
         return array.sum(axis=axes, keepdims=keepdims)
@@ -93,11 +92,21 @@ def _is_plain(array: Any) -> bool:
     return bool(array.flags.c_contiguous and array.size)
 
 
-def _ones(count: int, dtype: Any) -> numpy.ndarray:
-    """Return so many ones, which nobody writes to."""
-    if count > _KEPT_ONES:
-        return numpy.ones(count, dtype)
+def _down(matrix: numpy.ndarray) -> numpy.ndarray:
+    """Return the sums down the columns of a matrix."""
+    ones, rows = _ones(matrix.dtype), len(matrix)
+    if rows <= _BLOCK:
+        return ones[:rows].dot(matrix)
+    total = ones.dot(matrix[:_BLOCK])
+    for start in range(_BLOCK, rows, _BLOCK):
+        part = matrix[start : start + _BLOCK]
+        total += ones[: len(part)].dot(part)
+    return total
+
+
+def _ones(dtype: Any) -> numpy.ndarray:
+    """Return a block of ones, which nobody writes to."""
     kept = _kept_ones.get(dtype.char)
     if kept is None:
-        kept = _kept_ones[dtype.char] = numpy.ones(_KEPT_ONES, dtype)
-    return kept[:count]
+        kept = _kept_ones[dtype.char] = numpy.ones(_BLOCK, dtype)
+    return kept
