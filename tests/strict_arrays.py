@@ -54,7 +54,7 @@ class HostAccessError(TypeError):
 class StrictArray:
     """An ndarray behind a door."""
 
-    __slots__ = ("_data", "base")
+    __slots__ = ("__weakref__", "_data", "base")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, data: numpy.ndarray, base: StrictArray | None = None) -> None:

@@ -137,6 +137,15 @@ def test_commands_of_the_prompt(path, capsys):
     assert "[[" in out
 
 
+def test_the_words_of_the_debugger_mean_the_same(path, capsys):
+    theirs = view(capsys, path, "-c", "goto 3; step; n; back; print; p; list; exit")[1]
+    ours = view(capsys, path, "-c", "node 3; next; next; previous; node; node; nodes; quit")[1]
+    assert [line for line in theirs.splitlines() if not line.startswith("(recording)")] == [
+        line for line in ours.splitlines() if not line.startswith("(recording)")
+    ]
+    assert "node 4 of 9" in theirs
+
+
 def test_a_command_that_fails_gives_a_status(path, capsys):
     status, out, _ = view(capsys, path, "-c", "node 99; node x; foo; value; backward 77; iteration 50; nodes a:b")
     assert status == 1

@@ -28,7 +28,14 @@ next, previous      the node after, or before
 value [NAME] [NR]   the kept elements of a gradient of the current node: grad_outputs (default) or grad_inputs
 violations, events  saved tensors that had been modified; marks and errors
 refresh             read what has been recorded since
-help, quit"""
+help, quit
+
+The debugger's words for the same may be used: print, goto N, list, step (n), back."""
+
+_OF_THE_DEBUGGER = {
+    "print": "node", "p": "node", "goto": "node", "list": "nodes", "l": "nodes", "step": "next", "n": "next",
+    "back": "previous", "exit": "quit",
+}  # fmt: skip
 
 
 class Browser:
@@ -102,6 +109,7 @@ class Browser:
         line : str
         """
         name, *words = line.split()
+        name = _OF_THE_DEBUGGER.get(name, name)
         found = [name] if name in self._actions else [verb for verb in self._actions if verb.startswith(name)]
         try:
             if len(found) != 1:
