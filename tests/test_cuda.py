@@ -11,6 +11,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.runtime import device as devices
+from gradscope.runtime import random
 
 without_device = pytest.mark.skipif(gs.cuda.is_available(), reason="there is a CUDA device")
 
@@ -32,6 +33,8 @@ def test_without_a_device_it_says_so() -> None:
         gs.cuda.synchronize,
         gs.cuda.get_device_name,
         gs.cuda.memory_allocated,
+        lambda: gs.cuda.set_device(0),
+        lambda: gs.cuda.device(0),
         lambda: gs.rand(2, device="cuda"),
         lambda: gs.Generator("cuda"),
         lambda: gs.nn.Linear(2, 2).cuda(),
@@ -93,6 +96,9 @@ class Device:
     def __exit__(self, *error: object) -> None:
         self.entered.pop()
 
+    def use(self) -> None:
+        self.entered[-1] = self.id
+
     def synchronize(self) -> None:
         self.waited.append(self.id)
 
@@ -122,20 +128,57 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(Device, "waited", [])
     monkeypatch.setattr(devices._cuda, "module", None)
     monkeypatch.setattr(devices, "elsewhere", devices.elsewhere)
+    monkeypatch.setattr(random, "_defaults", dict(random._defaults))
     for table in ("_by_type", "_modules"):
         monkeypatch.setattr(devices, table, dict(getattr(devices, table)))
     return module
 
 
-def test_arrays_go_to_the_device_that_is_asked_for_and_back(cupy: Any) -> None:
-    backend, index = devices.resolve("cuda:1")
-    array = backend.from_host(numpy.arange(3.0), index)
-    assert (type(array), array.device.id, Device.entered) == (Array, 1, [0])
-    assert backend.from_host(numpy.arange(3.0), None).device.id == 0
-    assert devices.device_of(array) == gs.device("cuda:1")
+@pytest.mark.parametrize("current", [0, 1])
+def test_arrays_go_to_the_current_device_and_back(cupy: Any, current: int) -> None:
+    with Device(current):
+        for name in ("cuda", f"cuda:{current}"):
+            backend, index = devices.resolve(name)
+            array = backend.from_host(numpy.arange(3.0), index)
+            assert (type(array), array.device.id) == (Array, current)
+    assert Device.entered == [0]
+    assert devices.device_of(array) == gs.device("cuda", current)
     assert devices.array_module(array) is cupy
     assert devices.to_host(array).tolist() == [0.0, 1.0, 2.0]
     assert devices.address(array) == 4096
+
+
+@pytest.mark.parametrize("ask", [lambda: gs.zeros(2, device="cuda:1"), lambda: gs.ones(2).to("cuda:1")])
+def test_another_device_than_the_current_is_refused(cupy: Any, ask: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"current CUDA device, which is cuda:0, not on cuda:1\.\nChoose it: gradscope"):
+        ask()
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda: gs.zeros(2, device="cuda:2"), lambda: gs.cuda.synchronize(2), lambda: gs.cuda.get_device_name(7)]
+)
+def test_a_device_that_is_not_there_is_refused(cupy: Any, ask: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"CUDA error: invalid device ordinal\nThere is no cuda:\d: CuPy finds 2"):
+        ask()
+
+
+def test_another_device_is_chosen(cupy: Any) -> None:
+    with gs.cuda.device(1):
+        assert gs.cuda.current_device() == 1
+    assert gs.cuda.current_device() == 0
+    gs.cuda.set_device("cuda:1")
+    assert gs.cuda.current_device() == 1
+    assert devices.resolve("cuda:1")[1] == 1
+
+
+def test_generators_are_seeded_on_their_devices(cupy: Any) -> None:
+    seeded = []
+    cupy.random = types.SimpleNamespace(default_rng=lambda seed: seeded.append((seed, Device.entered[-1])))
+    gs.cuda.manual_seed_all(3)
+    gs.cuda.manual_seed(4)
+    assert seeded == [(3, 0), (3, 1), (4, 0)]
+    with pytest.raises(RuntimeError, match="not on cuda:1"):
+        gs.rand(2, device="cuda:1")
 
 
 def test_what_is_asked_of_a_device(cupy: Any) -> None:

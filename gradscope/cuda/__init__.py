@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, cast
 
 from ..runtime import device as devices
 from ..runtime.random import generator_for
@@ -11,6 +12,7 @@ from . import amp
 __all__ = [
     "amp",
     "current_device",
+    "device",
     "device_count",
     "empty_cache",
     "get_device_name",
@@ -18,6 +20,7 @@ __all__ = [
     "manual_seed",
     "manual_seed_all",
     "memory_allocated",
+    "set_device",
     "synchronize",
 ]
 
@@ -38,16 +41,36 @@ def _cuda(device: Any = None) -> Any:
     Raises
     ------
     RuntimeError
-        If there is no CUDA device.
+        If there is no CUDA device, or none of this ordinal.
     """
-    backend, index = devices.resolve("cuda" if device is None else device)
-    handle = backend.module.cuda.Device
-    return handle() if index is None else handle(index)
+    backend = devices.loaded("cuda")
+    index = device if device is None or isinstance(device, int) else devices.device(device).index
+    if index is not None:
+        backend.need_ordinal(index)
+    return backend.module.cuda.Device(index)
 
 
 def current_device() -> int:
     """Return the ordinal of the current device."""
     return int(_cuda().id)
+
+
+def set_device(device: Any) -> None:
+    """Make a device the current one of this thread: tensors are made and computed there."""
+    _cuda(device).use()
+
+
+def device(device: Any) -> AbstractContextManager[Any]:
+    """Context manager: make a device the current one.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> if gs.cuda.device_count() > 1:
+    ...     with gs.cuda.device(1):
+    ...         x = gs.ones(2, device="cuda")
+    """
+    return cast("AbstractContextManager[Any]", _cuda(device))
 
 
 def get_device_name(device: Any = None) -> str:

@@ -6,6 +6,7 @@ Operators take the array module as their first argument (``xp``); it comes from 
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy
@@ -130,6 +131,13 @@ class Backend:
         """Return the ordinal of the device that holds `array`."""
         return None
 
+    def need_current(self, index: int | None) -> None:
+        """Raise if the device of this ordinal is not where arrays are made."""
+
+    def on(self, index: int | None) -> AbstractContextManager[Any]:
+        """Make the device of this ordinal the current one while a block runs."""
+        return nullcontext()
+
     def from_host(self, array: numpy.ndarray, index: int | None) -> Any:
         """Copy a host array to this device."""
         return array.copy()
@@ -186,8 +194,28 @@ class CudaBackend(Backend):
     def index_of(self, array: Any) -> int:
         return array.device.id
 
+    def need_current(self, index: int | None) -> None:
+        if index is None:
+            return
+        self.need_ordinal(index)
+        current = self.module.cuda.Device().id
+        if index != current:
+            raise RuntimeError(
+                f"gradscope computes on the current CUDA device, which is cuda:{current}, not on cuda:{index}.\n"
+                f"Choose it: gradscope.cuda.set_device({index}), or `with gradscope.cuda.device({index}):`."
+            )
+
+    def need_ordinal(self, index: int) -> None:
+        """Raise if there is no such device."""
+        count = self.module.cuda.runtime.getDeviceCount()
+        if index >= count:
+            raise RuntimeError(f"CUDA error: invalid device ordinal\nThere is no cuda:{index}: CuPy finds {count}.")
+
+    def on(self, index: int | None) -> AbstractContextManager[Any]:
+        return nullcontext() if index is None else self.module.cuda.Device(index)
+
     def from_host(self, array: numpy.ndarray, index: int | None) -> Any:
-        with self.module.cuda.Device(index or 0):
+        with self.on(index):
             return self.module.asarray(array)
 
     def to_host(self, array: Any) -> numpy.ndarray:
@@ -257,14 +285,25 @@ def device_of(array: Any) -> device:
 
 
 def resolve(where: str | device | int | None) -> tuple[Backend, int | None]:
-    """Return the loaded backend and ordinal of a device given in any of PyTorch's forms."""
+    """Return the loaded backend and ordinal of a device given in any of PyTorch's forms.
+
+    Raises
+    ------
+    RuntimeError
+        If the device is not there, or not the current one.
+    """
     if where is None:
         return _cpu, None
     target = device("cuda", where) if isinstance(where, int) else device(where)
-    backend = _backends[target.type]
-    if isinstance(backend, CudaBackend):
-        backend.load()
+    backend = loaded(target.type)
+    backend.need_current(target.index)
     return backend, target.index
+
+
+def loaded(type_name: str) -> Any:
+    """Return the backend of a type of device, with its module imported."""
+    backend = _backends[type_name]
+    return backend.load() if isinstance(backend, CudaBackend) else backend
 
 
 def module_for(where: str | device | int | None) -> Any:

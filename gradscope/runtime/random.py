@@ -65,7 +65,7 @@ class Generator:
 
     def __init__(self, device: Any = "cpu") -> None:
         self.device = devices.device(device)
-        self._backend = devices.resolve(self.device)[0]
+        self._backend = devices.loaded(self.device.type)
         self._seed: int | None = None
         self._source: Any = None
 
@@ -79,6 +79,7 @@ class Generator:
 
     def draw(self, distribution: str, *args: Any, **kwargs: Any) -> Any:
         """Return a bare array of numbers of a distribution, by the name and arguments of the module's generator."""
+        self._backend.need_current(self.device.index)
         return self.module.asarray(getattr(self.source, distribution)(*args, **kwargs))
 
     @property
@@ -98,7 +99,8 @@ class Generator:
         if not -(1 << 63) <= seed <= _WORD:
             raise RuntimeError(f"Overflow when unpacking long long: the seed {seed} does not fit 64 bits")
         self._seed = seed & _WORD
-        self._source = self.module.random.default_rng(self._seed)
+        with self._backend.on(self.device.index):
+            self._source = self.module.random.default_rng(self._seed)
         return self
 
     def seed(self) -> int:
