@@ -106,7 +106,7 @@ def matrix_product(xp: Any, a: Any, b: Any) -> Any:
     """Return ``a @ b``. Of float16, for which there is no BLAS, NumPy's goes through float32 and is rounded once."""
     if a.dtype is HALF and xp is numpy:
         return numpy.matmul(a.astype(SINGLE), b.astype(SINGLE)).astype(HALF)
-    if b.shape[0] == 1 and b.ndim == 2:
+    if b.ndim == 2 and b.shape[0] == 1:
         return xp.dot(a, b)  # matmul would leave BLAS, and take 8 times as long
     return xp.matmul(a, b)
 
