@@ -10,8 +10,9 @@ from typing import Any
 from . import device, engine, events, state, tangents
 from .dtype import BY_NUMPY
 from .engine import GraphTask
-from .gradients import wrap
+from .gradients import validate_array, validate_tensor, wrap
 from .graph import Edge, GradientEdge, Node, edge_to, ends_of
+from .ops.arrays import expandable
 from .views import edge_of
 
 __all__ = ["backward", "backward_scalar", "grad", "queue_callback"]
@@ -77,7 +78,7 @@ def backward(
     roots, grads = root_edges(tensors, grad_tensors, carried)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if inputs is None:
-        run_task(GraphTask(roots, grads, keep, carried, create_graph))
+        run_task(_task(roots, grads, keep, carried, create_graph))
         return
     targets = as_sequence(inputs)
     if not targets:
@@ -87,7 +88,7 @@ def backward(
             edge_of(target)  # makes the edge of a stale view anew, so that retain_grad() sees that it is no leaf
             target.retain_grad()
     only = {ends_of(target_edge(target, index))[0] for index, target in enumerate(targets)}
-    run_task(GraphTask(roots, grads, keep, carried, create_graph, only=only))
+    run_task(_task(roots, grads, keep, carried, create_graph, only=only))
 
 
 def backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) -> None:
@@ -95,15 +96,14 @@ def backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) 
     edge = tensor._edge or edge_of(tensor)
     array = tensor._array
     one = _ONE.get(tensor._dtype.char)  # a dtype's own hash takes longer than the copy
-    if edge is None or one is None or tensor._shape or type(array) is not device.ndarray:
-        (edge,), (seed,) = root_edges((tensor,), None, False)
-    else:
-        seed = one.copy()
     carried = create_graph or (state.special and tangents.active())
-    if carried:
-        seed = wrap(seed)
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    task = GraphTask((edge,), (seed,), keep, carried, create_graph) if carried else GraphTask((edge,), (seed,), keep)
+    if carried or edge is None or one is None or tensor._shape or type(array) is not device.ndarray:
+        task = _task(*root_edges((tensor,), None, carried), keep, carried, create_graph)
+    elif type(edge) is tuple or edge.shape:  # type: ignore[union-attr]
+        task = _task((edge,), (one.copy(),), keep)
+    else:
+        task = GraphTask((edge,), (one.copy(),), keep)
     if engine.entered:
         run_task(task)
     else:
@@ -163,7 +163,7 @@ def grad(
     roots, grads = root_edges(outputs, grad_outputs, carried)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     captures = [target_edge(t, i) for i, t in enumerate(targets)]
-    task = GraphTask(roots, grads, keep, carried, create_graph, captures)
+    task = _task(roots, grads, keep, carried, create_graph, captures)
     run_task(task)
     results = tuple(
         _result(g, t, i, allow_unused, materialize_grads)
@@ -294,6 +294,33 @@ def root_edges(tensors: Sequence[Any], grads: Any, create_graph: bool) -> tuple[
         seed = _seed(tensor, grad, index, create_graph)
         seeds.append(seed if create_graph else seed._array)
     return roots, seeds
+
+
+def _task(
+    roots: Sequence[Edge],
+    seeds: Sequence[Any],
+    keep: bool,
+    carried: bool = False,
+    create_graph: bool = False,
+    captures: Sequence[Edge] | None = None,
+    only: set[Node] | None = None,
+) -> GraphTask:
+    """Return the task of gradients that enter by `roots`, once they are known to fit there."""
+    fitting = [_as_made(seed, root, i, carried) for i, (root, seed) in enumerate(zip(roots, seeds, strict=True))]
+    return GraphTask(roots, fitting, keep, carried, create_graph, captures, only)
+
+
+def _as_made(seed: Any, edge: Edge, index: int, carried: bool) -> Any:
+    """Return a gradient with the shape and dtype of what the node has made, which may have been given others since."""
+    node, nr = ends_of(edge)
+    shape, kind = node.output_specs()[nr]
+    if not expandable(shape, seed.shape):
+        raise RuntimeError(
+            f"invalid gradient at index {index} - got {list(seed.shape)} but expected shape compatible with "
+            f"{list(shape)}\n{node.name()} made a tensor of that shape; it was given another since, under no_grad or "
+            "by setting .data."
+        )
+    return (validate_tensor if carried else validate_array)(node, index, seed, shape, kind)
 
 
 def _seed(tensor: Any, grad: Any, index: int, create_graph: bool) -> Any:

@@ -12,6 +12,7 @@ import pytest
 import gradscope as gs
 from gradscope.runtime import events
 from gradscope.runtime.engine import GraphTask
+from tests.side_by_side import complaint
 
 
 def test_a_gradient_only_its_leaf_holds_is_taken_over():
@@ -195,6 +196,47 @@ def test_gradient_of_the_wrong_shape_is_refused(got, way_out, create_graph):
     )
     with pytest.raises(RuntimeError, match=message):
         gs.autograd.grad(Wrong.apply(x).sum(), x, create_graph=create_graph)
+
+
+def reshaped(lib, y, method, *arguments):
+    """Change the shape of a result behind its node's back."""
+    with lib.no_grad():
+        getattr(y, method)(*arguments)
+    return y
+
+
+def moved(y, data):
+    y.data = data
+    return y
+
+
+RESHAPED = {
+    "a sum, 1-d": lambda m, x: reshaped(m, x.sum(), "unsqueeze_", 0).backward(),
+    "a 1 x 1 sum, 0-d": lambda m, x: reshaped(m, x.sum(1, keepdim=True).sum(0, keepdim=True), "squeeze_").backward(),
+    "rows, without the dimension": lambda m, x: reshaped(m, x.sum(1, keepdim=True), "squeeze_").backward(m.ones(2)),
+    "rows, recorded": lambda m, x: m.autograd.grad(
+        reshaped(m, x.sum(1, keepdim=True), "squeeze_"), x, m.ones(2), create_graph=True
+    ),
+    "a row too many": lambda m, x: m.autograd.grad(reshaped(m, x.sum(0), "unsqueeze_", 0), x, m.ones(1, 3)),
+    "other data": lambda m, x: moved(x * 2, m.ones(5)).backward(m.ones(5)),
+    "data that broadcasts": lambda m, x: moved(x.sum(0), m.ones(2, 3)).backward(m.ones(2, 3)),
+    "data of another dtype": lambda m, x: moved(x * 2, x.detach().double()).backward(x.detach().double()),
+    "one of several results": lambda m, x: reshaped(m, x.unbind(1)[0], "unsqueeze_", 1).backward(m.ones(2, 1)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("backward", RESHAPED.values(), ids=RESHAPED)
+def test_what_enters_fits_what_the_node_has_made(torch, backward):
+    found = []
+    for lib in (gs, torch):
+        x = lib.ones(2, 3, requires_grad=True)
+        try:
+            grads = backward(lib, x) or (x.grad,)
+            found.append([(g.tolist(), str(g.dtype).partition(".")[2]) for g in grads])
+        except RuntimeError:
+            found.append(complaint(lib, lambda lib, x=x: backward(lib, x)))
+    assert found[0] == found[1]
 
 
 def test_total_counts_the_nodes_that_will_run():
