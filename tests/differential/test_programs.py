@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import gradscope as gs
 from tests.differential.machine import Machine, Program, Ref, Step
 from tests.differential.programs import first_divergence, main, minimise, random_program
 
@@ -32,6 +34,15 @@ def programs(draw: st.DrawFn) -> Program:
 def test_random_programs_agree(program: Program) -> None:
     divergence = first_divergence(program)
     assert divergence is None, f"{minimise(divergence)}\n\n{divergence.program}"
+
+
+def test_random_programs_agree_on_another_device(other_device: str) -> None:
+    for seed in range(200):
+        generator = random.Random(seed)
+        program = random_program(generator.choice, generator.randint(5, 25))
+        with gs.device(other_device):
+            divergence = first_divergence(program)
+        assert divergence is None, f"{minimise(divergence)}\n\n{divergence.program}"
 
 
 def program(*steps: tuple[Any, ...]) -> Program:
