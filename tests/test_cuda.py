@@ -129,6 +129,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(devices._cuda, "module", None)
     monkeypatch.setattr(devices, "elsewhere", devices.elsewhere)
     monkeypatch.setattr(random, "_defaults", dict(random._defaults))
+    monkeypatch.setattr(random, "_common_seed", None)
     for table in ("_by_type", "_modules"):
         monkeypatch.setattr(devices, table, dict(getattr(devices, table)))
     return module
