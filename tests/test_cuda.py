@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import types
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy
 import pytest
 
 import gradscope as gs
+import gradscope.inspect as gi
 from gradscope.runtime import device as devices
 from gradscope.runtime import random
 
@@ -81,23 +83,28 @@ class Array:
 
 
 class Device:
-    """A device of the module below; `entered` are the ordinals of the blocks that run."""
+    """A device of the module below; each thread begins on the first."""
 
-    entered: list[int] = []
+    local = threading.local()
     waited: list[int] = []
 
     def __init__(self, index: int | None = None) -> None:
-        self.id = self.entered[-1] if index is None else index
+        self.id = self.chosen()[-1] if index is None else index
+
+    @classmethod
+    def chosen(cls) -> list[int]:
+        """Return the ordinals of the blocks that run on this thread."""
+        return cls.local.__dict__.setdefault("chosen", [0])
 
     def __enter__(self) -> Device:
-        self.entered.append(self.id)
+        self.chosen().append(self.id)
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.entered.pop()
+        self.chosen().pop()
 
     def use(self) -> None:
-        self.entered[-1] = self.id
+        self.chosen()[-1] = self.id
 
     def synchronize(self) -> None:
         self.waited.append(self.id)
@@ -110,7 +117,7 @@ class DriverError(Exception):
 @pytest.fixture
 def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a module with what is asked of CuPy beside its arrays: two devices."""
-    pool = types.SimpleNamespace(used_bytes=lambda: 100 + Device.entered[-1], free_all_blocks=lambda: None)
+    pool = types.SimpleNamespace(used_bytes=lambda: 100 + Device.chosen()[-1], free_all_blocks=lambda: None)
     runtime = types.SimpleNamespace(
         CUDARuntimeError=DriverError,
         getDeviceCount=lambda: 2,
@@ -118,13 +125,13 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
     )
     module = types.SimpleNamespace(
         ndarray=Array,
-        asarray=lambda values: Array(values.copy(), Device.entered[-1]),
+        asarray=lambda values: Array(values.copy(), Device.chosen()[-1]),
         asnumpy=lambda array: array.values,
         cuda=types.SimpleNamespace(runtime=runtime, Device=Device),
         get_default_memory_pool=lambda: pool,
     )
     monkeypatch.setitem(sys.modules, "cupy", module)  # type: ignore[arg-type]
-    monkeypatch.setattr(Device, "entered", [0])
+    monkeypatch.setattr(Device, "local", threading.local())
     monkeypatch.setattr(Device, "waited", [])
     monkeypatch.setattr(devices._cuda, "module", None)
     monkeypatch.setattr(devices, "elsewhere", devices.elsewhere)
@@ -142,7 +149,7 @@ def test_arrays_go_to_the_current_device_and_back(cupy: Any, current: int) -> No
             backend, index = devices.resolve(name)
             array = backend.from_host(numpy.arange(3.0), index)
             assert (type(array), array.device.id) == (Array, current)
-    assert Device.entered == [0]
+    assert Device.chosen() == [0]
     assert devices.device_of(array) == gs.device("cuda", current)
     assert devices.array_module(array) is cupy
     assert devices.to_host(array).tolist() == [0.0, 1.0, 2.0]
@@ -172,9 +179,29 @@ def test_another_device_is_chosen(cupy: Any) -> None:
     assert devices.resolve("cuda:1")[1] == 1
 
 
+def test_backwards_on_other_threads_compute_where_they_were_called(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, set[int]] = {}
+
+    def backward(remaining: int = 0) -> None:
+        with gs.enable_grad():
+            y = gs.ones(2, requires_grad=True).sum()
+        seen.setdefault(threading.current_thread().name.split(" (")[0], set()).add(gs.cuda.current_device())
+        if remaining:
+            y.register_hook(lambda grad: backward(remaining - 1))
+        y.backward()
+
+    monkeypatch.setattr("gradscope.runtime.backward.MAX_DEPTH", 3)
+    with gs.cuda.device(1):
+        backward(5)
+        dbg = gi.debug(backward)
+    dbg.cont()
+    assert len(seen) == 3
+    assert set.union(*seen.values()) == {1}
+
+
 def test_generators_are_seeded_on_their_devices(cupy: Any) -> None:
     seeded = []
-    cupy.random = types.SimpleNamespace(default_rng=lambda seed: seeded.append((seed, Device.entered[-1])))
+    cupy.random = types.SimpleNamespace(default_rng=lambda seed: seeded.append((seed, Device.chosen()[-1])))
     gs.cuda.manual_seed_all(3)
     gs.cuda.manual_seed(4)
     assert seeded == [(3, 0), (3, 1), (4, 0)]

@@ -229,14 +229,15 @@ def run_task(task: GraphTask) -> None:
     if outer is None or outer.depth % MAX_DEPTH != MAX_DEPTH - 1:
         task.run()
         return
-    modes = vars_of_modes()
+    modes, where = vars_of_modes(), device.current()
     failures: list[BaseException] = []
 
     def continue_elsewhere() -> None:
         for name, value in modes.items():
             setattr(state.local, name, value)
         try:
-            task.run()
+            with where:
+                task.run()
         except BaseException as error:
             failures.append(error)
 

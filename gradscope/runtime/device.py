@@ -350,6 +350,12 @@ def special_function(array: Any, name: str) -> Any:
     return backend_of(array).special_function(name)
 
 
+def current() -> AbstractContextManager[Any]:
+    """Return the context in which another thread computes on the device that is the current one of this thread."""
+    module = _cuda.module
+    return nullcontext() if module is None else _cuda.on(module.cuda.Device().id)
+
+
 def cuda_is_available() -> bool:
     """Whether CuPy is installed and finds a device."""
     try:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Protocol
 from weakref import WeakSet
 
+from ...runtime import device
 from ...runtime.events import is_library_file
 from .gate import Gate, ProgramAborted
 from .processes import StartedProcesses
@@ -107,11 +108,12 @@ class CallProgram(Program):
     def __init__(self, function: Callable[[], Any]) -> None:
         super().__init__(getattr(function, "__name__", type(function).__name__))
         self._function = function
+        self._where = device.current()  # it runs on another thread
 
     def run(self, write: Write) -> None:
         """Call the function."""
         try:
-            with aborts_unreported(), self.interrupter:
+            with aborts_unreported(), self.interrupter, self._where:
                 self._function()
             self.exit_status = 0
         except ProgramAborted:
