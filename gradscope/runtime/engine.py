@@ -76,7 +76,7 @@ class GraphTask:
     # What most tasks do not need is on the class, and set on the instance where it is needed.
     nodes_run = 0
     depth = 0
-    records = False
+    keep_graph = create_graph = records = False
     kept: list[Node] | None = None
     thread_id: int | None = None
     captured: list[Any] = []  # noqa: RUF012 - never written
@@ -101,10 +101,10 @@ class GraphTask:
         only: set[Node] | None = None,
     ) -> None:
         self._roots = roots
-        self.keep_graph = keep_graph
-        self.create_graph = create_graph
-        if create_graph and records:
-            self.records = True
+        if keep_graph:
+            self.keep_graph = True
+        if create_graph:
+            self.create_graph, self.records = True, records
         self.ready: list[tuple[int, Node]] = []
         self._leaves: list[Node] = []
         if len(roots) == 1 and type(roots[0]) is not tuple:  # the loss, as a rule
@@ -308,8 +308,6 @@ class GraphTask:
                 break
             count -= 1
             done += 1
-            if self._owned:
-                self._owned.discard(node)  # type: ignore[union-attr]
             try:
                 if node.extra is not None or not bare or state.special:
                     self.nodes_run += done

@@ -425,7 +425,8 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         retain_graph: bool | None = None,
         create_graph: bool = False,
         inputs: Any = None,
-        **legacy: Any,
+        *,
+        retain_variables: bool | None = None,
     ) -> None:
         """Compute the gradients of the leaves this tensor was computed from, and add them to their ``grad``.
 
@@ -439,6 +440,8 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
             Record the backward pass itself, for higher derivatives.
         inputs : Tensor, GradientEdge or sequence of them, optional
             Accumulate only into these.
+        retain_variables : bool, optional
+            The name of `retain_graph` in PyTorch 0.1.
 
         Examples
         --------
@@ -448,10 +451,12 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         >>> x.grad
         tensor([2., 4.])
         """
-        if gradient is None and inputs is None and not legacy and not create_graph and self._array.size == 1:
+        if gradient is None and inputs is None and not create_graph and not self._shape and retain_variables is None:
             backward.backward_scalar(self, retain_graph, False)
         else:
-            backward.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **legacy)
+            backward.backward(
+                self, gradient, retain_graph, create_graph, inputs=inputs, retain_variables=retain_variables
+            )
 
     def detach(self) -> Tensor:
         """Return a tensor that shares memory and version, but no history."""
