@@ -26,10 +26,13 @@ _UFUNC_KEYWORDS = frozenset(["casting", "dtype", "out"])
 
 def lacks(path: str) -> bool:
     """Whether CuPy has nothing of this name, which may lead through modules."""
+    if not INSTALLED:
+        return False
     try:
-        return INSTALLED and _find(path) is None
+        _find(path)
     except AttributeError:
         return True
+    return False
 
 
 def check_function(path: str, args: Any, kwargs: Any) -> None:

@@ -69,7 +69,9 @@ def _positions(xp: Any, shape: tuple[int, ...], target: Any) -> tuple[Any, ...]:
 
 
 def _class_weights(weight: Any, safe: Any, kept: Any) -> Any:
-    """Return the weight of each target."""
+    """Return the weight of each target, None if all weigh 1."""
+    if weight is None:
+        return kept
     chosen = weight[safe]
     return chosen if kept is None else chosen * kept
 
@@ -85,7 +87,7 @@ def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_in
     _check_nll(self, target, weight)
     safe, kept = _classes(xp, self.shape[1 if self.ndim > 1 else 0], target, ignore_index)
     losses = -self[_positions(xp, self.shape, safe)] if self.size else xp.zeros(target.shape, dtype=self.dtype)
-    weights = kept if weight is None else _class_weights(weight, safe, kept)
+    weights = _class_weights(weight, safe, kept)
     if kept is not None:
         losses = xp.where(kept, losses, 0)
     if weight is not None:
@@ -113,7 +115,7 @@ def _nll_backward(
         return _nll_backward(xp, single(grad_output), single(self), *rest).astype(self.dtype)
     shape, kind = self.shape, self.dtype
     safe, kept = _classes(xp, shape[1 if len(shape) > 1 else 0], target, ignore_index)
-    weights = kept if weight is None else _class_weights(weight, safe, kept)
+    weights = _class_weights(weight, safe, kept)
     each = -grad_output
     if reduction == MEAN:
         total = _total_weight(xp, safe, weights, kind)

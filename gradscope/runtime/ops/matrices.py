@@ -381,8 +381,7 @@ def _check_linear(input: Any, weight: Any) -> None:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {kinds}\nConvert one of them with .to()."
         )
-    if input.dtype.kind == "b":
-        refuse_kinds("addmm_impl_cpu_", input, "b")
+    _need_numbers("addmm_impl_cpu_", input)
 
 
 # C++ names, which PyTorch's message has.

@@ -105,8 +105,9 @@ def _down(matrix: numpy.ndarray) -> numpy.ndarray:
 
 
 def _ones(dtype: Any) -> numpy.ndarray:
-    """Return a block of ones, which nobody writes to."""
+    """Return a block of ones, which nobody can write to."""
     kept = _kept_ones.get(dtype.char)
     if kept is None:
         kept = _kept_ones[dtype.char] = numpy.ones(_BLOCK, dtype)
+        kept.flags.writeable = False
     return kept
