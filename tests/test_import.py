@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 HEAVY = (
-    "cupy", "cupyx", "gradscope_tui", "hypothesis", "matplotlib", "networkx", "pandas", "pytest", "rich", "scipy",
-    "textual", "torch",
+    "cupy", "cupyx", "gradscope_tui", "hypothesis", "jinja2", "matplotlib", "ml_dtypes", "networkx", "pandas", "pytest",
+    "rich", "scipy", "textual", "torch",
 )  # fmt: skip
 
 
