@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .arrays import conj, one_minus
 from .errors import checked_ufunc, refuse_kinds
+from .extremes import elementwise
 from .registry import OPERATORS, operator, public
 from .samples import unary
 
@@ -25,6 +28,7 @@ operator(
     derivatives={"self": lambda g, result: g * conj(result)},
     doc="Return e raised to `self`.",
     samples=unary(),
+    reference="mpmath.exp",
 )
 operator(
     "exp2(Tensor self)",
@@ -35,6 +39,7 @@ operator(
     derivatives={"self": lambda g, result: g * conj(result) * math.log(2)},
     doc="Return 2 raised to `self`.",
     samples=unary(),
+    reference="scipy.special.exp2",
     supports="f",
 )
 operator(
@@ -46,6 +51,7 @@ operator(
     derivatives={"self": lambda g, result: g * conj(result + 1)},
     doc="Return ``exp(self) - 1``, exact near 0.",
     samples=unary(),
+    reference="mpmath.expm1",
 )
 operator(
     "log(Tensor self)",
@@ -56,6 +62,7 @@ operator(
     derivatives={"self": lambda g, self: g / conj(self)},
     doc="Return the natural logarithm.",
     samples=unary(0.2, 3.0),
+    reference="mpmath.log",
 )
 operator(
     "log2(Tensor self)",
@@ -66,6 +73,7 @@ operator(
     derivatives={"self": lambda g, self: g / conj(self * math.log(2))},
     doc="Return the logarithm to base 2.",
     samples=unary(0.2, 3.0),
+    reference="numpy.log2",
 )
 operator(
     "log10(Tensor self)",
@@ -76,6 +84,7 @@ operator(
     derivatives={"self": lambda g, self: g / conj(self * math.log(10))},
     doc="Return the logarithm to base 10.",
     samples=unary(0.2, 3.0),
+    reference="mpmath.log10",
 )
 operator(
     "log1p(Tensor self)",
@@ -87,6 +96,7 @@ operator(
     derivatives={"self": lambda g, self: g / conj(self + 1)},
     doc="Return ``log(1 + self)``, exact near 0.",
     samples=unary(-0.5, 3.0),
+    reference="mpmath.log1p",
 )
 operator(
     "sqrt(Tensor self)",
@@ -97,6 +107,7 @@ operator(
     derivatives={"self": lambda g, result: g / conj(result * 2)},
     doc="Return the square root.",
     samples=unary(0.2, 3.0),
+    reference="mpmath.sqrt",
 )
 operator(
     "rsqrt(Tensor self)",
@@ -107,6 +118,7 @@ operator(
     derivatives={"self": lambda g, result: g * conj(result**3) * -0.5},
     doc="Return ``1 / sqrt(self)``.",
     samples=unary(0.3, 3.0),
+    reference=lambda self: 1 / numpy.sqrt(self),
 )
 operator(
     "square(Tensor self)",
@@ -114,9 +126,11 @@ operator(
     inplace=True,
     out=True,
     node="PowBackward0",
-    derivatives={"self": lambda g, self: g * conj(self) * 2},
+    derivatives={"self": lambda g, self: g * conj(self * 2)},
     doc="Return ``self * self``.",
     samples=unary(),
+    reference=lambda self: self**2 if self.dtype.kind != "b" else self.astype(int),
+    extremes=elementwise(),
 )
 operator(
     "reciprocal(Tensor self)",
@@ -127,6 +141,7 @@ operator(
     derivatives={"self": lambda g, result: -g * conj(result * result)},
     doc="Return ``1 / self``.",
     samples=unary(0.5, 3.0),
+    reference=lambda self: 1 / self,
 )
 
 # --- signs and rounding -----------------------------------------------------------------------------------------------
@@ -140,6 +155,8 @@ operator(
     derivatives={"self": lambda g: -g},
     doc="Return ``-self``.",
     samples=unary(),
+    reference="numpy.negative",
+    extremes=elementwise(),
 )
 
 
@@ -164,6 +181,9 @@ operator(
     derivatives={"self": lambda g, F: F.zeros_like(g)},
     doc="Return -1, 0 or 1.",
     samples=unary(0.2, 2.0),
+    reference="numpy.sign",
+    extremes=elementwise(),
+    differs=((numpy.isnan, "the sign of NaN is 0 in PyTorch"),),
     supports="f",
 )
 operator(
@@ -174,6 +194,8 @@ operator(
     derivatives={"self": lambda g, F: F.zeros_like(g)},
     doc="Round down.",
     samples=unary(0.1, 0.9),
+    reference="numpy.floor",
+    extremes=elementwise(),
     supports="f",
 )
 operator(
@@ -184,6 +206,8 @@ operator(
     derivatives={"self": lambda g, F: F.zeros_like(g)},
     doc="Round up.",
     samples=unary(0.1, 0.9),
+    reference="numpy.ceil",
+    extremes=elementwise(),
     supports="f",
 )
 operator(
@@ -195,6 +219,8 @@ operator(
     derivatives={"self": lambda g, F: F.zeros_like(g)},
     doc="Round towards zero.",
     samples=unary(0.1, 0.9),
+    reference="numpy.trunc",
+    extremes=elementwise(),
     supports="f",
 )
 
@@ -219,6 +245,8 @@ operator(
     derivatives={"self": lambda g, F: F.zeros_like(g)},
     doc="Round to the nearest integer, halves to even.",
     samples=unary(0.1, 0.4),
+    reference="numpy.round",
+    extremes=elementwise(),
     supports="f",
 )
 operator(
@@ -231,6 +259,9 @@ operator(
     derivatives={"self": lambda g, F: F.zeros_like(g)},
     doc="Round to so many decimals, halves to even.",
     samples=lambda make: [((make(*shape, low=0.11, high=0.14),), {"decimals": 1}) for shape in ((2, 3), (), (0, 2))],
+    reference=lambda self, decimals: numpy.round(self, decimals),
+    extremes=elementwise(decimals=1),
+    differs=((lambda self, decimals: numpy.abs(self) > 1e37, "PyTorch scales in float32, which overflows"),),
     supports="f",
 )
 
@@ -271,6 +302,8 @@ operator(
     derivatives={"self": lambda g: g},
     doc="Return what is left of ``trunc(self)``.",
     samples=unary(0.1, 0.9),
+    reference=lambda self: self - numpy.trunc(self),
+    extremes=elementwise(),
     supports="f",
 )
 
@@ -304,6 +337,9 @@ operator(
     derivatives={"self": _sgn_backward},
     doc="Return the sign; for complex numbers ``self / |self|``.",
     samples=unary(0.2, 2.0),
+    reference="numpy.sign",
+    extremes=elementwise(),
+    differs=((numpy.isnan, "the sign of NaN is 0 in PyTorch"),),
 )
 operator(
     "abs(Tensor self)",
@@ -314,6 +350,8 @@ operator(
     derivatives={"self": _abs_backward},
     doc="Return the absolute value.",
     samples=unary(0.2, 2.0),
+    reference="numpy.abs",
+    extremes=elementwise(),
 )
 
 
@@ -329,6 +367,8 @@ operator(
     out=True,
     doc="Say elementwise whether the sign is negative, that of -0.0 too.",
     samples=unary(),
+    reference="numpy.signbit",
+    extremes=elementwise(),
 )
 
 
@@ -346,6 +386,8 @@ operator(
     derivatives={"self": lambda g, exponent, F: g[0] / F.exp2(exponent * F.ones_like(g[0]))},
     doc="Return mantissas in [0.5, 1) and exponents: ``self = mantissa * 2 ** exponent``.",
     samples=unary(0.6, 0.9),
+    reference="numpy.frexp",
+    extremes=elementwise(),
     supports="f",
 )
 
@@ -360,6 +402,7 @@ operator(
     derivatives={"self": lambda g, self, F: g * conj(F.cos(self))},
     doc="Return the sine.",
     samples=unary(),
+    reference="mpmath.sin",
 )
 operator(
     "cos(Tensor self)",
@@ -370,6 +413,7 @@ operator(
     derivatives={"self": lambda g, self, F: -g * conj(F.sin(self))},
     doc="Return the cosine.",
     samples=unary(),
+    reference="mpmath.cos",
 )
 operator(
     "tan(Tensor self)",
@@ -380,6 +424,7 @@ operator(
     derivatives={"self": lambda g, result: g * conj(result * result + 1)},
     doc="Return the tangent.",
     samples=unary(-1.0, 1.0),
+    reference="mpmath.tan",
 )
 operator(
     "asin(Tensor self)",
@@ -391,6 +436,7 @@ operator(
     derivatives={"self": lambda g, self, F: g * conj(F.rsqrt(1 - self * self))},
     doc="Return the arc sine.",
     samples=unary(-0.8, 0.8),
+    reference="mpmath.asin",
 )
 operator(
     "acos(Tensor self)",
@@ -402,6 +448,7 @@ operator(
     derivatives={"self": lambda g, self, F: -g * conj(F.rsqrt(1 - self * self))},
     doc="Return the arc cosine.",
     samples=unary(-0.8, 0.8),
+    reference="mpmath.acos",
 )
 operator(
     "atan(Tensor self)",
@@ -413,6 +460,7 @@ operator(
     derivatives={"self": lambda g, self: g / conj(self * self + 1)},
     doc="Return the arc tangent.",
     samples=unary(-0.8, 0.8),
+    reference="mpmath.atan",
 )
 
 
@@ -425,6 +473,7 @@ operator(
     derivatives={"self": lambda g, self, F: g * conj(F.cosh(self))},
     doc="Return the hyperbolic sine.",
     samples=unary(),
+    reference="mpmath.sinh",
 )
 operator(
     "cosh(Tensor self)",
@@ -435,6 +484,7 @@ operator(
     derivatives={"self": lambda g, self, F: g * conj(F.sinh(self))},
     doc="Return the hyperbolic cosine.",
     samples=unary(),
+    reference="mpmath.cosh",
 )
 operator(
     "tanh(Tensor self)",
@@ -445,6 +495,7 @@ operator(
     derivatives={"self": lambda g, result: g * conj(one_minus(result * result))},
     doc="Return the hyperbolic tangent.",
     samples=unary(),
+    reference="mpmath.tanh",
 )
 operator(
     "asinh(Tensor self)",
@@ -457,6 +508,7 @@ operator(
     derivatives={"self": lambda g, self, F: g * conj(F.rsqrt(self * self + 1))},
     doc="Return the inverse hyperbolic sine.",
     samples=unary(-0.8, 0.8),
+    reference="mpmath.asinh",
 )
 
 
@@ -477,6 +529,7 @@ operator(
     derivatives={"self": _acosh_backward},
     doc="Return the inverse hyperbolic cosine.",
     samples=unary(1.5, 3.0),
+    reference="mpmath.acosh",
 )
 operator(
     "atanh(Tensor self)",
@@ -489,6 +542,7 @@ operator(
     derivatives={"self": lambda g, self: g / conj(1 - self * self)},
     doc="Return the inverse hyperbolic tangent.",
     samples=unary(-0.8, 0.8),
+    reference="mpmath.atanh",
 )
 
 
@@ -519,6 +573,7 @@ for _name, _node, _factor, _doc in (
         derivatives={"self": _multiplied(_factor)},
         doc=f"Convert {_doc}.",
         samples=unary(),
+        reference=f"numpy.{_name}",
         supports="f",
     )
 
@@ -538,6 +593,8 @@ operator(
     derivatives={"self": _sinc},
     doc="Return ``sin(πx) / (πx)``, and 1 at 0.",
     samples=unary(0.2, 2.0),
+    reference="numpy.sinc",
+    differs=((lambda x: x == numpy.rint(x), "near a zero the rounding of πx is what is left, which is inf at most"),),
 )
 
 
@@ -553,6 +610,11 @@ def _logit(xp: Any, self: Any, eps: float | None = None) -> Any:
     return xp.log(p / (1 - p))
 
 
+def _logit_reference(self: Any, eps: float | None = None) -> Any:
+    p = self if eps is None else numpy.clip(self, eps, 1 - eps)
+    return numpy.log(p) - numpy.log1p(-p)
+
+
 operator(
     "logit(Tensor self, float? eps=None)",
     _logit,
@@ -565,6 +627,8 @@ operator(
         [((make(*shape, low=0.1, high=0.9),), {}) for shape in ((3, 4), (), (0, 2))]
         + [((make(3, low=0.3, high=0.6), 0.1), {})]
     ),
+    reference=_logit_reference,
+    extremes=elementwise(),
     supports="f",
 )
 

@@ -13,6 +13,8 @@ An operator stands in one place: one call of :func:`operator` in the file of its
             "other": lambda g, self: g * conj(self),
         },
         doc="Multiply elementwise.",
+        samples=binary(),
+        reference="numpy.multiply",
     )
 
 The schema is written as PyTorch writes it. The forward is a function ``forward(xp, *arguments)`` on bare arrays of the
@@ -34,6 +36,10 @@ an ``aux`` name     what the forward returned beside its result
 The same line runs on bare arrays and, under ``create_graph``, on tensors: it may use arithmetic operators, ``.shape``,
 indexing, and the functions of ``F``. A gradient may have the broadcast shape, or a wider dtype: the engine reduces and
 casts it to what the input was.
+
+What the operator computes is held against its ``reference``, somebody else's function of host arrays in double
+precision, on its ``samples`` and at its ``extremes`` (0, -0, denormal, huge, inf, NaN, ties, empty, degenerate). Where
+the two differ for a reason, ``differs`` says where and why; a difference that is none any more fails its test.
 """
 
 from __future__ import annotations
@@ -48,6 +54,7 @@ from typing import Any
 from ..graph import Node
 from . import codegen, general
 from .arrays import ARRAY_FORMS
+from .extremes import elementwise
 from .keywords import as_function, as_method
 
 __all__ = ["OPERATORS", "Operator", "Parameter", "not_implemented", "operator", "public"]
@@ -98,6 +105,9 @@ class Operator:
     node_name: str
     doc: str
     samples: Callable[..., Any] | None
+    reference: Callable[..., Any] | str | None
+    extremes: Callable[..., Any] | None
+    differs: tuple[tuple[Callable[..., Any], str], ...]
     supports: str
     plain: str | None
     family: str
@@ -219,6 +229,9 @@ def operator(
     public_name: str | bool | None = True,
     doc: str = "",
     samples: Callable[..., Any] | None = None,
+    reference: Callable[..., Any] | str | None = None,
+    extremes: Callable[..., Any] | None = None,
+    differs: tuple[tuple[Callable[..., Any], str], ...] = (),
     supports: str = "fc",
     plain: str | None = None,
 ) -> Operator:
@@ -269,6 +282,14 @@ def operator(
     samples : callable
         ``samples(make) -> list of (args, kwargs)`` for the tests every operator must pass; ``make(*shape, **domain)``
         makes a tensor.
+    reference : str or callable
+        What it is held against: the dotted name of a function of SciPy, NumPy or mpmath (one number at a time), or
+        ``reference(*arguments)`` on host arrays, written out where no library has the function.
+    extremes : callable
+        ``extremes(make) -> list of (args, kwargs)``, as for `samples`; an elementwise operator whose arguments are
+        tensors alone has those of ``extremes.elementwise``.
+    differs : tuple of (where, why)
+        Where it differs from its reference, as ``where(*arguments) -> mask`` on host arrays, and the reason.
     supports : str
         Kinds of dtypes it is differentiable for: ``"f"`` or ``"fc"``.
     plain : str
@@ -300,6 +321,9 @@ def operator(
         node_name=node or camel(base) + "Backward0",
         doc=doc,
         samples=samples,
+        reference=reference,
+        extremes=extremes or _default_extremes(promote, parameters),
+        differs=differs,
         supports=supports,
         plain=plain,
         family=family,
@@ -310,6 +334,13 @@ def operator(
     if "." not in name and public_name:
         _publish(op)
     return op
+
+
+def _default_extremes(promote: str | None, parameters: tuple[Parameter, ...]) -> Callable[..., Any] | None:
+    """Return the extremes of an elementwise operator of tensors alone."""
+    if promote is None or not all(p.is_tensor for p in parameters):
+        return None
+    return elementwise(len(parameters))
 
 
 def not_implemented(name: str, *arguments: str) -> dict[str, Callable[..., Any]]:

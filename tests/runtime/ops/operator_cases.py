@@ -131,6 +131,16 @@ class Maker:
         tensor = gs.from_numpy(numpy.asarray(values).astype(kind))
         return tensor.requires_grad_() if self.requires_grad and kind.kind in "fc" else tensor
 
+    @property
+    def finfo(self) -> Any:
+        """The limits of the dtype of its tensors."""
+        return numpy.finfo(self.kind)
+
+    def of(self, values: Any, dtype: Any = None) -> Tensor:
+        """Return a tensor of given values."""
+        array = numpy.array(values, dtype=numpy.dtype(getattr(dtype, "numpy", dtype) or self.kind))
+        return gs.from_numpy(array).requires_grad_(self.requires_grad and array.dtype.kind in "fc")
+
 
 # --- factors that are unique up to a sign or a phase ------------------------------------------------------------------
 
@@ -199,6 +209,11 @@ def samples(op: Operator, kind: str = "float64") -> list[Sample]:
     """Return the sample arguments of an operator, made anew."""
     assert op.samples is not None
     return op.samples(Maker(op.name, kind))
+
+
+def extremes(op: Operator, kind: str = "float64") -> list[Sample]:
+    """Return the extreme arguments of an operator, made anew."""
+    return [] if op.extremes is None else op.extremes(Maker(op.name, kind))
 
 
 def node_name(tensor: Any) -> str:

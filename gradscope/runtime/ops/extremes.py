@@ -1,0 +1,58 @@
+"""Extreme arguments: what ``samples`` keep clear of, and where an operator is held against its reference too.
+
+A declaration names one of these (or its own function). Like ``samples`` it takes ``make`` and returns a list of
+``(args, kwargs)``; ``make.of(values)`` makes a tensor of given values, and ``make.finfo`` has the limits of its dtype.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .samples import Samples
+
+__all__ = ["elementwise", "integral", "points"]
+
+
+def points(finfo: Any) -> list[float]:
+    """Return zeros of both signs, denormal, tiny, ordinary, huge and infinite numbers of both signs, and NaN."""
+    denormal = float(finfo.smallest_subnormal)
+    sizes = [denormal, float(finfo.tiny), float(finfo.eps), 1e-3, 0.5, 1.0, 1.5, 2.0, 10.0, 88.0, 1000.0, 1e4]
+    sizes += [math.sqrt(float(finfo.max)), float(finfo.max), math.inf]
+    return [0.0, *sizes, -0.0, *(-size for size in sizes), math.nan]
+
+
+def few_points(finfo: Any) -> list[float]:
+    """Return some of :func:`points`, of which all pairs and triples are taken."""
+    sizes = [float(finfo.smallest_subnormal), 0.5, 1.0, 3.0, 1000.0, float(finfo.max), math.inf]
+    return [0.0, *sizes, -0.0, *(-size for size in sizes), math.nan]
+
+
+def elementwise(count: int = 1, *numbers: Any, **options: Any) -> Samples:
+    """Every point of one argument, or every combination of some points of several, then `numbers` and `options`."""
+
+    def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        finfo = make.finfo  # type: ignore[attr-defined]
+        combinations = itertools.product(*[points(finfo) if count == 1 else few_points(finfo)] * count)
+        columns = [make.of(list(column)) for column in zip(*combinations)]  # type: ignore[attr-defined]
+        return [((*columns, *numbers), dict(options))]
+
+    return extremes
+
+
+def integral(count: int = 1, *numbers: Any, kinds: tuple[str, ...] = ("int64", "int8", "uint8", "bool")) -> Samples:
+    """Every combination of the least, greatest and some small integers of each dtype, then `numbers`."""
+
+    def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+        for kind in kinds:
+            low, high = {"int64": (-(2**63), 2**63 - 1), "int8": (-128, 127), "uint8": (0, 255), "bool": (0, 1)}[kind]
+            values = sorted({v for v in (low, low + 1, -3, -2, -1, 0, 1, 2, 3, high - 1, high) if low <= v <= high})
+            columns = zip(*itertools.product(*[values] * count))
+            tensors = [make.of(list(column), dtype=kind) for column in columns]  # type: ignore[attr-defined]
+            found.append(((*tensors, *numbers), {}))
+        return found
+
+    return extremes
