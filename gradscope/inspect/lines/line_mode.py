@@ -141,8 +141,9 @@ class LineMode(BreakVerbs, LookVerbs):
                 return hook(*args, **keywords)
             import pdb  # noqa: T100
 
-            # Meanwhile the prompt waits for the program, so nobody else reads.
-            python = pdb.Pdb(stdin=self.stdin, stdout=self.stdout, nosigint=True)
+            # Meanwhile the prompt waits for the program, so nobody else reads. The current directory is the program's,
+            # which may be a stranger's: its .pdbrc is not obeyed.
+            python = pdb.Pdb(stdin=self.stdin, stdout=self.stdout, nosigint=True, readrc=False)
             return python.set_trace(sys._getframe(1))
 
         return debug_here

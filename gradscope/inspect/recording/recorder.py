@@ -31,6 +31,7 @@ class Recorder:
     Attributes
     ----------
     path : str
+        Where the file is: as given, or where it has gone since.
     nodes : int
         How many nodes are in the file by now.
     lost : int
@@ -49,7 +50,7 @@ class Recorder:
         title: str = "",
         **limits: Any,
     ) -> None:
-        self.path = os.fspath(path)
+        self._path = os.fspath(path)
         self._policy = policy
         self._adapter = adapter
         self._append = append
@@ -61,6 +62,11 @@ class Recorder:
         self._hooks: OptimizerHooks | None = None
         self._run = 0
         self._calls = _Calls(self)
+
+    @property
+    def path(self) -> str:
+        """Where the file is: as given, or where it has gone since."""
+        return self._writer.path if self._writer is not None else self._path
 
     @property
     def nodes(self) -> int:
@@ -103,7 +109,7 @@ class Recorder:
         if self._capture is not None:
             raise RecordingError(f"{self.path} is being recorded to already\nCall stop() first.")
         adapter = self._adapter or default_adapter()
-        writer = self._writer = Writer(self.path, self._policy, append=self._append, **self._limits)
+        writer = self._writer = Writer(self._path, self._policy, append=self._append, **self._limits)
         self._run = writer.counter("runs")()
         facts = (
             self._run, self._title or os.path.basename(sys.argv[0] if sys.argv else "") or "python", adapter.name,

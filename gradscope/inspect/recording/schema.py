@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
+import tempfile
 
-__all__ = ["APPLICATION_ID", "SCHEMA", "RecordingError", "check_file", "create", "remove"]
+__all__ = ["APPLICATION_ID", "SCHEMA", "RecordingError", "check_file", "create", "name_beside", "remove"]
 
 APPLICATION_ID = 0x47534350  # "GSCP"
 SCHEMA = 2
@@ -59,6 +61,8 @@ class RecordingError(Exception):
 def create(path: str) -> None:
     """Put an empty recording in the place of what is there; at no moment there is half of one.
 
+    What the file may be read by stays as it was; a new one is its owner's alone.
+
     Parameters
     ----------
     path : str
@@ -66,21 +70,60 @@ def create(path: str) -> None:
     Raises
     ------
     sqlite3.Error, OSError
-        If it cannot be written.
+        If it cannot be written; then nothing is left behind.
     """
-    fresh = f"{path}.new"
-    remove(fresh)
-    connection = sqlite3.connect(fresh, isolation_level=None)
+    descriptor, fresh = tempfile.mkstemp(prefix=".gradscope-", suffix=".new", dir=os.path.dirname(path) or ".")
+    try:
+        os.close(descriptor)
+        if os.path.isfile(path):
+            os.chmod(fresh, stat.S_IMODE(os.stat(path).st_mode))
+        _lay_out(fresh)
+        remove(path)
+        os.replace(fresh, path)
+    except BaseException:
+        remove(fresh)
+        raise
+
+
+def _lay_out(path: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA journal_mode = MEMORY")
         connection.execute("PRAGMA page_size = 8192")  # pages of nodes are large, and each of SQLite's has its price
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA}")
         connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
     finally:
         connection.close()
-    remove(path)
-    os.replace(fresh, path)
+
+
+def name_beside(path: str) -> str:
+    """Return the path of an empty file beside `path`, made now and its owner's alone: ``run-1.gscope``.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+    """
+    stem, ending = os.path.splitext(path)
+    number = 1
+    while True:
+        name = f"{stem}-{number}{ending}"
+        try:
+            os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            number += 1
+        else:
+            return name
 
 
 def check_file(path: str) -> None:
@@ -95,10 +138,11 @@ def check_file(path: str) -> None:
     RecordingError
     """
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            kind = "a directory" if os.path.isdir(path) else "no regular file"
+            raise RecordingError(f"{path} is {kind}, not a recording")
         with open(path, "rb") as file:
             header = file.read(_HEADER)
-    except IsADirectoryError:
-        raise RecordingError(f"{path} is a directory, not a recording") from None
     except FileNotFoundError:
         raise RecordingError(
             f"there is no recording {path}\nMake one with `gradscope record SCRIPT -o {os.path.basename(path)}`."

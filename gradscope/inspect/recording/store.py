@@ -14,12 +14,14 @@ import os
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from . import schema
 from .blobs import pack_array
+from .file_watch import FileWatch
 from .pages import Batch, encode_page
 from .policy import Policy
 from .schema import RecordingError
@@ -27,6 +29,8 @@ from .schema import RecordingError
 __all__ = ["Change", "Move", "Statement", "Store"]
 
 _PAGE = 2048  # nodes
+_LOG = 8 << 20  # bytes that may be in the log alone
+_COMMIT = 1 << 16  # bytes, about, that a commit writes besides blobs
 _VARIABLES = 32_000 if sqlite3.sqlite_version_info >= (3, 32) else 999  # of one statement
 
 _COLUMNS = {
@@ -87,6 +91,13 @@ class Store:
     page_limit : int, optional
         How many database pages the file may have.
 
+    Attributes
+    ----------
+    path : str
+        Where the file is now.
+    lost : bool
+        Whether what had been committed is lost.
+
     Raises
     ------
     RecordingError
@@ -94,11 +105,14 @@ class Store:
     """
 
     def __init__(self, path: str, policy: Policy, *, append: bool, page_limit: int | None = None) -> None:
+        self.path = path
+        self.lost = False
         self._policy = policy
-        self._connection = _open(path, append)
+        self._watch, self._connection = _open(path, append)
         self._last = self._last_rows(path)
-        if page_limit is not None:
-            self._connection.execute(f"PRAGMA max_page_count = {page_limit}")
+        self._page_limit = page_limit
+        self._limit_pages()
+        self._logged = 0  # bytes, about, that are in the log alone
         self._rows: dict[str, dict[int, dict[str, Any]]] = {"iterations": {}, "tasks": {}}
         self._changed: dict[str, set[int]] = {"iterations": set(), "tasks": set()}
         self._value_bytes = 0
@@ -120,6 +134,102 @@ class Store:
                 f"{path} is damaged, nothing can be added to it: {error}\nRecord into another file."
             ) from None
         return found
+
+    def _limit_pages(self) -> None:
+        if self._page_limit is not None:
+            self._connection.execute(f"PRAGMA max_page_count = {self._page_limit}")
+
+    # --- where the file is ---
+
+    def follow(self) -> str:
+        """Go after the file if it is not where it was, with all that has been committed.
+
+        One that has been deleted, or that another has taken the place of, goes on as a copy beside it; the file that
+        is there now is not touched.
+
+        Returns
+        -------
+        str
+            What has happened, for the person; empty while nothing has.
+
+        Raises
+        ------
+        RecordingError
+            If nothing more can be written; :attr:`lost` tells whether what has been committed is lost too.
+        """
+        watch = self._watch
+        if not watch.intact():
+            self._abandon()
+            raise RecordingError("another program has written into the file, and what was recorded is lost")
+        if watch.in_place():
+            return ""
+        there = watch.moved_to()
+        if there == watch.path:  # its log alone has been deleted
+            self._reopen(there)
+            return ""
+        if there is not None:
+            self._reopen(there)
+            return f"the file has been moved to {there}, and recording goes on there"
+        what = "another file has taken the place of the recording" if os.path.lexists(watch.path) else (
+            "the file has been deleted"
+        )  # fmt: skip
+        kept = self._keep_copy(what)
+        return f"{what}; what was recorded is kept in {kept}, and recording goes on there"
+
+    def _reopen(self, path: str) -> None:
+        """Bring all that is committed into the file itself, and go on at its path."""
+        busy, logged, moved = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy or logged != moved:
+            raise RecordingError(f"the file is {path} now, and a program that reads it does not let it go")
+        self._move_to(path)
+
+    def _keep_copy(self, what: str) -> str:
+        """Copy what is committed to a new file beside the one that is gone; return its path."""
+        try:
+            path = schema.name_beside(self._watch.path)
+            try:
+                with closing(sqlite3.connect(path)) as copy:
+                    self._connection.backup(copy)
+            except BaseException:
+                schema.remove(path)
+                raise
+        except (OSError, sqlite3.Error) as error:
+            self._abandon()
+            why = getattr(error, "strerror", None) or error
+            raise RecordingError(
+                f"{what}, and what was recorded is lost: no copy can be made beside it ({why})"
+            ) from None
+        self._move_to(path)
+        return path
+
+    def _move_to(self, path: str) -> None:
+        self._watch.remove_logs()
+        self._connection.close()
+        self._watch.close()
+        try:
+            self._watch, self._connection = _connected(path)
+        except (OSError, sqlite3.Error) as error:
+            why = getattr(error, "strerror", None) or error
+            raise RecordingError(f"the file is {path} now, where it cannot be written: {why}") from None
+        self._limit_pages()
+        self.path, self._logged = path, 0
+
+    def _abandon(self) -> None:
+        """Let go of a file that is no longer ours, without another byte: closing it would write the log into it."""
+        self.lost = True
+        self.leave_open()
+        self._watch.remove_logs()
+
+    def secure(self) -> None:
+        """Bring what is committed into the file itself, as far as it can be, so that it is there wherever it goes."""
+        if self.lost:
+            return
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._watch.learn()
+            self._logged = 0
+        except (sqlite3.Error, OSError):
+            return
 
     # --- a batch ---
 
@@ -149,6 +259,9 @@ class Store:
             connection.execute(statement.sql, statement.parameters)
         self._trim()
         connection.execute("COMMIT")
+        self._logged += _COMMIT
+        if self._logged > _LOG:
+            self.secure()
         return sum(map(len, chain.from_iterable(nodes.values())))
 
     def roll_back(self) -> None:
@@ -203,6 +316,7 @@ class Store:
                 values += self._values(row["iteration"], batches)
         self._insert("pages", pages)
         self._insert("tensor_values", values)
+        self._logged += sum(len(part) for page in pages for part in page[3:7]) + sum(value[2] for value in values)
 
     @staticmethod
     def _page(task: dict[str, Any], batches: Sequence[Batch]) -> tuple[Any, ...]:
@@ -241,6 +355,11 @@ class Store:
 
     # --- the end ---
 
+    def idle(self) -> None:
+        """Use a moment in which nothing happens: what is in the log alone goes into the file."""
+        if self._logged:
+            self.secure()
+
     def finish(self) -> None:
         """Make the recording one file."""
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -253,10 +372,13 @@ class Store:
 
     def close(self) -> None:
         """Close the file."""
+        if self.lost:
+            return
         try:
             self._connection.close()
         except sqlite3.Error:  # it has been reported
             pass
+        self._watch.close()
 
     def leave_open(self) -> None:
         """In a forked child: closing it, even when the interpreter ends, would touch the parent's file."""
@@ -274,7 +396,7 @@ def _parts(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
     yield part
 
 
-def _open(path: str, append: bool) -> sqlite3.Connection:
+def _open(path: str, append: bool) -> tuple[FileWatch, sqlite3.Connection]:
     there = os.path.lexists(path) and (not os.path.isfile(path) or os.path.getsize(path) > 0)
     if there:
         schema.check_file(path)
@@ -290,16 +412,24 @@ def _open(path: str, append: bool) -> sqlite3.Connection:
         ) from None
 
 
-def _connected(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+def _connected(path: str) -> tuple[FileWatch, sqlite3.Connection]:
+    watch = FileWatch(path)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA busy_timeout = 10000")
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA busy_timeout = 10000")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # when, the store says: the file changes only then
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the log
+            watch.learn()
+        except BaseException:
+            connection.close()
+            raise
     except BaseException:
-        connection.close()
+        watch.close()
         raise
-    return connection
+    return watch, connection
 
 
 def _refuse_running(path: str) -> None:

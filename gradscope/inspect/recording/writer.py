@@ -18,6 +18,7 @@ from .store import Statement, Store
 __all__ = ["Writer", "report"]
 
 _INTERVAL = 0.05  # seconds between commits
+_IDLE = 0.5  # seconds after which a file that nothing is written to is looked after
 _ITEM = 512  # bytes, about, that a node or another item takes besides its tensors
 _HURRY = 4096 * _ITEM  # bytes that wait: commit now
 _ROOM = 64 << 20  # bytes that may wait
@@ -41,6 +42,8 @@ class Writer:
 
     Attributes
     ----------
+    path : str
+        Where the file is now.
     failure : str
         Why nothing is written any more; empty while all is well.
     committed, lost : int
@@ -64,7 +67,6 @@ class Writer:
             if os.path.abspath(writer.path) == os.path.abspath(path):
                 raise RecordingError(f"{path} is being recorded to already\nGive each recorder a file of its own.")
         self.path: str = path
-        self._file = os.path.abspath(path)
         self.failure = ""
         self.committed = self.lost = 0
         self.forked = False
@@ -137,15 +139,14 @@ class Writer:
     def _run(self) -> None:
         while True:
             batch, nbytes = self._take()
-            if batch:
-                self._attempt(self._commit, batch)
+            self._attempt(self._commit, batch)
             with self._lock:
                 self._bytes -= nbytes
                 self._done += len(batch)
                 self._change.notify_all()
                 if self._stopping and not self._waiting:
                     break
-        self._attempt(lambda batch: self._store.finish(), [])
+        self._attempt(self._finish, [])
         self._store.close()
 
     def _take(self) -> tuple[list[Any], int]:
@@ -154,7 +155,7 @@ class Writer:
         with self._lock:
             self._idle = True
             while not self._waiting and not self._stopping:
-                if not self._change.wait(_INTERVAL if more else None):
+                if not self._change.wait(_INTERVAL if more else _IDLE):
                     return [], 0
             self._idle = False
             end = time.monotonic() + _INTERVAL
@@ -169,9 +170,22 @@ class Writer:
             return taken, self._bytes
 
     def _commit(self, batch: list[Any]) -> None:
-        if not os.path.exists(self._file):  # the system lets us write on, to where nobody will find it
-            raise RecordingError("the file has been moved or deleted")
-        self.committed += self._store.commit(batch)
+        self._follow()
+        if batch:
+            self.committed += self._store.commit(batch)
+        else:
+            self._store.idle()
+
+    def _finish(self, batch: list[Any]) -> None:
+        self._follow()
+        self._store.finish()
+
+    def _follow(self) -> None:
+        """Have the store stay with its file; say so where that has gone elsewhere."""
+        told = self._store.follow()
+        if told:
+            report(f"gradscope: {self.path}: {told}\nLook at it with `gradscope view {self._store.path}`.")
+            self.path = self._store.path
 
     def _attempt(self, action: Callable[[list[Any]], None], batch: list[Any]) -> None:
         """Do something with the file; where that fails, say so once, and write no more."""
@@ -184,10 +198,13 @@ class Writer:
             self.failure = str(error).strip() or type(error).__name__
             self.lost += _nodes(batch)
             self._store.roll_back()
+            self._store.secure()
             report(
                 f"gradscope: {self.path}: recording has stopped after {self.committed} nodes: {self.failure}\n"
                 "The program goes on; what it does from here is not recorded."
             )
+            if self._store.lost:
+                self.committed, self.lost = 0, self.lost + self.committed
 
     # --- fork ---
 

@@ -1,0 +1,100 @@
+"""What becomes of a file while it is written: moved, deleted, replaced, or overwritten by another program."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+__all__ = ["FileWatch"]
+
+_HEADER = 100  # bytes of a database in which every writer leaves a trace
+_POSIX = os.name == "posix"  # elsewhere an open file can neither be moved nor deleted
+
+
+class FileWatch:
+    """Watches a database by a descriptor of its own, which follows the file wherever it goes.
+
+    To be opened before SQLite opens the file and closed after SQLite has closed it: a process that closes any of its
+    descriptors of a file gives up all its POSIX locks on it, SQLite's too.
+
+    Parameters
+    ----------
+    path : str
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+        self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC) if _POSIX else -1
+        self._log: tuple[int, int] | None = None
+        self.learn()
+
+    def learn(self) -> None:
+        """Take note of what the file looks like, after it has been written."""
+        if _POSIX:
+            self._size = os.fstat(self._descriptor).st_size
+            self._header = os.pread(self._descriptor, _HEADER, 0)
+            self._log = _identity(f"{self.path}-wal")
+
+    def in_place(self) -> bool:
+        """Return whether the file, and the log beside it, are where they were."""
+        if not _POSIX:
+            return True
+        return self._is_at(self.path) and (self._log is None or _identity(f"{self.path}-wal") == self._log)
+
+    def intact(self) -> bool:
+        """Return whether nobody else has written into the file."""
+        if not _POSIX:
+            return True
+        return (
+            os.fstat(self._descriptor).st_size >= self._size and os.pread(self._descriptor, _HEADER, 0) == self._header
+        )
+
+    def moved_to(self) -> str | None:
+        """Return where the file is now; None if it is nowhere, or the system does not tell."""
+        if not _POSIX or not os.fstat(self._descriptor).st_nlink:
+            return None
+        return next((path for path in (self.path, _path_of(self._descriptor)) if path and self._is_at(path)), None)
+
+    def remove_logs(self) -> None:
+        """Delete what SQLite has put beside the file, where that is still ours and not another database's."""
+        if self._log is not None and _identity(f"{self.path}-wal") == self._log:
+            for ending in ("-wal", "-shm"):
+                try:
+                    os.remove(self.path + ending)
+                except OSError:
+                    continue
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _is_at(self, path: str) -> bool:
+        own = os.fstat(self._descriptor)
+        return _identity(path) == (own.st_dev, own.st_ino)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _path_of(descriptor: int) -> str | None:
+    """Return the path that the system knows of an open file."""
+    try:
+        if sys.platform == "darwin":
+            import fcntl
+
+            return os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:
+        return None
