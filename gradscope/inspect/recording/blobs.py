@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy
 
-__all__ = ["pack_array", "unpack_array"]
+__all__ = ["MOST_BYTES", "pack_array", "unpack_array"]
+
+MOST_BYTES = 1 << 30
+"""Of an array that is kept: SQLite keeps no blob much larger, and no damaged or hostile value unpacks to more."""
 
 _KINDS = "biufc"
 _DTYPE = re.compile(rf"[<|][{_KINDS}]\d\d?")
@@ -34,6 +37,8 @@ def pack_array(array: Any) -> bytes:
     ------
     TypeError
         For an array of objects, text or dates.
+    ValueError
+        For one of more than `MOST_BYTES`.
 
     Examples
     --------
@@ -43,6 +48,8 @@ def pack_array(array: Any) -> bytes:
     values = numpy.asarray(array)
     if values.dtype.kind not in _KINDS:
         raise TypeError(f"only numbers can be kept in a recording, not an array of dtype {values.dtype}")
+    if values.nbytes > MOST_BYTES:
+        raise ValueError(f"an array of {values.nbytes} bytes is too large to be kept: at most {MOST_BYTES} are")
     dtype = values.dtype.newbyteorder("<")
     data = values.astype(dtype, copy=False).tobytes()
     way = "zlib" if len(data) > _SMALL else "raw"
@@ -75,6 +82,8 @@ def unpack_array(data: bytes) -> numpy.ndarray:
             raise ValueError("its header is not one")
         dtype = numpy.dtype(name)
         wanted = dtype.itemsize * math.prod(shape)
+        if wanted > MOST_BYTES:
+            raise ValueError(f"it claims to take {wanted} bytes")
         # Never more than the header promises: damaged bytes may promise to grow without end.
         elements = body if way == "raw" or not wanted else zlib.decompressobj().decompress(body, wanted)
         values = numpy.frombuffer(elements, dtype).reshape(shape)

@@ -39,6 +39,8 @@ SMALL_FORM = numpy.dtype([("at", "<u4"), ("spec", "<i4"), ("size", "u1"), ("widt
 """A gradient that the page keeps itself: which of the page's it is, its row in the table `specs`, how many elements it
 has, and how many bytes each of them."""
 
+_MOST_BINS = 2200  # of a histogram: no float has an exponent below -1100 or above 1100
+
 RAW = 64
 """Elements up to which the page keeps a gradient itself: its statistics take no less room, and time to make."""
 
@@ -364,10 +366,15 @@ def decode_page(
         raise ValueError("a page of nodes is damaged: its checksum is another")
     texts = {int(row): str(text) for row, text in json.loads(previews).items()} if previews else {}
     ran, rows = numpy.frombuffer(nodes, NODE), numpy.frombuffer(tensors, TENSOR)
+    bins = numpy.frombuffer(entries, ENTRY)
     count = int(_counts(ran).sum()) - len(rows)
+    if count < 0 or count * SMALL_FORM.itemsize > len(small):
+        raise ValueError("a page of nodes is damaged: it does not hold the gradients that it tells of")
+    if (rows["bins"] < 0).any() or (rows["bins"] > _MOST_BINS).any():
+        raise ValueError("a page of nodes is damaged: a histogram has more bins than there are exponents")
     forms = numpy.frombuffer(small, SMALL_FORM, count)
     raw = small[forms.nbytes :]
-    return PackedPage(ran, rows, forms, raw, numpy.frombuffer(entries, ENTRY), texts).told()
+    return PackedPage(ran, rows, forms, raw, bins, texts).told()
 
 
 def _checksum(nodes: bytes, tensors: bytes, entries: bytes, raw: bytes, previews: str | None) -> int:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar, overload
-from urllib.parse import quote
 
 import numpy
 
@@ -20,6 +19,7 @@ from ..debugging.breakpoints import parse_spec
 from ..records import NodeRecord
 from . import schema
 from .blobs import unpack_array
+from .database import Database
 from .facts import EventRecord, IterationRecord, RunRecord, TaskRecord, ViolationRecord, from_row
 from .pages import Page, decode_page
 from .revival import Revival
@@ -55,11 +55,14 @@ class Recording:
         schema.check_file(self.path)
         self._lock = threading.RLock()
         self._pages: OrderedDict[int, Page] = OrderedDict()
+        self._page_sizes: dict[int, int] = {}
+        self._page_bytes = 0
+        self._page_owners: dict[int, int] = {}
         with self._reading():
-            self._connection = _connect(self.path)
+            self._database = Database(self.path)
         # One that nobody closes, in a notebook for instance, is closed when it is let go. Not at the interpreter's end:
         # a thread may be reading then, below whom SQLite would free what it reads.
-        weakref.finalize(self, self._connection.close).atexit = False
+        weakref.finalize(self, self._database.close).atexit = False
         try:
             self.refresh()
         except RecordingError:
@@ -80,7 +83,7 @@ class Recording:
 
     def _rows(self, sql: str, *parameters: Any) -> list[Any]:
         with self._reading():
-            return self._connection.execute(sql, parameters).fetchall()
+            return self._database.rows(sql, *parameters)
 
     def _records(self, kind: type[T], rows: Iterable[Sequence[Any]]) -> list[T]:
         with self._reading():
@@ -91,7 +94,7 @@ class Recording:
     def refresh(self) -> None:
         """Forget what was read before; a recording that is being written has grown."""
         with self._reading():
-            self._revival = Revival(self._connection)
+            self._revival = Revival(self._database)
             self._numbers = dict(self._rows("SELECT id, number FROM iterations"))
             self._tasks = self._read_tasks()
 
@@ -218,10 +221,15 @@ class Recording:
     def page_starts(self, task: int) -> list[tuple[int, int]]:
         """Return (index of the first node, number) of each page of a backward."""
         with self._reading():
-            rows = self._rows("SELECT first, id FROM pages WHERE task = ? ORDER BY first", task)
-            if any(type(number) is not int for row in rows for number in row):
-                raise ValueError(f"a page of backward {task} does not say with which node it begins")
-            return rows
+            starts, end = [], 0
+            for first, number, count in self._rows(
+                "SELECT first, id, count FROM pages WHERE task = ? ORDER BY first", task
+            ):
+                if first != end or type(number) is not int or self._page_owners.setdefault(number, task) != task:
+                    raise ValueError(f"the pages of backward {task} do not follow each other")
+                starts.append((end, number))
+                end += _whole(count)
+            return starts
 
     def page(self, number: int) -> Page:
         """Return a page."""
@@ -233,11 +241,20 @@ class Recording:
                 )
                 if not rows:
                     raise ValueError(f"page {number} is missing")
+                self._count_bytes(number, rows[0])
                 page = self._pages[number] = decode_page(*rows[0])
                 if len(self._pages) > _KEPT_PAGES:
                     self._pages.popitem(last=False)
             self._pages.move_to_end(number)
             return page
+
+    def _count_bytes(self, number: int, row: Sequence[Any]) -> None:
+        """Raise where the pages that have been read take more than the file: they lie over each other."""
+        nbytes = sum(len(part) for part in row if isinstance(part, (bytes, str)))
+        self._page_bytes += nbytes - self._page_sizes.get(number, 0)
+        self._page_sizes[number] = nbytes
+        if self._page_bytes > self._database.size:
+            raise ValueError("its pages lie over each other")
 
     def page_of(self, task: int, index: int) -> tuple[Page, int]:
         """Return the page with a node of a backward, and where on it the node stands."""
@@ -261,7 +278,7 @@ class Recording:
     def close(self) -> None:
         """Close the file; doing so twice is harmless."""
         with self._lock:
-            self._connection.close()
+            self._database.close()
 
     def __enter__(self) -> Recording:
         return self
@@ -370,23 +387,6 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
     Make one with `gradscope record SCRIPT -o nowhere.gscope`.
     """
     return Recording(path)
-
-
-def _connect(path: str) -> sqlite3.Connection:
-    name = quote(os.path.abspath(path))
-    log = os.path.exists(f"{path}-wal")
-    # A finished recording has no log; then nothing need be written beside it, and it can be read from anywhere.
-    ways = ["mode=ro"] if log else ["mode=ro", "mode=ro&immutable=1"]
-    for way in ways:
-        connection = sqlite3.connect(f"file:{name}?{way}", uri=True, check_same_thread=False)
-        try:
-            connection.execute("SELECT count(*) FROM runs").fetchone()
-            return connection
-        except BaseException as error:
-            connection.close()
-            if way == ways[-1] or not isinstance(error, sqlite3.Error):
-                raise
-    raise AssertionError("there is always a way to try")
 
 
 def _whole(value: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -12,6 +13,7 @@ import numpy
 from ..lines.render import number, place_of
 from ..records import operator_name
 from .columns import Columns, columns
+from .facts import TaskRecord
 from .heatmap import heat_map
 from .reader import Recording
 from .revival import StaticNode
@@ -95,10 +97,12 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequenc
 
 
 def _overview(recording: Recording, data: Columns) -> str:
-    tasks = recording.tasks()
+    tasks: dict[int, list[TaskRecord]] = defaultdict(list)
+    for task in recording.tasks():
+        tasks[task.run].append(task)
     rows = []
     for run in recording.runs:
-        own = [task for task in tasks if task.run == run.id]
+        own = tasks[run.id]
         failed = sum(task.state == "failed" for task in own)
         began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started / 1e9))
         state = run.state if run.state != "running" else "running, or killed"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
 from ..records import EdgeRecord, Location, NodeRecord, SavedRecord, TensorSpec, TensorSummary, operator_name
+from .database import Database
 from .pages import STATES, Page
 
 __all__ = ["Revival", "StaticNode"]
@@ -49,11 +49,11 @@ class Revival:
 
     Parameters
     ----------
-    connection : sqlite3.Connection
+    database : Database
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._nodes: dict[int, StaticNode] = {}
         self._locations: dict[int, Location] = {}
         self._modules: dict[int, str] = {}
@@ -128,7 +128,7 @@ class Revival:
     def _learn_nodes(self, numbers: list[int]) -> None:
         self._learn_names()
         which = f"({', '.join('?' * len(numbers))})"
-        for row in self._connection.execute(f"SELECT * FROM nodes WHERE id IN {which}", numbers):
+        for row in self._database.rows(f"SELECT * FROM nodes WHERE id IN {which}", *numbers):
             number, name, module, parameter, location, place, edges, outputs, saved = row
             self._nodes[number] = StaticNode(
                 name=_text(name),
@@ -148,16 +148,16 @@ class Revival:
 
     def _learn_names(self) -> None:
         last = max(self._modules, default=0)
-        for number, path in self._connection.execute("SELECT * FROM modules WHERE id > ?", (last,)):
+        for number, path in self._database.rows("SELECT * FROM modules WHERE id > ?", last):
             self._modules[number] = _text(path)
         last = max(self._locations, default=0)
-        for number, *facts in self._connection.execute("SELECT * FROM locations WHERE id > ?", (last,)):
+        for number, *facts in self._database.rows("SELECT * FROM locations WHERE id > ?", last):
             filename, lineno, function, source = facts
             self._locations[number] = Location(_text(filename), int(lineno), _text(function), _text(source))
 
     def _learn_specs(self) -> None:
         last = max(self._specs, default=0)
-        rows = self._connection.execute("SELECT * FROM specs WHERE id > ?", (last,)).fetchall()
+        rows = self._database.rows("SELECT * FROM specs WHERE id > ?", last)
         for number, shape, dtype, device, itemsize in rows:
             sizes = tuple(int(n) for n in json.loads(shape))
             numel = 1

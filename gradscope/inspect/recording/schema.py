@@ -12,7 +12,7 @@ import sqlite3
 import stat
 import tempfile
 
-__all__ = ["APPLICATION_ID", "SCHEMA", "RecordingError", "check_file", "create", "name_beside", "remove"]
+__all__ = ["APPLICATION_ID", "SCHEMA", "TABLES", "RecordingError", "check_file", "create", "name_beside", "remove"]
 
 APPLICATION_ID = 0x47534350  # "GSCP"
 SCHEMA = 2
@@ -20,7 +20,7 @@ SCHEMA = 2
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100  # bytes; the user version stands at 60, the application id at 68
 
-_TABLES = """
+TABLES = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, title TEXT, framework TEXT, keep TEXT, pid INTEGER, host TEXT, rank TEXT, cwd TEXT,
     started INTEGER, ended INTEGER, state TEXT);
@@ -93,7 +93,7 @@ def _lay_out(path: str) -> None:
         connection.execute("PRAGMA page_size = 8192")  # pages of nodes are large, and each of SQLite's has its price
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA}")
-        connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
+        connection.executescript(f"BEGIN; {TABLES} COMMIT;")
     finally:
         connection.close()
 

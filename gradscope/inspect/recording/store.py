@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from . import schema
-from .blobs import pack_array
+from .blobs import MOST_BYTES, pack_array
+from .database import Database
 from .file_watch import FileWatch
 from .pages import Batch, encode_page
 from .policy import Policy
@@ -330,6 +330,9 @@ class Store:
     def _values(self, iteration: int, batches: Sequence[Batch]) -> Iterator[Sequence[Any]]:
         for taken in chain.from_iterable([batch.others for batch in batches]):
             if taken is not None and taken.value >= 0 and taken.array is not None:
+                if taken.array.nbytes > MOST_BYTES:
+                    taken.array = None
+                    continue
                 data = pack_array(taken.array)
                 taken.array = None  # another node may have it too
                 self._value_bytes += len(data)
@@ -402,6 +405,8 @@ def _open(path: str, append: bool) -> tuple[FileWatch, sqlite3.Connection]:
         schema.check_file(path)
         _refuse_running(path)
     append = append and there
+    if append:
+        _check_inside(path)
     try:
         if not append:
             schema.create(path)
@@ -409,6 +414,16 @@ def _open(path: str, append: bool) -> tuple[FileWatch, sqlite3.Connection]:
     except (sqlite3.Error, OSError, ValueError) as error:  # of a damaged file SQLite may complain in no UTF-8
         raise RecordingError(
             f"{path} cannot be written: {error}\nCheck that its directory is there and writable, or name another file."
+        ) from None
+
+
+def _check_inside(path: str) -> None:
+    """Raise unless something can be added to a recording: it may be damaged, or a stranger's."""
+    try:
+        Database(path).close()
+    except (sqlite3.Error, ValueError, RecordingError) as error:
+        raise RecordingError(
+            f"{path} is damaged, nothing can be added to it: {str(error).splitlines()[0]}\nRecord into another file."
         ) from None
 
 
@@ -435,12 +450,9 @@ def _connected(path: str) -> tuple[FileWatch, sqlite3.Connection]:
 def _refuse_running(path: str) -> None:
     """Raise if another process is writing this recording now."""
     try:
-        connection = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)
-        try:
-            rows = connection.execute("SELECT pid, host FROM runs WHERE state = 'running'").fetchall()
-        finally:
-            connection.close()
-    except (sqlite3.Error, ValueError):  # a damaged recording may be written over
+        with closing(Database(path)) as database:
+            rows = database.rows("SELECT pid, host FROM runs WHERE state = 'running'")
+    except (sqlite3.Error, ValueError, RecordingError):  # a damaged recording may be written over
         return
     for pid, host in rows:
         if host == socket.gethostname() and pid != os.getpid() and _alive(pid):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..lines.render import list_text, node_text
@@ -35,9 +36,11 @@ def overview_text(recording: Recording) -> str:
     str
     """
     lines = []
-    tasks = recording.tasks()
+    tasks: dict[int, list[TaskRecord]] = defaultdict(list)
+    for task in recording.tasks():
+        tasks[task.run].append(task)
     for run in recording.runs:
-        own = [task for task in tasks if task.run == run.id]
+        own = tasks[run.id]
         began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started / 1e9))
         lasted = f", {_seconds(run.ended - run.started)}" if run.ended is not None else ""
         state = run.state if run.state != "running" else "running, or killed"
@@ -82,10 +85,12 @@ def iterations_text(recording: Recording, *, run: int | None = None) -> str:
     -------
     str
     """
-    tasks = recording.tasks(run=run)
+    tasks: dict[tuple[int, int], list[TaskRecord]] = defaultdict(list)
+    for task in recording.tasks(run=run):
+        tasks[task.run, task.iteration].append(task)
     rows = [("iteration", "backwards", "nodes", "time", "")]
     for iteration in recording.iterations(run):
-        own = [task for task in tasks if task.run == iteration.run and task.iteration == iteration.number]
+        own = tasks[iteration.run, iteration.number]
         lasted = _seconds(iteration.ended - iteration.started) if iteration.ended is not None else "-"
         notes = [iteration.label] if iteration.label else []
         notes += ["failed"] if any(task.state == "failed" for task in own) else []

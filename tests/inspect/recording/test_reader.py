@@ -120,11 +120,11 @@ def test_what_nobody_has_closed_is_open_to_the_end(tmp_path):
 
 def test_what_nobody_has_closed_is_closed_when_it_is_let_go(tmp_path):
     recording = recorded(tmp_path / "run.gscope", steps=1)
-    connection = recording._connection
+    database = recording._database
     del recording
     gc.collect()  # its backwards know it
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        connection.execute("SELECT 1")
+        database.rows("SELECT 1")
 
 
 @pytest.mark.parametrize(
