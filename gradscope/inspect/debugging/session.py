@@ -60,7 +60,7 @@ class Session(Observer):
     tasks_seen : int
         Backwards started so far, on any thread.
     view : TaskView or None
-        The backward where the program stopped last.
+        The backward where the program stopped, or failed, last.
     current : int
     pause_requested, abort_requested : bool
         Set by the other side.
@@ -437,8 +437,10 @@ class Session(Observer):
         *,
         frames: list[FrameType] | None = None,
     ) -> None:
-        """Stop where a node has failed, unless failures of this kind are passed over."""
+        """Stop where a node has failed; where failures of this kind are passed over, stand there without a stop."""
         if not self._breakpoints.failures[kind]:
+            if kind == "exception":  # a violation comes as one too, when it has been raised
+                self._stand_at_failure(view)
             return
         if lane is not None:
             lane.error = error
@@ -457,6 +459,13 @@ class Session(Observer):
             first = (str(error).strip() or "no message").splitlines()[0]
             text = f"{where} raised {type(error).__name__}: {first}"
         self.stop(SessionState.PAUSED_AFTER, StopReason(kind, text, writes=writes), lane, view, frames=frames)
+
+    def _stand_at_failure(self, view: TaskView) -> None:
+        """Let the node that has failed be the one to look at when the program has ended."""
+        self._look_at(view, before=False)
+        with self.mute():
+            view.fail()
+        self.view, self.current = view, view.index
 
     def _writers_of(self, error: Any) -> tuple[WriteRecord, ...]:
         """Return who has written the saved tensor that a violation is about."""

@@ -276,7 +276,13 @@ _PRODUCTS = {"Mul", "Mm", "Bmm", "Mv", "Addmm", "Addbmm", "Baddbmm", "Dot", "Con
 
 
 def backward_cause(
-    operator: str, grad: float | None, saved: Mapping[str, float | None], bad: float, zeroed: str, tainted: str = ""
+    operator: str,
+    grad: float | None,
+    saved: Mapping[str, float | None],
+    bad: float,
+    zeroed: str,
+    tainted: str = "",
+    unseen: bool = False,
 ) -> Cause:
     """Say why a derivative is NaN or Inf where the gradient that arrived was finite.
 
@@ -294,6 +300,8 @@ def backward_cause(
         What made the gradient 0, if that is known: ``'WhereBackward0 did not take this branch'``.
     tainted : str
         The saved tensor that has a NaN or an infinity anywhere, if one has.
+    unseen : bool
+        Whether there are saved tensors of which nothing is known.
 
     Returns
     -------
@@ -322,6 +330,11 @@ def backward_cause(
     # Of a product of finite numbers, also where the elements of gradient and result do not correspond.
     if math.isinf(bad) and (grad is not None or operator in _PRODUCTS):
         return Cause("overflow: the gradient is too large for its dtype", "Scale the loss down, or use a wider dtype.")
+    if unseen:
+        return Cause(
+            "the gradient that arrives is finite; what the node saved was not kept, and may have been not finite",
+            "`gradscope debug` with `catch nan` stops here while the saved tensors are there.",
+        )
     return Cause("its saved tensors and the gradient that arrives are finite, the derivative is not")
 
 

@@ -17,7 +17,7 @@ from .dataflow import RESCALING, operator_of, overflowed
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
 from .nan_records import Birth, NanOrigin, Step
 
-__all__ = ["BackwardLook", "Book", "ForwardLook", "birth_of", "first_bad", "saved_values"]
+__all__ = ["BackwardLook", "Book", "ForwardLook", "birth_of", "first_bad", "saved_values", "tainted_by"]
 
 # A chain is for reading; of a longer one both ends are kept.
 _CHAIN = 12
@@ -244,10 +244,8 @@ class BackwardLook:
                 elements[name] = float(array.reshape(-1)[0])
         arrived = next((self._adapter.to_host(g) for g in grads if g is not None), None)
         grad = None if arrived is None else element_of(arrived, values.shape, bad)
-        tainted = next((name for name, array in arrays.items() if first_bad(array) is not None), "")
-        cause = backward_cause(
-            operator_name(step.name), grad, elements, float(abs(values[bad])), self._zeroed_by(node, grad), tainted
-        )
+        zeroed, tainted = self._zeroed_by(node, grad), tainted_by(arrays)
+        cause = backward_cause(operator_name(step.name), grad, elements, float(abs(values[bad])), zeroed, tainted)
         operands = [(name, value) for name, value in elements.items() if value is not None]
         if grad is not None:
             operands.append(("gradient", grad))
@@ -326,6 +324,11 @@ def first_bad(values: Any) -> tuple[int, ...] | None:
     nan = numpy.isnan(values)
     wrong = nan if nan.any() else ~finite
     return tuple(int(i) for i in numpy.unravel_index(int(numpy.argmax(wrong)), values.shape))
+
+
+def tainted_by(arrays: Mapping[str, Any]) -> str:
+    """Return the name of the first array that has a NaN or an infinity anywhere; empty if none has."""
+    return next((name for name, array in arrays.items() if first_bad(array) is not None), "")
 
 
 def unexplained(operator: str, operands: Sequence[Any], values: Any) -> tuple[int, ...] | None:

@@ -8,7 +8,7 @@ import numpy
 
 from ..records import NodeRecord
 from .nan_causes import backward_cause, element_of
-from .nan_looks import birth_of, first_bad
+from .nan_looks import birth_of, first_bad, tainted_by
 
 __all__ = ["bad_value_at"]
 
@@ -50,12 +50,26 @@ def bad_value_at(
             return f"{node.name} passes on what has arrived: the gradient that it got is not finite already"
         elements = {name: _element(array, values.shape, bad) for name, array in saved.items()}
         grad = element_of(arrived[0], values.shape, bad) if arrived else None
-        cause = backward_cause(node.operator, grad, elements, float(abs(values[bad])), "")
+        tainted = tainted_by(saved) or _tainted_in_record(node)
+        cause = backward_cause(
+            node.operator, grad, elements, float(abs(values[bad])), "", tainted, _unseen(node, saved)
+        )
         operands = [(name, value) for name, value in elements.items() if value is not None]
         if grad is not None:
             operands.append(("gradient", grad))
         return str(birth_of("backward", node.name, node.module, node.location, cause, values, bad, tuple(operands)))
     return ""
+
+
+def _tainted_in_record(node: NodeRecord) -> str:
+    """Return the name of a saved tensor whose recorded statistics count a NaN or an infinity."""
+    summaries = ((saved.name, saved.summary) for saved in node.saved)
+    return next((name for name, summary in summaries if summary and (summary.nans or summary.infs)), "")
+
+
+def _unseen(node: NodeRecord, saved: Mapping[str, numpy.ndarray]) -> bool:
+    """Whether a tensor that the node saved is known neither by its values nor by statistics of them."""
+    return any(one.name not in saved and one.summary is None for one in node.saved)
 
 
 def _element(array: numpy.ndarray, shape: tuple[int, ...], bad: tuple[int, ...]) -> float | None:

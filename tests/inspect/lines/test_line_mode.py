@@ -95,6 +95,28 @@ def test_a_nan_is_explained_where_it_appears_and_a_violation_names_the_line():
     assert "`explain TOPIC` explains one of: " in answers(spoil, "explain")[0]
 
 
+def test_a_nan_that_was_saved_is_blamed_whatever_its_place_in_the_tensor():
+    def run():
+        layer = gs.nn.Linear(8, 3)
+        rows = gs.cat([gs.ones(4, 8), gs.full((1, 8), float("nan"))])
+        layer(rows)[:4].square().mean().backward()
+
+    (stop,) = answers(run, "catch nan", "continue")[1:]
+    assert "AddmmBackward0 produced a NaN" in stop
+    assert "the saved `input` has had a NaN or an infinity in it since the forward pass" in stop
+
+
+def test_a_failure_that_is_passed_over_is_the_node_to_look_at():
+    def run():
+        layer = gs.nn.Linear(4, 2)
+        hidden = gs.ones(3, 4, requires_grad=True).relu()
+        hidden.register_hook(lambda grad: 1 / 0)
+        layer(hidden).sum().backward()
+
+    text, _, _ = talk(run, "catch exception off\nbreak AccumulateGrad\ncontinue\ncontinue\ncontinue\nprint\n")
+    assert "node 4 of 6: ReluBackward0  (failed)" in text
+
+
 def test_editing_changes_what_the_program_gets():
     text, _, _ = talk(product, "step\nset grad * 3\nscale 2\nset 0 [1.0, 2.0]\nscale 0 0.5\ncontinue\n")
     assert "incoming gradient 0 is now [3, 3]" in text

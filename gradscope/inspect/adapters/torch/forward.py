@@ -40,6 +40,13 @@ SITE = "gradscope.inspect.site"
 _TENSOR = torch.Tensor
 _PARAMETER = torch.nn.Parameter
 _sequence_nr = torch._C._autograd._get_sequence_nr
+# Where PyTorch keeps hooks that are there for all modules; the function that looks into all of them came after 2.4.
+_HOOK_TABLES = (
+    "_global_backward_pre_hooks",
+    "_global_backward_hooks",
+    "_global_forward_pre_hooks",
+    "_global_forward_hooks",
+)
 _GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks on modules"
 _traced = torch.compiler.is_dynamo_compiling
 _is_tracing = torch.jit.is_tracing
@@ -153,7 +160,7 @@ class ForwardTap:
     def _install(self) -> None:
         from torch.nn.modules import module
 
-        if not module._has_any_global_hook():  # of the program's own it is to be warned
+        if not any(getattr(module, table) for table in _HOOK_TABLES):  # of the program's own it is to be warned
             self._undo.append(ignore_warnings(_GLOBAL_HOOKS))
         before = module.register_module_forward_pre_hook(self._module_entered)
         after = module.register_module_forward_hook(self._module_left, always_call=True)
