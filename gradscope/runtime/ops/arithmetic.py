@@ -311,7 +311,7 @@ def _pow_exponent(g: Any, self: Any, exponent: Any, result: Any, F: Any) -> Any:
     # d/dy x^y = x^y log x, and 0 where x is 0 and y >= 0 (PyTorch's convention).
     zero = (self == 0) & (F.real(exponent) >= 0)
     safe = F.where(zero, F.ones_like(self), self)
-    return F.where(zero, F.zeros_like(result), g * conj(result * F.log(safe)))
+    return g * F.where(zero, F.zeros_like(result), conj(result * F.log(safe)))
 
 
 operator(
@@ -361,7 +361,7 @@ def _power_of(xp: Any, self: Any, exponent: Any) -> Any:
 
 def _power_of_exponent(g: Any, self: Any, exponent: Any, result: Any, F: Any) -> Any:
     if self == 0:
-        return F.where(exponent >= 0, F.zeros_like(g), g * result * -math.inf)
+        return g * F.where(F.real(exponent) >= 0, F.zeros_like(result), result * -math.inf)
     if isinstance(self, complex):
         return g * conj(result * cmath.log(self))
     return g * conj(result * (math.log(self) if self > 0 else math.nan if conj(result) is result else cmath.log(self)))

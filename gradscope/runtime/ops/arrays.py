@@ -116,6 +116,11 @@ def in_rows(xp: Any, array: Any) -> Any:
     return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
 
 
+def writable_copy(xp: Any, array: Any) -> Any:
+    """Return a copy that can be written: of what NumPy has reduced to a scalar, which cannot, an array too."""
+    return xp.array(array, order="C")
+
+
 def is_half(array: Any) -> bool:
     """Whether an array is of half precision: sums of it are made in single and rounded once."""
     return bool(array.dtype.char == "e")

@@ -17,7 +17,7 @@ from .. import dtype as dtypes
 from .. import state, tangents
 from . import copies, general, parts, writes  # noqa: F401 - copies declares fill
 from .accumulation import accumulate_at
-from .arrays import in_rows
+from .arrays import in_rows, writable_copy
 from .errors import check_number, scalar_type
 from .registry import METHODS, OPERATORS, operator, public
 
@@ -211,7 +211,7 @@ def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumul
 
 
 def _index_clear(xp: Any, self: Any, indices: Any, dims: Any) -> Any:
-    result = self.copy()
+    result = writable_copy(xp, self)
     result[key_of(indices, dims)] = 0
     return result
 

@@ -400,4 +400,12 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     apart = METHODS["unsqueeze"](x1, -2) - METHODS["unsqueeze"](x2, -3)
-    return METHODS["norm"](apart, p, -1) if x1._array.shape[-1] else METHODS["sum"](apart, -1)
+    if not x1._array.shape[-1]:
+        return METHODS["sum"](apart, -1)
+    if p == 0:  # how many differ, of derivative 0; NaN stays
+        return METHODS["sum"](METHODS["clamp_max"](METHODS["ceil"](METHODS["abs"](apart)), 1), -1)
+    distance = METHODS["norm"](apart, p, -1)
+    if p != 2 and p >= 1:
+        return distance
+    # Rows that are equal send back nothing, of an infinite gradient too: that of a norm would be NaN.
+    return METHODS["masked_fill"](distance, distance == 0, 0)

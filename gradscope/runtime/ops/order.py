@@ -33,17 +33,24 @@ def _from_the_end(g: Any, dim: int, F: Any) -> Any:
 
 
 def _cumprod_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
-    # d result_i / d self_k is result_i / self_k for i >= k. Where self_k is the first zero, the products are taken
-    # with 1 in its place; after it they vanish.
+    # d result_i / d self_k is result_i / self_k for i >= k. Where self_k is the first zero, the products are taken with
+    # 1 in its place; for the second zero too, where that makes 0, but with a derivative.
     if not len(g.shape) or g.shape[dim] == 1:
         return g
     zero = self == 0
     seen = F.cumsum(zero, dim)
-    first = zero & (seen == 1)
     ones = F.ones_like(self)
-    others = F.cumprod(F.where(first, ones, self), dim)
-    shares = _from_the_end(g * conj(result), dim, F) / conj(F.where(zero, ones, self))
-    return F.where(first, _from_the_end(g * conj(others), dim, F), shares)
+
+    def through(products: Any, zeros: int) -> Any:
+        # Products with more zeros than that among their factors send nothing back, of an infinite gradient too.
+        lost = (seen > zeros) & ~F.isfinite(g)
+        return _from_the_end(F.where(lost, F.zeros_like(g), g * conj(products)), dim, F)
+
+    shares = through(result, 0) / conj(F.where(zero, ones, self))
+    for place, left in ((1, 1), (2, 0)):
+        there = zero & (seen == place)
+        shares = F.where(there, through(F.cumprod(F.where(there, ones, self), dim), left), shares)
+    return shares
 
 
 def _along_samples(make: Any) -> Any:

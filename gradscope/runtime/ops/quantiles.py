@@ -9,6 +9,7 @@ from .. import device as devices
 from . import writes
 from .errors import refuse_kinds, scalar_type
 from .order import back_along, need_length, pick, sorted_order
+from .reductions import evenly
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
@@ -149,7 +150,7 @@ operator(
     "nanmedian.all(Tensor self)",
     _nanmedian_all,
     method=False,
-    derivatives={"self": lambda g, self, result, F: _to_equal(g, self, result, F)},
+    derivatives={"self": evenly},
     doc="Return the median of the elements that are not NaN.",
     samples=lambda make: [((make(3, 4),), {}), ((make(),), {}), ((make(5),), {})],
     supports="f",
@@ -168,11 +169,6 @@ operator(
     samples=lambda make: [((make(3, 4), 0), {}), ((make(3, 5), -1, True), {}), ((make(), 0), {})],
     supports="f",
 )
-
-
-def _to_equal(g: Any, self: Any, result: Any, F: Any) -> Any:
-    mask = self == result
-    return mask * (g / F.sum(mask))
 
 
 @public

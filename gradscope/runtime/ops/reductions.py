@@ -251,9 +251,10 @@ def prod(self: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any
 
 
 def evenly(g: Any, self: Any, result: Any, F: Any) -> Any:
-    """Return the gradient of a choice among all elements, shared by those that are equal to the result."""
-    mask = (self == result) | (self != self)
-    return mask * (g / F.sum(mask))
+    """Return the gradient of a choice among all elements, shared by those equal to the result, or NaN as it."""
+    mask = (self == result) | (self != self) & (result != result)
+    # The others get 0, which an infinite gradient times a mask would not give them.
+    return F.where(mask, g / F.sum(mask), F.zeros_like(self))
 
 
 def _evenly_along(g: Any, self: Any, result: Any, dim: Any, keepdim: bool, F: Any) -> Any:

@@ -53,7 +53,7 @@ from typing import Any
 
 from ..graph import Node
 from . import codegen, general
-from .arrays import ARRAY_FORMS
+from .arrays import ARRAY_FORMS, writable_copy
 from .extremes import elementwise
 from .keywords import as_function, as_method
 
@@ -358,7 +358,7 @@ def _copying(write: Callable[..., Any] | None) -> Callable[..., Any]:
         raise ValueError("an operator needs a forward or a write\nGive operator() one of them.")
 
     def forward(xp: Any, self: Any, *arguments: Any) -> Any:
-        result = self.copy()
+        result = writable_copy(xp, self)
         write(xp, result, *arguments)
         return result
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .accumulation import accumulate_at
+from .arrays import writable_copy
 from .gathers import along, check_scatter, is_integer, kind_of, leading_part, longs, need_same_dtype
 from .indexing import check_bounds
 from .registry import operator
@@ -55,6 +56,8 @@ def _products(xp: Any, like: Any, key: Any, values: Any) -> Any:
 
     CuPy has no multiply.at: values are sorted by place, and multiplied along each run in log2(size) passes.
     """
+    if not values.size:
+        return xp.ones(like.shape, dtype=like.dtype)
     places = xp.arange(like.size).reshape(like.shape)[key].reshape(-1)
     order = xp.argsort(places, kind="stable")
     places, product, step = places[order], values.reshape(-1)[order], 1
@@ -85,7 +88,7 @@ def _copying(write: Any) -> Any:
     """Return the forward that does so to a copy; `include_self` may be named."""
 
     def forward(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
-        result = self.copy()
+        result = writable_copy(xp, self)
         write(xp, result, dim, index, src, reduce, include_self)
         return result
 
@@ -102,7 +105,7 @@ def _count(g: Any, dim: int, index: Any, src: Any, include_self: bool, F: Any) -
 def _shares(g: Any, self: Any, dim: int, index: Any, src: Any, result: Any, F: Any) -> Any:
     """Return the gradient of an extreme, divided among those that are equal to it."""
     ties = F.scatter_add(
-        (self == result) * F.ones_like(g), dim, index, (src == F.gather(result, dim, index)) + 0.0 * src
+        (self == result) * F.ones_like(g), dim, index, (src == F.gather(result, dim, index)) * F.ones_like(src)
     )
     return g / ties
 
@@ -131,14 +134,21 @@ def _src_gradient(
     if reduce != "prod":
         shares = _shares(g, self, dim, index, src, result, F)
         return (src == F.gather(result, dim, index)) * F.gather(shares, dim, index)
-    # The product of the others: that of all divided by this one, unless it is 0; of an only zero, that of the rest.
+    # The product of the others: that of all divided by this one, unless it is 0. For an only zero it is that of the
+    # rest; for one of two, the other zero times that (0, but with a derivative).
     zero = src == 0
-    count = F.gather(F.scatter_add(F.zeros_like(self), dim, index, zero * F.ones_like(src)), dim, index)
-    only = zero & (count == 1)
-    ones = F.ones_like(src)
-    rest = F.scatter_reduce(self, dim, index, F.where(only, ones, src), reduce, include_self=include_self)
+    ones, nothing = F.ones_like(src), F.zeros_like(src)
+
+    def met(values: Any) -> Any:
+        return F.gather(F.scatter_add(F.zeros_like(self), dim, index, values), dim, index)
+
+    count = met(zero * ones)
+    product = F.scatter_reduce(self, dim, index, F.where(zero, ones, src), reduce, include_self=include_self)
+    rest = F.gather(g * product, dim, index)
+    other_zero = met(F.where(zero, src, nothing)) - src
+    of_zeros = F.where(count == 1, rest, F.where(count == 2, other_zero * rest, nothing))
     divided = F.gather(g * result, dim, index) / F.where(zero, ones, src)
-    return F.where(only, F.gather(g * rest, dim, index), divided)
+    return F.where(zero, of_zeros, divided)
 
 
 def _scatter_samples(make: Any) -> Any:

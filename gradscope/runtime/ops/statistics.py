@@ -46,7 +46,11 @@ def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> tu
 
 def _variance_self(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, F: Any) -> Any:
     freedom = count_of(self.shape, dim) - (1 if correction is None else correction)
-    scale = 2 / freedom if freedom > 0 else math.inf
+    if freedom <= 0 and (dim is None or not len(self.shape)):
+        # Of all elements PyTorch's slope is infinite, whatever its sign, or NaN where an element is the mean.
+        slope = F.where(self == F.mean(self), F.zeros_like(self) + math.nan, F.zeros_like(self) + math.inf)
+        return spread(g, self.shape, dim, keepdim, F) * slope
+    scale = 2 / freedom if freedom else math.inf
     return spread(g, self.shape, dim, keepdim, F) * (self - F.mean(self, dim, True)) * scale
 
 
@@ -225,7 +229,7 @@ def _vector_norm(xp: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: boo
 def _vector_norm_self(g: Any, self: Any, result: Any, ord: Any, dim: Any, keepdim: bool, F: Any) -> Any:
     shape = self.shape
     if ord == 0:
-        return F.zeros_like(self)
+        return None
     if ord == 1:
         return F.sgn(self) * spread(g, shape, dim, keepdim, F)
     if abs(ord) == math.inf:
@@ -233,12 +237,14 @@ def _vector_norm_self(g: Any, self: Any, result: Any, ord: Any, dim: Any, keepdi
         mask = (size == norm) | (size != size)
         shares = spread(g, shape, dim, keepdim, F) / F.sum(mask, dim, True)
         return F.sgn(self) * (mask * shares)
-    # A subgradient, 0, where the norm is 0.
+    # A subgradient, 0, where the norm is 0. For an infinite gradient that is NaN, as in PyTorch, unless the order is
+    # above 1 and not 2.
     zero = result == 0
     safe = F.where(zero, F.ones_like(result), result)
+    nothing = g * 0.0 if ord == 2 or ord < 1 else F.zeros_like(g)
     if ord == 2:
-        return self * spread(F.where(zero, F.zeros_like(g), g / safe), shape, dim, keepdim, F)
-    scale = spread(F.where(zero, F.zeros_like(g), g * safe ** (1 - ord)), shape, dim, keepdim, F)
+        return self * spread(F.where(zero, nothing, g / safe), shape, dim, keepdim, F)
+    scale = spread(F.where(zero, nothing, g * safe ** (1 - ord)), shape, dim, keepdim, F)
     size = F.abs(self)
     away = F.where(size == 0, F.ones_like(size), size)
     return F.sgn(self) * scale * F.where(size == 0, F.zeros_like(size), away ** (ord - 1))
