@@ -238,10 +238,9 @@ class AnyAdapter:
         """Run one node alone, without hooks."""
         return self._of(node).run_node(node, grad_outputs)
 
-    def gradients(self, roots: Sequence[tuple[Any, int]], grads: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
-        """Return the gradients of `targets` when `grads` enter at `roots`."""
-        adapter = self._of(roots[0][0]) if roots else self._native
-        return adapter.gradients(roots, grads, targets)
+    def gradients(self, outputs: Sequence[Any], grads: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
+        """Return the gradients of `leaves` when `grads` enter at `outputs`."""
+        return self._of(outputs[0]).gradients(outputs, grads, leaves)
 
     def keep_saved(self, task: Any) -> Callable[[], None] | None:
         """Make a backward keep its saved tensors; return what releases them."""

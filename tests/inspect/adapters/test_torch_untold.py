@@ -26,7 +26,6 @@ def _untold(monkeypatch):
 
     monkeypatch.setattr(adapter_module, "outputs_of", outputs_of)
     monkeypatch.setattr(failures, "outputs_of", outputs_of)
-    monkeypatch.setattr(adapter_module, "_BEGINS_AT_EDGES", False)
 
 
 def leaf():
@@ -67,12 +66,6 @@ def test_what_if_says_so_and_gradients_can_be_edited():
         session.cont()
         assert wait(session) == "finished"
     assert torch.equal(x.grad, 6 * x.detach().exp())
-
-
-def test_nothing_begins_inside_a_graph():
-    y = leaf().exp()
-    with pytest.raises(RuntimeError, match=r"begins no backward inside a graph\nInstall 2\.5 or newer"):
-        adapter_for(y).gradients([(y.grad_fn, 0)], [torch.ones(2)], [leaf()])
 
 
 def test_the_gradient_with_which_a_failed_backward_began():

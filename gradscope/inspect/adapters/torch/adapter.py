@@ -14,7 +14,6 @@ from typing import Any
 import numpy
 import torch
 from torch.autograd.function import BackwardCFunction
-from torch.autograd.graph import GradientEdge
 
 from ....runtime import events
 from ...records import Location, TensorSpec
@@ -35,8 +34,6 @@ from .tasks import TorchTask, edge_of
 __all__ = ["TorchAdapter"]
 
 _ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
-# Both are new in PyTorch 2.5.
-_BEGINS_AT_EDGES = hasattr(_ACCUMULATE_GRAD, "_input_metadata")
 _BLIND = {
     "CompiledFunctionBackward": COMPILED,
     **CHECKPOINTS,
@@ -179,15 +176,10 @@ class TorchAdapter:
             produced = run(*grad_outputs)
         return produced if isinstance(produced, tuple) else () if produced is None else (produced,)
 
-    def gradients(self, roots: Sequence[tuple[Any, int]], grads: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
-        """Return the gradients of `targets` when `grads` enter at `roots`."""
-        wanted = [GradientEdge(*target) if isinstance(target, tuple) else target for target in targets]
-        if not _BEGINS_AT_EDGES:
-            raise RuntimeError(f"PyTorch {torch.__version__} begins no backward inside a graph\nInstall 2.5 or newer.")
-        outputs = [GradientEdge(*root) for root in roots]
-        leaves = [target for target in wanted if isinstance(target, torch.Tensor)]
+    def gradients(self, outputs: Sequence[Any], grads: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
+        """Return the gradients of `leaves` when `grads` enter at `outputs`."""
         with backward_tap.unheard(), _without_hooks(leaves):
-            return list(torch.autograd.grad(outputs, wanted, list(grads), retain_graph=True, allow_unused=True))
+            return list(torch.autograd.grad(outputs, leaves, list(grads), retain_graph=True, allow_unused=True))
 
     def failed_call(self, error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:
         """Return the node at which a backward has failed, as far as the traceback, the message and the graph tell."""
