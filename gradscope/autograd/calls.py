@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..runtime import device, events, state, tangents
-from ..runtime.graph import Node, NodeExtra, SavedResult, own_edge, pack_slot
+from ..runtime.graph import Node, NodeExtra, own_edge, pack_slot
 from ..runtime.ops import general
 from ..runtime.tensor import Tensor
-from ..runtime.views import check_view, edge_of, rebase
+from ..runtime.views import check_view, edge_of, rebase, saved_result
 from .context import SAVED, FunctionNode
 
 __all__ = ["begin", "finish", "push_tangents"]
@@ -225,11 +225,10 @@ def _save(node: FunctionNode, tensors: tuple[Any, ...]) -> None:
             )
         if tensor._flags & state.INFERENCE:
             general.refuse_inference(node, tensor)
-        edge = own_edge(tensor) if tensor._view is None else tensor._view.edge
-        if type(edge) is tuple and edge[0] is node:
-            counter = tensor._counter()
-            values.append(SavedResult(tensor._array, counter, edge[1]))
-            versions.append(counter.version)
+        nr = _output_of(node, tensor)
+        if nr is not None:
+            values.append(saved_result(tensor, nr))
+            versions.append(tensor._counter().version)
         else:
             values.append(tensor)
             versions.append(0 if tensor._vc is None else tensor._vc.version)
@@ -238,6 +237,15 @@ def _save(node: FunctionNode, tensors: tuple[Any, ...]) -> None:
         values = [pack_slot(node, SAVED, value, hooks) for value in values]
     node.s_saved_tensors = values
     node.v_saved_tensors = versions
+
+
+def _output_of(node: FunctionNode, tensor: Tensor) -> int | None:
+    """Return as which output `node` computed a tensor: a view that it has written is its only one."""
+    view = tensor._view
+    edge = own_edge(tensor) if view is None else view.edge
+    if type(edge) is tuple and edge[0] is node:
+        return edge[1]
+    return 0 if view is not None and _among(tensor, node.dirty_tensors) else None
 
 
 def _instrument(node: FunctionNode, args: tuple[Any, ...], outputs: list[Tensor], recorded: bool) -> None:

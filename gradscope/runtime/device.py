@@ -266,6 +266,11 @@ def array_module(array: Any) -> Any:
         return numpy
 
 
+def module_of(kind: type) -> Any:
+    """Return the module that makes arrays of a type."""
+    return _modules[kind]
+
+
 def is_array(value: Any) -> bool:
     """Whether `value` is an array of a known module."""
     return type(value) in _modules

@@ -8,6 +8,7 @@ has to follow.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, NamedTuple, Union
 
 from . import device, events, state
@@ -269,6 +270,8 @@ class SavedResult:
 
     __slots__ = ("array", "counter", "nr")
 
+    history: Any = None
+
     def __init__(self, array: Any, counter: VersionCounter, nr: int) -> None:
         self.array = array
         self.counter = counter
@@ -278,19 +281,34 @@ class SavedResult:
         """Give `tensor`, which stands for the output again, what else is known of it."""
 
 
+class SavedPart(SavedResult):
+    """A saved output that was written into a view.
+
+    Gradients of it go to the CopySlices of the base, which runs the node that saved it: `history` refers to that
+    CopySlices weakly.
+    """
+
+    __slots__ = ("history",)
+
+    def __init__(self, array: Any, counter: VersionCounter, nr: int, history: weakref.ref[Any]) -> None:
+        super().__init__(array, counter, nr)
+        self.history = history
+
+
 class PackedTensor:
     """What a pack hook made of a saved tensor, and the hook that undoes it."""
 
     __slots__ = (
-        "dtype", "edge", "forward", "is_output", "nr", "packed", "requires_grad", "shape", "unpack_hook",
+        "dtype", "edge", "forward", "history", "is_output", "nr", "packed", "requires_grad", "shape", "unpack_hook",
     )  # fmt: skip
 
-    def __init__(self, tensor: Any, hooks: tuple[Any, Any], *, is_output: bool, nr: int) -> None:
+    def __init__(self, tensor: Any, hooks: tuple[Any, Any], result: SavedResult | None) -> None:
         from .views import edge_of
 
         array = tensor._array
         self.shape, self.dtype = array.shape, array.dtype
-        self.is_output, self.nr = is_output, nr
+        self.is_output = is_output = result is not None
+        self.nr, self.history = (0, None) if result is None else (result.nr, result.history)
         self.requires_grad = tensor.requires_grad
         # What is unpacked leads where the tensor led; of its own result a node keeps no edge, which would be a cycle.
         self.edge = edge_of(tensor) if self.requires_grad and not is_output else None
@@ -485,7 +503,7 @@ def _unpack_packed(node: Node, value: PackedTensor, as_tensor: bool) -> Any:
     if not as_tensor:
         return tensor._array
     if value.is_output:
-        tensor = _attach(tensor._array, tensor._counter(), edge_to(node, value.nr))
+        tensor = _attach(tensor._array, tensor._counter(), _result_edge(node, value))
     elif value.edge is not None or tensor.requires_grad:
         tensor = _attach(tensor._array, tensor._counter(), value.edge)
     if value.forward is not None:
@@ -494,9 +512,15 @@ def _unpack_packed(node: Node, value: PackedTensor, as_tensor: bool) -> Any:
 
 
 def _result_tensor(node: Node, value: SavedResult) -> Any:
-    tensor = _attach(value.array, value.counter, edge_to(node, value.nr))
+    tensor = _attach(value.array, value.counter, _result_edge(node, value))
     value.restore(tensor)
     return tensor
+
+
+def _result_edge(node: Node, value: SavedResult | PackedTensor) -> Edge:
+    """Return where gradients of a saved output go: to its node, or to the node that runs it on a part of a base."""
+    history = None if value.history is None else value.history()
+    return edge_to(node, value.nr) if history is None else history.part_edge()
 
 
 def _attach(array: Any, counter: VersionCounter, edge: Edge | None) -> Any:
@@ -569,19 +593,20 @@ def _at(site: Any) -> str:
 
 def pack_slot(node: Node, name: str, value: Any, hooks: tuple[Any, Any]) -> Any:
     """Return the packed form of one saved value; a pack hook may not write to it."""
+    result = None
     if isinstance(value, SavedResult):
-        tensor, is_output, nr = tensor_type._wrap(value.array), True, value.nr
+        result, tensor = value, tensor_type._wrap(value.array)
         tensor._vc = value.counter
         value.restore(tensor)
     elif hasattr(value, "_array"):
-        tensor, is_output, nr = value, False, 0
+        tensor = value
     elif device.is_array(value):
-        tensor, is_output, nr = tensor_type._wrap(value), False, 0
+        tensor = tensor_type._wrap(value)
     else:
         return value
     node.extras()  # its hook must find the thread's modes as a backward sets them
     before = tensor._version
-    packed = PackedTensor(tensor, hooks, is_output=is_output, nr=nr)
+    packed = PackedTensor(tensor, hooks, result)
     if tensor._version != before:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "

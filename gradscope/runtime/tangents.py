@@ -427,10 +427,11 @@ def _writing_node(target: Tensor) -> Any:
 class DualResult(SavedResult):
     """A saved output that had a tangent: the derivative that uses it is itself differentiated along it."""
 
-    __slots__ = ("forward",)
+    __slots__ = ("forward", "history")
 
     def __init__(self, saved: SavedResult, forward: ForwardGrad) -> None:
         super().__init__(saved.array, saved.counter, saved.nr)
+        self.history = saved.history
         self.forward = forward
 
     def restore(self, tensor: Tensor) -> None:
@@ -449,7 +450,7 @@ def keep_with_saved(node: Any, outputs: Sequence[Tensor]) -> None:
 
 
 def _with_tangent(value: Any, outputs: Sequence[Any]) -> Any:
-    if type(value) is not SavedResult or value.nr >= len(outputs):
+    if not isinstance(value, SavedResult) or isinstance(value, DualResult) or value.nr >= len(outputs):
         return value
     meta = getattr(outputs[value.nr], "_meta", None)
     return value if meta is None or meta.forward is None else DualResult(value, meta.forward)

@@ -7,18 +7,19 @@ the memory has been written through another alias since, the edge is made anew f
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
-from . import device, events, state
+from . import device, events, graph, state
 from .errors import InplaceError, SavedTensorFreedError
-from .graph import Edge, Node, NodeExtra, SavedTensor, edge_to, own_edge
+from .graph import Edge, Node, NodeExtra, SavedPart, SavedResult, SavedTensor, edge_to, ends_of, own_edge
 from .leaves import accumulate_edge
-from .storage import geometry_of, overlap_error, overlaps_itself
+from .storage import contiguous_strides, geometry_of, overlap_error, overlaps_itself
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["CopySlices", "ViewInfo", "check_inplace", "check_view", "edge_of", "rebase"]
+__all__ = ["CopySlices", "ViewInfo", "check_inplace", "check_view", "edge_of", "rebase", "saved_result"]
 
 
 class ViewInfo:
@@ -75,34 +76,39 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
         writes = [w for w in counter.writes or () if w.version > view.version]
         raise refuse(InplaceError(_forbidden(view, indirect=True), view.creation, tensor, view, writes))
     base_edge = edge_of(base)
-    tensor._set_edge(_as_strided_node(tensor, base, base_edge))
+    tensor._set_edge(_view_node(tensor, base, base_edge))
     return view.edge
 
 
-def _as_strided_node(tensor: Tensor, base: Tensor, base_edge: Edge | None) -> Any:
+def _view_node(tensor: Tensor, base: Tensor, base_edge: Edge | None) -> Any:
+    """Return the node of a view as a part of its base."""
+    part = geometry_of(tensor._array, base._array)
+    if tensor._dtype != base._dtype:
+        return _reinterpreted_node(base, part)
+    return _as_strided_node(part, base_edge, geometry_of(base._array, base._array), base._dtype, type(base._array))
+
+
+def _as_strided_node(part: Geometry, base_edge: Edge | None, base: Geometry, dtype: Any, kind: type) -> Any:
     from .ops.registry import OPERATORS
 
-    if tensor._dtype != base._dtype:
-        return _reinterpreted_node(tensor, base)
-    size, stride, offset = geometry_of(tensor._array, base._array)
     node: Any = OPERATORS["as_strided.relative"].node_class()  # type: ignore[misc]
     node.edges = (base_edge,)
     node.seq = state.next_sequence()
     node.extra = None
-    node.shape, node.dtype, node.kind = tensor._array.shape, tensor._dtype, type(tensor._array)
-    node.s_size, node.s_stride, node.s_offset = size, stride, offset
-    node.s_self_shape, node.s_self_strides, _ = geometry_of(base._array, base._array)
+    node.shape, node.dtype, node.kind = part[0], dtype, kind
+    node.s_size, node.s_stride, node.s_offset = part
+    node.s_self_shape, node.s_self_strides, _ = base
     return node
 
 
-def _reinterpreted_node(tensor: Tensor, base: Tensor) -> Any:
+def _reinterpreted_node(base: Tensor, part: Geometry) -> Any:
     """Return the node of a view with another dtype than its base's: parts of complex numbers, or pairs as numbers."""
     from .ops.arrays import TENSOR_OPERATORS as F
 
     before, state.local.grad_enabled = state.local.grad_enabled, True
     try:
         pairs = F.view_as_real(base) if base.is_complex() else F.view_as_complex(base.view(-1, 2))
-        view = F.as_strided_relative(pairs, *geometry_of(tensor._array, base._array))
+        view = F.as_strided_relative(pairs, *part)
     finally:
         state.local.grad_enabled = before
     return view.grad_fn
@@ -183,6 +189,17 @@ class CopySlices(Node):
         whole[...] = grad
         return whole, flat
 
+    def part_edge(self) -> Edge:
+        """Return the edge of the view that was written, as a part of the base after the write."""
+        whole = self.base_geometry or (self.shape, contiguous_strides(self.shape), 0)
+        if self.view_dtype == self.dtype:
+            return edge_to(_as_strided_node(self.view_geometry, self, whole, self.dtype, self.kind))
+        # Operators that read no element make the nodes: any memory will do.
+        memory = device.module_of(self.kind).empty(extent_of(whole), dtype=self.dtype)
+        base = graph.tensor_type._wrap(strided_part(memory, whole))
+        base._set_edge(edge_to(self))
+        return edge_to(_reinterpreted_node(base, self.view_geometry))
+
     @property
     def saved_names(self) -> tuple[str, ...]:  # type: ignore[override]
         """What is released after a run: the written view's node, as in PyTorch even when it saved nothing."""
@@ -227,7 +244,17 @@ def rebase(tensor: Tensor, node: Node) -> None:
         return
     base = view.base
     base._set_edge(CopySlices(base, tensor, node))
-    tensor._set_edge(_as_strided_node(tensor, base, edge_of(base)))
+    tensor._set_edge(_view_node(tensor, base, edge_of(base)))
+
+
+def saved_result(tensor: Tensor, nr: int = 0) -> SavedResult:
+    """Return what the node that has just written `tensor`, its output `nr`, saves of it."""
+    view = tensor._view
+    if view is None:
+        return SavedResult(tensor._array, tensor._counter(), nr)
+    history = edge_of(view.base)
+    assert history is not None
+    return SavedPart(tensor._array, tensor._counter(), nr, weakref.ref(ends_of(history)[0]))
 
 
 def check_inplace(tensor: Tensor, recording: bool, *, expanded: bool = False) -> None:

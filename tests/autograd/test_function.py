@@ -760,3 +760,28 @@ def test_calling_the_node_runs_it_alone():
     y = double(gs).apply(leaf(gs))
     (grad,) = y.grad_fn(gs.ones(3))
     assert grad.tolist() == [2.0, 2.0, 2.0]
+
+
+class _ExpInPlace(gs.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        x.exp_()
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (result,) = ctx.saved_tensors
+        return grad * result
+
+
+def test_a_view_that_forward_has_written_may_be_saved() -> None:
+    x = gs.tensor([0.2, 0.5], dtype=gs.float64, requires_grad=True)
+    written = _ExpInPlace.apply((x * 1).view(2, 1))
+    gone = weakref.ref(written.grad_fn)
+    (first,) = gs.autograd.grad(written.pow(2).sum(), x, create_graph=True)
+    (second,) = gs.autograd.grad(first.sum(), x)
+    assert second.tolist() == pytest.approx((4 * (2 * x).exp()).tolist())
+    del written, first, second
+    assert gone() is None

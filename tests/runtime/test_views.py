@@ -6,6 +6,7 @@ versions, node names along the graph, leaf flags, gradients of the leaves, and e
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -485,3 +486,81 @@ def test_writes_through_real_and_imaginary_parts_reach_the_gradient(torch: Any) 
     (ours, y), (theirs, other) = program(gs), program(torch)
     numpy.testing.assert_allclose(y.detach().numpy(), other.detach().numpy())
     numpy.testing.assert_allclose(ours.numpy(), theirs.numpy())
+
+
+# --- saved outputs of what was written into a view --------------------------------------------------------------------
+
+PARTS: dict[str, Callable[[Any], Any]] = {
+    "view": lambda base: base.view(2, 2),
+    "slice": lambda base: base[1:3],
+    "nested": lambda base: base.view(2, 2).t()[1],
+}
+
+
+def repeated_gradient(m: Any, operator: str, part: str, order: int, before: Callable[[Any], Any] = lambda x: x) -> Any:
+    """Differentiate through ``operator`` written into a part, `order` times; the last time nothing is kept."""
+    x = m.tensor([0.2, 0.5, 0.7, 0.9], dtype=m.float64, requires_grad=True)
+    base = before(x * 1)
+    getattr(PARTS[part](base), operator)()
+    total = base.pow(2).sum()
+    for left in reversed(range(order)):
+        (gradient,) = m.autograd.grad(total, x, create_graph=left > 0)
+        total = gradient.pow(2).sum()
+    return gradient
+
+
+@pytest.mark.parametrize("order", [2, 3])
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    "operator", ["relu_", "exp_", "sigmoid_", "tanh_", "sqrt_", "rsqrt_", "reciprocal_", "expm1_", "tan_"]
+)
+def test_a_result_saved_from_a_view_leads_through_the_base(torch: Any, operator: str, part: str, order: int) -> None:
+    mine, theirs = (repeated_gradient(m, operator, part, order) for m in (gs, torch))
+    numpy.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-12)
+
+
+def test_a_result_saved_from_a_view_may_be_packed() -> None:
+    expected = repeated_gradient(gs, "exp_", "nested", 3)
+    with gs.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        assert repeated_gradient(gs, "exp_", "nested", 3).tolist() == expected.tolist()
+    with gs.autograd.set_detect_anomaly(True):
+        assert repeated_gradient(gs, "exp_", "nested", 3).tolist() == expected.tolist()
+
+
+def written_parts_of_complex_numbers(m: Any) -> Any:
+    x = m.tensor([0.2 + 0.5j, 1 - 1j], dtype=m.complex128, requires_grad=True)
+    base = x * 1
+    m.view_as_real(base)[:, 0].exp_()
+    (first,) = m.autograd.grad(m.view_as_real(base).pow(2).sum(), x, create_graph=True)
+    return m.autograd.grad(m.view_as_real(first).pow(2).sum(), x)[0]
+
+
+def written_pairs_as_complex_numbers(m: Any) -> Any:
+    x = m.tensor([[0.2, 0.5], [1.0, 2.0]], dtype=m.float64, requires_grad=True)
+    base = x * 1
+    m.view_as_complex(base).exp_()
+    (first,) = m.autograd.grad(base.pow(2).sum(), x, create_graph=True)
+    return m.autograd.grad(first.pow(2).sum(), x)[0]
+
+
+@pytest.mark.parametrize("program", [written_parts_of_complex_numbers, written_pairs_as_complex_numbers])
+def test_a_result_saved_from_a_view_of_another_dtype(torch: Any, program: Callable[[Any], Any]) -> None:
+    numpy.testing.assert_allclose(program(gs).numpy(), program(torch).numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_the_node_of_a_written_view_is_in_no_cycle() -> None:
+    base = gs.ones(4, requires_grad=True) * 1
+    view = base.view(2, 2).exp_()
+    gone = weakref.ref(base.grad_fn)
+    del base, view
+    assert gone() is None
+
+
+def test_a_gradient_penalty_goes_through_normalization_and_relu_in_place(torch: Any) -> None:
+    def program(m: Any) -> Any:
+        model = m.nn.Sequential(m.nn.InstanceNorm1d(3), m.nn.ReLU(True))
+        x = m.tensor([[[1.0, 2, 4], [0, 3, 1], [2, 2, 5]]], dtype=m.float64, requires_grad=True)
+        (first,) = m.autograd.grad(model(x).pow(2).sum(), x, create_graph=True)
+        return m.autograd.grad(first.pow(2).sum(), x)[0]
+
+    numpy.testing.assert_allclose(program(gs).numpy(), program(torch).numpy(), rtol=1e-9, atol=1e-12)

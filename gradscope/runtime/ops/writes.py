@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import device, dtype, state, tangents
-from ..graph import SavedResult, edge_to, hold_edge
+from ..graph import edge_to, hold_edge
 from ..storage import overlap_error, overlaps_itself, shared_part
-from ..views import check_inplace
+from ..views import check_inplace, saved_result
 from . import general
 from .errors import forward_error, scalar_type, wrong_argument
 
@@ -138,9 +138,8 @@ def commit_inplace(op: Any, target: Tensor, result: Any, node: Any, operands: li
     if node is not None:
         target._rebase(node)
         if "result" in type(node).saved_names:
-            counter = target._counter()
-            node.s_result = SavedResult(target._array, counter, 0)
-            node.v_result = counter.version
+            node.s_result = saved_result(target)
+            node.v_result = target._counter().version
     if state.special:
         general.instrument(op, node, operands, [target], fresh=False)
     return target
