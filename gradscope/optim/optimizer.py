@@ -138,7 +138,8 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._make_transient()
+        if "_scratch" not in self.__dict__:
+            self._make_transient()
 
     def _make_transient(self) -> None:
         """Make what is neither copied nor saved: work arrays and hooks."""
@@ -365,14 +366,23 @@ class Optimizer:
             state[key if parameter is None else parameter] = (
                 copy.deepcopy(value) if parameter is None else _fitted(value, parameter)
             )
-        self.state = state
-        self.param_groups = [_merged(mine, theirs) for mine, theirs in zip(self.param_groups, saved, strict=True)]
+        groups = [_merged(mine, theirs) for mine, theirs in zip(self.param_groups, saved, strict=True)]
+        # What a subclass does to older states it does there, as in PyTorch.
+        self.__setstate__({"state": state, "param_groups": groups})
         for hook in self._load_state_dict_post_hooks.values():
             hook(self)
 
 
 class ParameterwiseOptimizer(Optimizer):
     """Base of the optimizers that update one parameter after another; a subclass defines ``_update``."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        complete_groups(self)
+        for held in self.state.values():
+            for name in _SCALARS & held.keys():
+                if not isinstance(held[name], Tensor):
+                    held[name] = scalar_state(held[name])
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; return the closure's loss, if there is one."""
@@ -401,6 +411,20 @@ class ParameterwiseOptimizer(Optimizer):
 BLOCK = 1 << 16
 """About how many elements of a parameter are updated at once on the CPU."""
 
+_SCALARS = frozenset(["step", "eta", "mu", "mu_product"])
+"""What older versions kept as plain numbers in the state."""
+
+_ADDED_LATER = {
+    "amsgrad": False,
+    "capturable": False,
+    "decoupled_weight_decay": False,
+    "differentiable": False,
+    "foreach": None,
+    "fused": None,
+    "maximize": False,
+}
+"""Settings that groups of older versions lack, and what they did without."""
+
 _ON_HOST = frozenset(["mu_product", "eta", "mu"])
 """Scalars of the state that stay on the host, as counts do, so that reading them waits for no device."""
 
@@ -417,6 +441,17 @@ def _check_implementation(settings: dict[str, Any]) -> None:
             "differentiable=True: the steps of an optimizer are not recorded\n"
             "Compute the new parameters out of place from gradients with create_graph=True."
         )
+
+
+def complete_groups(optimizer: Optimizer, **settings: Any) -> None:
+    """Give the groups that an older version has saved the settings that it did not know; `settings` are more of them.
+
+    The values are what it did without them, as in PyTorch, whatever the optimizer was made with.
+    """
+    for group in optimizer.param_groups:
+        for name, value in {**_ADDED_LATER, **settings}.items():
+            if name in optimizer.defaults:
+                group.setdefault(name, value)
 
 
 def _merged(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from .optimizer import (
     ParameterwiseOptimizer,
     check_lr,
     check_range,
+    complete_groups,
     counted,
     descent,
     mix_square,
@@ -84,6 +85,10 @@ class RMSprop(ParameterwiseOptimizer):
                 "differentiable": differentiable,
             },
         )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        complete_groups(self, momentum=0, centered=False)
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
         momentum, centered = group["momentum"], group["centered"]

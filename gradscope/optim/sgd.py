@@ -7,7 +7,7 @@ from typing import Any
 
 from ..runtime import device as devices
 from ..runtime.tensor import Tensor
-from .optimizer import Optimizer, check_lr, check_range, plain_number
+from .optimizer import Optimizer, check_lr, check_range, complete_groups, plain_number
 
 __all__ = ["SGD"]
 
@@ -82,6 +82,10 @@ class SGD(Optimizer):
                 "fused": fused,
             },
         )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        complete_groups(self, nesterov=False)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; return the closure's loss, if there is one."""

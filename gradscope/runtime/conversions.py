@@ -187,15 +187,11 @@ class Convertible:
         return strided_part(memo[id(owner)].ravel(order="K"), geometry_of(array, owner))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) can be pickled.\nPickle tensor.detach()."
-            )
         host = devices.to_host(self._array)
         dense = is_dense(host)
         geometry = (host.shape, element_strides(host) if dense else contiguous_strides(host.shape), 0)
         flat = np.array(host.ravel(order="K" if dense else "C"))
-        facts = (str(self.device), bool(self._flags & state.GRAD), self.__dict__ or None)
+        facts = (str(self.device), self.requires_grad, self.__dict__ or None)
         return _rebuild, (type(self), flat, geometry, *facts)
 
 

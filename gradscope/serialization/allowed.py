@@ -13,7 +13,7 @@ from typing import IO, Any, ClassVar, NoReturn
 
 import numpy
 
-from ..nn.parameter import Parameter
+from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from ..runtime import device as devices
 from ..runtime import dtype as dtypes
 from ..runtime import state as modes
@@ -95,12 +95,16 @@ KNOWN: dict[str, Any] = {
     TENSOR_CLASS.path: Tensor,
     SIZE.path: Size,
     DEVICE.path: devices.device,
+    "torch.nn.parameter.UninitializedParameter": UninitializedParameter,
+    "torch.nn.parameter.UninitializedBuffer": UninitializedBuffer,
 }
 
 _PLAIN: dict[str, Any] = {
     "collections.OrderedDict": OrderedDict,
     "collections.Counter": Counter,
     "_codecs.encode": _encode,
+    "gradscope.nn.parameter.UninitializedParameter": UninitializedParameter,
+    "gradscope.nn.parameter.UninitializedBuffer": UninitializedBuffer,
     **{
         f"{module}.{kind.__name__}": kind
         for module in ("builtins", "__builtin__")
@@ -110,7 +114,7 @@ _PLAIN: dict[str, Any] = {
 
 _CALLED = (
     _rebuild_tensor, _rebuild_parameter, _rebuild_subclass, _encode, Size, devices.device, OrderedDict, Counter, set,
-    complex, bytes, bytearray,
+    complex, bytes, bytearray, UninitializedParameter, UninitializedBuffer,
 )  # fmt: skip
 """What a pickle may call, of all that it may name."""
 

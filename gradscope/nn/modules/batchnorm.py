@@ -69,6 +69,14 @@ class NormBase(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
+        key = prefix + "num_batches_tracked"
+        # Version 2 added the count.
+        if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
+            count = self.num_batches_tracked
+            state_dict[key] = tensor(0, dtype=dtypes.int64) if count is None else count
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
     def extra_repr(self) -> str:
         """Return the settings, as the repr shows them."""
         return (

@@ -31,6 +31,34 @@ class _InstanceNorm(NormBase):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        keys = [prefix + name for name in ("running_mean", "running_var")]
+        found = [key for key in keys if key in state_dict]
+        # Versions have been written since the statistics are not kept by default.
+        if local_metadata.get("version") is None and not self.track_running_stats and found:
+            names, kind = " and ".join(f'"{key}"' for key in found), type(self).__name__
+            error_msgs.append(
+                f"Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. If state_dict "
+                f"is a checkpoint saved before 0.4.0, this may be expected because {kind} does not track running stats "
+                "by default since 0.4.0. Please remove these keys from state_dict. If the running stats are actually "
+                f"needed, instead set track_running_stats=True in {kind} to enable them. See the documentation of "
+                f"{kind} for details."
+            )
+            for key in found:
+                del state_dict[key]
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
     def forward(self, input: Tensor) -> Tensor:
         """Return the normalised input."""
         ndim, alone = input.ndim, self.spatial + 1

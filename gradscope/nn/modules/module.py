@@ -62,18 +62,7 @@ class Module(Callee, Stateful):
     _modules: dict[str, Module | None]
 
     def __init__(self) -> None:
-        put = super().__setattr__
-        put("training", True)
-        put("_parameters", {})
-        put("_buffers", {})
-        put("_non_persistent_buffers_set", set())
-        put("_modules", {})
-        put("_is_full_backward_hook", None)
-        put("_forward_hooks_with_kwargs", set())
-        put("_forward_hooks_always_called", set())
-        put("_forward_pre_hooks_with_kwargs", set())
-        for name in _HOOK_TABLES:
-            put(name, HookTable())
+        self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, **_without_hooks())
 
     def forward(self, *input: Any) -> Any:
         """Compute the output; a subclass defines it."""
@@ -445,7 +434,20 @@ class Module(Callee, Stateful):
     # --- copies ---
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        # Older versions had fewer kinds of hooks.
+        self.__dict__.update(_without_hooks() | state)
+
+
+def _without_hooks() -> dict[str, Any]:
+    """Return what a module holds besides its parameters, buffers and submodules."""
+    return {
+        "_non_persistent_buffers_set": set(),
+        "_is_full_backward_hook": None,
+        "_forward_hooks_with_kwargs": set(),
+        "_forward_hooks_always_called": set(),
+        "_forward_pre_hooks_with_kwargs": set(),
+        **{name: HookTable() for name in _HOOK_TABLES},
+    }
 
 
 def clear_grad(parameter: Tensor, set_to_none: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from ...runtime.hooks import HookTable, RemovableHandle, add_hook
 from ...runtime.modes import no_grad
 from ...runtime.tensor import Tensor
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 __all__ = ["Stateful"]
 
@@ -27,6 +28,23 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
         return super().__repr__()
 
     __str__ = __repr__
+
+
+class _OfModule:
+    """A hook that is given its module, which it holds weakly; it goes along when the module is copied or pickled."""
+
+    def __init__(self, hook: Hook, module: Any) -> None:
+        self.hook = hook
+        self.module = weakref.ref(module)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.hook(self.module(), *args)
+
+    def __getstate__(self) -> tuple[Hook, Any]:
+        return self.hook, self.module()
+
+    def __setstate__(self, state: tuple[Hook, Any]) -> None:
+        self.hook, self.module = state[0], weakref.ref(state[1])
 
 
 class Stateful:
@@ -110,11 +128,10 @@ class Stateful:
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         persistent = {n: b for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set}
-        entries: dict[str, Any] = {**self._parameters, **persistent}
+        own = {**self._parameters, **persistent}
+        entries = {name: value for name, value in own.items() if value is not None}
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, current in entries.items():
-            if current is None:
-                continue
             key = prefix + name
             if key not in state_dict:
                 if strict:
@@ -133,16 +150,21 @@ class Stateful:
     def _load_entry(self, name: str, current: Any, value: Any, assign: bool) -> str | None:
         if not isinstance(value, Tensor):
             return f"expected gradscope.Tensor or Tensor-like object from checkpoint but received {type(value)}"
-        if value.shape != current.shape:
+        lazy = is_lazy(current)
+        if not lazy and current.shape == () and value.shape == (1,):
+            value = value[0]  # scalars had one dimension in PyTorch 0.3
+        if not lazy and value.shape != current.shape:
             return (
                 f"copying a param with shape {value.shape} from checkpoint, the shape in current model is "
                 f"{current.shape}."
             )
         if assign:
-            if isinstance(current, Parameter) and not isinstance(value, Parameter):
+            if isinstance(value, Parameter):
+                value.requires_grad_(current.requires_grad)
+            elif isinstance(current, Parameter):
                 value = Parameter(value, requires_grad=current.requires_grad)
             setattr(self, name, value)
-        else:
+        elif not (lazy and is_lazy(value)):
             with no_grad():
                 current.copy_(value)
         return None
@@ -239,11 +261,10 @@ class Stateful:
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, ...)`` before :meth:`load_state_dict` reads the module's entries."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-        def bound(*args: Any) -> Any:
-            return hook(self, *args)
-
-        return add_hook(self._load_state_dict_pre_hooks, bound)
+    def _register_load_state_dict_pre_hook(self, hook: Hook, with_module: bool = False) -> RemovableHandle:
+        return add_hook(self._load_state_dict_pre_hooks, _OfModule(hook, self) if with_module else hook)
 
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after :meth:`load_state_dict`; it may edit the lists."""

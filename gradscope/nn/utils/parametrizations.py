@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ...runtime.modes import no_grad
@@ -47,7 +48,17 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     ----------
     Salimans and Kingma, "Weight normalization", 2016.
     """
-    return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    module._register_load_state_dict_pre_hook(functools.partial(_rename_older, name))
+    return module
+
+
+def _rename_older(name: str, state_dict: Any, prefix: str, *_: Any) -> None:
+    """Give what :func:`gradscope.nn.utils.weight_norm` has saved of a weight the names of its parametrization."""
+    older = (f"{prefix}{name}_g", f"{prefix}{name}_v")
+    if all(key in state_dict for key in older):
+        for index, key in enumerate(older):
+            state_dict[f"{prefix}parametrizations.{name}.original{index}"] = state_dict.pop(key)
 
 
 class _SpectralNorm(Module):

@@ -81,6 +81,39 @@ class SpectralNorm:
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute(module, module.training))
 
+    def note_version(self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+        """Say in the metadata of a state that it holds `v`."""
+        local_metadata.setdefault("spectral_norm", {})[self.name + ".version"] = 1
+
+    def complete(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        *_: Any,
+    ) -> None:
+        """Compute the `v` that states before version 1 lack, from the normalised weight that they hold instead.
+
+        There the weight is ``orig / sigma``, with ``sigma = u @ orig @ v`` and `u` along ``orig @ v``: so `v` solves
+        ``orig @ v = sigma * u``, by least squares.
+        """
+        version = local_metadata.get("spectral_norm", {}).get(self.name + ".version")
+        key = prefix + self.name
+        crafted = version is None and key + "_v" in state_dict and key not in state_dict
+        if (version is not None and version >= 1) or crafted:
+            return
+        missing = [key + part for part in ("_orig", "", "_u") if key + part not in state_dict]
+        if missing:
+            missing_keys.extend(missing if strict else ())
+            return
+        with no_grad():
+            original, weight, u = state_dict[key + "_orig"], state_dict.pop(key), state_dict[key + "_u"]
+            matrix = as_matrix(original, self.dim)
+            v = OPERATORS["linalg_pinv"].function(matrix).mv(u)
+            state_dict[key + "_v"] = v * ((original / weight).mean() / u.dot(matrix.mv(v)))
+
 
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
@@ -116,6 +149,8 @@ def spectral_norm(
     module.register_buffer(f"{name}_u", random_unit(rows, weight, eps))
     module.register_buffer(f"{name}_v", random_unit(columns, weight, eps))
     module.register_forward_pre_hook(hook)
+    module._register_state_dict_hook(hook.note_version)
+    module._register_load_state_dict_pre_hook(hook.complete)
     return module
 
 
@@ -137,6 +172,9 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     for part in ("u", "v", "orig"):
         delattr(module, f"{name}_{part}")
     module.register_parameter(name, Parameter(weight.detach()))
+    for table in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
+        for key in [key for key, other in table.items() if getattr(other, "__self__", None) is hook]:
+            del table[key]
     return module
 
 
