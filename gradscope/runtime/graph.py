@@ -270,7 +270,7 @@ class SavedResult:
 
     __slots__ = ("array", "counter", "nr")
 
-    history: Any = None
+    history: weakref.ref[Any] | None = None
 
     def __init__(self, array: Any, counter: VersionCounter, nr: int) -> None:
         self.array = array
@@ -290,6 +290,8 @@ class SavedPart(SavedResult):
 
     __slots__ = ("history",)
 
+    history: weakref.ref[Any] | None
+
     def __init__(self, array: Any, counter: VersionCounter, nr: int, history: weakref.ref[Any]) -> None:
         super().__init__(array, counter, nr)
         self.history = history
@@ -308,7 +310,8 @@ class PackedTensor:
         array = tensor._array
         self.shape, self.dtype = array.shape, array.dtype
         self.is_output = is_output = result is not None
-        self.nr, self.history = (0, None) if result is None else (result.nr, result.history)
+        self.nr = 0 if result is None else result.nr
+        self.history = None if result is None else result.history
         self.requires_grad = tensor.requires_grad
         # What is unpacked leads where the tensor led; of its own result a node keeps no edge, which would be a cycle.
         self.edge = edge_of(tensor) if self.requires_grad and not is_output else None
