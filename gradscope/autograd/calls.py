@@ -65,6 +65,13 @@ def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) 
             specs.append(None)
     node._outputs = tuple(specs)
     dirty = _bumped(node)
+    for tensor in dirty:
+        if not _among(tensor, outputs):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+                f"are modified inplace must all be outputs of the Function.\n{node.node_name} wrote a tensor of shape "
+                f"{list(tensor.shape)}: return it from forward."
+            )
     differentiable = 0
     for index, output in enumerate(outputs):
         if not isinstance(output, Tensor):
@@ -80,13 +87,6 @@ def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) 
         for output in outputs:
             if isinstance(output, Tensor) and output._view is not None and not _among(output, dirty):
                 output._view.creation = "multi"
-    for tensor in dirty:
-        if not _among(tensor, outputs):
-            raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
-                f"are modified inplace must all be outputs of the Function.\n{node.node_name} wrote a tensor of shape "
-                f"{list(tensor.shape)}: return it from forward."
-            )
     if recorded:
         if node.to_save:
             _save(node, node.to_save)

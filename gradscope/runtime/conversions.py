@@ -64,13 +64,13 @@ class Convertible:
         Raises
         ------
         RuntimeError
-            If the tensor requires grad and `force` is false.
+            If the tensor requires grad, grad mode is on and `force` is false.
         TypeError
             If it is not on the CPU and `force` is false.
         """
         if force:
             return devices.to_host(self._array).view()
-        if self.requires_grad:
+        if state.local.grad_enabled and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if type(self._array) is not devices.ndarray:
             raise TypeError(

@@ -600,6 +600,38 @@ def once_differentiable_once(m):
     return first, first.requires_grad
 
 
+def _adding(m):
+    def forward(ctx, x, constant=False):
+        x.add_(1)
+        ctx.mark_dirty(x)
+        if constant:
+            ctx.mark_non_differentiable(x)
+        return x
+
+    return custom(m, forward, lambda ctx, g: (g, None))
+
+
+@program(returns=[[False, True, None, 2, [2.0, 3.0, 4.0]], [False, False, 2, True], [False, False, False, True]])
+def an_input_written_where_nothing_is_recorded(m):
+    x = leaf(m)
+    part = (leaf(m) * 1)[:2]
+    between = leaf(m) * 1
+    with m.no_grad():
+        y, z, w = _adding(m).apply(x), _adding(m).apply(between), _adding(m).apply(part)
+    return (
+        [y is x, x.requires_grad, x.grad_fn, x._version, x],
+        [z is between, z.requires_grad, between._version, between.requires_grad],
+        [w is part, w.requires_grad, w._is_view(), part.requires_grad],
+    )
+
+
+@program(returns=[False, False, True, True])
+def an_input_written_and_without_a_gradient(m):
+    x = leaf(m) * 1
+    y = _adding(m).apply(x, True)
+    return y is x, y.requires_grad, x.requires_grad, y.is_leaf
+
+
 @pytest.mark.parametrize(("run", "returns", "raises"), program.found)
 def test_program(run, returns, raises):
     program.check(gs, run, returns, raises)

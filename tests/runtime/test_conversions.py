@@ -181,11 +181,24 @@ def test_leaves_are_copied(how: str) -> None:
     assert again._version == 0
 
 
-@pytest.mark.parametrize("how", copies())
-def test_non_leaves_are_refused(how: str) -> None:
-    y = gs.ones(2, requires_grad=True) * 2
-    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
-        copies()[how](y)
+def test_of_what_is_no_leaf_the_values_are_pickled_and_a_deep_copy_is_refused(torch: Any) -> None:
+    for m in (gs, torch):
+        y = m.ones(2, requires_grad=True) * 2
+        for tensor in (y, y[:1]):
+            again = pickle.loads(pickle.dumps(tensor))
+            assert (again.tolist(), again.requires_grad, again.is_leaf) == (tensor.tolist(), True, True)
+        with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
+            copy.deepcopy(y)
+
+
+def test_where_nothing_is_recorded_a_tensor_that_requires_grad_is_a_numpy_array_too(torch: Any) -> None:
+    for m in (gs, torch):
+        x = m.ones(2, requires_grad=True)
+        for off in (m.no_grad, m.inference_mode):
+            with off():
+                assert numpy.asarray(x).tolist() == x.numpy().tolist() == (x * 1).numpy().tolist() == [1.0, 1.0]
+        with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
+            x.numpy()
 
 
 def test_deepcopy_copies_the_gradient_and_keeps_identity() -> None:

@@ -381,3 +381,29 @@ def program(lib: Any, reentrant: bool) -> list[Any]:
 def test_a_training_run_is_that_of_pytorch(torch: Any, reentrant: bool) -> None:
     for mine, theirs in zip(program(gs, reentrant), program(torch, reentrant), strict=True):
         numpy.testing.assert_allclose(mine, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["first", "again", "backward"])
+def test_gradients_inside_of_a_checkpoint_that_runs_to_the_end(torch: Any, order: str) -> None:
+    """While the function runs, its own backward computes again what it has saved so far, and then more."""
+
+    def program(m: Any, early_stop: bool) -> list[float]:
+        def function(x: Any) -> Any:
+            y = x.sin()
+            if order == "backward":
+                other = m.ones(2, requires_grad=True)
+                (other * x.detach()).sum().backward()
+                return y * other.grad
+            (gradient,) = m.autograd.grad(y.sum(), x, create_graph=True, retain_graph=order == "again" or None)
+            return y * gradient.exp()
+
+        checkpoints = importlib.import_module(f"{m.__name__}.utils.checkpoint")
+        x = m.tensor([0.5, 1.0], requires_grad=True)
+        with checkpoints.set_checkpoint_early_stop(early_stop):
+            total = checkpoints.checkpoint(function, x, use_reentrant=False).sum()
+            total.backward(retain_graph=order == "again")
+            if order == "again":
+                total.backward()
+        return x.grad.tolist()
+
+    assert program(gs, False) == program(gs, True) == pytest.approx(program(torch, False), rel=1e-5)

@@ -49,6 +49,11 @@ class BackwardHook:
         self.output_positions: list[int] = []
         self.inputs = self.outputs = 0
 
+    @property
+    def is_of_user(self) -> bool:
+        """Whether a user's hooks are among those it calls, and not only the one that tells listeners."""
+        return bool(self.user_pre_hooks) or any(hook is not event_hook for hook in self.user_hooks)
+
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments with their tensors passed through the identity that sees their gradients."""
 
@@ -70,19 +75,19 @@ class BackwardHook:
     def setup_output_hook(self, output: Any) -> Any:
         """Return the output with its tensors passed through the identity that sees their gradients."""
 
-        def fire(grad_output: tuple[Any, ...]) -> Any:
+        def fire(_: Any, grad_output: tuple[Any, ...]) -> Any:
             full = self._spread(grad_output, self.output_positions, self.outputs)
             for hook in self.user_pre_hooks:
                 replaced = hook(self.module, full)
                 if replaced is not None:
-                    full = _checked(replaced, len(full), hook)
+                    full = _checked(replaced, len(full), hook, "pre hook returned an invalid number of grad_output")
             if state.special and events.wanted(events.ModuleBackwardPre):
                 events.emit(events.ModuleBackwardPre(self.module, full))
             self.grad_outputs = full
             chosen = tuple(full[i] for i in self.output_positions)
             if self.input_positions is None or not self.input_positions:
                 # No input requires grad: the hooks are called here, without gradients of the inputs.
-                if self.user_hooks and not any(isinstance(h, _EventHook) for h in self.user_hooks):
+                if self.is_of_user:
                     warnings.warn(
                         "Full backward hook is firing when gradients are computed with respect to module outputs "
                         "since no inputs require gradients. See "
@@ -94,12 +99,12 @@ class BackwardHook:
                 self.grad_outputs = None
             return chosen
 
-        is_tuple = isinstance(output, (tuple, list))
-        outputs = tuple(output) if is_tuple else (output,)
+        is_tuple = isinstance(output, tuple)
+        outputs = output if is_tuple else (output,)
         result, self.output_positions, node = self._wrap(outputs)
         self.outputs = len(outputs)
         if node is not None:
-            node.register_prehook(fire)
+            node.register_hook(fire)
         return result if is_tuple else result[0]
 
     def _call_hooks(self, grad_input: tuple[Any, ...], *, may_replace: bool = True) -> tuple[Any, ...]:
@@ -108,11 +113,13 @@ class BackwardHook:
             if replaced is None:
                 continue
             if not may_replace:
+                if isinstance(replaced, tuple) and all(grad is None for grad in replaced):
+                    continue
                 raise RuntimeError(
                     "Backward hook for Modules where no input requires gradient should always return None or None for "
                     "all gradients.\nThere is nowhere for the returned gradients to go."
                 )
-            grad_input = _checked(replaced, len(grad_input), hook)
+            grad_input = _checked(replaced, len(grad_input), hook, "hook returned an invalid number of grad_input")
         return grad_input
 
     def _spread(self, grads: tuple[Any, ...], positions: list[int] | None, count: int) -> tuple[Any, ...]:
@@ -132,7 +139,8 @@ class BackwardHook:
         result = list(args)
         for position, tensor in zip(positions, wrapped, strict=True):
             result[position] = tensor
-        return tuple(result), positions, nodes[0]
+        # A named tuple takes its fields one by one.
+        return tuple(result) if type(args) is tuple else type(args)(*result), positions, nodes[0]
 
 
 class _EventHook:
@@ -146,11 +154,11 @@ class _EventHook:
 event_hook = _EventHook()
 
 
-def _checked(replaced: Any, count: int, hook: Callable[..., Any]) -> tuple[Any, ...]:
+def _checked(replaced: Any, count: int, hook: Callable[..., Any], wrong: str) -> tuple[Any, ...]:
     values = tuple(replaced) if isinstance(replaced, (tuple, list)) else (replaced,)
     if len(values) != count:
         raise RuntimeError(
-            f"Backward hook returned an invalid number of grad_input, got {len(values)}, but expected {count}\n"
+            f"Backward {wrong}, got {len(values)}, but expected {count}\n"
             f"It is {getattr(hook, '__name__', hook)!s}; return one gradient (or None) for each."
         )
     return values

@@ -111,6 +111,10 @@ def registered(kind: str, module: Any, name: str, value: Any) -> Any:
     return value
 
 
+def _call_as_implemented(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return self._call_impl(*args, **kwargs)
+
+
 # --- one module -------------------------------------------------------------------------------------------------------
 
 
@@ -142,6 +146,14 @@ class Callee:
         ):
             return self._call_attended(args, kwargs)
         return self.forward(*args, **kwargs)
+
+    _call_impl = __call__
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # A call goes straight to what PyTorch calls through _call_impl, unless a subclass has another one.
+        if "_call_impl" in cls.__dict__ and "__call__" not in cls.__dict__:
+            cls.__call__ = _call_as_implemented  # type: ignore[method-assign]
 
     def _call_attended(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run forward with its hooks and events."""
@@ -178,13 +190,14 @@ class Callee:
         return output
 
     def _watch_output(self, watcher: Any, output: Any) -> Any:
-        if isinstance(output, (Tensor, tuple, list)):
+        if isinstance(output, (Tensor, tuple)):
             return watcher.setup_output_hook(output)
-        warnings.warn(
-            "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-            f"{type(output)}",
-            stacklevel=5,
-        )
+        if watcher.is_of_user:
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                f"{type(output)}",
+                stacklevel=5,
+            )
         return output
 
     def _run_forward_pre_hooks(

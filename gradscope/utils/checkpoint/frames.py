@@ -91,6 +91,8 @@ class _Frame:
         self, compute: Callable[[], Any], check: bool, early_stop: bool, logs: tuple[OperatorLog, OperatorLog] | None
     ) -> None:
         self.early_stop = early_stop
+        # Until the call has returned, a backward inside of it computes again what has been saved so far.
+        self.returned = False
         self.holders: list[weakref.ref[_Holder]] = []
         self._compute = compute
         self._facts: list[tuple[Any, ...]] | None = [] if check else None
@@ -149,6 +151,8 @@ class _Again:
         """Put a tensor into the holder that stands for it."""
         place, holders = len(self.facts), self._frame.holders
         if place >= len(holders):
+            if not self._frame.returned:
+                return tensor.detach()
             raise self._frame.error(
                 "trying to save more tensors during recomputation than during the original forward pass."
             )
@@ -227,4 +231,6 @@ def run_in_frame(
 
     frame = _Frame(compute, determinism_check == "default", early_stop_enabled(early_stop), logs)
     with saved_tensors_hooks(frame.pack, frame.unpack), first, nullcontext() if logs is None else logs[0].noting():
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.returned = True
+    return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 import numpy
@@ -185,3 +186,111 @@ def test_backward_events_need_no_gradient_of_the_input() -> None:
     assert [type(e.module) for e in log] == [nn.Linear]
     assert log[0].grad_output[0].tolist() == [[1.0], [1.0]]
     assert log[0].grad_input == (None,)
+
+
+# --- what hooks see and return ----------------------------------------------------------------------------------------
+
+Pair = namedtuple("Pair", "product double")
+
+
+def scaled(lib: Any, outputs: Any = None) -> Any:
+    """Return a module that multiplies by a parameter of twos."""
+
+    class Scaled(lib.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = lib.nn.Parameter(lib.full((2,), 2.0))
+
+        def forward(self, x: Any) -> Any:
+            return x * self.weight if outputs is None else outputs(x * self.weight, x * 2)
+
+    return Scaled()
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+@pytest.mark.parametrize("returned", [(None,), (None, None), ()])
+def test_where_no_input_requires_grad_a_hook_may_return_nothing_but_none(torch: Any, returned: Any) -> None:
+    for lib in (gs, torch):
+        module = scaled(lib)
+        module.register_full_backward_hook(lambda *_: returned)
+        module(lib.ones(2)).sum().backward()
+        assert module.weight.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+def test_where_no_input_requires_grad_gradients_have_nowhere_to_go(torch: Any) -> None:
+    def program(lib: Any) -> None:
+        module = scaled(lib)
+        module.register_full_backward_hook(lambda *_: (lib.ones(2),))
+        module(lib.ones(2)).sum().backward()
+
+    same_complaint(torch, program)
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+@pytest.mark.filterwarnings("ignore:For backward hooks to be called")
+@pytest.mark.parametrize("inputs_require_grad", [False, True])
+@pytest.mark.parametrize("kind", [Pair, lambda *parts: parts, lambda *parts: list(parts)])
+def test_the_output_keeps_its_type_under_hooks(torch: Any, kind: Any, inputs_require_grad: bool) -> None:
+    found = []
+    for lib in (gs, torch):
+        calls: list[Any] = []
+        module = scaled(lib, kind)
+        module.register_full_backward_hook(lambda _, ins, outs, calls=calls: calls.append((len(ins), len(outs))))
+        module.register_full_backward_pre_hook(lambda _, outs, calls=calls: calls.append(len(outs)))
+        module.register_forward_hook(lambda _, ins, output, calls=calls: calls.append(type(output).__name__))
+        x = lib.ones(2, requires_grad=inputs_require_grad)
+        output = module(x)
+        (output[0].sum() + output[1].sum()).backward()
+        found.append((type(output), calls, told(module.weight.grad), told(x.grad)))
+    assert found[0] == found[1]
+    assert found[0][0] is type(kind(1, 2))
+
+
+def test_a_gradient_that_a_pre_hook_took_away_stays_away(torch: Any) -> None:
+    for lib in (gs, torch):
+        module = scaled(lib)
+        module.register_full_backward_pre_hook(lambda *_: (None,))
+        module(lib.ones(2, requires_grad=True)).sum().backward()
+        assert module.weight.grad is None
+
+
+def test_gradients_that_a_pre_hook_returns_are_counted(torch: Any) -> None:
+    def program(lib: Any) -> None:
+        module = scaled(lib)
+        module.register_full_backward_pre_hook(lambda *_: (None, None))
+        module(lib.ones(2, requires_grad=True)).sum().backward()
+
+    same_complaint(torch, program)
+
+
+def test_listeners_alone_do_not_warn_of_outputs_that_are_no_tensors() -> None:
+    with events.subscribe(lambda event: None, events.ModuleBackward):
+        assert scaled(gs, lambda *parts: {"parts": parts})(gs.ones(2)).keys() == {"parts"}
+
+
+# --- how a call is implemented ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["gradscope", "torch"])
+def test_a_call_may_be_written_around_its_implementation(library: str) -> None:
+    lib = pytest.importorskip(library)
+    calls = []
+
+    class Around(lib.nn.Linear):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            calls.append("before")
+            output = self._call_impl(*args, **kwargs)
+            calls.append("after")
+            return output
+
+    class Instead(lib.nn.Linear):
+        def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+            calls.append("instead")
+            return super()._call_impl(*args, **kwargs)
+
+    for kind in (Around, Instead):
+        module = kind(2, 1)
+        module.register_forward_hook(lambda *_: calls.append("hook"))
+        lib.nn.Sequential(module)(lib.ones(1, 2))
+    assert calls == ["before", "hook", "after", "instead", "hook"]
