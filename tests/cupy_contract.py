@@ -14,10 +14,11 @@ import numpy
 
 try:
     import cupy
+    import cupyx.scipy.special
 except ImportError:
     cupy = None
 
-__all__ = ["INSTALLED", "check_function", "check_method", "check_ufunc", "lacks"]
+__all__ = ["INSTALLED", "check_function", "check_method", "check_special", "check_ufunc", "lacks"]
 
 INSTALLED = cupy is not None
 
@@ -61,9 +62,17 @@ def check_ufunc(name: str, args: Any, kwargs: Any) -> None:
         raise NotImplementedError(f"cupy.{name} has no loop for {found}: {', '.join(loops)} (CuPy {cupy.__version__})")
 
 
+def check_special(name: str) -> None:
+    """Raise if there is no such special function."""
+    if INSTALLED and not hasattr(cupyx.scipy.special, name):
+        raise NotImplementedError(f"cupyx.scipy.special.{name} does not exist (CuPy {cupy.__version__})")
+
+
 def _fits(kinds: list[Any], loop: str) -> bool:
-    # A Python number takes the dtype of the arrays beside it.
-    return all(kind is None or numpy.can_cast(kind, char) for kind, char in zip(kinds, loop, strict=False))
+    # A Python number takes the dtype of the arrays beside it. CuPy has dtypes that NumPy has not: E is bfloat16.
+    return all(
+        kind is None or (char != "E" and numpy.can_cast(kind, char)) for kind, char in zip(kinds, loop, strict=False)
+    )
 
 
 def _find(path: str) -> Any:

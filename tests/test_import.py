@@ -33,6 +33,11 @@ def test_import_leaves_the_instruments_for_later() -> None:
     assert "multiprocessing" not in loaded
 
 
+def test_scipy_loads_with_the_first_special_function() -> None:
+    assert "scipy" not in modules_after("import gradscope as gs; gs.special.erf, gs.linalg.lu_factor, gs.erf")
+    assert "scipy.special" in modules_after("import gradscope as gs; gs.erf(gs.ones(2))")
+
+
 def test_training_loads_nothing_heavy() -> None:
     statement = "import gradscope as gs; x = gs.ones(2, requires_grad=True); (x * x).sum().backward(); repr(x.grad)"
     loaded = {name.partition(".")[0] for name in modules_after(statement)}

@@ -65,8 +65,51 @@ def test_functions_of_more_than_a_tensor(torch: Any) -> None:
 
 
 @pytest.mark.torch
-def test_no_name_is_foreign(torch: Any) -> None:
-    assert set(gs.special.__all__) <= set(dir(torch.special))
+def test_names_are_pytorchs(torch: Any) -> None:
+    documented = {name for name in dir(torch.special) if callable(getattr(torch.special, name)) and name[0] != "_"}
+    assert set(gs.special.__all__) == documented - {"Tensor"}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["zeta", "xlog1py", "chebyshev_polynomial_u", "laguerre_polynomial_l"])
+def test_a_number_takes_the_dtype_of_the_tensor(torch: Any, name: str) -> None:
+    for kind in ("float32", "float64", "int64"):
+        for use in (
+            lambda m, x, name=name: getattr(m.special, name)(x, 0.1),
+            lambda m, x, name=name: getattr(m.special, name)(2.1, x),
+        ):
+            found, expected = (use(m, m.tensor([0, 1, 3], dtype=getattr(m, kind))) for m in (gs, torch))
+            assert found.numpy().dtype == expected.numpy().dtype
+            numpy.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12 if kind == "float64" else 2e-6)
+
+
+@pytest.mark.parametrize("letter", ["t", "u", "v", "w"])
+def test_chebyshev_polynomials_of_any_degree_obey_their_recurrence(letter: str) -> None:
+    """The forms for low and high degrees, inside of the interval, at its ends and beyond, agree."""
+    polynomial = getattr(gs.special, f"chebyshev_polynomial_{letter}")
+    for x in (-3.0, -1.5, -1.0, -0.7, 0.0, 0.3, 1.0, 1.25, 2.0):
+        values = polynomial(x, gs.arange(0, 21, dtype=gs.float64)).tolist()
+        assert polynomial(-x, gs.tensor(9.9)).dtype is gs.float32
+        for before, last, following in zip(values, values[1:], values[2:], strict=False):
+            assert following == pytest.approx(2 * x * last - before, rel=1e-9, abs=1e-9)
+
+
+def test_the_airy_function_of_large_arguments() -> None:
+    """Beyond 1e6 SciPy says NaN: the asymptotic expansion goes on, and both meet there."""
+    near, far = gs.special.airy_ai(gs.tensor([-999999.999, -1000000.001], dtype=gs.float64)).tolist()
+    size = 1e6**-0.25 / math.sqrt(math.pi)
+    phases = [2 / 3 * x**1.5 + math.pi / 4 for x in (999999.999, 1000000.001)]
+    assert [near, far] == pytest.approx([size * math.sin(phase) for phase in phases], abs=1e-6 * size)
+    assert gs.special.airy_ai(gs.tensor([1e10, 1e300], dtype=gs.float64)).tolist() == [0.0, 0.0]
+
+
+def test_incomplete_gamma_functions_have_no_derivative_by_order() -> None:
+    order = gs.ones(2, requires_grad=True)
+    for function in (gs.igamma, gs.igammac, gs.special.zeta):
+        with pytest.raises(
+            NotImplementedError, match=r"^the derivative for '(igammac?: input|zeta)' is not implemented"
+        ):
+            function(order, gs.ones(2)).sum().backward()
 
 
 def test_results_into_a_tensor() -> None:

@@ -352,7 +352,7 @@ operator(
     promote="float",
     inplace=True,
     out=True,
-    alias=("expit",),
+    alias=("expit", "special.expit"),
     derivatives={"self": lambda g, result: g * conj(one_minus(result) * result)},
     doc="Return ``1 / (1 + exp(-self))``.",
     samples=unary(),
@@ -596,7 +596,7 @@ _softmax_int = OPERATORS["softmax.int"].function
 _log_softmax_int = OPERATORS["log_softmax.int"].function
 
 
-@public(arrays=_softmax)
+@public(alias=("special.softmax",), arrays=_softmax)
 def softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
     """Return ``exp(self)`` divided by its sum along `dim`, after conversion to `dtype` if given.
 
@@ -611,7 +611,7 @@ def softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
     return _softmax_int(self if dtype is None else self.to(dtype), dim)
 
 
-@public(arrays=_log_softmax)
+@public(alias=("special.log_softmax",), arrays=_log_softmax)
 def log_softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
     """Return ``log(softmax(self, dim))`` without loss, after conversion to `dtype` if given."""
     if out is not None:

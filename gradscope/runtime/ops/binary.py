@@ -213,7 +213,7 @@ operator(
 )
 
 
-@public(arrays=_xlogy)
+@public(alias=("special.xlogy",), arrays=_xlogy)
 def xlogy(self: Any, other: Any, *, out: Any = None) -> Any:
     """Return ``self * log(other)``, and 0 where `self` is 0; one of them may be a number."""
     op = _form_for("xlogy", other) if hasattr(self, "_array") else OPERATORS["xlogy.base"]

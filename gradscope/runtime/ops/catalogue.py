@@ -8,6 +8,7 @@ from . import (
     activations,
     adaptive_pooling,
     arithmetic,
+    bessel,
     binary,
     class_losses,
     comparisons,
@@ -50,6 +51,7 @@ from . import (
     parts,
     pixels,
     pointwise,
+    polynomials,
     pooling,
     positions,
     quantiles,
@@ -70,9 +72,9 @@ from . import (
     unpooling,
     upsampling,
 )
-from .registry import METHODS, OPERATORS, PUBLIC
+from .registry import METHODS, NAMESPACES, OPERATORS, PUBLIC
 
-__all__ = ["FAMILIES", "METHODS", "OPERATORS", "PUBLIC"]
+__all__ = ["FAMILIES", "METHODS", "NAMESPACES", "OPERATORS", "PUBLIC"]
 
 FAMILIES = (
     arithmetic,
@@ -114,8 +116,10 @@ FAMILIES = (
     differences,
     einsum,
     special,
+    bessel,
     normal_integrals,
     gamma,
+    polynomials,
     activations,
     losses,
     class_losses,

@@ -1,9 +1,6 @@
-"""The gamma function: its logarithm, and the derivatives of that.
+"""The gamma function: its logarithm, the derivatives of that, the incomplete ones, and Hurwitz' zeta function.
 
-References
-----------
-S. L. Moshier, *Methods and Programs for Mathematical Functions* (1989), the Cephes library: the coefficients of
-``lgam``, ``psi`` and ``zeta``. The formulas are those of Abramowitz and Stegun, chapters 6 and 23.
+The formulas are those of Abramowitz and Stegun, *Handbook of Mathematical Functions* (1964), chapters 6 and 23.
 """
 
 from __future__ import annotations
@@ -11,99 +8,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .errors import refuse_kinds
 from .registry import METHODS, OPERATORS, operator, public
 from .samples import unary
-from .special import blockwise, horner, special
+from .special import native, refuse, special
 
 # --- forwards on arrays -----------------------------------------------------------------------------------------------
 
-# Highest power first. log gamma(2 + y) = y B(y) / C(y) for 0 <= y <= 1.
-_B = (
-    -1.37825152569120859100e3,
-    -3.88016315134637840924e4,
-    -3.31612992738871184744e5,
-    -1.16237097492762307383e6,
-    -1.72173700820839662146e6,
-    -8.53555664245765465627e5,
-)
-_C = (
-    1.0,
-    -3.51815701436523470549e2,
-    -1.70642106651881159223e4,
-    -2.20528590553854454839e5,
-    -1.13933444367982507207e6,
-    -2.53252307177582951285e6,
-    -2.01889141433532773231e6,
-)
-# What Stirling's series adds for x >= 13, in powers of 1 / x^2, times 1 / x.
-_STIRLING = (
-    8.11614167470508450300e-4,
-    -5.95061904284301438324e-4,
-    7.93650340457716943945e-4,
-    -2.77777777730099687205e-3,
-    8.33333333333331927722e-2,
-)
-_HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+_TINY = 1e-30
+"""Below, log gamma(x) is -log(x) to the last digit."""
 
 
-def _beyond_two(y: Any) -> Any:
-    """Return ``log gamma(2 + y)`` for 0 <= y <= 1."""
-    return y * horner(_B, y) / horner(_C, y)
+def _lgamma(xp: Any, self: Any) -> Any:
+    refuse_kinds("lgamma_vml_cpu", self, "biuc")
+    size = abs(self)
+    # SciPy has infinity at denormal numbers, and the other sign at negative infinity.
+    return xp.where((size < _TINY) | (size == math.inf), abs(xp.log(size)), native("gammaln", self))
 
 
-def _log_gamma_positive(xp: Any, x: Any) -> Any:
-    """Return ``log gamma(x)`` for x > 0."""
-    # From 3 to 13 it is brought below 3 by gamma(x) = (x - 1) gamma(x - 1).
-    inside, product = xp.minimum(x, 13), xp.ones_like(x)
-    for _ in range(10):
-        more = inside >= 3
-        inside = xp.where(more, inside - 1, inside)
-        product = xp.where(more, product * inside, product)
-    low = xp.minimum(inside, 1)
-    middle = xp.minimum(xp.maximum(inside, 1), 2)
-    high = xp.maximum(inside, 2)
-    # Logarithms of 1 + y keep what is left close to the zeros at 1 and 2.
-    below_one = -xp.log(low) - xp.log1p(low) + _beyond_two(low)
-    below_two = -xp.log1p(middle - 1) + _beyond_two(middle - 1)
-    below_three = xp.log(product) + _beyond_two(high - 2)
-    near = xp.where(inside < 1, below_one, xp.where(inside < 2, below_two, below_three))
-    far = xp.maximum(x, 13)
-    rest = horner(_STIRLING, 1 / (far * far)) / far
-    return xp.where(x < 13, near, (far - 0.5) * xp.log(far) - far + _HALF_LOG_TWO_PI + rest)
-
-
-def _lgamma(xp: Any, x: Any) -> Any:
-    size = xp.absolute(x)
-    positive = _log_gamma_positive(xp, xp.where(size == 0, 1, size))
-    # Reflection: gamma(x) gamma(-x) = -pi / (x sin(pi x)). The distance from the nearest integer is exact.
-    sine = xp.absolute(xp.sin(math.pi * (x - xp.rint(x))))
-    pole = (x <= 0) & (sine == 0)
-    reflected = math.log(math.pi) - xp.log(xp.where(pole, 1, sine)) - xp.log(xp.where(pole, 1, size)) - positive
-    result = xp.where(pole, math.inf, xp.where(x < 0, reflected, positive))
-    return xp.where(size == math.inf, math.inf, result)
-
-
-# Bernoulli numbers B(2k) / 2k, highest first: digamma(x) = log x - 1 / 2x - sum of these over x^2k.
-_DIGAMMA = (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
-
-
-def _digamma(xp: Any, x: Any) -> Any:
-    # Reflection for x < 0: digamma(x) = digamma(1 - x) - pi / tan(pi x).
-    negative = x < 0
-    y = xp.where(negative, 1 - x, x)
-    below = xp.zeros_like(y)
-    for _ in range(10):
-        more = (y < 10) & (y > 0)
-        below = xp.where(more, below + 1 / xp.where(more, y, 1), below)
-        y = xp.where(more, y + 1, y)
-    far = xp.maximum(y, 10)
-    square = 1 / (far * far)
-    result = xp.log(far) - 0.5 / far - square * horner(_DIGAMMA, square) - below
-    away = x - xp.rint(x)
-    tangent = xp.tan(math.pi * xp.where(away == 0, 0.5, away))
-    result = xp.where(negative, xp.where(away == 0, math.nan, result - math.pi / tangent), result)
-    return xp.where(x == 0, xp.copysign(math.inf, -x), result)
-
+digamma_of = special("digamma")
 
 # B(2k) / (2k)!, from k = 1: the coefficients of the Euler-Maclaurin sum.
 _EULER_MACLAURIN = tuple(
@@ -138,6 +61,32 @@ def _cotangent_derivative(n: int) -> list[float]:
     return polynomial
 
 
+def _horner(coefficients: tuple[float, ...], x: Any) -> Any:
+    """Return the value of a polynomial, its coefficients given from the highest power down."""
+    result = x * coefficients[0] + coefficients[1]
+    for c in coefficients[2:]:
+        result *= x
+        result += c
+    return result
+
+
+_BLOCK = 1 << 15
+"""Elements treated at once, so that the temporaries stay in the cache."""
+
+
+def _blockwise(xp: Any, function: Any, x: Any) -> Any:
+    """Return ``function(xp, x)``, computed in single precision at least and a part at a time."""
+    kind = x.dtype
+    wide = x.astype(xp.float32) if kind.itemsize < 4 else x
+    if wide.size <= _BLOCK:
+        return function(xp, wide).astype(kind, copy=False)
+    flat = wide.reshape(-1)
+    result = xp.empty(flat.shape, dtype=kind)
+    for start in range(0, flat.shape[0], _BLOCK):
+        result[start : start + _BLOCK] = function(xp, flat[start : start + _BLOCK])
+    return result.reshape(x.shape)
+
+
 def _polygamma(xp: Any, self: Any, n: int) -> Any:
     """Return the `n`-th derivative of digamma."""
     if n < 0:
@@ -153,27 +102,31 @@ def _polygamma(xp: Any, self: Any, n: int) -> Any:
         away = x - xp.rint(x)
         pole = (x <= 0) & (away == 0)
         cotangent = 1 / xp.tan(math.pi * xp.where(away == 0, 0.5, away))
-        turned = horner(tuple(reversed(_cotangent_derivative(n))), cotangent) * math.pi ** (n + 1)
+        turned = _horner(tuple(reversed(_cotangent_derivative(n))), cotangent) * math.pi ** (n + 1)
         result = xp.where(negative, (-1.0) ** n * result - turned, result)
         return xp.where(pole, math.inf if n % 2 else -math.inf, result)
 
-    return blockwise(xp, derivative, self, "polygamma")
+    refuse_kinds("polygamma_vml_cpu", self, "biuc")
+    return _blockwise(xp, derivative, self)
 
 
 # --- operators --------------------------------------------------------------------------------------------------------
 
-digamma_of = special("digamma", _digamma)
-_log_gamma_of = special("lgamma", _lgamma, "gammaln")
-
 operator(
     "lgamma(Tensor self)",
-    _log_gamma_of,
+    _lgamma,
     promote="float",
     inplace=True,
     out=True,
+    alias=("special.gammaln",),
     derivatives={"self": lambda g, self, F: g * F.digamma(self)},
     doc="Return the logarithm of the absolute value of the gamma function.",
     samples=unary(0.2, 4.0),
+    reference="scipy.special.gammaln",
+    differs=(
+        (lambda x: x == -math.inf, "SciPy has negative infinity there, as no neighbour is"),
+        (lambda x: (x != 0) & (abs(x) < 1e-307), "SciPy has infinity at denormal numbers"),
+    ),
     supports="f",
 )
 operator(
@@ -182,9 +135,11 @@ operator(
     promote="float",
     inplace=True,
     out=True,
+    alias=("special.digamma", "special.psi"),
     derivatives={"self": lambda g, self, F: g * F.polygamma(1, self)},
     doc="Return the derivative of lgamma.",
     samples=unary(0.2, 4.0),
+    reference="scipy.special.digamma",
     supports="f",
 )
 operator(
@@ -205,7 +160,7 @@ operator(
 )
 
 
-@public(method=False, arrays=lambda xp, n, self: _polygamma(xp, self, n))
+@public(method=False, alias=("special.polygamma",), arrays=lambda xp, n, self: _polygamma(xp, self, n))
 def polygamma(n: int, input: Any, *, out: Any = None) -> Any:
     """Return the `n`-th derivative of digamma.
 
@@ -230,7 +185,7 @@ METHODS["polygamma_"] = OPERATORS["polygamma.order"].inplace_function  # type: i
 def _mvlgamma(xp: Any, self: Any, p: int) -> Any:
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1\nIt is {p}.")
-    total = sum(_log_gamma_of(xp, self - 0.5 * i) for i in range(p))
+    total = sum(_lgamma(xp, self - 0.5 * i) for i in range(p))
     return total + (p * (p - 1) * 0.25 * math.log(math.pi))
 
 
@@ -240,8 +195,94 @@ operator(
     promote="float",
     inplace=True,
     out=True,
+    alias=("special.multigammaln",),
     derivatives={"self": lambda g, self, p, F: g * sum(F.digamma(self - 0.5 * i) for i in range(p))},
     doc="Return the logarithm of the multivariate gamma function of dimension `p`.",
     samples=lambda make: [((make(*shape, low=1.5, high=4.0), 3), {}) for shape in ((2, 3), (), (0, 2))],
+    supports="f",
+)
+
+# --- incomplete gamma functions ---------------------------------------------------------------------------------------
+
+
+def _refused(what: str) -> Any:
+    def refuse_derivative(g: Any) -> Any:
+        raise NotImplementedError(
+            f"the derivative for '{what}' is not implemented.\nCut the graph there: use detach()."
+        )
+
+    return refuse_derivative
+
+
+def _ordered(low: float, high: float) -> Any:
+    """Return samples of orders in (`low`, `high`), by which there is no derivative, and of arguments."""
+    shapes = (((3, 4), (3, 4)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (1, 2)), ((), ()))
+    return lambda make: [((make(*a, low=low, high=high).detach(), make(*b, low=0.5, high=3.0)), {}) for a, b in shapes]
+
+
+def _incomplete(name: str, native_name: str) -> Any:
+    def forward(xp: Any, self: Any, other: Any) -> Any:
+        refuse_kinds(f"{name}_cpu", self, "biuc")
+        return native(native_name, self, other)
+
+    return forward
+
+
+def _igamma_other(g: Any, self: Any, other: Any, F: Any) -> Any:
+    # DLMF 8.8.13, with the power and the gamma function brought together before they overflow.
+    return g * F.exp((self - 1) * F.log(other) - other - F.lgamma(self))
+
+
+operator(
+    "igamma(Tensor self, Tensor other)",
+    _incomplete("igamma", "gammainc"),
+    promote="numeric",
+    inplace=True,
+    out=True,
+    alias=("special.gammainc",),
+    derivatives={"self": _refused("igamma: input"), "other": _igamma_other},
+    doc="Return the regularized lower incomplete gamma function of order `self`, by which there is no derivative.",
+    samples=_ordered(0.5, 3.0),
+    reference="scipy.special.gammainc",
+    supports="f",
+)
+operator(
+    "igammac(Tensor self, Tensor other)",
+    _incomplete("igammac", "gammaincc"),
+    promote="numeric",
+    inplace=True,
+    out=True,
+    alias=("special.gammaincc",),
+    derivatives={
+        "self": _refused("igammac: input"),
+        "other": lambda g, self, other, F: -_igamma_other(g, self, other, F),
+    },
+    doc="Return ``1 - igamma(self, other)`` without loss.",
+    samples=_ordered(0.5, 3.0),
+    reference="scipy.special.gammaincc",
+    supports="f",
+)
+
+# --- Hurwitz' zeta function -------------------------------------------------------------------------------------------
+
+
+def _zeta(xp: Any, self: Any, other: Any) -> Any:
+    refuse("zeta_cpu", self, "biuce")
+    return native("zeta", self, other)
+
+
+operator(
+    "special_zeta(Tensor self, Tensor other)",
+    _zeta,
+    promote="float",
+    out=True,
+    numbers=True,
+    derivatives={
+        "self": _refused("zeta"),
+        "other": lambda g, self, other, F: g * -self * F.special_zeta(self + 1, other),
+    },
+    doc="Return Hurwitz' zeta function: the sum of ``(k + other) ** -self`` over k = 0, 1, 2, ...",
+    samples=_ordered(1.5, 4.0),
+    reference="scipy.special.zeta",
     supports="f",
 )

@@ -5,102 +5,64 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .registry import operator
+from . import writes
+from .errors import refuse_kinds
+from .registry import PUBLIC, operator, public
 from .samples import binary, unary
-from .special import _ROOT_PI, _erfc, _erfinv, erfc_tail, special
+from .special import special
 
 _ROOT_TWO = math.sqrt(2)
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
-_LOG_ROOT_TWO_PI = math.log(_ROOT_TWO_PI)
-
-
-def _scaled(xp: Any, x: Any) -> Any:
-    """Return ``exp(x^2) erfc(x)``; it overflows for large negative x, as it should."""
-    size = xp.absolute(x)
-    small = xp.minimum(size, 0.46875)
-    near = xp.exp(small * small) * _erfc(xp, small)
-    positive = xp.where(size <= 0.46875, near, erfc_tail(xp, xp.maximum(size, 0.46875)))
-    below = 2 * xp.exp(xp.where(x < 0, x * x, 0)) - positive
-    return xp.where(x < 0, below, positive)
-
-
-def _log_ndtr(xp: Any, x: Any) -> Any:
-    low, high = xp.minimum(x, 1), xp.maximum(x, 1)
-    # exp(x^2) erfc(x) is a ratio of polynomials far out, where both factors are 0 or infinite.
-    below = xp.log(_scaled(xp, xp.maximum(-low, -1) / _ROOT_TWO) / 2) - low * low / 2
-    return xp.where(x < 1, below, xp.log1p(-_erfc(xp, high / _ROOT_TWO) / 2))
-
-
-def _ndtri(xp: Any, p: Any) -> Any:
-    """Return the inverse of the distribution function: Newton's method on its logarithm."""
-    less = xp.minimum(p, 1 - p)
-    inside = xp.where((less > 0) & (less <= 0.5), less, 0.25)
-    target = xp.log(inside)
-    x = xp.where(inside < 1e-5, -xp.sqrt(-2 * target), _ROOT_TWO * _erfinv(xp, 2 * xp.maximum(inside, 1e-5) - 1))
-    for _ in range(5):
-        found = _log_ndtr(xp, x)
-        x = x - (found - target) * xp.exp(found + x * x / 2 + _LOG_ROOT_TWO_PI)
-    x = xp.where(p > 0.5, -x, x)
-    x = xp.where(p == 0, -math.inf, xp.where(p == 1, math.inf, x))
-    return xp.where((p >= 0) & (p <= 1), x, math.nan)
-
-
-def _entr(xp: Any, x: Any) -> Any:
-    inside = xp.where(x > 0, x, 1)
-    return xp.where(x > 0, -x * xp.log(inside), xp.where(x == 0, 0, xp.where(x < 0, -math.inf, x)))
 
 
 operator(
     "special_erfcx(Tensor self)",
-    special("erfcx", _scaled),
+    special("erfcx", kernel="{}_cpu", refused="biuce"),
     promote="float",
     out=True,
-    method=False,
-    public_name=False,
-    derivatives={"self": lambda g, self, result: g * (2 * self * result - 2 / _ROOT_PI)},
+    derivatives={"self": lambda g, self, result: g * (2 * self * result - 2 / math.sqrt(math.pi))},
     doc="Return ``exp(self**2) * erfc(self)``.",
     samples=unary(),
+    reference="scipy.special.erfcx",
     supports="f",
 )
 operator(
     "special_log_ndtr(Tensor self)",
-    special("log_ndtr", _log_ndtr),
+    special("log_ndtr", kernel="{}_cpu", refused="biuce"),
     promote="float",
     out=True,
-    method=False,
-    public_name=False,
     derivatives={"self": lambda g, self, F: g / F.special_erfcx(self * (-1 / _ROOT_TWO)) * math.sqrt(2 / math.pi)},
     doc="Return the logarithm of ``ndtr(self)``, without loss far below 0.",
     samples=unary(),
+    reference="scipy.special.log_ndtr",
     supports="f",
 )
 operator(
     "special_ndtri(Tensor self)",
-    special("ndtri", _ndtri),
+    special("ndtri", kernel="{}_cpu", refused="biuce"),
     promote="float",
     out=True,
-    method=False,
-    public_name=False,
     derivatives={"self": lambda g, result, F: g * F.exp(result * result * 0.5) * _ROOT_TWO_PI},
     doc="Return the inverse of ``ndtr``.",
     samples=unary(0.1, 0.9),
+    reference="scipy.special.ndtri",
     supports="f",
 )
 operator(
     "special_entr(Tensor self)",
-    special("entr", _entr),
+    special("entr", kernel="{}_cpu"),
     promote="float",
     out=True,
-    method=False,
-    public_name=False,
     derivatives={"self": lambda g, self, F: g * (-1 - F.log(self))},
     doc="Return ``-self * log(self)``, 0 at 0 and negative infinity below.",
     samples=unary(0.2, 2.0),
+    reference="scipy.special.entr",
     supports="f",
 )
 
 
 def _xlog1py(xp: Any, self: Any, other: Any) -> Any:
+    refuse_kinds("xlog1py_cpu", self, "c")
     product = self * xp.log1p(other)
     return xp.where((self == 0) & (other == other), 0, product).astype(product.dtype, copy=False)
 
@@ -114,11 +76,27 @@ operator(
     _xlog1py,
     promote="float",
     out=True,
-    method=False,
-    public_name=False,
-    node="SpecialXlog1PyBackward0",
     derivatives={"self": _xlog1py_self, "other": lambda g, self, other: g * self / (other + 1)},
-    doc="Return ``self * log1p(other)``, and 0 where `self` is 0.",
+    doc="Return ``self * log1p(other)``, and 0 where `self` is 0; one of them may be a number.",
+    numbers=True,
     samples=binary(0.2, 2.0, scalar=None),
+    reference="scipy.special.xlog1py",
     supports="f",
 )
+
+
+@public(method=False, function_too=False, alias=("special.ndtr",))
+def ndtr(self: Any, *, out: Any = None) -> Any:
+    """Return the distribution function of the normal distribution: the probability of less than `self`.
+
+    Far below 0 it loses its digits, as PyTorch's does; :func:`log_ndtr` does not.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.special.ndtr(gs.tensor([-1.0, 0.0, 1.0]))
+    tensor([0.1587, 0.5000, 0.8413])
+    """
+    if out is not None:
+        return writes.into(out, "special_ndtr", [self], lambda: ndtr(self))
+    return (1 + PUBLIC["erf"](self * math.sqrt(0.5))) * 0.5

@@ -36,6 +36,7 @@ operator(
     promote="float",
     inplace=True,
     out=True,
+    alias=("special.exp2",),
     derivatives={"self": lambda g, result: g * conj(result) * math.log(2)},
     doc="Return 2 raised to `self`.",
     samples=unary(),
@@ -48,6 +49,7 @@ operator(
     promote="float",
     inplace=True,
     out=True,
+    alias=("special.expm1",),
     derivatives={"self": lambda g, result: g * conj(result + 1)},
     doc="Return ``exp(self) - 1``, exact near 0.",
     samples=unary(),
@@ -92,6 +94,7 @@ operator(
     promote="float",
     inplace=True,
     out=True,
+    alias=("special.log1p",),
     node="Log1PBackward0",
     derivatives={"self": lambda g, self: g / conj(self + 1)},
     doc="Return ``log(1 + self)``, exact near 0.",
@@ -266,7 +269,7 @@ operator(
 )
 
 
-@public
+@public(alias=("special.round",))
 def round(self: Any, *, decimals: int = 0, out: Any = None) -> Any:
     """Round to the nearest integer, or to so many decimals, halves to even.
 
@@ -590,6 +593,7 @@ operator(
     promote="float",
     inplace=True,
     out=True,
+    alias=("special.sinc",),
     derivatives={"self": _sinc},
     doc="Return ``sin(πx) / (πx)``, and 1 at 0.",
     samples=unary(0.2, 2.0),
@@ -621,6 +625,7 @@ operator(
     promote="float",
     inplace=True,
     out=True,
+    alias=("special.logit",),
     derivatives={"self": _logit_self},
     doc="Return ``log(self / (1 - self))``, of elements limited to [eps, 1 - eps] if `eps` is given.",
     samples=lambda make: (

@@ -486,6 +486,7 @@ operator(
     "logsumexp(Tensor self, int[] dim, bool keepdim=False)",
     _logsumexp,
     out=True,
+    alias=("special.logsumexp",),
     derivatives={
         "self": lambda g, self, result, dim, keepdim, F: (
             spread(g, self.shape, dim, keepdim, F) * conj(F.exp(self - spread(result, self.shape, dim, keepdim, F)))

@@ -40,10 +40,15 @@ casts it to what the input was.
 What the operator computes is held against its ``reference``, somebody else's function of host arrays in double
 precision, on its ``samples`` and at its ``extremes`` (0, -0, denormal, huge, inf, NaN, ties, empty, degenerate). Where
 the two differ for a reason, ``differs`` says where and why; a difference that is none any more fails its test.
+
+Where PyTorch keeps a function in a module of its own, the name says so, as in PyTorch's schemas: ``special_i0e`` is
+``gradscope.special.i0e``, and neither a function of the package nor a method. An alias names the module with a dot:
+``alias=("special.gammaln",)``.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable
@@ -57,7 +62,7 @@ from .arrays import ARRAY_FORMS, writable_copy
 from .extremes import elementwise
 from .keywords import as_function, as_method
 
-__all__ = ["OPERATORS", "Operator", "Parameter", "not_implemented", "operator", "public"]
+__all__ = ["NAMESPACES", "OPERATORS", "Operator", "Parameter", "not_implemented", "operator", "public"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +184,8 @@ class Operator:
 OPERATORS: dict[str, Operator] = {}
 PUBLIC: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
+# What is public in modules of their own: ``gradscope.special`` and ``gradscope.linalg`` hold just this.
+NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {"linalg": {}, "special": {}}
 
 _SCHEMA = re.compile(r"^(?P<name>[\w.]+)\((?P<arguments>.*)\)$", re.DOTALL)
 _ARGUMENT = re.compile(r"^(?P<type>[\w\[\]?]+)\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
@@ -202,8 +209,14 @@ def parse_schema(schema: str) -> tuple[str, tuple[Parameter, ...]]:
 
 
 def camel(name: str) -> str:
-    """Return ``'LogSoftmax'`` for ``'log_softmax'``."""
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_") if part)
+    """Return ``'LogSoftmax'`` for ``'log_softmax'``, ``'Log1P'`` for ``'log1p'``."""
+    return "".join(part.title() for part in name.split("_"))
+
+
+def in_namespace(name: str) -> tuple[str, str] | None:
+    """Return ``("special", "i0e")`` for ``special_i0e`` or ``special.i0e``; None for what is in no such module."""
+    space, _, rest = name.replace(".", "_", 1).partition("_")
+    return (space, rest) if space in NAMESPACES else None
 
 
 def operator(
@@ -225,6 +238,7 @@ def operator(
     out: bool = False,
     method: str | bool | None = True,
     alias: tuple[str, ...] = (),
+    numbers: bool = False,
     node: str | None = None,
     public_name: str | bool | None = True,
     doc: str = "",
@@ -275,6 +289,8 @@ def operator(
         The name of the Tensor method; True for the operator's own, False for none.
     alias : tuple of str
         Further public names.
+    numbers : bool
+        Either of the two tensors may be a number instead, which takes the dtype of the other.
     node : str
         Name of the node class; ``<Name>Backward0`` unless given.
     doc : str
@@ -316,7 +332,7 @@ def operator(
         inplace_node=inplace_node,
         expanded=expanded,
         out=out,
-        method=(base if method is True else method) or None,
+        method=(base if method is True else method) or None if in_namespace(base) is None else None,
         alias=alias,
         node_name=node or camel(base) + "Backward0",
         doc=doc,
@@ -332,7 +348,7 @@ def operator(
     codegen.build(op)
     OPERATORS[name] = op
     if "." not in name and public_name:
-        _publish(op)
+        _publish(op, _either_number(op) if numbers else op.function)
     return op
 
 
@@ -365,12 +381,38 @@ def _copying(write: Callable[..., Any] | None) -> Callable[..., Any]:
     return forward
 
 
-def _publish(op: Operator) -> None:
+def _either_number(op: Operator) -> Callable[..., Any]:
+    """Return the function of an operator of two tensors, one of which may be a number."""
+    names = tuple(op.function.__signature__.parameters)[:2]  # type: ignore[attr-defined]
+
+    @functools.wraps(op.function)
+    def function(*operands: Any, **kwargs: Any) -> Any:
+        operands += tuple(kwargs.pop(name) for name in names[len(operands) :] if name in kwargs)
+        tensor = next((value for value in operands if hasattr(value, "_array")), None)
+        beside = operands if tensor is None else [_beside(value, tensor) for value in operands]
+        return op.function(*beside, **kwargs)
+
+    return as_function(function)
+
+
+def _beside(value: Any, tensor: Any) -> Any:
+    """Return a number as a 0-d tensor for an operator that has another one; all else as it is."""
+    if not isinstance(value, int | float | complex):
+        return value
+    from .. import creation
+
+    kind = tensor.dtype if tensor.dtype.is_floating_point or tensor.dtype.is_complex else None
+    return creation.scalar_tensor(value, dtype=kind, device=tensor.device)
+
+
+def _publish(op: Operator, body: Callable[..., Any]) -> None:
     # Those without dimensions are the quickest, and are published as they are.
     along = any(p.name == "dim" for p in op.parameters)
-    function, method = (as_function(op.function), as_method(op.function)) if along else (op.function, op.function)
+    function, method = (as_function(body), as_method(body)) if along else (body, body)
     inplace = op.inplace_function and as_method(op.inplace_function)
     for public_name in (op.name, *op.alias):
+        if _publish_in_namespace(public_name, function):
+            continue
         PUBLIC[public_name] = function
         if op.method:
             METHODS[public_name if public_name != op.name else op.method] = method
@@ -380,24 +422,37 @@ def _publish(op: Operator) -> None:
                 METHODS[public_name + "_"] = inplace
 
 
+def _publish_in_namespace(public_name: str, function: Callable[..., Any]) -> bool:
+    place = in_namespace(public_name)
+    if place is not None:
+        NAMESPACES[place[0]][place[1]] = function
+    return place is not None
+
+
 def public(
     function: Callable[..., Any] | None = None,
     *,
     method: bool | str = True,
     function_too: bool = True,
+    alias: tuple[str, ...] = (),
     arrays: Callable[..., Any] | None = None,
 ) -> Any:
     """Make a composite function public: a function of the package and, by default, a Tensor method of its name.
 
-    For functions written in terms of operators, and for those that choose between overloads. `arrays` is its form
-    ``arrays(xp, *arguments)`` on bare arrays, for derivatives that use it through ``F``.
+    For functions written in terms of operators, and for those that choose between overloads. `alias` are further names
+    of the function, such as ``special.softmax``. `arrays` is its form ``arrays(xp, *arguments)`` on bare arrays, for
+    derivatives that use it through ``F``.
     """
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         if arrays is not None:
             ARRAY_FORMS[body.__name__] = arrays
+        function = as_function(body)
         if function_too:
-            PUBLIC[body.__name__] = as_function(body)
+            PUBLIC[body.__name__] = function
+        for name in alias:
+            if not _publish_in_namespace(name, function):
+                PUBLIC[name] = function
         if method:
             METHODS[body.__name__ if method is True else method] = as_method(body)
         return body

@@ -1,6 +1,8 @@
-"""Writes ``interface.pyi``: the types of every function and method that the declarations give rise to.
+"""Writes the types of every function and method that the declarations give rise to.
 
-Run ``python -m gradscope.runtime.ops.stubs`` after declaring an operator; a test holds that the file is up to date.
+``interface.pyi`` has those of the package and of tensors, ``gradscope/special.pyi`` those of that module.
+
+Run ``python -m gradscope.runtime.ops.stubs`` after declaring an operator; a test holds that the files are up to date.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from typing import Any
 
 from .registry import Operator, Parameter
 
-__all__ = ["TARGET", "render"]
+__all__ = ["render"]
 
-TARGET = Path(__file__).with_name("interface.pyi")
+_HERE = Path(__file__)
+_PACKAGE = _HERE.parents[2]
 
 _HEADER = """\
 # Written by gradscope.runtime.ops.stubs from the operators' declarations: do not edit.
@@ -25,6 +28,18 @@ from typing import Any
 from ..tensor import Tensor
 
 """
+
+_NAMESPACE_HEADER = """\
+# Written by gradscope.runtime.ops.stubs from the operators' declarations: do not edit.
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from .runtime.tensor import Tensor
+
+"""
+
+_LINE_LENGTH = 120
 
 _TYPES = {
     "Tensor": "Tensor",
@@ -111,8 +126,28 @@ def _without_leading_star(parameters: list[str]) -> list[str]:
     return ["self", *parameters] if parameters[0].startswith("*") else parameters
 
 
-def render() -> str:
-    """Return the text of ``interface.pyi``."""
+def render() -> dict[Path, str]:
+    """Return the text of each file."""
+    from .catalogue import NAMESPACES
+
+    texts = {_HERE.with_name("interface.pyi"): _interface()}
+    for space in ("special",):
+        functions = NAMESPACES[space]
+        lines = [_wrapped(_definition(name, functions[name], "", method=False)) for name in sorted(functions)]
+        texts[_PACKAGE / f"{space}.pyi"] = "".join([_NAMESPACE_HEADER, *lines])
+    return texts
+
+
+def _wrapped(line: str) -> str:
+    """Return a definition with its parameters on a line of their own where it is too long."""
+    if len(line) <= _LINE_LENGTH:
+        return line
+    name, _, rest = line.partition("(")
+    parameters, _, result = rest.rpartition(")")
+    return f"{name}(\n    {parameters}\n){result}"
+
+
+def _interface() -> str:
     from .catalogue import METHODS, PUBLIC
 
     lines = [_HEADER]
@@ -126,8 +161,9 @@ def render() -> str:
 
 
 def main() -> None:
-    """Write the file."""
-    TARGET.write_text(render(), encoding="utf-8")
+    """Write the files."""
+    for target, text in render().items():
+        target.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

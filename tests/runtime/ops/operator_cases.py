@@ -73,7 +73,7 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "soft_margin_loss": lambda t, *arguments: t.ops.aten.soft_margin_loss(*arguments),
     **{
         f"special_{name}": lambda t, *args, name=name: getattr(t.special, name)(*args)
-        for name in ("erfcx", "log_ndtr", "ndtri", "entr", "xlog1py")
+        for name in (op.removeprefix("special_") for op in OPERATORS if op.startswith("special_"))
     },
     "split.size": lambda t, x, size, dim=0: x.split(size, dim),
     "split.sizes": lambda t, x, sizes, dim=0: x.split(sizes, dim),
@@ -102,6 +102,8 @@ for _name in _ATEN.split():
         COUNTERPARTS[f"{_name}_backward"] = lambda t, *args, name=_name: getattr(t.ops.aten, f"{name}_backward")(*args)
 # The others of torch.linalg have its names; ord=0 of this one has no gradient at all there, and one of zeros here.
 ALSO_IN_LINALG = {name for name in OPERATORS if name.startswith("linalg_")} - {"linalg_vector_norm"}
+# CuPy has no Airy function; tests/runtime/ops/test_special.py has the refusal.
+NOT_IN_CUPY = {"special_airy_ai"}
 # Operators whose node has another name in PyTorch, and why.
 OTHER_NAMES = {
     "kl_div": "PyTorch has no node of its own for it",
