@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -18,7 +19,7 @@ try:
 except ImportError:
     cupy = None
 
-__all__ = ["INSTALLED", "check_function", "check_method", "check_special", "check_ufunc", "lacks"]
+__all__ = ["INSTALLED", "check_function", "check_linalg", "check_method", "check_special", "check_ufunc", "lacks"]
 
 INSTALLED = cupy is not None
 
@@ -66,6 +67,18 @@ def check_special(name: str) -> None:
     """Raise if there is no such special function."""
     if INSTALLED and not hasattr(cupyx.scipy.special, name):
         raise NotImplementedError(f"cupyx.scipy.special.{name} does not exist (CuPy {cupy.__version__})")
+
+
+def check_linalg(name: str) -> None:
+    """Raise if there is no such function of linear algebra: its package loads with CUDA's libraries only."""
+    if INSTALLED and not _defined(name):
+        raise NotImplementedError(f"cupyx.scipy.linalg.{name} does not exist (CuPy {cupy.__version__})")
+
+
+@functools.cache
+def _defined(name: str) -> bool:
+    folder = Path(cupyx.__file__).parent / "scipy" / "linalg"
+    return any(f"\ndef {name}(" in path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
 
 
 def _fits(kinds: list[Any], loop: str) -> bool:

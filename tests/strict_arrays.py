@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from gradscope.runtime.device import Backend, register_backend
+from gradscope.runtime.ops.lapack import solve_triangles
 from tests import cupy_contract
 
 __all__ = ["HostAccessError", "StrictArray", "strict", "to_strict"]
@@ -306,6 +307,15 @@ class StrictBackend(Backend):
         cupy_contract.check_special(name)
         function = super().special_function(name)
         return lambda *arrays: call(function, arrays, {})
+
+    def linalg_function(self, name: str) -> Any:
+        cupy_contract.check_linalg(name)
+        return {"solve_triangular": solve_triangular}[name]
+
+
+def solve_triangular(a: StrictArray, b: StrictArray, *, lower: bool, unit_diagonal: bool) -> Any:
+    """Do what ``cupyx.scipy.linalg.solve_triangular`` does, which takes batches and divides by zeros."""
+    return call(solve_triangles, (a, b, not lower, unit_diagonal), {})
 
 
 strict = StrictModule("strict", numpy)

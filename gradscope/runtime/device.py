@@ -162,6 +162,18 @@ class Backend:
 
         return getattr(scipy.special, name)
 
+    def linalg_function(self, name: str) -> Any:
+        """Return the function `name` of linear algebra that is not in the module's own ``linalg``.
+
+        Raises
+        ------
+        NotImplementedError
+            If there is none.
+        """
+        import scipy.linalg
+
+        return getattr(scipy.linalg, name)
+
 
 class CudaBackend(Backend):
     """CuPy, imported the first time somebody asks for CUDA."""
@@ -236,6 +248,11 @@ class CudaBackend(Backend):
         import cupyx.scipy.special
 
         return self.need_function(cupyx.scipy.special, name)
+
+    def linalg_function(self, name: str) -> Any:
+        import cupyx.scipy.linalg
+
+        return self.need_function(cupyx.scipy.linalg, name)
 
     def need_function(self, module: Any, name: str) -> Any:
         """Return a function of one of CuPy's modules, or raise NotImplementedError."""
@@ -371,6 +388,11 @@ def address(array: Any) -> int:
 def special_function(array: Any, name: str) -> Any:
     """Return the special function `name` for `array`: SciPy's, or CuPy's of the same name."""
     return backend_of(array).special_function(name)
+
+
+def linalg_function(array: Any, name: str) -> Any:
+    """Return the function `name` of ``scipy.linalg`` for `array`, or CuPy's of the same name."""
+    return backend_of(array).linalg_function(name)
 
 
 def current() -> AbstractContextManager[Any]:

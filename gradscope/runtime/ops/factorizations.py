@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from . import lapack
 from .arrays import conj
 from .matrix_checks import adjoint, need_float, need_matrices, need_one_dtype, refuse_low
 from .registry import OPERATORS, operator
@@ -169,6 +170,8 @@ def _householder_product(xp: Any, input: Any, tau: Any) -> Any:
         )
     need_one_dtype(name + ": tau dtype {1} does not match input dtype {0}", input, tau)
     refuse_low("orgqr_cpu", input)
+    if tau.size and lapack.is_quicker(input):
+        return lapack.product_of_reflections(input, tau)
     Q = xp.zeros(input.shape, dtype=input.dtype)
     Q[...] = xp.eye(*input.shape[-2:], dtype=input.dtype)
     return _reflect(xp, input, tau, Q, reversed(range(tau.shape[-1])))
@@ -267,6 +270,8 @@ def _check_ormqr(self: Any, input2: Any, input3: Any, left: bool) -> None:
 def _ormqr(xp: Any, self: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False) -> Any:
     _check_ormqr(self, input2, input3, left)
     refuse_low("ormqr_cpu", self)
+    if input2.size and lapack.is_quicker(input3):
+        return lapack.multiply_reflections(self, input2, input3, left, transpose)
     # C Q is the adjoint of Q^H C^H; the adjoint of Q has the adjoint reflections in the other order.
     C = input3.copy() if left else conj(xp.swapaxes(input3, -1, -2)).copy()
     order = range(input2.shape[-1])

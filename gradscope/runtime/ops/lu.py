@@ -7,10 +7,13 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from . import writes
+import numpy
+
+from . import lapack, writes
 from .arrays import conj
 from .matrix_checks import adjoint as _adjoint
 from .matrix_checks import (
+    batch_of,
     first_failure,
     need_fitting,
     need_matrices,
@@ -25,13 +28,17 @@ from .triangular import triangular_solution
 __all__ = ["lu", "lu_factor", "lu_factor_ex", "lu_solve"]
 
 _PANEL = 24
+_FEW = 50
+"""Below as many matrices, rows are put in order quicker one matrix after another than all together."""
 
 
 def lu_in_place(xp: Any, A: Any) -> tuple[Any, Any, Any]:
-    """Return both LU factors in one array, the pivots as LAPACK counts them, and where the first one is 0.
+    """Return both LU factors in one array, the pivots as LAPACK counts them, and where the first one is 0."""
+    return lapack.lu(A) if lapack.is_quicker(A) else _eliminated(xp, A)
 
-    Gaussian elimination with partial pivoting, a panel of columns at a time, on all matrices of a batch at once.
-    """
+
+def _eliminated(xp: Any, A: Any) -> tuple[Any, Any, Any]:
+    """Do the same to all matrices of a batch at once: Gaussian elimination, a panel of columns at a time."""
     m, n = A.shape[-2:]
     batch, k = A.shape[:-2], min(m, n)
     count = prod(batch)
@@ -73,10 +80,13 @@ def _eliminate(xp: Any, LU: Any, rows: Any, first: Any, pivots: Any, j: int, sto
         LU[:, j + 1 :, j + 1 : stop] -= below[:, :, None] * chosen[:, None, j + 1 : stop]
 
 
-def permutation(xp: Any, pivots: Any, size: int, kind: Any) -> Any:
-    """Return the matrices P of ``P @ L @ U`` that the pivots describe."""
+def row_order(xp: Any, pivots: Any, size: int) -> Any:
+    """Return the numbers of the rows in the order into which the pivots' exchanges bring them."""
     batch, k = pivots.shape[:-1], pivots.shape[-1]
     count = prod(batch)
+    if xp is numpy and count < _FEW:
+        orders = [_exchanged(swaps, size) for swaps in pivots.reshape(count, k).tolist()]
+        return numpy.array(orders, dtype="int64").reshape(*batch, size)
     swaps = pivots.reshape(count, k).astype("int64") - 1
     order = xp.zeros((count, size), dtype="int64") + xp.arange(size)
     matrices = xp.arange(count)
@@ -84,8 +94,25 @@ def permutation(xp: Any, pivots: Any, size: int, kind: Any) -> Any:
         chosen = order[matrices, swaps[:, j]]
         order[matrices, swaps[:, j]] = order[:, j]
         order[:, j] = chosen
-    found = xp.arange(size)[:, None] == order[:, None, :]
-    return found.astype(kind).reshape(*batch, size, size)
+    return order.reshape(*batch, size)
+
+
+def _exchanged(swaps: list[int], size: int) -> list[int]:
+    order = list(range(size))
+    for j, swap in enumerate(swaps):
+        order[j], order[swap - 1] = order[swap - 1], order[j]
+    return order
+
+
+def reordered(xp: Any, order: Any, B: Any) -> Any:
+    """Return the rows of matrices in an order."""
+    order, B = batch_of(xp, order[..., None], B)
+    return xp.take_along_axis(B, order, axis=-2)
+
+
+def permutation(xp: Any, pivots: Any, size: int, kind: Any) -> Any:
+    """Return the matrices P of ``P @ L @ U`` that the pivots describe."""
+    return (xp.arange(size)[:, None] == row_order(xp, pivots, size)[..., None, :]).astype(kind)
 
 
 def _parts(xp: Any, LU: Any) -> tuple[Any, Any]:
@@ -261,13 +288,13 @@ def _lu_solution(xp: Any, LU: Any, pivots: Any, B: Any, left: bool, adjoint: boo
     if not left:
         turned = _lu_solution(xp, LU, pivots, conj(xp.swapaxes(B, -1, -2)), True, not adjoint)
         return xp.ascontiguousarray(conj(xp.swapaxes(turned, -1, -2)))
-    P = permutation(xp, pivots, LU.shape[-1], LU.dtype)
+    order = row_order(xp, pivots, LU.shape[-1])
     if not adjoint:
-        half = triangular_solution(xp, LU, xp.matmul(xp.swapaxes(P, -1, -2), B), False, True)
+        half = triangular_solution(xp, LU, reordered(xp, order, B), False, True)
         return triangular_solution(xp, LU, half, True)
     turned = conj(xp.swapaxes(LU, -1, -2))
     half = triangular_solution(xp, turned, B, False)
-    return xp.matmul(P, triangular_solution(xp, turned, half, True, True))
+    return reordered(xp, order.argsort(axis=-1), triangular_solution(xp, turned, half, True, True))
 
 
 def _lu_solve(xp: Any, LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bool = False) -> Any:

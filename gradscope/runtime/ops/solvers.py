@@ -15,7 +15,7 @@ from .arrays import conj
 from .eigen import eigvalsh, svdvals
 from .errors import broadcast_mismatch, scalar_type
 from .linear_algebra import SINGULAR, check_solve, inverse_self, need_regular_dtype, solve_other, solve_self
-from .lu import lu_in_place, permutation
+from .lu import lu_in_place, reordered, row_order
 from .matrix_checks import (
     adjoint,
     batch_of,
@@ -28,7 +28,7 @@ from .matrix_checks import (
 )
 from .registry import METHODS, OPERATORS, operator
 from .samples import dominant
-from .triangular import back_substituted, triangular_solution
+from .triangular import triangular_solution
 
 __all__ = ["cond", "inv_ex", "lstsq", "matrix_rank", "pinv", "solve_ex", "tensorinv", "tensorsolve"]
 
@@ -43,9 +43,8 @@ def _solution_with_info(xp: Any, A: Any, B: Any) -> tuple[Any, Any]:
         except numpy.linalg.LinAlgError:
             pass
     LU, pivots, infos = lu_in_place(xp, A)
-    P, LU, B = batch_of(xp, permutation(xp, pivots, A.shape[-1], A.dtype), LU, B)
-    half = triangular_solution(xp, LU, xp.matmul(xp.swapaxes(P, -1, -2), B), False, True)
-    return back_substituted(xp, LU, half), infos
+    half = triangular_solution(xp, LU, reordered(xp, row_order(xp, pivots, A.shape[-1]), B), False, True)
+    return triangular_solution(xp, LU, half, True), infos
 
 
 def _inv_ex(xp: Any, A: Any, check_errors: bool = False) -> tuple[Any, Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy
 
-from . import writes
-from .arrays import conj
+from .. import device
+from . import lapack, writes
+from .arrays import conj, in_rows
 from .matrix_checks import (
     adjoint,
     batch_of,
@@ -28,28 +29,31 @@ __all__ = ["cholesky", "cholesky_ex", "solve_triangular"]
 
 
 def triangular_solution(xp: Any, A: Any, B: Any, upper: bool, unitriangular: bool = False) -> Any:
-    """Return X of ``A @ X = B``; the other triangle of `A` is not read."""
+    """Return X of ``A @ X = B``, with infinities and NaN where the diagonal has a zero.
+
+    The other triangle of `A` is not read.
+    """
     A, B = batch_of(xp, A, B)
-    triangle = (xp.triu if upper else xp.tril)(A, (1 if upper else -1) if unitriangular else 0)
+    if xp is not numpy:
+        solve = device.linalg_function(A, "solve_triangular")
+        return in_rows(xp, solve(A, B, lower=not upper, unit_diagonal=unitriangular)) if B.size else B.copy()
+    if not lapack.is_quicker(A):
+        try:
+            return _eliminated(A, B, upper, unitriangular)
+        except numpy.linalg.LinAlgError:
+            pass
+    return lapack.solve_triangles(A, B, upper, unitriangular)
+
+
+def _eliminated(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
+    """Return X of ``A @ X = B`` for many small matrices: elimination finds nothing to do in an upper triangle."""
+    triangle = (numpy.triu if upper else numpy.tril)(A, (1 if upper else -1) if unitriangular else 0)
     if unitriangular:
-        triangle = triangle + xp.eye(A.shape[-1], dtype=A.dtype)
-    if not upper:
-        triangle, B = triangle[..., ::-1, ::-1], B[..., ::-1, :]
-    # Elimination finds nothing to do in an upper triangle: what is left is back substitution.
-    try:
-        X = xp.linalg.solve(triangle, B)
-    except numpy.linalg.LinAlgError:
-        X = back_substituted(xp, triangle, B)
-    return X if upper else xp.ascontiguousarray(X[..., ::-1, :])
-
-
-def back_substituted(xp: Any, U: Any, B: Any) -> Any:
-    """Return X of ``U @ X = B``, with infinities and NaN where the diagonal of `U` has a zero."""
-    X = B.copy()
-    for i in reversed(range(U.shape[-1])):
-        known = xp.matmul(U[..., i : i + 1, i + 1 :], X[..., i + 1 :, :])
-        X[..., i : i + 1, :] = (X[..., i : i + 1, :] - known) / U[..., i : i + 1, i : i + 1]
-    return X
+        triangle = triangle + numpy.eye(A.shape[-1], dtype=A.dtype)
+    if upper:
+        return numpy.linalg.solve(triangle, B)
+    turned = numpy.linalg.solve(triangle[..., ::-1, ::-1], B[..., ::-1, :])
+    return numpy.ascontiguousarray(turned[..., ::-1, :])
 
 
 def _solve_triangular(xp: Any, self: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
