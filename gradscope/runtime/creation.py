@@ -207,7 +207,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Tensor):
         device = devices.wanted(device)
         return data.to(device=device, dtype=dtype) if dtype is not None or device is not None else data
-    return Tensor._wrap(_shared(data, dtype, device)[0])
+    return finish(_shared(data, dtype, device)[0], False)
 
 
 def _shared(data: Any, dtype: Any, device: Any) -> tuple[Any, bool]:
@@ -241,7 +241,7 @@ def asarray(
         shared = result._array is obj._array
     else:
         array, shared = _shared(obj, dtype, device)
-        result = Tensor._wrap(array)
+        result = finish(array, False)
     if copy and shared:
         return result.clone()
     if copy is False and not shared:
@@ -268,7 +268,7 @@ def from_numpy(array: numpy.ndarray) -> Tensor:
         )
     if array.dtype not in dtypes.BY_NUMPY:
         raise TypeError(f"can't convert np.ndarray of type {array.dtype}\nConvert it with .astype().")
-    tensor = Tensor._wrap(array.view(numpy.ndarray))
+    tensor = finish(array.view(numpy.ndarray), False)
     tensor._tell_shared("from_numpy()")
     return tensor
 
@@ -277,7 +277,7 @@ def from_dlpack(source: Any) -> Tensor:
     """Return a tensor that shares the memory of any object with ``__dlpack__``."""
     kind, _ = source.__dlpack_device__()
     module = numpy if kind == 1 else devices.module_for("cuda")
-    return Tensor._wrap(module.from_dlpack(source))
+    return finish(module.from_dlpack(source), False)
 
 
 # --- filled -----------------------------------------------------------------------------------------------------------

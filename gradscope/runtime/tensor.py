@@ -100,9 +100,10 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         if len(data) == 1 and not isinstance(data[0], (int, Size)):
             if not hasattr(data[0], "__len__"):
                 raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__})\nUse tensor().")
-            return cls._wrap(creation.tensor(data[0], dtype=dtypes.get_default_dtype(), device=device)._array)
-        size = creation.shape_of(data, "new") if data else (0,)
-        return cls._wrap(creation.zeros(size, device=device)._array)
+            made = creation.tensor(data[0], dtype=dtypes.get_default_dtype(), device=device)
+        else:
+            made = creation.zeros(creation.shape_of(data, "new") if data else (0,), device=device)
+        return made if cls is Tensor else cls._sharing(made)
 
     @classmethod
     def _wrap(cls, array: Any, shape: tuple[int, ...] | None = None) -> Tensor:

@@ -308,20 +308,23 @@ def _describe(tensor: Tensor) -> str:
     return f"Its shape is {list(tensor.shape)}."
 
 
+_FORBIDDEN_BLOCKS = {
+    "no_grad": ("with grad mode enabled", "no_grad"),
+    "inference": ("in normal mode", "inference_mode"),
+}
+"""Of views made in a mode: how a write outside of it is described, and the name of the block."""
+
+
 def _forbidden(view: ViewInfo, *, indirect: bool) -> str:
     done = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
     start = f"Output {view.output_nr} of {view.operator} is a view and {done}. "
-    if view.creation == "no_grad":
+    if view.creation in ("no_grad", "inference"):
+        later, block = _FORBIDDEN_BLOCKS[view.creation]
         return (
-            f"A view was created in no_grad mode and {done} with grad mode enabled. Given that this use case is "
-            "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-            "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
-            "outside (if you want the inplace to be tracked)."
-        )
-    if view.creation == "inference":
-        return (
-            f"{start}This view was created in inference mode and the inplace is done outside of it. "
-            "Make a clone of the view to get a normal tensor."
+            f"A view was created in {view.creation} mode and {done} {later}. Given that this use case is ambiguous and "
+            "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
+            f"both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you want "
+            "the inplace to be tracked)."
         )
     if view.creation == "multi":
         return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 
+import numpy
 import pytest
 
 import gradscope as gs
@@ -222,6 +223,36 @@ def an_inference_tensor_is_not_written_outside(m):
     with m.inference_mode():
         y = m.ones(3)
     y.add_(leaf(m))
+
+
+@program(returns=[True, True, True, [True, False], [True, False], [True, False]])
+def writes_and_views_leave_an_inference_tensor_one(m):
+    with m.inference_mode():
+        y = m.ones(2, 3, requires_grad=True)
+        z, t, plain = m.ones(3), m.ones(2, 3), m.ones(2, 3)
+        z.unsqueeze_(0), t.t_(), plain.add_(1)
+    views = [y.view(-1), y[0], y.unbind()[0]]
+    return [
+        *(tensor.is_inference() for tensor in (z, t, plain)),
+        *([view.is_inference(), view.requires_grad] for view in views),
+    ]
+
+
+@program(returns=[True] * 7)
+def whatever_makes_a_tensor_marks_it(m):
+    array = numpy.ones(2)
+    with m.inference_mode():
+        made = [m.from_numpy(array), m.as_tensor(array), m.asarray([1.0]), m.from_dlpack(array), m.Tensor(2)]
+        made += [m.Tensor([1.0]), made[0].new(2)]
+    return [tensor.is_inference() for tensor in made]
+
+
+@program(raises=(RuntimeError, "A view was created in inference mode and is being modified inplace in normal mode."))
+def a_view_made_inside_is_not_written_outside(m):
+    x = leaf(m) * 1
+    with m.inference_mode():
+        view = x[:2]
+    view.add_(1)
 
 
 @program(raises=(RuntimeError, "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."))

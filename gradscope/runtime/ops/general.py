@@ -336,6 +336,8 @@ def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[s
         return None
     if not any(o._dtype.kind in "fc" for o in outputs):
         return None
+    if op.view is not None and outputs[0]._flags & state.INFERENCE:
+        return None  # a view of an inference tensor is one, wherever it is made
     node = make_node(op, operands, outputs, aux)
     if node is not None:
         for nr, output in enumerate(op.graded_outputs(outputs)):

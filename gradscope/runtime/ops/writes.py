@@ -77,6 +77,7 @@ def run_relayout(op: Operator, operands: list[Any], bare: list[Any], xp: Any, re
     """Finish the in-place call of a view: the tensor gets its shape and strides; the elements stay where they are."""
     target: Tensor = operands[0]
     result = type(target)._wrap(op.run_forward(xp, *bare))
+    result._flags = target._flags & state.INFERENCE
     node: Any = general.make_node(op, operands, [result], {}, op.inplace_node_class) if recording else None
     if node is None:
         target.data = result
