@@ -12,6 +12,7 @@ from .. import dtype as dtypes
 from . import writes
 from .arrays import conj
 from .errors import refuse_kinds
+from .extremes import elementwise
 from .registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
 from .samples import binary, by_number
 
@@ -55,6 +56,8 @@ operator(
     derivatives={"self": lambda g: g, "other": _times},
     doc="Return ``self + alpha * other``, elementwise.",
     samples=binary(),
+    reference=lambda self, other, alpha=1: self + alpha * other,
+    extremes=elementwise(2),
 )
 operator(
     "sub(Tensor self, Tensor other, *, Scalar alpha=1)",
@@ -67,6 +70,8 @@ operator(
     derivatives={"self": lambda g: g, "other": lambda g, alpha: -_times(g, alpha)},
     doc="Return ``self - alpha * other``, elementwise.",
     samples=binary(),
+    reference=lambda self, other, alpha=1: self - alpha * other,
+    extremes=elementwise(2),
 )
 for _form, _node in (("tensor", "RsubBackward0"), ("scalar", "RsubBackward1")):
     operator(
@@ -78,6 +83,8 @@ for _form, _node in (("tensor", "RsubBackward0"), ("scalar", "RsubBackward1")):
         | ({} if _form == "scalar" else {"other": lambda g: g}),
         doc="Return ``other - alpha * self``, elementwise.",
         samples=binary(scalar=None) if _form == "tensor" else by_number(-2.0, 2.0),
+        reference=lambda self, other, alpha=1: other - alpha * self,
+        extremes=elementwise(2) if _form == "tensor" else elementwise(1, 2.5),
     )
 
 
@@ -97,6 +104,7 @@ operator(
     derivatives={"self": lambda g, other: g * conj(other), "other": lambda g, self: g * conj(self)},
     doc="Multiply elementwise.",
     samples=binary(),
+    reference="numpy.multiply",
 )
 operator(
     "div.true(Tensor self, Tensor other)",
@@ -110,6 +118,7 @@ operator(
     },
     doc="Divide elementwise; integers give the default float dtype.",
     samples=binary(low2=0.5),
+    reference="numpy.true_divide",
 )
 
 
@@ -154,6 +163,10 @@ operator(
     node="DivBackward2",
     derivatives={"self": lambda g, F: F.zeros_like(g), "other": lambda g, F: F.zeros_like(g)},
     doc='Divide elementwise and round, towards zero ("trunc") or down ("floor").',
+    reference=lambda self, other, rounding_mode: (
+        numpy.floor_divide(self, other) if rounding_mode == "floor" else numpy.trunc(self / other)
+    ),
+    extremes=lambda make: elementwise(2, rounding_mode="floor")(make) + elementwise(2, rounding_mode="trunc")(make),
     supports="f",
     samples=lambda make: [
         ((make(*shape, low=2.1, high=2.9), make(low=0.9, high=0.99)), {"rounding_mode": mode})
@@ -174,6 +187,7 @@ operator(
         ((make(*a, low=0.5, high=4.0).detach(), make(*b, low=1.0, high=2.0).detach()), {})
         for a, b in (((3, 4), (3, 4)), ((2, 1), (1, 3)), ((), ()), ((0, 2), (2,)))
     ],
+    reference="numpy.floor_divide",
 )
 
 
@@ -200,6 +214,8 @@ for _form, _nr in (("tensor", 1), ("scalar", 0)):
         doc="Return the remainder with the sign of `other` (Python's modulus).",
         supports="f",
         samples=by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
+        reference="numpy.remainder",
+        extremes=elementwise(1, 2.5) if _form == "scalar" else elementwise(2),
     )
     operator(
         f"fmod.{_form}(Tensor self, Tensor other)",
@@ -219,6 +235,8 @@ for _form, _nr in (("tensor", 1), ("scalar", 0)):
         doc="Return the remainder with the sign of `self` (C's fmod).",
         supports="f",
         samples=by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
+        reference="numpy.fmod",
+        extremes=elementwise(1, 2.5) if _form == "scalar" else elementwise(2),
     )
 
 
@@ -322,6 +340,8 @@ operator(
     derivatives={"self": _pow_self},
     doc="Raise to a number.",
     samples=lambda make: [((make(2, 3, low=0.5, high=2.0), e), {}) for e in (2, 3.0, 0.5, 1, 0)],
+    reference="numpy.power",
+    extremes=elementwise(1, 2.5),
 )
 
 
@@ -349,6 +369,8 @@ operator(
     derivatives={"self": _pow_self_tensor, "exponent": _pow_exponent},
     doc="Raise elementwise.",
     samples=binary(0.5, 2.0, scalar=None),
+    reference="numpy.power",
+    extremes=elementwise(2),
 )
 
 
@@ -376,6 +398,8 @@ operator(
     derivatives={"exponent": _power_of_exponent},
     doc="Raise a number to the powers that a tensor holds.",
     samples=lambda make: [((2, make(2, 3)), {}), ((0.5, make()), {}), ((3.0, make(0, 2)), {})],
+    reference="numpy.power",
+    extremes=lambda make: [((2.0, *args), {}) for args, _ in elementwise()(make)],
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import checked_ufunc, real_ufunc, refuse_kinds
+from .extremes import elementwise, integral
 from .registry import OPERATORS, operator, public
 from .samples import binary, by_number
 
@@ -27,6 +28,7 @@ operator(
     },
     doc="Return the larger of two elements; NaN wins.",
     samples=binary(scalar=None),
+    reference="numpy.maximum",
     supports="f",
 )
 operator(
@@ -40,6 +42,7 @@ operator(
     },
     doc="Return the smaller of two elements; NaN wins.",
     samples=binary(scalar=None),
+    reference="numpy.minimum",
     supports="f",
 )
 operator(
@@ -53,6 +56,7 @@ operator(
     },
     doc="Return the larger of two elements; a number wins over NaN.",
     samples=binary(scalar=None),
+    reference="numpy.fmax",
     supports="f",
 )
 operator(
@@ -66,6 +70,7 @@ operator(
     },
     doc="Return the smaller of two elements; a number wins over NaN.",
     samples=binary(scalar=None),
+    reference="numpy.fmin",
     supports="f",
 )
 # --- functions of two variables ---------------------------------------------------------------------------------------
@@ -91,6 +96,7 @@ operator(
     },
     doc="Return the angle of the point (other, self).",
     samples=binary(0.3, 2.0, scalar=None),
+    reference="numpy.arctan2",
     supports="f",
 )
 operator(
@@ -105,6 +111,7 @@ operator(
     },
     doc="Return ``sqrt(self**2 + other**2)`` without overflow.",
     samples=binary(0.3, 2.0, scalar=None),
+    reference="numpy.hypot",
     supports="f",
 )
 operator(
@@ -118,6 +125,7 @@ operator(
     },
     doc="Return ``log(exp(self) + exp(other))`` without overflow.",
     samples=binary(scalar=None),
+    reference="numpy.logaddexp",
     supports="f",
 )
 operator(
@@ -131,6 +139,7 @@ operator(
     },
     doc="Return ``log2(2**self + 2**other)`` without overflow.",
     samples=binary(scalar=None),
+    reference="numpy.logaddexp2",
     supports="f",
 )
 
@@ -153,6 +162,8 @@ for _form, _node in (("tensor", "CopysignBackward0"), ("number", "CopysignBackwa
         samples=binary(0.2, 2.0, low2=-2.0, high2=-0.5, scalar=None)
         if _form == "tensor"
         else by_number(0.2, 2.0, -1.0),
+        reference="numpy.copysign",
+        extremes=elementwise(2) if _form == "tensor" else elementwise(1, -1.0),
         supports="f",
     )
 
@@ -197,6 +208,8 @@ for _form, _node in (("tensor", "XlogyBackward0"), ("number", "XlogyBackward2"))
         | ({"other": lambda g, self, other: g * self / other} if _form == "tensor" else {}),
         doc="Return ``self * log(other)``, and 0 where `self` is 0.",
         samples=binary(0.2, 2.0, low2=0.3, high2=3.0, scalar=None) if _form == "tensor" else by_number(0.2, 2.0, 2.5),
+        reference="scipy.special.xlogy",
+        extremes=elementwise(2) if _form == "tensor" else elementwise(1, 2.5),
         supports="f",
     )
 operator(
@@ -209,6 +222,8 @@ operator(
     derivatives={"other": lambda g, self, other: g * self / other},
     doc="Return a number times the logarithm of a tensor.",
     samples=lambda make: [((2.5, make(*shape, low=0.3, high=3.0)), {}) for shape in ((2, 3), (), (0, 2))],
+    reference="scipy.special.xlogy",
+    extremes=lambda make: [((2.0, *args), {}) for args, _ in elementwise()(make)],
     supports="f",
 )
 
@@ -261,6 +276,8 @@ operator(
     },
     doc="Return the floating-point number after `self` in the direction of `other`.",
     samples=binary(scalar=None),
+    reference="numpy.nextafter",
+    extremes=elementwise(2),
     supports="f",
 )
 
@@ -278,6 +295,8 @@ for _name, _doc in (("gcd", "greatest common divisor"), ("lcm", "least common mu
             ((make(*a, low=-9, high=9, dtype="int64"), make(*b, low=1, high=9, dtype="int64")), {})
             for a, b in (((2, 3), (2, 3)), ((2, 1), (3,)), ((), ()), ((0, 2), (2,)))
         ],
+        reference=f"numpy.{_name}",
+        extremes=integral(2, kinds=("int64", "int8", "uint8")),
     )
 
 del _name, _doc, _form, _node

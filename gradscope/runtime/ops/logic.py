@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from .errors import real_ufunc, refuse_kinds
+from .extremes import elementwise, integral
 from .registry import METHODS, operator
 from .samples import binary, integers, unary
 
@@ -37,6 +38,8 @@ def _inplace_comparison(name: str, ufunc: str, aliases: tuple[str, ...]) -> None
         method=False,
         derivatives={"self": zeros},
         samples=lambda make: [((make(2, 3), 1.5), {}), ((make(), 1), {}), ((make(0, 2), 0), {})],
+        reference=f"numpy.{ufunc}",
+        extremes=elementwise(1, 1.0),
         doc=f"The in-place form of {name}() with a number.",
         supports=supports,
     )
@@ -48,6 +51,8 @@ def _inplace_comparison(name: str, ufunc: str, aliases: tuple[str, ...]) -> None
         method=False,
         derivatives={"self": zeros, "other": zeros},
         samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(2, 3), make(3)), {}), ((make(), make()), {})],
+        reference=f"numpy.{ufunc}",
+        extremes=elementwise(2),
         doc=f"The in-place form of {name}() with a tensor.",
         supports=supports,
     )
@@ -77,6 +82,7 @@ for _name, _ufunc, _alias, _doc in (
         out=True,
         alias=_alias,
         samples=binary(),
+        reference=f"numpy.{_ufunc}",
         doc=f"Say elementwise whether `self` is {_doc} (compared with `other`).",
     )
     _inplace_comparison(_name, _ufunc, _alias)
@@ -91,13 +97,28 @@ for _name in ("logical_and", "logical_or", "logical_xor"):
         inplace=True,
         out=True,
         samples=binary(scalar=None),
+        reference=f"numpy.{_name}",
         doc=f"Elementwise {_name.replace('_', ' ')}.",
     )
 operator(
-    "logical_not(Tensor self)", "logical_not", inplace=True, out=True, samples=unary(), doc="Elementwise logical not."
+    "logical_not(Tensor self)",
+    "logical_not",
+    inplace=True,
+    out=True,
+    samples=unary(),
+    reference="numpy.logical_not",
+    extremes=elementwise(),
+    doc="Elementwise logical not.",
 )
 for _name in ("isnan", "isinf", "isfinite"):
-    operator(f"{_name}(Tensor self)", _name, samples=unary(), doc=f"Elementwise {_name}.")
+    operator(
+        f"{_name}(Tensor self)",
+        _name,
+        samples=unary(),
+        reference=f"numpy.{_name}",
+        extremes=elementwise(),
+        doc=f"Elementwise {_name}.",
+    )
 
 # --- bits -------------------------------------------------------------------------------------------------------------
 
@@ -109,10 +130,19 @@ for _name, _doc in (("and", "and"), ("or", "or"), ("xor", "exclusive or")):
         inplace=True,
         out=True,
         samples=integers(2),
+        reference=f"numpy.bitwise_{_name}",
+        extremes=integral(2),
         doc=f"Elementwise bitwise {_doc}.",
     )
 operator(
-    "bitwise_not(Tensor self)", "invert", inplace=True, out=True, samples=integers(1), doc="Elementwise bitwise not."
+    "bitwise_not(Tensor self)",
+    "invert",
+    inplace=True,
+    out=True,
+    samples=integers(1),
+    reference="numpy.invert",
+    extremes=integral(),
+    doc="Elementwise bitwise not.",
 )
 
 
@@ -139,6 +169,8 @@ for _name in ("left", "right"):
         inplace=True,
         out=True,
         samples=_shift_samples,
+        reference=f"numpy.{_name}_shift",
+        extremes=integral(2, kinds=("int64", "int8", "uint8")),
         doc=f"Move the bits of `self` to the {_name} by `other`.",
     )
 

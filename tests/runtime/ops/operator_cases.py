@@ -215,7 +215,7 @@ def samples(op: Operator, kind: str = "float64") -> list[Sample]:
 
 def extremes(op: Operator, kind: str = "float64") -> list[Sample]:
     """Return the extreme arguments of an operator, made anew."""
-    return [] if op.extremes is None else op.extremes(Maker(op.name, kind))
+    return [] if op.extremes is None else op.extremes(Maker(op.name, kind, requires_grad=has_derivative(op)))
 
 
 def node_name(tensor: Any) -> str:
