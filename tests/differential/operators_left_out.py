@@ -1,0 +1,275 @@
+"""Where gradscope differs from PyTorch's database of operators, with the reasons.
+
+The test holds this table to be exact: an entry that differs in an aspect stands here, and an aspect that stands here
+differs. A line is ``entry: aspect, aspect``; the aspects are those of :mod:`tests.differential.operator_database`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CANNOT_APPLY", "LEFT_OUT", "aspects_left_out"]
+
+# Entries that cannot apply: a reason, and their names.
+CANNOT_APPLY = {
+    "Sparse tensors, which gradscope does not have.": """
+        sparse.sampled_addmm sparse.mm.reduce to_sparse
+    """,
+    "Functions compiled for a CUDA device from C++ text.": """
+        jiterator_unary jiterator_binary jiterator_4inputs_with_extra_args jiterator_binary_return_by_ref
+        jiterator_2inputs_2outputs
+    """,
+    "Kernels for CUDA devices: PyTorch's own entry takes nothing on the CPU.": """
+        torch.ops.aten._flash_attention_forward torch.ops.aten._efficient_attention_forward
+        nn.functional.batch_norm.without_cudnn
+    """,
+    "Products of 8-bit floating-point numbers.": """
+        torch._scaled_mm torch._scaled_mm_v2
+    """,
+}
+
+# The others: a reason, and lines.
+LEFT_OUT = {
+    "It is not there.": """
+        conj_physical: missing
+        expand_copy: missing
+        alias_copy: missing
+        gradient: missing
+        _softmax_backward_data: missing
+        nn.functional.linear_cross_entropy: missing
+        nn.functional.linear_cross_entropy.chunked: missing
+        nn.functional.linear_cross_entropy.chunked_none: missing
+        as_strided_copy: missing
+        as_strided_scatter: missing
+        native_group_norm: missing
+        native_layer_norm: missing
+        native_batch_norm: missing
+        _native_batch_norm_legit: missing
+        _batch_norm_with_update: missing
+        _upsample_bilinear2d_aa: missing
+        max_pool2d_with_indices_backward: missing
+        torch.ops.aten._safe_softmax.default: missing
+        igamma: missing
+        igammac: missing
+        view_copy: missing
+        permute_copy: missing
+        split_with_sizes_copy: missing
+        __rmatmul__: missing
+        slice: missing
+        svd_lowrank: missing
+        pca_lowrank: missing
+        _unsafe_masked_index: missing
+        _unsafe_masked_index_put_accumulate: missing
+        bfloat16: missing
+        chalf: missing
+        new_empty_strided: missing
+        empty_strided: missing
+        empty_permuted: missing
+        _chunk_cat: missing
+        histogram: missing
+        histogramdd: missing
+        unbind_copy: missing
+        unfold_copy: missing
+        squeeze_copy: missing
+        unsqueeze_copy: missing
+        transpose_copy: missing
+        nonzero_static: missing
+        t_copy: missing
+        native_dropout_backward: missing
+        hash_tensor: missing
+        _segment_reduce.lengths: missing
+        _segment_reduce.offsets: missing
+        linalg.ldl_factor: missing
+        linalg.ldl_factor_ex: missing
+        linalg.ldl_solve: missing
+        signal.windows.hamming: missing
+        signal.windows.hann: missing
+        signal.windows.bartlett: missing
+        signal.windows.blackman: missing
+        signal.windows.cosine: missing
+        signal.windows.exponential: missing
+        signal.windows.gaussian: missing
+        signal.windows.kaiser: missing
+        signal.windows.general_cosine: missing
+        signal.windows.general_hamming: missing
+        signal.windows.nuttall: missing
+        special.i0e: missing
+        special.i1e: missing
+        special.zeta: missing
+        special.airy_ai: missing
+        special.bessel_j0: missing
+        special.bessel_j1: missing
+        special.bessel_y0: missing
+        special.bessel_y1: missing
+        special.chebyshev_polynomial_t: missing
+        special.chebyshev_polynomial_u: missing
+        special.chebyshev_polynomial_v: missing
+        special.chebyshev_polynomial_w: missing
+        special.hermite_polynomial_h: missing
+        special.hermite_polynomial_he: missing
+        special.laguerre_polynomial_l: missing
+        special.legendre_polynomial_p: missing
+        special.modified_bessel_i0: missing
+        special.modified_bessel_i1: missing
+        special.modified_bessel_k0: missing
+        special.modified_bessel_k1: missing
+        special.scaled_modified_bessel_k0: missing
+        special.scaled_modified_bessel_k1: missing
+        special.shifted_chebyshev_polynomial_t: missing
+        special.shifted_chebyshev_polynomial_u: missing
+        special.shifted_chebyshev_polynomial_v: missing
+        special.shifted_chebyshev_polynomial_w: missing
+        special.spherical_bessel_j0: missing
+        masked.sum: missing
+        masked.prod: missing
+        masked.cumsum: missing
+        masked.cumprod: missing
+        masked.amax: missing
+        masked.amin: missing
+        masked.argmax: missing
+        masked.argmin: missing
+        masked.mean: missing
+        masked.median: missing
+        masked.norm: missing
+        masked.var: missing
+        masked.std: missing
+        masked.softmax: missing
+        masked.log_softmax: missing
+        masked.softmin: missing
+        masked.normalize: missing
+        masked.logaddexp: missing
+        masked.logsumexp: missing
+    """,
+    "It differs.": """
+        add: dtypes
+        arange: dtypes, error 6
+        sub: dtypes
+        addmm: complex
+        addmv: dtypes
+        addbmm: complex, dtypes, in place
+        baddbmm: complex, dtypes
+        addr: complex, dtypes
+        atan2: error 0
+        broadcast_shapes: values
+        cholesky: complex
+        sum_to_size: dtypes
+        view_as_complex: dtypes
+        complex: dtypes, error 2
+        cov: second gradients, complex, error 3, error 7, error 8
+        cumprod: second gradients, complex
+        diff: values, complex, error 0
+        fmax: error 0
+        fmin: error 0
+        istft: gradients, complex
+        isin: out
+        kthvalue: dtypes, error 0
+        logaddexp: complex, error 0
+        masked_fill: error 2
+        masked_select: error 1, error 2
+        matrix_exp: dtypes
+        quantile: gradients
+        nanquantile: gradients
+        maximum: error 0
+        minimum: error 0
+        logical_and: error 0
+        logical_or: error 0
+        logical_xor: error 0
+        lcm: error 0
+        gcd: error 0
+        aminmax: error 3
+        as_strided.partial_views: values, complex
+        nn.functional.cosine_similarity: values
+        nn.functional.adaptive_avg_pool2d: error 0
+        nn.functional.adaptive_avg_pool3d: error 0
+        nn.functional.adaptive_max_pool2d: error 0
+        nn.functional.adaptive_max_pool3d: error 0
+        nn.functional.avg_pool3d: out
+        nn.functional.conv_transpose1d: complex
+        nn.functional.conv_transpose2d: gradients, complex
+        nn.functional.conv_transpose3d: gradients, complex
+        nn.functional.conv1d: error 0, error 1
+        nn.functional.conv2d: error 0, error 1, error 5
+        nn.functional.conv3d: error 0, error 1, error 5
+        nn.functional.group_norm: values
+        nn.functional.interpolate.bilinear: dtypes
+        nn.functional.interpolate.bicubic: dtypes
+        nn.functional.upsample_bilinear: dtypes
+        nn.functional.soft_margin_loss: dtypes
+        nn.functional.avg_pool2d: values, out
+        nn.functional.linear: out
+        nn.functional.prelu: error 2
+        nn.functional.scaled_dot_product_attention: values
+        nn.functional.silu.complex: values, complex, in place
+        nn.functional.logsigmoid: out
+        nextafter: error 0
+        topk: dtypes
+        nn.functional.batch_norm: values
+        nn.functional.softshrink: out
+        nn.functional.gelu: out
+        mode: dtypes
+        narrow: error 8
+        narrow_copy: error 1
+        ormqr: gradients, complex
+        roll: error 0
+        rot90: error 1
+        __radd__: error 0, error 1
+        __rdiv__: error 0, error 1
+        __rmul__: error 0, error 1
+        __rand__: error 0, error 1
+        __ror__: error 0, error 1
+        __rxor__: error 0, error 1
+        __rmod__: values, gradients, dtypes, names
+        rsub: dtypes
+        unravel_index: dtypes
+        gather: values, complex, error 1, error 6
+        index_fill: gradients, complex, in place
+        index_add: dtypes
+        index_reduce.prod: second gradients
+        index_reduce.amax: in place
+        sort: dtypes
+        take: error 1
+        full_like: dtypes
+        full: dtypes
+        scalar_tensor: dtypes
+        multinomial: error 2
+        normal.number_mean: values
+        hypot: error 0
+        searchsorted: values
+        cat: error 6, error 7
+        movedim: error 0, error 1
+        take_along_dim: values, complex, dtypes, out
+        tensordot: values, complex, dtypes, out
+        logcumsumexp: complex
+        nonzero: out
+        nn.functional.embedding: error 0
+        nn.functional.multi_head_attention_forward: values, dtypes
+        nn.functional.softplus: out
+        mean: error 1
+        argsort: dtypes
+        scatter_reduce.prod: second gradients
+        scatter_reduce.mean: in place
+        scatter_reduce.amin: in place
+        scatter_reduce.amax: in place
+        linalg.det: complex
+        linalg.cholesky: complex
+        linalg.cholesky_ex: complex
+        linalg.lstsq: out
+        linalg.norm.subgradients_at_zero: second gradients, complex
+        linalg.vander: values, complex, dtypes
+        special.xlog1py: error 0
+    """,
+}
+
+
+def _lines(table: dict[str, str]) -> dict[str, dict[str, str]]:
+    """Return for each entry its aspects with their reasons."""
+    found: dict[str, dict[str, str]] = {}
+    for reason, lines in table.items():
+        for line in filter(None, map(str.strip, lines.splitlines())):
+            entry, _, aspects = line.partition(": ")
+            found.setdefault(entry, {}).update(dict.fromkeys(aspects.split(", "), reason))
+    return found
+
+
+def aspects_left_out() -> dict[str, dict[str, str]]:
+    """Return for each entry that differs from PyTorch the aspects in which it does, with the reasons."""
+    cannot = {entry: {"missing": reason} for reason, entries in CANNOT_APPLY.items() for entry in entries.split()}
+    return cannot | _lines(LEFT_OUT)
