@@ -1,5 +1,8 @@
 """Linear algebra under PyTorch's names: decompositions, equations, norms, determinants, inverses and products.
 
+They are those that :mod:`gradscope.runtime.ops` declares for this module; their types are in ``linalg.pyi``, which
+:mod:`gradscope.runtime.ops.stubs` writes.
+
 Examples
 --------
 >>> import gradscope as gs
@@ -12,160 +15,9 @@ tensor([[0.5000, 0.0000],
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
-
-from .runtime.ops.catalogue import PUBLIC
-from .runtime.ops.eigen import eig, eigh, eigvals, eigvalsh, svd, svdvals
+from .runtime.ops.catalogue import NAMESPACES
 from .runtime.ops.errors import LinAlgError
-from .runtime.ops.factorizations import householder_product, qr
-from .runtime.ops.lu import lu, lu_factor, lu_factor_ex, lu_solve
-from .runtime.ops.matrix_norms import matrix_norm, norm, vector_norm
-from .runtime.ops.matrix_products import multi_dot, vander, vecdot
-from .runtime.ops.registry import OPERATORS
-from .runtime.ops.solvers import cond, inv_ex, lstsq, matrix_rank, pinv, solve_ex, tensorinv, tensorsolve
-from .runtime.ops.triangular import cholesky, cholesky_ex, solve_triangular
-from .runtime.ops.writes import into
-from .runtime.tensor import Tensor
 
-__all__ = [
-    "LinAlgError",
-    "cholesky",
-    "cholesky_ex",
-    "cond",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "householder_product",
-    "inv",
-    "inv_ex",
-    "lstsq",
-    "lu",
-    "lu_factor",
-    "lu_factor_ex",
-    "lu_solve",
-    "matmul",
-    "matrix_exp",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "multi_dot",
-    "norm",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "solve_ex",
-    "solve_triangular",
-    "svd",
-    "svdvals",
-    "tensorinv",
-    "tensorsolve",
-    "vander",
-    "vecdot",
-    "vector_norm",
-]
+__all__ = ["LinAlgError", *sorted(NAMESPACES["linalg"])]
 
-matmul = PUBLIC["matmul"]
-matrix_exp = PUBLIC["matrix_exp"]
-matrix_power = PUBLIC["matrix_power"]
-
-
-def det(A: Tensor, *, out: Any = None) -> Any:
-    """Return the determinant of square matrices."""
-    return PUBLIC["det"](A) if out is None else into(out, "linalg.det", [A], lambda: PUBLIC["det"](A))
-
-
-def slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """Return sign and logarithm of the absolute value of the determinant of square matrices."""
-    return OPERATORS["linalg_slogdet"].function(A, out=out)
-
-
-def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """View the diagonals of matrices, as :func:`gradscope.diagonal` does, in their last two dimensions."""
-    return OPERATORS["diagonal"].function(A, offset, dim1, dim2)
-
-
-def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Return the inverse of square matrices.
-
-    Raises
-    ------
-    LinAlgError
-        If a matrix is singular.
-    RuntimeError
-        If it is not square.
-    """
-    return OPERATORS["inverse"].function(A, out=out)
-
-
-def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
-    """Return the solution X of ``A @ X = B``, or of ``X @ A = B``.
-
-    Parameters
-    ----------
-    A : Tensor
-        Square matrices of shape (..., n, n).
-    B : Tensor
-        Of shape (..., n, k); or (n) or that of `A` without its last dimension, for vectors.
-    left : bool
-        Whether `A` stands on the left.
-
-    Raises
-    ------
-    LinAlgError
-        If a matrix is singular.
-    RuntimeError
-        If the shapes or dtypes do not fit.
-
-    Examples
-    --------
-    >>> import gradscope as gs
-    >>> gs.linalg.solve(gs.tensor([[2.0, 0.0], [0.0, 4.0]]), gs.tensor([2.0, 2.0]))
-    tensor([1.0000, 0.5000])
-    """
-    return OPERATORS["linalg_solve"].function(A, B, left=left, out=out)
-
-
-def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
-    """Return the cross products of vectors of three elements along `dim`."""
-    return OPERATORS["linalg_cross"].function(input, other, dim=dim, out=out)
-
-
-def _with_input(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that takes its first tensor by PyTorch's keyword ``input`` too."""
-
-    @functools.wraps(function)
-    def named(*args: Any, **kwargs: Any) -> Any:
-        return function(kwargs.pop("input"), *args, **kwargs) if "input" in kwargs else function(*args, **kwargs)
-
-    return named
-
-
-# So PyTorch calls it in these, where its documentation says A or x.
-for _name in [
-    "cholesky",
-    "cholesky_ex",
-    "cond",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "householder_product",
-    "lstsq",
-    "matrix_norm",
-    "matrix_rank",
-    "norm",
-    "pinv",
-    "solve_triangular",
-    "tensorinv",
-    "tensorsolve",
-    "vector_norm",
-]:
-    globals()[_name] = _with_input(globals()[_name])
-del _name
+globals().update(NAMESPACES["linalg"])

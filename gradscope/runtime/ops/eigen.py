@@ -18,7 +18,7 @@ from . import general, writes
 from .arrays import conj
 from .errors import LinAlgError, scalar_type
 from .matrix_checks import adjoint, first_failure, need_float, need_matrices, need_square, refuse_low
-from .registry import OPERATORS, operator
+from .registry import OPERATORS, operator, public
 from .samples import dominant
 
 __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals"]
@@ -184,6 +184,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """Return the singular value decomposition ``A = U @ diag(S) @ Vh``, the singular values in descending order.
 
@@ -229,6 +230,7 @@ def _recorded(*tensors: Any) -> bool:
     return general.wants_grad(list(tensors)) or (tangents.active() and tangents.has_tangent(tensors))
 
 
+@public(namespace="linalg")
 def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     """Return the singular values of matrices, in descending order."""
     if out is not None:
@@ -315,6 +317,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Return eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
@@ -344,6 +347,7 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     return OPERATORS["linalg_eigh"].function(A, UPLO, out=out)
 
 
+@public(namespace="linalg")
 def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Return the eigenvalues of Hermitian matrices, in ascending order; see :func:`eigh`."""
     if out is not None:
@@ -438,6 +442,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def eig(A: Any, *, out: Any = None) -> Any:
     """Return eigenvalues and eigenvectors of square matrices; both are complex, those of real matrices too.
 
@@ -459,6 +464,7 @@ def eig(A: Any, *, out: Any = None) -> Any:
     return OPERATORS["linalg_eig"].function(A, out=out)
 
 
+@public(namespace="linalg")
 def eigvals(A: Any, *, out: Any = None) -> Any:
     """Return the eigenvalues of square matrices, complex, in no particular order; see :func:`eig`."""
     if out is not None:

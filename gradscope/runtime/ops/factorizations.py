@@ -8,7 +8,7 @@ from typing import Any
 from . import lapack
 from .arrays import conj
 from .matrix_checks import adjoint, need_float, need_matrices, need_one_dtype, refuse_low
-from .registry import OPERATORS, operator
+from .registry import OPERATORS, operator, public
 from .samples import dominant
 
 __all__ = ["householder_product", "qr"]
@@ -92,6 +92,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     """Return the QR decomposition ``A = Q @ R``: Q with orthonormal columns, R upper triangular.
 
@@ -225,6 +226,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def householder_product(A: Any, tau: Any, *, out: Any = None) -> Any:
     """Return the first n columns of a product of Householder reflections, such as Q from ``geqrf``.
 

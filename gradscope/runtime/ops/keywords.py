@@ -13,6 +13,7 @@ from typing import Any
 __all__ = ["as_function", "as_method", "numpy_dims"]
 
 _INPUT = ("input", "x", "a", "x1")
+_FIRST = ("self", "input", "A", "x")
 _OTHERS = {"dim": ("axis",), "keepdim": ("keepdims",), "other": ("x2",)}
 
 
@@ -23,7 +24,7 @@ def as_function(body: Callable[..., Any]) -> Callable[..., Any]:
     """
     names = _names_of(body)
     own = names[0] if names else ""
-    if own not in ("self", "input"):
+    if own not in _FIRST:
         return as_method(body)
     others = _other_names(names, with_input=own)
 

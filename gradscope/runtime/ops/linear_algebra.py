@@ -224,8 +224,6 @@ operator(
     outputs=("sign", "logabsdet"),
     graded=2,
     out=True,
-    method=False,
-    public_name=False,
     derivatives={"A": _slogdet_gradient},
     doc="Return sign and logarithm of the absolute value of the determinant of square matrices.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
@@ -250,7 +248,7 @@ def logdet(self: Any) -> Any:
     return OPERATORS["where.self"].function(sign == -1, nan, logarithm)
 
 
-@public
+@public(alias=("linalg.matrix_power",))
 def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
     """Return the `n`-th power of square matrices; a negative one is that of the inverse."""
     if out is not None:
@@ -308,8 +306,6 @@ operator(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1)",
     lambda xp, self, other, dim=-1: _cross(xp, self, other, dim),
     out=True,
-    method=False,
-    public_name=False,
     derivatives={
         "self": lambda g, other, dim, F: F.linalg_cross(conj(other), g, dim=dim),
         "other": lambda g, self, dim, F: F.linalg_cross(g, conj(self), dim=dim),
@@ -409,3 +405,62 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
         return distance
     # Rows that are equal send back nothing, of an infinite gradient too: that of a norm would be NaN.
     return METHODS["masked_fill"](distance, distance == 0, 0)
+
+
+# --- under their names in linalg --------------------------------------------------------------------------------------
+
+
+@public(namespace="linalg")
+def det(A: Any, *, out: Any = None) -> Any:
+    """Return the determinant of square matrices."""
+    determinant = OPERATORS["det"].function
+    return determinant(A) if out is None else writes.into(out, "linalg.det", [A], lambda: determinant(A))
+
+
+@public(namespace="linalg")
+def inv(A: Any, *, out: Any = None) -> Any:
+    """Return the inverse of square matrices.
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix is singular.
+    RuntimeError
+        If it is not square.
+    """
+    return OPERATORS["inverse"].function(A, out=out)
+
+
+@public(namespace="linalg")
+def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
+    """Return the solution X of ``A @ X = B``, or of ``X @ A = B``.
+
+    Parameters
+    ----------
+    A : Any
+        Square matrices of shape (..., n, n).
+    B : Any
+        Of shape (..., n, k); or (n) or that of `A` without its last dimension, for vectors.
+    left : bool
+        Whether `A` stands on the left.
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix is singular.
+    RuntimeError
+        If the shapes or dtypes do not fit.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.solve(gs.tensor([[2.0, 0.0], [0.0, 4.0]]), gs.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+    return OPERATORS["linalg_solve"].function(A, B, left=left, out=out)
+
+
+@public(namespace="linalg")
+def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """View the diagonals of matrices, as :func:`gradscope.diagonal` does, in their last two dimensions."""
+    return OPERATORS["diagonal"].function(A, offset, dim1, dim2)

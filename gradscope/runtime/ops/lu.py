@@ -21,7 +21,7 @@ from .matrix_checks import (
     need_square,
     refuse_low,
 )
-from .registry import OPERATORS, operator
+from .registry import OPERATORS, operator, public
 from .samples import dominant
 from .triangular import triangular_solution
 
@@ -362,6 +362,7 @@ def into_each(out: Any, name: str, operands: list[Any], found: Any) -> Any:
     return type(found)(*written) if hasattr(found, "_fields") else tuple(written)
 
 
+@public(namespace="linalg")
 def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """Return the LU decomposition ``A = P @ L @ U`` with partial pivoting.
 
@@ -386,6 +387,7 @@ def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     return found if out is None else into_each(out, "linalg.lu", [A], found)
 
 
+@public(namespace="linalg")
 def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """Return both LU factors in one tensor, and the pivots, for :func:`lu_solve`.
 
@@ -408,11 +410,13 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     return found if out is None else into_each(out, "linalg.lu_factor", [A], found)
 
 
+@public(namespace="linalg")
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """Return both LU factors in one tensor, the pivots, and 0 or where the first 0 on the diagonal of U is."""
     return OPERATORS["linalg_lu_factor_ex"].function(A, pivot=pivot, check_errors=check_errors, out=out)
 
 
+@public(namespace="linalg")
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
     """Return X of ``A @ X = B``, given the LU factors of A by :func:`lu_factor`.
 

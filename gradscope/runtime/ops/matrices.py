@@ -293,7 +293,7 @@ def inner(self: Any, other: Any, *, out: Any = None) -> Any:
     return tensordot(self, other, ([self._array.ndim - 1], [other._array.ndim - 1]))
 
 
-@public(arrays=matrix_product)
+@public(alias=("linalg.matmul",), arrays=matrix_product)
 def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
     """Multiply vectors, matrices or batches of matrices, with broadcasting of the batch dimensions.
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from .eigen import svdvals
 from .matrix_checks import need_float
-from .registry import OPERATORS
+from .registry import OPERATORS, public
 from .shapes import axis_of
 from .writes import into
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 
 
+@public(namespace="linalg")
 def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Any:
@@ -33,6 +34,7 @@ def vector_norm(
     return OPERATORS["linalg_vector_norm"].function(source, ord, dim, keepdim, out=out)
 
 
+@public(namespace="linalg")
 def matrix_norm(
     A: Any,
     ord: Any = "fro",
@@ -117,6 +119,7 @@ def _norm_of_singular_values(A: Any, ord: Any, dims: tuple[int, int], keepdim: b
     return found.unsqueeze(-1).movedim((-2, -1), dims) if keepdim else found
 
 
+@public(namespace="linalg")
 def norm(
     A: Any,
     ord: Any = None,

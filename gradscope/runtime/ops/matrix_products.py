@@ -9,11 +9,12 @@ from .. import autocast, state
 from . import writes
 from .arrays import conj
 from .errors import scalar_type
-from .registry import METHODS, PUBLIC
+from .registry import METHODS, PUBLIC, public
 
 __all__ = ["multi_dot", "vander", "vecdot"]
 
 
+@public(namespace="linalg")
 def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """Return the product of several matrices, in the order of fewest multiplications.
 
@@ -106,6 +107,7 @@ def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     return best
 
 
+@public(namespace="linalg")
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """Return the inner products of vectors along a dimension; those of `x` are conjugated."""
     if out is not None:
@@ -117,6 +119,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     return METHODS["sum"](conj(x) * y, dim)
 
 
+@public(namespace="linalg")
 def vander(x: Any, N: int | None = None) -> Any:
     """Return the Vandermonde matrix: the powers 0 to N - 1 of each element of `x`, along a new last dimension.
 

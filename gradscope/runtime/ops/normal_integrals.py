@@ -85,7 +85,7 @@ operator(
 )
 
 
-@public(method=False, function_too=False, alias=("special.ndtr",))
+@public(namespace="special")
 def ndtr(self: Any, *, out: Any = None) -> Any:
     """Return the distribution function of the normal distribution: the probability of less than `self`.
 

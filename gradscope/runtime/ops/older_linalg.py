@@ -55,7 +55,7 @@ def pinverse(self: Any, rcond: float = 1e-15) -> Any:
     return pinv(self, rtol=rcond)
 
 
-@public
+@public(alias=("linalg.matrix_exp",))
 def matrix_exp(self: Any) -> Any:
     """Return the exponential of square matrices, which solves ``X' = self @ X``.
 

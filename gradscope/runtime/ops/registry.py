@@ -434,19 +434,23 @@ def public(
     *,
     method: bool | str = True,
     function_too: bool = True,
+    namespace: str | None = None,
     alias: tuple[str, ...] = (),
     arrays: Callable[..., Any] | None = None,
 ) -> Any:
     """Make a composite function public: a function of the package and, by default, a Tensor method of its name.
 
-    For functions written in terms of operators, and for those that choose between overloads. `alias` are further names
-    of the function, such as ``special.softmax``. `arrays` is its form ``arrays(xp, *arguments)`` on bare arrays, for
-    derivatives that use it through ``F``.
+    For functions written in terms of operators, and for those that choose between overloads. `namespace` is the module
+    that it belongs to instead, such as ``linalg``; `alias` are further names, such as ``special.softmax``. `arrays` is
+    its form ``arrays(xp, *arguments)`` on bare arrays, for derivatives that use it through ``F``.
     """
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         if arrays is not None:
             ARRAY_FORMS[body.__name__] = arrays
+        if namespace is not None:
+            NAMESPACES[namespace][body.__name__] = as_function(body)
+            return body
         function = as_function(body)
         if function_too:
             PUBLIC[body.__name__] = function

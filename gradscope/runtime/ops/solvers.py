@@ -26,7 +26,7 @@ from .matrix_checks import (
     need_one_dtype,
     need_square,
 )
-from .registry import METHODS, OPERATORS, operator
+from .registry import METHODS, OPERATORS, operator, public
 from .samples import dominant
 from .triangular import triangular_solution
 
@@ -70,6 +70,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     """Return the inverse of square matrices, and integers that are not 0 for singular ones, without raising.
 
@@ -125,6 +126,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """Return the solution of equations, and integers that are not 0 for singular matrices, without raising.
 
@@ -202,6 +204,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def pinv(
     A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Any:
@@ -322,6 +325,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def lstsq(A: Any, b: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """Return the solution X of least ``‖A @ X - b‖``, the shortest where there are several.
 
@@ -347,6 +351,7 @@ def lstsq(A: Any, b: Any, rcond: float | None = None, *, driver: str | None = No
 # --- ranks and condition numbers --------------------------------------------------------------------------------------
 
 
+@public(namespace="linalg")
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None, out: Any = None
 ) -> Any:
@@ -384,6 +389,7 @@ def matrix_rank(
     return type(A)._wrap(xp.asarray((values > limit).sum(axis=-1).astype("int64")))
 
 
+@public(namespace="linalg")
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     """Return the condition number of matrices, the product of the norms of a matrix and of its inverse.
 
@@ -432,6 +438,7 @@ def _norm(A: Any, p: Any) -> Any:
 # --- equations of tensors ---------------------------------------------------------------------------------------------
 
 
+@public(namespace="linalg")
 def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     """Return the inverse of a tensor as a map from its last dimensions to its first `ind`, under ``tensordot``.
 
@@ -459,6 +466,7 @@ def _need_equal_products(count: str, last: int, first: int) -> None:
         )
 
 
+@public(namespace="linalg")
 def tensorsolve(A: Any, other: Any, dims: Sequence[int] | None = None, *, out: Any = None) -> Any:
     """Return the solution X of ``tensordot(A, X, X.ndim) = other``.
 

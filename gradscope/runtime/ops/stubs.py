@@ -1,6 +1,7 @@
 """Writes the types of every function and method that the declarations give rise to.
 
-``interface.pyi`` has those of the package and of tensors, ``gradscope/special.pyi`` those of that module.
+``interface.pyi`` has those of the package and of tensors, ``gradscope/special.pyi`` and ``linalg.pyi`` those of these
+modules.
 
 Run ``python -m gradscope.runtime.ops.stubs`` after declaring an operator; a test holds that the files are up to date.
 """
@@ -32,12 +33,14 @@ from ..tensor import Tensor
 _NAMESPACE_HEADER = """\
 # Written by gradscope.runtime.ops.stubs from the operators' declarations: do not edit.
 import builtins
-from collections.abc import Sequence
-from typing import Any
+{sequence}from typing import Any
 
-from .runtime.tensor import Tensor
+{also}from .runtime.tensor import Tensor
 
 """
+
+# What a module has beside functions.
+_ALSO = {"linalg": "from .runtime.ops.errors import LinAlgError as LinAlgError\n"}
 
 _LINE_LENGTH = 120
 
@@ -131,11 +134,15 @@ def render() -> dict[Path, str]:
     from .catalogue import NAMESPACES
 
     texts = {_HERE.with_name("interface.pyi"): _interface()}
-    for space in ("special",):
-        functions = NAMESPACES[space]
+    for space, functions in NAMESPACES.items():
         lines = [_wrapped(_definition(name, functions[name], "", method=False)) for name in sorted(functions)]
-        texts[_PACKAGE / f"{space}.pyi"] = "".join([_NAMESPACE_HEADER, *lines])
+        texts[_PACKAGE / f"{space}.pyi"] = _namespace_header(space, lines) + "".join(lines)
     return texts
+
+
+def _namespace_header(space: str, lines: list[str]) -> str:
+    sequence = "from collections.abc import Sequence\n" if any("Sequence[" in line for line in lines) else ""
+    return _NAMESPACE_HEADER.format(sequence=sequence, also=_ALSO.get(space, ""))
 
 
 def _wrapped(line: str) -> str:

@@ -20,7 +20,7 @@ from .matrix_checks import (
     need_square,
     refuse_low,
 )
-from .registry import OPERATORS, operator
+from .registry import OPERATORS, operator, public
 from .samples import dominant
 
 __all__ = ["cholesky", "cholesky_ex", "solve_triangular"]
@@ -99,6 +99,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def solve_triangular(
     A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
 ) -> Any:
@@ -277,6 +278,7 @@ operator(
 )
 
 
+@public(namespace="linalg")
 def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
     """Return the Cholesky factors of Hermitian positive-definite matrices: L of ``A = L @ L.mH``.
 
@@ -304,6 +306,7 @@ def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
     return OPERATORS["linalg_cholesky_ex"].function(A, upper=upper, checked_as="linalg.cholesky")[0]
 
 
+@public(namespace="linalg")
 def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """Return Cholesky factors, and 0 or the order of the first minor that is not positive, without raising.
 
