@@ -17,7 +17,7 @@ from . import dtype as dtypes
 from . import events, state
 from .from_python import to_array
 from .layout import check_memory, check_rank, format_name
-from .ops.errors import check_number
+from .ops.errors import as_element, scalar_type
 from .storage import in_order
 from .tensor import Tensor
 
@@ -370,8 +370,7 @@ def full(
     inferred = fill_value._dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
     kind = inferred if dtype is None and out is None else numpy_dtype(dtype, out)
     array = devices.module_for(devices.wanted(device)).empty(shape_of((size,), "full"), dtype=kind)
-    check_number(value, array)
-    array[...] = value
+    array[...] = as_element(value, array)
     return finish(array, requires_grad, out, "full")
 
 
@@ -454,8 +453,7 @@ def full_like(
         check_memory("full_like", layout, pin_memory)
     value = number_of("full_like", "fill_value", 2, fill_value)
     array = array_like("empty", input, dtype, device, memory_format, "full_like")
-    check_number(value, array)
-    array[...] = value
+    array[...] = as_element(value, array)
     return finish(array, requires_grad)
 
 
@@ -484,10 +482,34 @@ def arange(
         kind = dtypes.default_dtype.numpy if floating else dtypes.int64.numpy
     else:
         kind = numpy_dtype(dtype, out)
-    if kind.kind == "b":
-        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'\nUse gradscope.arange(...).bool().")
-    array = devices.module_for(devices.wanted(device)).arange(start, end, step, dtype=kind)
+    _need_kind("arange", kind, "iuf")
+    array = _sequence(devices.module_for(devices.wanted(device)), start, end, step, kind)
     return finish(array, requires_grad, out, "arange")
+
+
+def _sequence(module: Any, start: Any, end: Any, step: Any, kind: numpy.dtype) -> Any:
+    """Return the values of arange(): integers are cut first, for int64 before the values are counted, as in PyTorch."""
+    if kind.kind == "f":
+        values = module.arange(math.ceil((end - start) / step), dtype="float64") * step + start
+        return values.astype(kind, copy=False)
+    first, last, stride = int(start), int(end), int(step)
+    if kind.itemsize < 8:
+        count = math.ceil((end - start) / step)
+    elif stride:
+        count = max(-((first - last) // stride), 0)
+    else:
+        raise ValueError(f"step must be nonzero\nAs an integer {step} is 0.")
+    if not stride:
+        return module.full(count, first, dtype="int64").astype(kind)
+    return module.arange(first, first + count * stride, stride, dtype="int64").astype(kind, copy=False)
+
+
+def _need_kind(name: str, kind: numpy.dtype, kinds: str) -> None:
+    """Raise where a sequence is asked for in a dtype that it has no kernel for."""
+    if kind.kind not in kinds:
+        raise NotImplementedError(
+            f"\"{name}_cpu\" not implemented for '{scalar_type(kind)}'\nConvert the result: gradscope.{name}(...).to()."
+        )
 
 
 def _range_numbers(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
@@ -508,11 +530,41 @@ def _range_numbers(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
     return numbers
 
 
-def _evenly(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, int]:
+def _evenly(name: str, module: Any, start: Any, end: Any, steps: Any, kind: Any, out: Any) -> tuple[Any, numpy.dtype]:
+    """Return `steps` values from `start` to `end`, and the dtype in which they are wanted.
+
+    Of an integer dtype they start and end at integers, and are to be cut.
+    """
     count = count_of(name, "steps", 3, steps)
     if count < 0:
         raise RuntimeError(f"number of steps must be non-negative\nIt is {count}.")
-    return number_of(name, "start", 1, start), number_of(name, "end", 2, end), count
+    ends = [_end_of(name, word, place, v) for place, (word, v) in enumerate((("start", start), ("end", end)), 1)]
+    complex_ends = any(isinstance(number, (complex, numpy.complexfloating)) for number in ends)
+    inferred = dtypes.default_dtype.numpy_complex if complex_ends else dtypes.default_dtype.numpy
+    target = inferred if kind is None and out is None else numpy_dtype(kind, out)
+    if complex_ends and target.kind != "c":
+        raise RuntimeError(
+            f"{name}(): inferred dtype {dtypes.BY_NUMPY[inferred].name} can't be safely cast to passed dtype "
+            f"{dtypes.BY_NUMPY[target].name}\nGive a complex dtype, or real numbers."
+        )
+    _need_kind(name, target, "iufc" if count > 1 else "biufc")
+    if target.kind not in "iu" or not count:
+        return module.linspace(*ends, count), target
+    first, last = (int(as_element(number, numpy.empty(0, target))) for number in ends)
+    step = (last - first) / max(count - 1, 1)
+    places = module.arange(count)
+    # Counted from the nearer end, as in PyTorch; a single value is the first.
+    low, high = first + step * places, last - step * (count - 1 - places)
+    return module.where(places < max(count // 2, 1), low, high), target
+
+
+def _end_of(name: str, word: str, place: int, value: Any) -> Any:
+    """Return one end of linspace() or logspace() as a number."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got {word} with {value.ndim} dimension(s)."
+        )
+    return number_of(name, word, place, value)
 
 
 def linspace(
@@ -531,8 +583,8 @@ def linspace(
     if layout is not None or pin_memory:
         check_memory("linspace", layout, pin_memory)
     module = devices.module_for(devices.wanted(device))
-    array = module.linspace(*_evenly("linspace", start, end, steps), dtype=numpy_dtype(dtype, out))
-    return finish(array, requires_grad, out, "linspace")
+    array, kind = _evenly("linspace", module, start, end, steps, dtype, out)
+    return finish(array.astype(kind), requires_grad, out, "linspace")
 
 
 def logspace(
@@ -552,8 +604,10 @@ def logspace(
     if layout is not None or pin_memory:
         check_memory("logspace", layout, pin_memory)
     module = devices.module_for(devices.wanted(device))
-    exponents = module.linspace(*_evenly("logspace", start, end, steps))
-    return finish((base**exponents).astype(numpy_dtype(dtype, out)), requires_grad, out, "logspace")
+    if isinstance(base, complex):
+        raise TypeError("logspace(): argument 'base' must be float, not complex")
+    exponents, kind = _evenly("logspace", module, start, end, steps, dtype, out)
+    return finish((base**exponents).astype(kind), requires_grad, out, "logspace")
 
 
 def eye(
@@ -591,13 +645,9 @@ def scalar_tensor(
     """Return a 0-d tensor of the default dtype."""
     if layout is not None or pin_memory:
         check_memory("scalar_tensor", layout, pin_memory)
-    return full(
-        (),
-        value,
-        dtype=dtypes.get_default_dtype() if dtype is None else dtype,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    array = devices.module_for(devices.wanted(device)).empty((), dtype=numpy_dtype(dtype))
+    array[...] = as_element(number_of("scalar_tensor", "s", 1, value), array, wide=True)
+    return finish(array, requires_grad)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:

@@ -217,3 +217,45 @@ def test_a_layout_and_pinned_memory_may_be_named(torch: Any, use: Any) -> None:
 def test_numbers_with_names(torch: Any) -> None:
     assert (gs.pi, gs.e, gs.inf, gs.newaxis) == (torch.pi, torch.e, torch.inf, torch.newaxis)
     assert gs.nan != gs.nan
+
+
+# --- sequences of integers --------------------------------------------------------------------------------------------
+
+SEQUENCES = {
+    "arange": [(3.1,), (3,), (2.9,), (0, 5, 1.5), (5, 0, -1.5), (-3.7, 3.2, 1.2), (-1, 3), (2, 2), (0, 2**40, 2**38)],
+    "linspace": [(a, b, n) for a, b in ((-3, 3), (-3.7, 3.2), (0, 100)) for n in (0, 1, 2, 4, 5)],
+    "logspace": [(0.5, 2.5, n, b) for b in (3, 10.0, 2) for n in (0, 2, 4, 5)] + [(-1, 2, 7)],
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["uint8", "int32", "int64", "float16", "float32", "float64", "bool", "complex64"])
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_a_sequence_has_the_values_of_pytorch_in_every_dtype(torch: Any, name: str, kind: str) -> None:
+    def outcome(lib: Any, arguments: Any) -> Any:
+        try:
+            return getattr(lib, name)(*arguments, dtype=getattr(lib, kind)).numpy()
+        except (RuntimeError, ValueError, TypeError) as error:
+            return type(error)
+
+    for arguments in SEQUENCES[name]:
+        found, expected = outcome(gs, arguments), outcome(torch, arguments)
+        if isinstance(expected, type):
+            assert found is expected, arguments
+        else:
+            assert found.dtype == expected.dtype
+            numpy.testing.assert_allclose(found, expected, rtol=1e-3 if kind == "float16" else 1e-6, atol=1e-6)
+
+
+def test_a_step_is_counted_as_the_integer_it_is_cut_to() -> None:
+    assert gs.arange(3.1, dtype=gs.int64).tolist() == [0, 1, 2]
+    assert gs.arange(0, 2.5, out=gs.zeros(0, dtype=gs.int64)).tolist() == [0, 1]
+    assert gs.linspace(-3, 3, 5, dtype=gs.int32).tolist() == [-3, -1, 0, 1, 3]
+    with pytest.raises(ValueError, match="step must be nonzero"):
+        gs.arange(0, 5, 0.5, dtype=gs.int64)
+
+
+def test_a_complex_end_makes_a_complex_sequence() -> None:
+    assert gs.linspace(0, 1j, 3).tolist() == [0j, 0.5j, 1j]
+    with pytest.raises(RuntimeError, match="can't be safely cast to passed dtype float32"):
+        gs.logspace(0, 1j, 3, dtype=gs.float32)

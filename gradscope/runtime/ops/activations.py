@@ -13,7 +13,7 @@ from typing import Any
 from .. import autocast, device, state
 from . import writes
 from .arrays import conj, in_rows, is_half, one_minus, single
-from .errors import check_number, refuse_kinds, scalar_type
+from .errors import as_element, refuse_kinds, scalar_type
 from .registry import OPERATORS, operator, public
 from .rows import row_maxima, sums
 from .samples import unary
@@ -109,8 +109,8 @@ operator(
 
 
 def _threshold(xp: Any, self: Any, threshold: Any, value: Any) -> Any:
-    check_number(threshold, self)
-    check_number(value, self)
+    refuse_kinds("threshold_cpu", self, "bc")
+    threshold, value = as_element(threshold, self), as_element(value, self)
     return xp.where(self <= threshold, value, self).astype(self.dtype, copy=False)
 
 

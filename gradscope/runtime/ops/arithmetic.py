@@ -11,7 +11,7 @@ import numpy
 from .. import dtype as dtypes
 from . import writes
 from .arrays import conj
-from .errors import refuse_kinds
+from .errors import as_multiple, refuse_kinds
 from .extremes import elementwise
 from .registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
 from .samples import binary, by_number
@@ -24,8 +24,12 @@ def _function(name: str) -> Any:
 # --- arithmetic -------------------------------------------------------------------------------------------------------
 
 
+def _multiple(other: Any, alpha: Any) -> Any:
+    return other if alpha == 1 else other * as_multiple("alpha", alpha, other)
+
+
 def _add(xp: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
-    return self + (other if alpha == 1 else other * alpha)
+    return self + _multiple(other, alpha)
 
 
 def _sub(xp: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
@@ -34,7 +38,7 @@ def _sub(xp: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
             "operator instead."
         )
-    return self - (other if alpha == 1 else other * alpha)
+    return self - _multiple(other, alpha)
 
 
 def _times(g: Any, alpha: Any) -> Any:

@@ -15,7 +15,7 @@ from operator import index as whole
 from typing import Any
 
 from .arrays import matrix_product
-from .errors import refuse_kinds
+from .errors import as_element, refuse_kinds
 from .registry import OPERATORS, operator, public
 
 Ints = tuple[int, ...]
@@ -329,7 +329,7 @@ def _constant_pad(xp: Any, self: Any, pad: Ints, value: Any) -> Any:
     cut = tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, sizes, strict=True))
     inside = self[(Ellipsis, *cut)]
     start, end = (tuple(max(p, 0) for p in side) for side in (before, after))
-    result = pad_array(xp, inside, start, end, value)
+    result = pad_array(xp, inside, start, end, as_element(value, self))
     return result if result is not inside and result is not self else inside.copy()
 
 

@@ -10,7 +10,7 @@ from .. import dtype as dtypes
 from ..layout import check_rank, format_name
 from ..storage import in_order
 from . import general, writes
-from .errors import broadcast_mismatch, check_number
+from .errors import as_element, broadcast_mismatch
 from .registry import METHODS, OPERATORS, operator, public
 from .samples import unary
 
@@ -253,8 +253,7 @@ def _check_broadcast(target: Any, source: Any) -> None:
 
 
 def _full(xp: Any, self: Any, value: Any) -> Any:
-    check_number(value, self)
-    return xp.full_like(self, value)
+    return xp.full_like(self, as_element(value, self))
 
 
 def _fill_with(xp: Any, self: Any, value: Any) -> Any:

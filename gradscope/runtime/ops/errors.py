@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -121,17 +122,71 @@ def cannot_hold(result: str, kind: Any) -> RuntimeError:
     )
 
 
-def check_number(value: Any, target: Any) -> None:
-    """Raise for what is no number, and for one that has no place in the array that it is to be written into."""
+_LARGEST = {char: float(numpy.finfo(char).max) for char in "efF"}
+
+
+def as_element(value: Any, target: Any, *, wide: bool = False) -> Any:
+    """Return a number as an element of the array `target`: cut where that has integers; -1 is the largest unsigned one.
+
+    In half precision a `wide` one may become infinite: one that PyTorch reads in single precision.
+
+    Raises
+    ------
+    TypeError
+        For what is no number.
+    RuntimeError
+        For a number that has no place in an array of that dtype.
+    """
     if not _is_number(value) and (not hasattr(value, "dtype") or hasattr(value, "_array")):
         raise TypeError(f"argument 'value' must be Number, not {value.__class__.__name__}\nGive a number or a tensor.")
+    kind, char = target.dtype.kind, target.dtype.char
+    if not isinstance(value, (int, float, complex)):
+        return value
+    if kind == "b":
+        return numpy.bool_(value)
+    if isinstance(value, complex) and kind != "c":
+        if value.imag:
+            raise _overflow(target, "It is complex; give a real number.")
+        value = value.real
+    if kind in "iu":
+        return _as_integer(value, target)
+    if char in _LARGEST and not (wide and char == "e"):
+        largest = _LARGEST[char]
+        if any(abs(part) > largest and not math.isinf(part) for part in (value.real, value.imag)):
+            raise _overflow(target, f"It is {value}; give one up to {largest}, an infinity, or convert the tensor.")
+    return value
+
+
+def _as_integer(value: float, target: Any) -> Any:
+    limit = numpy.iinfo(target.dtype).max
+    least = -limit - 1 if target.dtype.kind == "i" else -limit if isinstance(value, int) else 0
+    if not least <= value <= limit:  # NaN is in no range
+        raise _overflow(target, f"It is {value}; give a number up to {limit}, or convert the tensor.")
+    return numpy.array(int(value)).astype(target.dtype)[()]
+
+
+def as_multiple(name: str, alpha: Any, target: Any) -> Any:
+    """Return the factor `name` of an addition, where an operand has the dtype of `target`.
+
+    Raises
+    ------
+    RuntimeError
+        For one that would change the dtype.
+    """
     kind = target.dtype.kind
-    if isinstance(value, (complex, numpy.complexfloating)) and kind != "c":
-        raise _overflow(target, "It is complex; give a real number.")
-    if kind in "iu" and isinstance(value, (int, float)):
-        limit = numpy.iinfo(target.dtype).max
-        if not -limit - 1 <= value <= limit:  # NaN is in no range
-            raise _overflow(target, f"It is {value}; give a number up to {limit}, or convert the tensor.")
+    if isinstance(alpha, bool) and kind != "b":
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.\nGive a number.")
+    if kind in "biu" and isinstance(alpha, float):
+        raise RuntimeError(
+            f"For integral input tensors, argument {name} must not be a floating point number.\n"
+            "Convert the tensors with .float()."
+        )
+    if kind != "c" and isinstance(alpha, complex):
+        raise RuntimeError(
+            f"For non-complex input tensors, argument {name} must not be a complex number.\n"
+            f"It is {alpha}; give a real number."
+        )
+    return as_element(alpha, target)
 
 
 def _overflow(target: Any, way_out: str) -> RuntimeError:

@@ -9,7 +9,7 @@ from .. import dtype as dtypes
 from . import general
 from .accumulation import accumulate_at
 from .arrays import in_rows
-from .errors import check_number
+from .errors import as_element
 from .indexing import add_at, check_bounds
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
@@ -150,7 +150,7 @@ def _scatter(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
 
 
 def _scatter_value(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
-    _put_along(xp, self, check_scatter("scatter", self, dim, index), index, value)
+    _put_along(xp, self, check_scatter("scatter", self, dim, index), index, as_element(value, self))
 
 
 def _put_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None:
@@ -381,7 +381,7 @@ def _index_add(xp: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any
         if self.ndim < 2:
             raise IndexError(f"index out of range in self\n{error}.") from None
         raise RuntimeError(f"{error}\nIn index_add() along dimension {axis}.") from None
-    _add_slices(xp, self, dim, index, source if alpha == 1 else source * alpha)
+    _add_slices(xp, self, dim, index, source if alpha == 1 else source * as_element(alpha, source))
 
 
 operator(
@@ -451,7 +451,7 @@ def _index_fill(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
     if not is_integer(index):
         raise IndexError(f"index_fill_(): Expected dtype int64 for index.\nIt is {kind_of(index)}: use .long().")
     index = _vector("index_fill_", index)
-    check_number(value, self)
+    value = as_element(value, self)
     if getattr(value, "ndim", 0):
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."

@@ -18,7 +18,7 @@ from .. import state, tangents
 from . import copies, general, parts, writes  # noqa: F401 - copies declares fill
 from .accumulation import accumulate_at
 from .arrays import in_rows, writable_copy
-from .errors import check_number, scalar_type
+from .errors import as_element, scalar_type
 from .registry import METHODS, OPERATORS, operator, public
 
 # --- index arrays -----------------------------------------------------------------------------------------------------
@@ -474,8 +474,9 @@ def _as_value(self: Any, value: Any) -> Any:
             "Wrap it: gradscope.tensor(...)."
         )
     array = self._array
-    check_number(value, array)
-    return self.__class__._wrap(devices.array_module(array).full((), value, dtype=array.dtype))
+    return self.__class__._wrap(
+        devices.array_module(array).full((), as_element(value, array, wide=True), dtype=array.dtype)
+    )
 
 
 def _write(target: Any, value: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtype as dtypes
 from .arrays import conj
-from .errors import refuse_kinds
+from .errors import as_element, refuse_kinds
 from .registry import OPERATORS, operator, public
 
 
@@ -79,7 +79,7 @@ def _addcdiv(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> 
             "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
             "division of tensor1 and tensor2.\nConvert the tensors with .float()."
         )
-    return self + _times(tensor1 / tensor2, value)
+    return self + _times(tensor1 / tensor2, as_element(value, tensor1, wide=True))
 
 
 def _ternary(low: float = -2.0) -> Any:
@@ -92,7 +92,7 @@ def _ternary(low: float = -2.0) -> Any:
 
 def _addcmul(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
     refuse_kinds("addcmul_cpu_out", self, "b")
-    return self + _times(tensor1 * tensor2, value)
+    return self + _times(tensor1 * tensor2, as_element(value, tensor1, wide=True))
 
 
 operator(

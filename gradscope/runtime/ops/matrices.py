@@ -8,7 +8,7 @@ from .. import autocast, state
 from ..dtype import BY_NUMPY
 from . import writes
 from .arrays import conj, expandable, matrix_product
-from .errors import broadcast_mismatch, refuse_kinds
+from .errors import as_element, as_multiple, broadcast_mismatch, refuse_kinds
 from .registry import METHODS, OPERATORS, operator, public
 
 
@@ -156,8 +156,16 @@ def _plus(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
             f"{list(product.shape)}.  Tensor sizes: {list(self.shape)}\nIn {name}()."
         )
     if alpha != 1:
-        product *= alpha
-    return product if beta == 0 else product + (self if beta == 1 else self * beta)
+        product *= _factor(name, "alpha", alpha, product)
+    if beta == 1:
+        return product + self
+    beta = _factor(name, "beta", beta, product)
+    return product if beta == 0 else product + self * beta
+
+
+def _factor(function: str, name: str, value: Any, product: Any) -> Any:
+    """Return alpha or beta as the dtype of the product holds it: to addr() integers are not cut, as in PyTorch."""
+    return as_multiple(name, value, product) if function == "addr" else as_element(value, product, wide=True)
 
 
 def _plus_product(name: str, product: Any) -> Any:

@@ -8,7 +8,7 @@ from .. import device as devices
 from .. import dtype as dtypes
 from ..creation import broadcast_shapes, tensor
 from . import general
-from .errors import check_number
+from .errors import as_element
 from .registry import OPERATORS, not_implemented, operator, public
 from .samples import mask
 
@@ -107,13 +107,12 @@ def _check_masked_fill(mask: Any, value: Any) -> None:
 
 def _masked_fill(xp: Any, self: Any, mask: Any, value: Any) -> Any:
     _check_masked_fill(mask, value)
-    check_number(value, self)
-    return xp.where(mask, value, self).astype(self.dtype, copy=False)
+    return xp.where(mask, as_element(value, self), self).astype(self.dtype, copy=False)
 
 
 def _write_masked(xp: Any, self: Any, mask: Any, value: Any) -> None:
     _check_masked_fill(mask, value)
-    check_number(value, self)
+    value = as_element(value, self)
     if mask.shape != self.shape:
         shape = broadcast_shapes(self.shape, mask.shape)
         if shape != self.shape:
@@ -282,9 +281,9 @@ def _bounded(xp: Any, self: Any, min: Any, max: Any) -> Any:
     if target.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types\nTake real, imag or abs of the tensor.")
     result = self if self.dtype == target else self.astype(target)
-    for bound in (min, max):
-        if target.kind in "iu" and bound is not None and not hasattr(bound, "dtype"):
-            check_number(bound, result)
+    min, max = (
+        bound if bound is None or hasattr(bound, "dtype") else as_element(bound, result) for bound in (min, max)
+    )
     if min is not None:
         result = xp.maximum(result, min)
     return result if max is None else xp.minimum(result, max)
