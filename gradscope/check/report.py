@@ -6,12 +6,12 @@ The JSON has a stable schema, described in ``docs/check.md``: fields may be adde
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
 from ..inspect.places import start_directory
 from ..inspect.records import Location
+from ..inspect.terminal import json_text
 from .findings import Finding, Site
 from .runner import ScriptResult
 from .sanitizer import Sanitizer
@@ -132,7 +132,7 @@ def as_json(sanitizer: Sanitizer, result: ScriptResult, status: int) -> str:
         "ended_by": None if error is None else {"type": type(error).__name__, "message": str(error)},
         "findings": [_finding_as_dict(finding) for finding in sanitizer.findings],
     }
-    return json.dumps(report, indent=2) + "\n"
+    return json_text(report, indent=2) + "\n"
 
 
 def _unseen(sanitizer: Sanitizer, result: ScriptResult) -> list[str]:

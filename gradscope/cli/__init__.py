@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from ..inspect.terminal import say
 from . import check, debug, diff, doctor, explain, graph, record, report, view
 from .output import give_up_output, open_missing_streams
 
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stdout.flush()
         return status
     except KeyboardInterrupt:
-        print("gradscope: interrupted", file=stderr)
+        say("gradscope: interrupted", file=stderr)
         return 130
     except BrokenPipeError:  # whoever read our output has left
         give_up_output()
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         give_up_output()
         what = f"{error.filename}: " if error.filename else "cannot write the output: "
-        print(f"gradscope: {what}{error.strerror or error}", file=stderr)
+        say(f"gradscope: {what}{error.strerror or error}", file=stderr)
         return 2
 
 
@@ -84,5 +85,5 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *unused: object) -> None:
         from gradscope import __version__
 
-        print(f"gradscope {__version__}")
+        say(f"gradscope {__version__}")
         parser.exit()

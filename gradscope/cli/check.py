@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..inspect.terminal import say
 from .output import report_stream
 from .scripts import SCRIPT, add_format_argument, add_script_arguments
 
@@ -63,7 +64,7 @@ class _Explain(argparse.Action):
 
         if values.upper() not in CODES:
             parser.error(f"argument --explain: no code {values!r}; there are {', '.join(CODES)}")
-        print(explain(values))
+        say(explain(values))
         parser.exit()
 
 
@@ -99,7 +100,7 @@ def _check(args: argparse.Namespace, stream: TextIO) -> int:
                 on_exit=lambda result: _report(args, sanitizer, result, stream),
             )
     except (OSError, ImportError) as error:
-        print(f"gradscope check: {error}", file=sys.stderr)
+        say(f"gradscope check: {error}", file=sys.stderr)
         return FAILED
     flush()
     if result.error is not None and not sanitizer.explains(result.error):
@@ -117,7 +118,7 @@ def _report(args: argparse.Namespace, sanitizer: Sanitizer, result: ScriptResult
     if isinstance(result.error, KeyboardInterrupt):
         status = result.exit_code
     if status == FAILED and result.error is None:
-        print(f"gradscope check: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
+        say(f"gradscope check: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
     report = as_json(sanitizer, result, status) if args.format == "json" else as_text(sanitizer, result)
-    print(report, end="", file=stream, flush=True)
+    say(report, end="", file=stream)
     return status

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
+from ..inspect.terminal import say
 from .output import own
 from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs
 
@@ -146,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
             else:
                 status, text = _run_app(Debugger(program))
         with suppress(OSError) if status == _HUNG_UP else nullcontext():
-            print(text, file=stderr if status else stdout, flush=True)
+            say(text, file=stderr if status else stdout)
     leave_if_it_runs(program, status)
     return status
 
@@ -222,5 +223,5 @@ def _terminal_kept() -> Iterator[None]:
 
 
 def _refuse(text: str) -> int:
-    print(f"gradscope debug: {text}", file=sys.stderr)
+    say(f"gradscope debug: {text}", file=sys.stderr)
     return 2

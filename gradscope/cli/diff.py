@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import Any
 
+from ..inspect.terminal import say
+
 __all__ = ["add_parser", "run"]
 
 SAME, DIFFERENT, FAILED = 0, 1, 2
@@ -83,12 +85,12 @@ def run(args: argparse.Namespace) -> int:
                 exact=args.exact,
             )
     except RecordingError as error:
-        print(f"gradscope diff: {error}", file=sys.stderr)
+        say(f"gradscope diff: {error}", file=sys.stderr)
         return FAILED
     if args.table:
         from rich.console import Console
 
         Console().print(found)
     else:
-        print(found)
+        say(found)
     return DIFFERENT if found else SAME

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..inspect.terminal import json_text, say
 from .output import report_stream
 from .scripts import SCRIPT, add_format_argument, add_script_arguments
 
@@ -106,7 +106,7 @@ def _examine(args: argparse.Namespace, stream: TextIO) -> int:
             explained = doctor.explain(result.error) or sanitizer.explains(result.error)
         found = diagnosis()  # nobody listens any more, should Functions run again
     except (OSError, ImportError) as error:
-        print(f"gradscope doctor: {error}", file=sys.stderr)
+        say(f"gradscope doctor: {error}", file=sys.stderr)
         return FAILED
     flush()
     if result.error is not None and not explained:
@@ -121,18 +121,18 @@ def _report(
 ) -> int:
     """Write the report, and return the exit status."""
     if result.exit_code and result.error is None:
-        print(f"gradscope doctor: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
+        say(f"gradscope doctor: {args.script} ended with exit status {result.exit_code}", file=sys.stderr)
     diagnosis = replace(diagnosis, unseen=(*diagnosis.unseen, *filter(None, [result.unseen])))
     failed = result.exit_code and not explained
     status = FAILED if failed else FOUND if diagnosis else NOTHING_FOUND
     if isinstance(result.error, KeyboardInterrupt):
         status = result.exit_code
     if args.format == "text":
-        print(f"{diagnosis}\n{_ended_by(result.error, explained)}", end="", file=stream, flush=True)
+        say(f"{diagnosis}\n{_ended_by(result.error, explained)}", end="", file=stream)
         return status
     ended = None if result.error is None else {"type": type(result.error).__name__, "message": str(result.error)}
     facts = {"schema": 1, "script": args.script, "arguments": args.args, "exit_status": status, "ended_by": ended}
-    print(json.dumps({**facts, **diagnosis.to_dict()}, indent=2, allow_nan=False), file=stream, flush=True)
+    say(json_text({**facts, **diagnosis.to_dict()}, indent=2), file=stream)
     return status
 
 
@@ -176,9 +176,9 @@ _PARTS = (
 def _installation(form: str) -> int:
     facts = _facts()
     if form == "json":
-        print(json.dumps({"schema": 1, **facts}, indent=2))
+        say(json_text({"schema": 1, **facts}, indent=2))
     else:
-        print(_as_text(facts))
+        say(_as_text(facts))
     return FOUND if facts["problems"] else NOTHING_FOUND
 
 

@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import Any
 
+from ..inspect.terminal import say
+
 __all__ = ["add_parser", "run"]
 
 _DESCRIPTION = """\
@@ -55,18 +57,18 @@ def run(args: argparse.Namespace) -> int:
 
     word = " ".join(args.what)
     if not word:
-        print(_listing())
+        say(_listing())
         return 0
     if word.upper() in CODES:
-        print(explain(word))
+        say(explain(word))
         return 0
     topic = find_topic(word)
     if topic is None:
         close = suggest(word, CODES)
         hint = f"did you mean {' or '.join(close)}?" if close else "`gradscope explain` lists what there is"
-        print(f"gradscope explain: no code or topic {word!r}; {hint}", file=sys.stderr)
+        say(f"gradscope explain: no code or topic {word!r}; {hint}", file=sys.stderr)
         return 2
-    print(topic_text(topic))
+    say(topic_text(topic))
     return 0
 
 

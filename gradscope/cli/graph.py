@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+from ..inspect.terminal import say
 from .output import own
 from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs, positive, take_output
 
@@ -124,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
             with program.signals.serving(), before_os_exit(leave):
                 found = capture_graph(program, backward=args.backward, gradients=args.gradients)
         except KeyboardInterrupt:
-            print("gradscope: interrupted", file=stderr, flush=True)
+            say("gradscope: interrupted", file=stderr)
             leave_if_it_runs(program, INTERRUPTED)
             return INTERRUPTED
         if found.graph is None:
@@ -154,7 +155,7 @@ def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace, stdout
     if args.stats and format != "text":
         notes.append(str(graph_statistics(graph)))
     if args.output in (None, "-"):
-        print(text, end="" if text.endswith("\n") else "\n", file=stdout, flush=True)
+        say(text, end="" if text.endswith("\n") else "\n", file=stdout)
     else:
         try:
             with open(args.output, "w", encoding="utf-8", newline="\n") as file:
@@ -164,7 +165,7 @@ def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace, stdout
         folded = "" if shown is graph else f", folded to {len(shown):,}"
         notes.insert(0, f"{args.output}: {len(graph):,} nodes{folded}")
     if notes:
-        print("\n".join(notes), file=sys.stderr if args.output == "-" else stdout, flush=True)
+        say("\n".join(notes), file=sys.stderr if args.output == "-" else stdout)
     return 0
 
 
@@ -246,5 +247,5 @@ def _raised_at(error: BaseException) -> str:
 
 
 def _say(text: str, status: int) -> int:
-    print(f"gradscope graph: {text}", file=sys.stderr, flush=True)
+    say(f"gradscope graph: {text}", file=sys.stderr)
     return status

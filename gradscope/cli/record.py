@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..inspect.terminal import say
 from .scripts import SCRIPT, add_script_arguments, take_output
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
             path, args.keep, last=args.last, budget=args.budget, append=args.append, title=target.title
         ).start()
     except (OSError, ImportError, ValueError, RecordingError) as error:
-        print(f"gradscope record: {error}", file=sys.stderr)
+        say(f"gradscope record: {error}", file=sys.stderr)
         return 2
 
     def leave(status: int) -> int:
@@ -132,6 +133,6 @@ def _tell(recorder: Recorder, processes: StartedProcesses) -> None:
     if processes.unseen:
         text += f"\ngradscope: not recorded: {processes.unseen}"
     try:
-        print(text, file=sys.stderr, flush=True)
+        say(text, file=sys.stderr)
     except (OSError, ValueError, AttributeError):  # the script has closed it
         return

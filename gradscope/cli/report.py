@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import Any
 
+from ..inspect.terminal import say
+
 __all__ = ["add_parser", "run"]
 
 _DESCRIPTION = """\
@@ -59,10 +61,10 @@ def run(args: argparse.Namespace) -> int:
         with open(args.output, "w", encoding="utf-8") as file:
             file.write(page)
     except RecordingError as error:
-        print(f"gradscope report: {error}", file=sys.stderr)
+        say(f"gradscope report: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"gradscope report: cannot write {args.output}: {error.strerror}", file=sys.stderr)
+        say(f"gradscope report: cannot write {args.output}: {error.strerror}", file=sys.stderr)
         return 2
-    print(f"wrote {args.output}")
+    say(f"wrote {args.output}")
     return 0

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..inspect.terminal import say
+
 if TYPE_CHECKING:
     from ..inspect import NodeRecord, Recording
 
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         with open_recording(args.file) as recording:
             return _view(recording, args)
     except (RecordingError, BreakpointError, ImportError) as error:
-        print(f"gradscope view: {error}", file=sys.stderr)
+        say(f"gradscope view: {error}", file=sys.stderr)
         return 2
 
 
@@ -99,14 +101,14 @@ def _view(recording: Recording, args: argparse.Namespace) -> int:
     from ..inspect.recording import view
 
     if args.violations or args.events:
-        print(view.violations_text(recording) if args.violations else view.events_text(recording))
+        say(view.violations_text(recording) if args.violations else view.events_text(recording))
         return 0
     chosen = args.iteration is not None or args.backward is not None
     if not (chosen or args.filter or args.bad or args.node is not None):
         if not args.text and args.number is None and sys.stdin.isatty() and sys.stdout.isatty():
             return _open(recording)
-        print(view.overview_text(recording))
-        print(view.iterations_text(recording, run=args.number))
+        say(view.overview_text(recording))
+        say(view.iterations_text(recording, run=args.number))
         return 0
     return _nodes(recording, args)
 
@@ -115,7 +117,7 @@ def _open(recording: Recording) -> int:
     try:
         from gradscope_tui.app import view_recording
     except ImportError as error:
-        print(f"gradscope view: the terminal UI cannot be loaded ({error}); use --text or --line", file=sys.stderr)
+        say(f"gradscope view: the terminal UI cannot be loaded ({error}); use --text or --line", file=sys.stderr)
         return 2
     return view_recording(recording)
 
@@ -133,11 +135,11 @@ def _nodes(recording: Recording, args: argparse.Namespace) -> int:
         holders = [task for task in tasks if 0 <= args.node < task.count]
         if not holders:
             return _missing(f"no node {args.node}; the backward has {tasks[0].count}")
-        print(view.node_page(holders[0], args.node))
+        say(view.node_page(holders[0], args.node))
         return 0
     wanted = _wanted(args)
     found = ((task.id, node) for task in tasks for node in task.nodes if wanted(node))
-    print(view.nodes_text(tasks, found, limit=max(args.limit, 0)))
+    say(view.nodes_text(tasks, found, limit=max(args.limit, 0)))
     return 0
 
 
@@ -155,7 +157,7 @@ def _has_bad(node: NodeRecord) -> bool:
 
 
 def _missing(text: str) -> int:
-    print(f"gradscope view: {text}", file=sys.stderr)
+    say(f"gradscope view: {text}", file=sys.stderr)
     return 1
 
 
@@ -172,7 +174,7 @@ def _browse(recording: Recording, commands: str | None) -> int:
 
 def _export(recording: Recording, path: str) -> int:
     if not path.endswith((".json", ".parquet")):
-        print(f"gradscope view: --export writes .json or .parquet files, not {path!r}", file=sys.stderr)
+        say(f"gradscope view: --export writes .json or .parquet files, not {path!r}", file=sys.stderr)
         return 2
     try:
         if path.endswith(".json"):
@@ -184,7 +186,7 @@ def _export(recording: Recording, path: str) -> int:
 
             done = f"{write_parquet(recording, path)} nodes"
     except OSError as error:
-        print(f"gradscope view: cannot write {path}: {error.strerror or error}", file=sys.stderr)
+        say(f"gradscope view: cannot write {path}: {error.strerror or error}", file=sys.stderr)
         return 2
-    print(f"wrote {done} to {path}")
+    say(f"wrote {done} to {path}")
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from ..names import named_tensors, unusable
 from ..places import place
 from ..records import Location
 from ..statistics import format_shape
+from ..terminal import json_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,7 +48,7 @@ class Explanation:
         -------
         str
         """
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+        return json_text(self.to_dict(), indent=2)
 
     def table(self) -> Table:
         """Return the explanation as a Rich table.

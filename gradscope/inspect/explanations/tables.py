@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ..terminal import printable
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -31,15 +33,15 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     >>> t.row_count, [column.header for column in t.columns]
     (1, ['name', 'bytes'])
     """
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
-    made = Table(title=title, title_justify="left")
+    made = Table(title=Text(printable(title)), title_justify="left")
     for heading in columns:
         number = heading.startswith("#")
         made.add_column(
             heading.removeprefix("#"), justify="right" if number else "left", no_wrap=number, overflow="fold"
         )
     for row in rows:
-        made.add_row(*map(escape, row))
+        made.add_row(*(Text(printable(cell)) for cell in row))  # a plain string would be read as markup
     return made

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from html import escape
 
 from ..graphs.model import BackwardGraph
+from ..terminal import one_line, printable
 from .layout import Layout
 from .picture import Box, Picture, make_picture
-from .plain import printable
 from .theme import FONT, MARKS, colours
 
 __all__ = ["graphviz_layout", "picture_to_dot", "to_dot"]
@@ -93,11 +93,11 @@ def _label(box: Box) -> str:
 
 
 def _html(text: str) -> str:
-    return escape(printable(text).replace("\n", " "))
+    return escape(one_line(text.replace("\n", " ")))
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 

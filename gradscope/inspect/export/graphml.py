@@ -7,7 +7,8 @@ import io
 import networkx
 
 from ..graphs.model import BackwardGraph
-from .plain import edge_scalars, node_scalars, printable
+from ..terminal import printable
+from .plain import edge_scalars, node_scalars
 
 __all__ = ["to_graphml"]
 

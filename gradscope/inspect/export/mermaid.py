@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..graphs.folding import fold_to_fit
 from ..graphs.model import BackwardGraph
+from ..terminal import printable
 from .picture import Box, make_picture
 from .theme import LIGHT, MARKS
 
@@ -67,7 +68,9 @@ def _shape(box: Box) -> str:
 
 def _escaped(text: str) -> str:
     """Return text with all that Mermaid or HTML would read as markup as character references."""
-    return "".join(letter if letter not in _SPECIAL else f"#{ord(letter)};" for letter in text.replace("\n", " "))
+    return "".join(
+        letter if letter not in _SPECIAL else f"#{ord(letter)};" for letter in printable(text).replace("\n", " ")
+    )
 
 
 _SPECIAL = set('"#&;<>`|\\')

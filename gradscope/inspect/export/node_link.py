@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import networkx
 
 from ..graphs.model import BackwardGraph
+from ..terminal import json_text
 from .plain import edge_scalars, node_json
 
 __all__ = ["FORMAT", "VERSION", "to_json"]
@@ -42,7 +42,7 @@ def to_json(graph: BackwardGraph) -> str:
     plain.add_nodes_from((key, _without_key(node_json(data))) for key, data in graph.nodes(data=True))
     for source, target, number, data in graph.edges(keys=True, data=True):
         plain.add_edge(source, target, number, **edge_scalars(data))
-    return json.dumps(_node_link(plain), allow_nan=False, separators=(",", ":")) + "\n"
+    return json_text(_node_link(plain), separators=(",", ":")) + "\n"
 
 
 def _node_link(plain: networkx.MultiDiGraph) -> dict[str, Any]:

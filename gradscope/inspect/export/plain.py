@@ -10,7 +10,7 @@ from ..graphs.quotient import mark_of
 from ..records import Location, TensorSpec, TensorSummary
 from .picture import specs_text
 
-__all__ = ["amounts", "edge_scalars", "node_json", "node_scalars", "norm_of", "printable"]
+__all__ = ["amounts", "edge_scalars", "node_json", "node_scalars", "norm_of"]
 
 _PLAIN = ("index", "name", "operator", "module", "parameter")
 
@@ -124,28 +124,3 @@ def _json(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [_json(part) for part in value]
     return value
-
-
-def printable(text: str) -> str:
-    r"""Return text without the characters that XML does not allow, even escaped: controls and lone surrogates.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> printable("a\x00b")
-    'ab'
-    """
-    if text.isprintable():
-        return text
-    return "".join([letter for letter in text if (letter >= " " and not _forbidden(letter)) or letter in "\n\t"])
-
-
-def _forbidden(letter: str) -> bool:
-    return "\ud800" <= letter <= "\udfff" or letter in "\ufffe\uffff"

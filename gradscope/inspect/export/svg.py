@@ -7,10 +7,10 @@ from html import escape
 from itertools import pairwise
 
 from ..graphs.model import BackwardGraph
+from ..terminal import printable
 from .dot import graphviz_layout
 from .layout import lay_out
 from .picture import Box, Picture, make_picture
-from .plain import printable
 from .theme import DARK, LIGHT, MARKS, text_width
 
 __all__ = ["picture_to_svg", "to_svg"]

@@ -7,6 +7,7 @@ import sys
 from typing import TextIO
 
 from ..debugging.debugger import Debugger
+from ..terminal import say
 from .verbs import UsageError
 
 __all__ = ["PROMPT", "LineCore"]
@@ -82,7 +83,7 @@ class LineCore:
     def _say(self, text: str) -> None:
         # What the program has begun to write is not written on.
         start, self.mid_line = "\n" if self.mid_line else "", False
-        print(start + text, file=self.stdout, flush=True)
+        say(start + text, file=self.stdout)
 
     def _over(self) -> bool:
         """Whether there is nothing left to ask: the person leaves, or the program has left nothing to look at."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
 
+from ..terminal import say
 from .gate import ProgramAborted
 from .program import own_traceback
 from .threads import replaced
@@ -36,7 +37,7 @@ def before_os_exit(call: Callable[[int], int]) -> Iterator[None]:
                 try:
                     status = call(status)
                 except Exception as error:
-                    print(f"gradscope: {type(error).__name__}: {error}", file=sys.__stderr__, flush=True)
+                    say(f"gradscope: {type(error).__name__}: {error}", file=sys.__stderr__)
                 real(status)
         real(status)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from ..debugging.breakpoints import BreakpointError
+from ..terminal import say
 from . import view
 from .facts import TaskRecord
 from .reader import Recording
@@ -135,7 +136,7 @@ class Browser:
 
     def _say(self, text: str) -> None:
         if text:
-            print(text, file=self._stdout, flush=True)
+            say(text, file=self._stdout)
 
     # --- verbs ---
 

@@ -13,6 +13,7 @@ import numpy
 from ..lines.render import number, place_of, summary_line, title_of
 from ..records import NodeRecord, TensorSummary
 from ..statistics import format_shape
+from ..terminal import printable
 from .facts import TaskRecord
 from .reader import Recording
 from .schema import RecordingError
@@ -102,23 +103,26 @@ class Difference:
 
     def __rich__(self) -> Table:
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(title=str(self).splitlines()[0], title_justify="left")
-        table.add_column("")
-        table.add_column(self.left)
-        table.add_column(self.right)
+        def told(text: str) -> Text:  # a plain string would be read as markup
+            return Text(printable(text))
+
+        table = Table(title=told(str(self).splitlines()[0]), title_justify="left")
+        for heading in ("", self.left, self.right):
+            table.add_column(told(heading))
         if self.first is None:
             return table
         sides = self.first.left, self.first.right
         counts = self.first.left_count, self.first.right_count
-        table.add_row("node", *(title_of(s, n) if s else "missing" for s, n in zip(sides, counts)))
-        table.add_row("made at", *(place_of(s.location) if s else "" for s in sides))
+        table.add_row("node", *(told(title_of(s, n)) if s else "missing" for s, n in zip(sides, counts)))
+        table.add_row("made at", *(told(place_of(s.location)) if s else "" for s in sides))
         for name in ("grad_outputs", "grad_inputs"):
             groups = [(getattr(s, name) if s else None) or () for s in sides]
             for nr in range(max(map(len, groups))):
-                cells = [summary_line(group[nr]) if nr < len(group) else "" for group in groups]
-                table.add_row(f"{name}[{nr}]", *cells)
-        table.add_row("differs", "\n".join(self.first.what))
+                cells = [told(summary_line(group[nr])) if nr < len(group) else "" for group in groups]
+                table.add_row(told(f"{name}[{nr}]"), *cells)
+        table.add_row("differs", told("\n".join(self.first.what)))
         return table
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..terminal import one_line, printable
+
 if TYPE_CHECKING:
     from .reader import TaskNodes
 
@@ -14,6 +16,9 @@ __all__ = ["EventRecord", "IterationRecord", "RunRecord", "TaskRecord", "Violati
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,), "str": (str,), "int | None": (int, type(None)), "str | None": (str, type(None)),
 }  # fmt: skip
+
+_OF_LINES = ("message", "text")
+"""What may have several lines."""
 
 T = TypeVar("T")
 
@@ -30,6 +35,7 @@ def from_row(kind: type[T], row: Sequence[Any]) -> T:
     Returns
     -------
     object
+        Its texts are printable: a stranger may have written them.
 
     Raises
     ------
@@ -40,7 +46,12 @@ def from_row(kind: type[T], row: Sequence[Any]) -> T:
         wanted = _TYPES.get(str(place.type))
         if wanted is not None and not isinstance(value, wanted):
             raise ValueError(f"{kind.__name__}.{place.name} is {value!r}")
-    return kind(*row)
+    names = [place.name for place in fields(kind)]  # type: ignore[arg-type]
+    return kind(*[_shown(name, value) if isinstance(value, str) else value for name, value in zip(names, row)])
+
+
+def _shown(name: str, text: str) -> str:
+    return printable(text) if name in _OF_LINES else one_line(text)
 
 
 @dataclass(frozen=True, slots=True)

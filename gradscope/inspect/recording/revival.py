@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..records import EdgeRecord, Location, NodeRecord, SavedRecord, TensorSpec, TensorSummary, operator_name
+from ..terminal import one_line
 from .database import Database
 from .pages import STATES, Page
 
@@ -104,7 +105,7 @@ class Revival:
         spec, numel, itemsize = self._specs[number]
         low, high, mean, std = span if numel > nans + infs else (None,) * 4
         if shown < 0:
-            preview = view.page.previews[at]
+            preview = one_line(view.page.previews[at])
         else:
             texts = ", ".join([f"{value:.4g}" for value in first[:shown].tolist()])
             preview = f"[{texts}{', ...' if numel > shown else ''}]"
@@ -137,10 +138,19 @@ class Revival:
                 parameter=_text(parameter),
                 location=None if location is None else self._locations[location],
                 edges=tuple(EdgeRecord(target, input_nr) for target, input_nr in json.loads(edges)),
-                outputs=tuple(TensorSpec(tuple(shape), dtype, device) for shape, dtype, device in json.loads(outputs)),
+                outputs=tuple(
+                    TensorSpec(tuple(shape), _text(dtype), _text(device))
+                    for shape, dtype, device in json.loads(outputs)
+                ),
                 saved=tuple(
                     SavedRecord(
-                        _text(n), None if shape is None else tuple(shape), dtype, nbytes, None, None, "released"
+                        _text(n),
+                        None if shape is None else tuple(shape),
+                        dtype and _text(dtype),
+                        nbytes,
+                        None,
+                        None,
+                        "released",
                     )
                     for n, shape, dtype, nbytes in json.loads(saved)
                 ),
@@ -169,4 +179,4 @@ class Revival:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{value!r} stands where text belongs")
-    return value
+    return one_line(value)

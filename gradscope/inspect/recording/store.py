@@ -239,7 +239,7 @@ class Store:
         connection.execute("BEGIN")
         descriptions = [item for item in batch if type(item) is list]
         if descriptions:
-            connection.execute(_INSERT_NODES, (json.dumps(descriptions),))
+            connection.execute(_INSERT_NODES, (_storable(json.dumps(descriptions, ensure_ascii=False)),))
         nodes: dict[int, list[Batch]] = {}
         statements: list[Statement] = []
         for item in batch:
@@ -256,7 +256,7 @@ class Store:
         for table in self._rows:
             self._write_changes(table)
         for statement in statements:
-            connection.execute(statement.sql, statement.parameters)
+            connection.execute(statement.sql, [_storable(value) for value in statement.parameters])
         self._trim()
         connection.execute("COMMIT")
         self._logged += _COMMIT
@@ -279,7 +279,7 @@ class Store:
             marks = ", ".join([f"({', '.join('?' * len(columns))})"] * len(part))
             self._connection.execute(
                 f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES {marks}",
-                [v for row in part for v in row],
+                [_storable(value) for row in part for value in row],
             )
 
     def _write_changes(self, table: str) -> None:
@@ -386,6 +386,13 @@ class Store:
     def leave_open(self) -> None:
         """In a forked child: closing it, even when the interpreter ends, would touch the parent's file."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+
+
+def _storable(value: Any) -> Any:
+    """Return a value as SQLite takes it: paths may have bytes that are no text, which UTF-8 cannot say."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return value
 
 
 def _parts(batches: Sequence[Batch]) -> Iterator[list[Batch]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
 from typing import Any
 
+from ..terminal import json_text
 from .columns import columns
 from .facts import TaskRecord
 from .reader import Recording
@@ -101,7 +101,7 @@ def write_trace(recording: Recording, path: str | os.PathLike[str]) -> int:
     with open(path, "w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit": "ms", "traceEvents": [\n')
         for event in trace_events(recording):
-            file.write((",\n" if count else "") + json.dumps(event, allow_nan=False))
+            file.write((",\n" if count else "") + json_text(event))
             count += 1
         file.write("\n]}\n")
     return count

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..lines.render import list_text, node_text
 from ..records import NodeRecord
+from ..terminal import one_line
 from .facts import TaskRecord
 from .reader import Recording
 
@@ -238,6 +239,7 @@ def events_text(recording: Recording) -> str:
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> str:
+    rows = [tuple(map(one_line, row)) for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*rows)]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
 

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..terminal import say
 from .pages import Batch
 from .policy import Policy
 from .schema import RecordingError
@@ -239,6 +240,6 @@ def report(text: str) -> None:
     text : str
     """
     try:
-        print(text, file=sys.stderr, flush=True)
+        say(text, file=sys.stderr)
     except (OSError, ValueError, AttributeError):
         return

@@ -556,3 +556,17 @@ def test_importing_loads_nothing_heavy():
     code = "import sys, gradscope.inspect as gi; gi.record, gi.open_recording; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"rich", "networkx", "pyarrow", "torch", "textual"} & set(loaded)
+
+
+def test_names_that_are_no_text_are_recorded_all_the_same(tmp_path):
+    x = gs.ones(2, requires_grad=True)
+    with gi.record(tmp_path / "run.gscope", title="\udcff\x00.py") as recorder:
+        model = gs.nn.Sequential()
+        model.add_module("\udcff\x1b[2J\n", gs.nn.Linear(2, 2))
+        model(x).sum().backward()
+        recorder.mark("\ud800 bytes")
+    assert (recorder.failure, recorder.lost) == ("", 0)
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        assert recording.runs[0].title == "?\\x00.py"
+        assert "?\\x1b[2J\\n" in {node.module for node in recording.tasks()[0].nodes}
+        assert recording.events()[0].text == "? bytes"

@@ -1,0 +1,96 @@
+"""The one way of text from files and programs to a terminal: what a terminal would obey is shown instead."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import unicodedata
+from typing import Any, TextIO
+
+__all__ = ["json_text", "one_line", "printable", "say"]
+
+_JOINERS = "\u200c\u200d"  # of letters, in Persian and Hindi, and of emoji
+_SUSPECT = re.compile(r"[^ -~\n\t]")
+
+
+def printable(text: str) -> str:
+    r"""Return text with all that a terminal or a page would obey, or not show, as escapes such as ``\x1b``.
+
+    These are the control characters but for line feed and tab, lone surrogates, and format characters: those that turn
+    the direction of what follows, or are invisible. It is what XML allows, too.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[2Jb\u202ec"), printable("a\tb\u00e9"))
+    a\x1b[2Jb\u202ec a	b\u00e9
+    """
+    return text if text.isprintable() else _SUSPECT.sub(_shown, text)
+
+
+def one_line(text: str) -> str:
+    r"""Return text as :func:`printable` does, with line feeds as escapes too: a name, or a cell of a table.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> one_line("fc1\nfc2")
+    'fc1\\nfc2'
+    """
+    return text if text.isprintable() else printable(text).replace("\n", "\\n")
+
+
+def _shown(found: re.Match[str]) -> str:
+    letter = found[0]
+    if letter.isprintable() or letter in _JOINERS or unicodedata.category(letter) == "Zs":
+        return letter
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def say(text: object = "", *, file: TextIO | None = None, end: str = "\n") -> None:
+    """Print the tool's own words, in which there may be others'.
+
+    Parameters
+    ----------
+    text : object
+    file : text file, optional
+        Standard output by default.
+    end : str
+    """
+    print(printable(str(text)), end=end, file=file or sys.stdout, flush=True)
+
+
+def json_text(value: Any, **options: Any) -> str:
+    r"""Return JSON in printable ASCII.
+
+    Parameters
+    ----------
+    value : object
+    **options : object
+        As for :func:`json.dumps`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(json_text(["\x1b", "\x7f", "\u202e"]))
+    ["\\u001b", "\\u007f", "\\u202e"]
+    """
+    return json.dumps(value, allow_nan=False, **options).replace("\x7f", "\\u007f")
