@@ -12,8 +12,7 @@ from . import device as devices
 from . import graph, state
 from .formatting import tensor_repr
 from .ops import general
-from .storage import contiguous_strides, element_strides, geometry_of, is_dense, memory_of
-from .views import strided_part
+from .storage import contiguous_strides, element_strides, is_dense, memory_copy, memory_of, offset_of, strided_view
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -178,13 +177,12 @@ class Convertible:
     def _copied_memory(self, memo: dict[int, Any]) -> Any:
         """Return a copy of the array; tensors that share memory share it in the copy too."""
         array, owner = self._array, memory_of(self._array)
-        if owner.dtype != array.dtype or not is_dense(owner):
-            return array.copy(order="K")
         if id(owner) not in memo:
-            memo[id(owner)] = owner.copy(order="K")
-        if array is owner:
+            memo[id(owner)] = owner.copy(order="K") if is_dense(owner) else memory_copy(array, 0)
+        if array is owner and is_dense(owner):
             return memo[id(owner)]
-        return strided_part(memo[id(owner)].ravel(order="K"), geometry_of(array, owner))
+        geometry = (array.shape, element_strides(array), offset_of(array))
+        return strided_view(memo[id(owner)], geometry, array.dtype)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         host = devices.to_host(self._array)
@@ -197,7 +195,7 @@ class Convertible:
 
 def _rebuild(cls: type[Tensor], flat: Any, geometry: Any, place: str, requires_grad: bool, attributes: Any) -> Tensor:
     """Return a tensor from its elements in the order of their memory, and how they lie there."""
-    tensor = cls._wrap(strided_part(devices.to_device(flat, place), geometry))
+    tensor = cls._wrap(strided_view(devices.to_device(flat, place), geometry))
     tensor._flags = state.GRAD if requires_grad else 0
     if attributes:
         tensor.__dict__.update(attributes)

@@ -18,7 +18,7 @@ from . import events, state
 from .from_python import to_array
 from .layout import check_memory, check_rank, format_name
 from .ops.errors import as_element, scalar_type
-from .storage import in_order
+from .storage import adopted, in_order
 from .tensor import Tensor
 
 __all__ = [
@@ -213,7 +213,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 def _shared(data: Any, dtype: Any, device: Any) -> tuple[Any, bool]:
     """Return an array of what is no tensor, and whether it shares the memory: it is another object in any case."""
     array = _place(to_array(data, dtype), device)
-    return (array[...], True) if array is data else (array, False)
+    if array is not data:
+        return array, False
+    return (adopted(array) if isinstance(array, numpy.ndarray) else array[...]), True
 
 
 def asarray(
@@ -252,32 +254,41 @@ def asarray(
 def from_numpy(array: numpy.ndarray) -> Tensor:
     """Return a tensor that shares the memory of a NumPy array.
 
+    The storage is what lies between the first and the last element of the array, not the memory that it is a part of.
+
     Raises
     ------
     TypeError
         If it is no array, or has a dtype without a counterpart.
     ValueError
-        If a stride is negative.
+        If a stride is negative or no multiple of the element size, or the byte order is not the machine's.
     """
     if not isinstance(array, numpy.ndarray):
         raise TypeError(f"expected np.ndarray (got {array.__class__.__name__})")
-    if any(step < 0 for step in array.strides):
+    if not array.dtype.isnative:
         raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. (You can probably work around this by making a copy of your array with array.copy().)"
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported.\nConvert it with .astype(array.dtype.newbyteorder('='))."
         )
     if array.dtype not in dtypes.BY_NUMPY:
         raise TypeError(f"can't convert np.ndarray of type {array.dtype}\nConvert it with .astype().")
-    tensor = finish(array.view(numpy.ndarray), False)
+    tensor = finish(adopted(array), False)
     tensor._tell_shared("from_numpy()")
     return tensor
 
 
 def from_dlpack(source: Any) -> Tensor:
-    """Return a tensor that shares the memory of any object with ``__dlpack__``."""
+    """Return a tensor that shares the memory of any object with ``__dlpack__``.
+
+    Raises
+    ------
+    ValueError
+        If a stride is negative.
+    """
     kind, _ = source.__dlpack_device__()
-    module = numpy if kind == 1 else devices.module_for("cuda")
-    return finish(module.from_dlpack(source), False)
+    if kind == 1:
+        return finish(adopted(numpy.from_dlpack(source)), False)
+    return finish(devices.module_for("cuda").from_dlpack(source), False)
 
 
 # --- filled -----------------------------------------------------------------------------------------------------------

@@ -1,16 +1,27 @@
-"""Memory and its version counter.
+"""Memory, how views lie in it, and its version counter.
 
-A tensor holds a bare array; arrays that share memory share one :class:`VersionCounter`. It is made when a second
-tensor, or a saved output, first needs it: a tensor that nobody shares has none and is at version 0.
+A tensor holds a bare array. Its storage is the memory of the array that owns it (:func:`memory_of`); another program's
+array becomes such an owner by :func:`adopted`. Views by sizes, strides and an offset are made by :func:`strided_view`
+alone, which keeps them inside of the storage.
+
+Arrays that share memory share one :class:`VersionCounter`. It is made when a second tensor, or a saved output, first
+needs it: a tensor that nobody shares has none and is at version 0.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from . import device
 
-__all__ = ["Storage", "VersionCounter"]
+__all__ = ["Geometry", "Storage", "VersionCounter", "adopted", "strided_view"]
+
+Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Shape, strides and offset of a view, the latter two in elements."""
+
+LONG_MAX = (1 << 63) - 1
 
 
 class VersionCounter:
@@ -44,7 +55,7 @@ class Storage:
 
     def nbytes(self) -> int:
         """Return the size in bytes."""
-        return int(self._array.nbytes)
+        return bytes_of(self._array)
 
     size = nbytes
 
@@ -109,13 +120,152 @@ def is_viewable(array: Any, shape: tuple[int, ...]) -> bool:
     return True
 
 
-def geometry_of(array: Any, base: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Return shape, strides and offset (in elements) of `array` inside the memory that `base` starts."""
+def bytes_of(owner: Any) -> int:
+    """Return how many bytes lie from the first to the last element of an array that owns its memory."""
+    if owner.flags.forc or not owner.size:
+        return int(owner.nbytes)
+    return owner.itemsize + sum((n - 1) * step for n, step in zip(owner.shape, owner.strides, strict=True))
+
+
+def geometry_of(array: Any, base: Any) -> Geometry:
+    """Return shape, strides and offset (in elements) of `array`, counted from the first element of `base`."""
     itemsize = array.dtype.itemsize
     strides = tuple(s // itemsize for s in array.strides)
     if array.size == 0:
         return array.shape, strides, 0
     return array.shape, strides, (device.address(array) - device.address(base)) // itemsize
+
+
+def offset_of(array: Any) -> int:
+    """Return the number of elements before the first one in the storage; 0 where there are no elements."""
+    if array.base is None or array.size == 0:
+        return 0
+    return (device.address(array) - device.address(memory_of(array))) // array.dtype.itemsize
+
+
+def extent_of(geometry: Geometry) -> int:
+    """Return how many elements lie before the end of the last one that `geometry` describes."""
+    size, stride, offset = geometry
+    return 0 if 0 in size else offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+
+
+def strided_view(array: Any, geometry: Geometry, dtype: Any = None) -> Any:
+    """View the storage of `array` by sizes, strides and offset.
+
+    Every view that is not made by an array's own indexing is made here: the bytes between its first and its last
+    element are cut out of the storage first, and the view is laid into that part.
+
+    Parameters
+    ----------
+    array : ndarray
+        Any array of the storage.
+    geometry : tuple
+        Shape, strides and offset, the latter two in elements of `dtype`, the offset from the start of the storage.
+    dtype : numpy.dtype, optional
+        That of `array` unless given.
+
+    Raises
+    ------
+    RuntimeError
+        If the view would leave the storage.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> tail = numpy.arange(6)[4:]
+    >>> strided_view(tail, ((2, 2), (3, 1), 0))
+    array([[0, 1],
+           [3, 4]])
+    """
+    size, stride, offset = geometry
+    kind = array.dtype if dtype is None else dtype
+    itemsize = kind.itemsize
+    owner = memory_of(array)
+    _check_inside(geometry, itemsize, bytes_of(owner))
+    start = min(offset * itemsize, bytes_of(owner))
+    part = flat_memory(owner)[start : max(start, extent_of(geometry) * itemsize)].view(kind)
+    # A step that is never taken may be too long for an array.
+    steps = tuple(min(step, LONG_MAX // itemsize) * itemsize for step in stride)
+    if type(part) is numpy.ndarray:
+        return numpy.ndarray(size, kind, part, 0, steps)
+    return device.array_module(part).lib.stride_tricks.as_strided(part, size, steps)
+
+
+def restrided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """View the storage from the first element of `array` on, by sizes and strides; the latter in bytes, as it has."""
+    itemsize = array.itemsize
+    return strided_view(array, (tuple(shape), tuple(step // itemsize for step in strides), offset_of(array)))
+
+
+def flat_memory(owner: Any) -> Any:
+    """Return the bytes that `owner`, an array without a base, holds as a flat array of uint8."""
+    if not owner.flags.c_contiguous:
+        strided = device.array_module(owner).lib.stride_tricks.as_strided
+        owner = strided(owner, (bytes_of(owner) // owner.itemsize,), (owner.itemsize,))
+    return owner.reshape(-1).view("uint8")
+
+
+def memory_copy(array: Any, count: int) -> Any:
+    """Return a copy of the storage behind `array` as a flat array of its dtype, of `count` elements at least."""
+    memory = flat_memory(memory_of(array))
+    whole = -(-memory.size // array.itemsize)
+    copy = device.array_module(array).empty(max(count, whole), dtype=array.dtype)
+    copy.view("uint8")[: memory.size] = memory
+    return copy
+
+
+def _check_inside(geometry: Geometry, itemsize: int, have: int) -> None:
+    """Raise unless the elements that `geometry` describes lie inside `have` bytes."""
+    size, stride, offset = geometry
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"mismatch in length of strides and shape\nThe size is {list(size)}, the stride {list(stride)}."
+        )
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}\nIt is counted from the storage's start.")
+    needed = extent_of(geometry) * itemsize
+    if any(n < 0 for n in size) or any(step < 0 for step in stride) or needed > LONG_MAX:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}\n"
+            f"Sizes and strides must be >= 0, and stay inside the storage of {have} bytes."
+        )
+    if needed > have:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+            f"requiring a storage size of {needed} are out of bounds for storage of size {have}\n"
+            "The offset is counted from the storage's start, not from that of a view."
+        )
+
+
+def adopted(array: numpy.ndarray) -> numpy.ndarray:
+    """Return another program's array as one whose storage begins and ends with the array's own elements.
+
+    What lies around them in that program's memory cannot be reached from there.
+
+    Raises
+    ------
+    ValueError
+        For strides that are negative, or no multiple of the element size.
+    """
+    itemsize = array.itemsize
+    if any(step < 0 for step in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array with array.copy().)"
+        )
+    if any(step % itemsize for step in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
+            f"memory.\nThe strides are {array.strides} bytes, an element has {itemsize}."
+        )
+    if not array.size:
+        return numpy.empty(array.shape, array.dtype)
+    strides = tuple(step // itemsize for step in array.strides)
+    count = extent_of((array.shape, strides, 0))
+    elements = numpy.lib.stride_tricks.as_strided(array.view(numpy.ndarray), (count,), (itemsize,))
+    # A memoryview is no array: memory_of() goes no further.
+    owner = numpy.frombuffer(elements.view("uint8").data, array.dtype)
+    return strided_view(owner, (array.shape, strides, 0))
 
 
 def element_strides(array: Any) -> tuple[int, ...]:
@@ -148,9 +298,12 @@ def overlaps_itself(array: Any) -> bool:
     """Whether two elements of `array` may lie at one address (an expanded tensor)."""
     if array.size < 2 or array.flags.forc:
         return False
-    axes = sorted((abs(step), size) for step, size in zip(array.strides, array.shape, strict=True) if size > 1)
-    extent = array.dtype.itemsize
-    for step, size in axes:
+    return has_overlap(array.shape, array.strides, array.dtype.itemsize)
+
+
+def has_overlap(shape: tuple[int, ...], strides: tuple[int, ...], extent: int = 1) -> bool:
+    """Whether two elements of a view may lie at one address; `extent` is that of one element, in the strides' unit."""
+    for step, size in sorted((abs(step), size) for step, size in zip(strides, shape, strict=True) if size > 1):
         if step < extent:
             return True
         extent = step * (size - 1) + extent

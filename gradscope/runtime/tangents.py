@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 from . import device, state
 from .dtype import BY_NUMPY
 from .graph import SavedResult, ends_of, own_edge
-from .storage import element_strides, geometry_of, memory_of
-from .views import strided_part
+from .storage import bytes_of, element_strides, geometry_of, memory_of, offset_of, strided_view
 
 if TYPE_CHECKING:
     from .ops.registry import Operator
@@ -142,7 +141,8 @@ def _part_of(whole: Tensor, view: Tensor, base: Tensor) -> Tensor:
     with Deriving(recorded=True):
         if view._dtype != base._dtype:
             whole = F.view_as_real(whole) if base.is_complex() else F.view_as_complex(whole.view(-1, 2))
-        return F.as_strided_relative(whole, *geometry_of(view._array, base._array))
+        size, stride, offset = geometry_of(view._array, base._array)
+        return F.as_strided(whole, size, stride, offset_of(whole._array) + offset)
 
 
 def attach(tensor: Tensor, tangent: Tensor | None) -> None:
@@ -175,8 +175,8 @@ def same_layout(tangent: Any, primal: Any) -> bool:
     mine, other = memory_of(tangent), memory_of(primal)
     return (
         element_strides(tangent) == element_strides(primal)
-        and mine.nbytes * primal.dtype.itemsize == other.nbytes * tangent.dtype.itemsize
-        and geometry_of(tangent, mine)[2] == geometry_of(primal, other)[2]
+        and bytes_of(mine) * primal.dtype.itemsize == bytes_of(other) * tangent.dtype.itemsize
+        and offset_of(tangent) == offset_of(primal)
     )
 
 
@@ -186,7 +186,7 @@ def laid_out_like(primal: Any, dtype: Any) -> Any:
     memory = memory_of(primal)
     if primal is memory or memory.dtype != primal.dtype:
         return xp.zeros_like(primal, dtype=dtype)
-    return strided_part(xp.zeros(memory.size, dtype=dtype), geometry_of(primal, memory))
+    return strided_view(xp.zeros(bytes_of(memory) // memory.itemsize, dtype=dtype), geometry_of(primal, memory))
 
 
 def fitted(tangent: Tensor, primal: Tensor) -> Tensor:

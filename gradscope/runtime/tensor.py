@@ -21,7 +21,7 @@ from .graph import Edge, Node, ends_of, hold_edge, own_edge
 from .layout import check_memory, contiguous_format, preserve_format
 from .leaves import AccumulateGrad
 from .ops import general
-from .storage import Storage, VersionCounter, element_strides, geometry_of, memory_of, shared_shape
+from .storage import Storage, VersionCounter, element_strides, offset_of, shared_shape
 from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
 
     def storage_offset(self) -> int:
         """Return the number of elements before the first one in the storage."""
-        return geometry_of(self._array, memory_of(self._array))[2]
+        return offset_of(self._array)
 
     @property
     def ndim(self) -> int:

@@ -14,7 +14,16 @@ from . import device, events, graph, state
 from .errors import InplaceError, SavedTensorFreedError
 from .graph import Edge, Node, NodeExtra, SavedPart, SavedResult, SavedTensor, edge_to, ends_of, own_edge
 from .leaves import accumulate_edge
-from .storage import contiguous_strides, geometry_of, overlap_error, overlaps_itself
+from .storage import (
+    Geometry,
+    contiguous_strides,
+    extent_of,
+    geometry_of,
+    offset_of,
+    overlap_error,
+    overlaps_itself,
+    strided_view,
+)
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -85,19 +94,22 @@ def _view_node(tensor: Tensor, base: Tensor, base_edge: Edge | None) -> Any:
     part = geometry_of(tensor._array, base._array)
     if tensor._dtype != base._dtype:
         return _reinterpreted_node(base, part)
-    return _as_strided_node(part, base_edge, geometry_of(base._array, base._array), base._dtype, type(base._array))
+    shape, strides, _ = geometry_of(base._array, base._array)
+    return _as_strided_node(part, base_edge, (shape, strides, offset_of(base._array)), base._dtype, type(base._array))
 
 
 def _as_strided_node(part: Geometry, base_edge: Edge | None, base: Geometry, dtype: Any, kind: type) -> Any:
+    """Return the node of a part, counted from the first element of a base, which lies in its storage as `base` says."""
     from .ops.registry import OPERATORS
 
-    node: Any = OPERATORS["as_strided.relative"].node_class()  # type: ignore[misc]
+    node: Any = OPERATORS["as_strided.size"].node_class()  # type: ignore[misc]
     node.edges = (base_edge,)
     node.seq = state.next_sequence()
     node.extra = None
     node.shape, node.dtype, node.kind = part[0], dtype, kind
-    node.s_size, node.s_stride, node.s_offset = part
-    node.s_self_shape, node.s_self_strides, _ = base
+    node.s_self_shape, node.s_self_strides, node.s_self_offset = base
+    node.s_size, node.s_stride = part[:2]
+    node.s_storage_offset = base[2] + part[2]
     return node
 
 
@@ -108,7 +120,8 @@ def _reinterpreted_node(base: Tensor, part: Geometry) -> Any:
     before, state.local.grad_enabled = state.local.grad_enabled, True
     try:
         pairs = F.view_as_real(base) if base.is_complex() else F.view_as_complex(base.view(-1, 2))
-        view = F.as_strided_relative(pairs, *part)
+        size, stride, offset = part
+        view = F.as_strided(pairs, size, stride, offset_of(pairs._array) + offset)
     finally:
         state.local.grad_enabled = before
     return view.grad_fn
@@ -145,7 +158,7 @@ class CopySlices(Node):
         if grad is None:
             return (None,) * len(self.edges)
         whole, flat = self._laid_out(grad)
-        part = strided_part(flat.view(self.view_dtype), self.view_geometry)
+        part = strided_view(flat, self.view_geometry, self.view_dtype)
         results = self.function.apply(part.copy())
         if self.edges[0] is None:
             return (None, *results[1:])
@@ -167,15 +180,15 @@ class CopySlices(Node):
             flat = F.scatter_strided(grad, extent_of(geometry), geometry[1], 0)
         if self.view_dtype != self.dtype:
             pairs = F.view_as_real(flat) if flat.is_complex() else F.view_as_complex(flat.view(-1, 2))
-            part = F.as_strided_relative(pairs, *self.view_geometry)
+            part = F.as_strided(pairs, *self.view_geometry)
         else:
-            part = F.as_strided_relative(flat, *self.view_geometry)
+            part = F.as_strided(flat, *self.view_geometry)
         results = self.function.apply_graph(part.clone())
         if self.edges[0] is None:
             return (None, *results[1:])
         part.copy_(F.zeros_like(part) if results[0] is None else results[0])
         if geometry is not None:
-            whole = F.as_strided_relative(flat, *geometry)
+            whole = F.as_strided(flat, *geometry)
         return (whole, *results[1:])
 
     def _laid_out(self, grad: Any) -> tuple[Any, Any]:
@@ -185,7 +198,7 @@ class CopySlices(Node):
             whole = xp.array(grad, order="C", copy=True)
             return whole, whole.reshape(-1)
         flat = xp.zeros(extent_of(self.base_geometry), dtype=grad.dtype)
-        whole = strided_part(flat, self.base_geometry)
+        whole = strided_view(flat, self.base_geometry)
         whole[...] = grad
         return whole, flat
 
@@ -196,7 +209,7 @@ class CopySlices(Node):
             return edge_to(_as_strided_node(self.view_geometry, self, whole, self.dtype, self.kind))
         # Operators that read no element make the nodes: any memory will do.
         memory = device.module_of(self.kind).empty(extent_of(whole), dtype=self.dtype)
-        base = graph.tensor_type._wrap(strided_part(memory, whole))
+        base = graph.tensor_type._wrap(strided_view(memory, whole))
         base._set_edge(edge_to(self))
         return edge_to(_reinterpreted_node(base, self.view_geometry))
 
@@ -218,22 +231,6 @@ class CopySlices(Node):
     def call_site(self) -> Any:
         """Where the view was written."""
         return self.function.call_site
-
-
-Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
-
-
-def extent_of(geometry: Geometry) -> int:
-    """Return how many elements lie between the first and the last one that `geometry` describes, both included."""
-    size, stride, offset = geometry
-    return 0 if 0 in size else offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-
-
-def strided_part(flat: Any, geometry: Geometry) -> Any:
-    """Return the part of a flat array that `geometry` (in elements) describes, sharing memory."""
-    size, stride, offset = geometry
-    strided = device.array_module(flat).lib.stride_tricks.as_strided
-    return strided(flat[offset:], size, tuple(step * flat.itemsize for step in stride))
 
 
 def rebase(tensor: Tensor, node: Node) -> None:

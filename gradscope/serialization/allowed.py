@@ -17,8 +17,8 @@ from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParamete
 from ..runtime import device as devices
 from ..runtime import dtype as dtypes
 from ..runtime import state as modes
+from ..runtime.storage import strided_view
 from ..runtime.tensor import Size, Tensor
-from ..runtime.views import strided_part
 from .names import DEVICE, DTYPES, PARAMETER, PARAMETER_WITH_STATE, SIZE, STORAGES, SUBCLASS, TENSOR, TENSOR_CLASS
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
@@ -48,7 +48,7 @@ def _rebuild_tensor(
             f"a tensor of size {list(size)}, stride {list(stride)} and offset {offset} does not lie within its memory "
             f"of {memory.array.size} elements\nThe file is damaged."
         )
-    tensor = Tensor._wrap(strided_part(memory.array, (tuple(size), tuple(stride), offset)))
+    tensor = Tensor._wrap(strided_view(memory.array, (tuple(size), tuple(stride), offset)))
     if memory.first is None:
         memory.first = tensor
     else:

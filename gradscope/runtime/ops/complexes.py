@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import dtype as dtypes
+from ..storage import offset_of, restrided
 from .arrays import conj as conjugate
 from .errors import scalar_type
 from .registry import METHODS, OPERATORS, operator, public
@@ -36,8 +37,7 @@ def _view_as_real(xp: Any, self: Any) -> Any:
     if self.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     part = self.real
-    step = self.dtype.itemsize // 2
-    return xp.lib.stride_tricks.as_strided(part, (*self.shape, 2), (*self.strides, step))
+    return restrided(part, (*self.shape, 2), (*part.strides, part.itemsize))
 
 
 def _view_as_complex(xp: Any, self: Any) -> Any:
@@ -47,6 +47,10 @@ def _view_as_complex(xp: Any, self: Any) -> Any:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, this one has shape {list(self.shape)}")
     if self.size and self.strides[-1] != self.dtype.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1\nCall .contiguous() first.")
+    if offset_of(self) % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2\nA clone() has.")
+    if self.size and any(step % (2 * self.dtype.itemsize) for step in self.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension\nA clone() has.")
     return self.view("c" + str(2 * self.dtype.itemsize))[..., 0]
 
 

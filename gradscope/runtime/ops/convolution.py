@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from operator import index as whole
 from typing import Any
 
+from ..storage import restrided
 from .arrays import matrix_product
 from .errors import as_element, refuse_kinds
 from .registry import OPERATORS, operator, public
@@ -42,7 +43,7 @@ def _windows(xp: Any, x: Any, kernel: Ints, out: Ints, stride: Ints, dilation: I
     """View `x` of shape (..., *spatial) as (..., *kernel, *out)."""
     lead = x.ndim - len(kernel)
     steps = x.strides[lead:]
-    return xp.lib.stride_tricks.as_strided(
+    return restrided(
         x,
         (*x.shape[:lead], *kernel, *out),
         (

@@ -113,7 +113,7 @@ def to(
         result = OPERATORS["to.dtype"].function(result, dtype)
     if format_name(memory_format) != "preserve_format":
         result = METHODS["contiguous"](result, memory_format)
-    return result.clone() if copy and result is self else result
+    return OPERATORS["to.dtype"].function(self, self.dtype) if copy and result is self else result
 
 
 @public(function_too=False)
@@ -201,6 +201,8 @@ def contiguous(self: Any, memory_format: Any = "contiguous_format") -> Any:
     name = format_name(memory_format)
     if name == "preserve_format":
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator\nUse clone().")
+    if name == "channels_last":
+        check_rank(self._shape)
     array = self._array if name == "contiguous_format" else self._array.transpose((0, 2, 3, 1))
     return self if array.flags.c_contiguous else METHODS["clone"](self, memory_format=memory_format)
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from .. import autocast, device, dtype, events, state, tangents
 from ..graph import PackedTensor, SavedResult, SavedTensor, edge_to, pack_slot, unpack
-from ..storage import VersionCounter, element_strides, memory_of
+from ..storage import VersionCounter, element_strides, memory_of, offset_of
 from .arrays import HALF, SINGLE, TENSOR_OPERATORS
 from .errors import forward_error, refuse_bools
 
@@ -405,10 +406,10 @@ def wanted_arguments(op: Operator, node: Any) -> set[str]:
 
 
 def saved_fact(by_name: dict[str, Any], name: str) -> Any:
-    """Return ``NAME_shape``, ``NAME_dtype`` or ``NAME_strides`` of an operand."""
+    """Return ``NAME_shape``, ``NAME_dtype``, ``NAME_strides`` or ``NAME_offset`` of an operand."""
     argument, _, fact = name.rpartition("_")
     value = by_name[argument]
-    read = element_strides if fact == "strides" else (lambda array: getattr(array, fact))
+    read = {"strides": element_strides, "offset": offset_of}.get(fact, attrgetter(fact))
     if isinstance(value, list):
         return [read(t._array) for t in value]
     return read(value._array) if hasattr(value, "_array") else None
@@ -566,7 +567,8 @@ def shown_name(op: Operator, name: str) -> str:
     if any(p.name == name for p in op.parameters):
         return name
     argument, _, fact = name.rpartition("_")
-    return {"shape": f"{argument}_sym_sizes", "strides": f"{argument}_sym_strides"}.get(fact, name)
+    words = {"shape": "sym_sizes", "strides": "sym_strides", "offset": "sym_storage_offset"}
+    return f"{argument}_{words[fact]}" if fact in words else name
 
 
 def saved_getter(name: str) -> Callable[[Any], Any]:

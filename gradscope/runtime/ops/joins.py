@@ -184,7 +184,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
     """Expand all tensors to the shape that they broadcast to."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     shape = broadcast_shapes(*(tensor._array.shape for tensor in given))
-    return tuple(METHODS["expand"](tensor, *shape) for tensor in given)
+    return tuple(tensor if tensor._array.shape == shape else METHODS["expand"](tensor, *shape) for tensor in given)
 
 
 @public(method=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,21 @@ import numpy
 
 from .. import device as devices
 from .. import dtype as dtypes
-from ..storage import Storage, contiguous_strides, geometry_of, memory_of
+from ..layout import channels_last, check_rank, format_name
+from ..storage import (
+    LONG_MAX,
+    Storage,
+    bytes_of,
+    contiguous_strides,
+    extent_of,
+    memory_copy,
+    memory_of,
+    offset_of,
+    strided_view,
+)
+from ..views import check_inplace
 from . import general
-from .registry import OPERATORS, public
+from .registry import public
 from .shapes import sizes_of
 from .writes import check_overlap
 
@@ -22,47 +35,85 @@ from .writes import check_overlap
 def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
     """Give the tensor another shape; its storage keeps its elements, and grows where it is too small.
 
-    Memory of an array cannot grow in place: a tensor that shares the storage keeps the old memory then.
+    Nothing changes where it has the shape already, whatever its strides are. Memory of an array cannot grow in place:
+    a tensor that shares the storage keeps the old memory then.
 
     Parameters
     ----------
     *size : int
+    memory_format : memory_format, optional
+        The order of the elements, rows unless given.
 
     Raises
     ------
     RuntimeError
-        If the tensor requires grad, or a size is negative.
+        If the tensor requires grad, a size is negative, or the memory that should grow is another program's.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.arange(6).reshape(2, 3).t().resize_(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
     """
     shape = sizes_of(size, "resize_")
-    if any(length < 0 for length in shape):
-        raise RuntimeError(f"Trying to resize a tensor to the negative size {list(shape)}\nSizes must be >= 0.")
-    if self.requires_grad:
-        raise RuntimeError("cannot resize variables that require grad\nResize a detach()ed tensor.")
-    self.data = type(self)._wrap(_resized(self._array, shape))
-    self._bump("resize_")
-    return self
-
-
-def _resized(array: Any, shape: tuple[int, ...]) -> Any:
-    owner = memory_of(array)
-    start = geometry_of(array, owner)[2]
-    wanted = 1
-    for length in shape:
-        wanted *= length
-    xp = devices.array_module(array)
-    kept = owner.nbytes // array.itemsize - start
-    as_strided = OPERATORS["as_strided.relative"].run_forward
-    if wanted <= kept:
-        return as_strided(xp, array, shape, contiguous_strides(shape), 0)
-    fresh = xp.empty(wanted, dtype=array.dtype)
-    fresh[:kept] = as_strided(xp, array, (kept,), (1,), 0)
-    return fresh.reshape(shape)
+    format = "contiguous_format" if memory_format is None else format_name(memory_format)
+    if format == "preserve_format":
+        raise RuntimeError("Unsupported memory formatPreserve\nUse contiguous_format or channels_last.")
+    return _resize(self, "resize_", shape, format)
 
 
 @public
 def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
-    """Give the tensor the shape of another one, as :meth:`Tensor.resize_` does."""
-    return resize_(self, *the_template._array.shape)
+    """Give the tensor the shape of another one, as :meth:`Tensor.resize_` does.
+
+    Parameters
+    ----------
+    the_template : Tensor
+    memory_format : memory_format, optional
+        The order of the elements; rows unless given, ``preserve_format`` for that of the template.
+    """
+    format = "contiguous_format" if memory_format is None else format_name(memory_format)
+    if format == "preserve_format":
+        format = "channels_last" if the_template.is_contiguous(memory_format=channels_last) else "contiguous_format"
+    return _resize(self, "resize_as_", the_template._array.shape, format)
+
+
+def _resize(self: Any, name: str, shape: tuple[int, ...], format: str) -> Any:
+    if any(length < 0 for length in shape):
+        raise RuntimeError(f"Trying to resize a tensor to the negative size {list(shape)}\nSizes must be >= 0.")
+    if math.prod(shape) * self._dtype.itemsize > LONG_MAX:
+        raise RuntimeError(f"numel: integer multiplication overflow\nNo memory holds a tensor of size {list(shape)}.")
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad\nResize a detach()ed tensor.")
+    strides = contiguous_strides(shape)
+    if format == "channels_last":
+        check_rank(shape)
+        batch, *rest = contiguous_strides((shape[0], *shape[2:], shape[1]))
+        strides = (batch, rest[-1], *rest[:-1])
+    if shape != self._array.shape or (format == "channels_last" and strides != self.stride()):
+        self.data = type(self)._wrap(_resized(name, self._array, shape, strides))
+        self._bump(name)
+    return self
+
+
+def _resized(name: str, array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    geometry = (shape, strides, offset_of(array))
+    owner, needed = memory_of(array), extent_of(geometry)
+    if needed * array.itemsize <= bytes_of(owner):
+        return strided_view(array, geometry)
+    if owner.base is not None:
+        raise RuntimeError(
+            f"Trying to resize storage that is not resizable\n{name}() wants {needed} elements of memory that belongs "
+            "to another program's array: clone() the tensor first."
+        )
+    try:
+        return strided_view(memory_copy(array, needed), geometry)
+    except MemoryError:
+        raise RuntimeError(
+            f"can't allocate memory: you tried to allocate {needed * array.itemsize} bytes\n"
+            f"{name}() was asked for the size {list(shape)}."
+        ) from None
 
 
 @public(function_too=False)
@@ -82,13 +133,13 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         If `source` has another dtype, or history would be lost: the operator has no derivative.
     """
     recording = general.wants_grad([self, source])
-    self._check_inplace(recording)
+    check_inplace(self, recording, expanded=True)
     if recording:
         raise RuntimeError(
             "derivative for aten::set_ is not implemented: the tensor or its source requires grad.\n"
             "Use detach(), or gradscope.no_grad()."
         )
-    self.data = type(self)._wrap(_chosen_part(self, _source_of(self, source), storage_offset, size, stride))
+    self.data = type(self)._wrap(_chosen_part(self, source, storage_offset, size, stride))
     self._bump("set_")
     return self
 
@@ -98,8 +149,7 @@ def _source_of(self: Any, source: Any) -> Any:
     if source is None:
         return devices.array_module(self._array).empty((0,), dtype=self._dtype)
     if isinstance(source, Storage):
-        flat = source._array.reshape(-1) if source._array.flags.c_contiguous else source._array.ravel(order="K")
-        return flat.view(self._dtype)
+        return strided_view(source._array, ((source.nbytes() // self._dtype.itemsize,), (1,), 0), self._dtype)
     if not hasattr(source, "_array"):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
     if source._dtype != self._dtype:
@@ -110,12 +160,17 @@ def _source_of(self: Any, source: Any) -> Any:
     return source._array
 
 
-def _chosen_part(self: Any, array: Any, storage_offset: int, size: Any, stride: Any) -> Any:
+def _chosen_part(self: Any, source: Any, storage_offset: int, size: Any, stride: Any) -> Any:
+    """Return what set_() is to show: the offset is the storage's where `source` is one, else that of the tensor."""
+    array = _source_of(self, source)
     if size is None:
-        return array[storage_offset:] if storage_offset else array.view()
-    shape = tuple(size)
-    steps = contiguous_strides(shape) if stride is None else tuple(stride)
-    return type(self)._wrap(array).as_strided(shape, steps, storage_offset)._array
+        if storage_offset:
+            raise TypeError("set_() received an offset without a size\nSay which elements: set_(source, offset, size).")
+        return array.view()
+    shape = sizes_of((size,), "set_")
+    steps = contiguous_strides(shape) if stride is None else sizes_of((stride,), "set_", "stride")
+    start = 0 if isinstance(source, Storage) else offset_of(array)
+    return strided_view(array, (shape, steps or contiguous_strides(shape), start + storage_offset))
 
 
 # --- other elements ---------------------------------------------------------------------------------------------------

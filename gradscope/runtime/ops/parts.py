@@ -102,12 +102,14 @@ def narrow(self: Any, dim: int, start: int, length: int) -> Any:
     """View `length` indices of dimension `dim` from `start`."""
     if self._array.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.\nGive it a dimension: tensor.reshape(1).")
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative.\nIt is {length}.")
     axis = axis_of(dim, self._array.ndim)
     size = self._array.shape[axis]
     if not -size <= start <= size:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {start})")
     begin = start + size if start < 0 else start
-    if length < 0 or begin + length > size:
+    if begin + length > size:
         raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({size}).")
     return OPERATORS["slice"].function(self, axis, begin, begin + length, 1)
 

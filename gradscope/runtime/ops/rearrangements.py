@@ -7,6 +7,7 @@ from typing import Any
 from .. import device as devices
 from .. import dtype as dtypes
 from ..layout import check_memory
+from ..storage import in_order, restrided
 from . import writes
 from .arrays import in_rows
 from .errors import refuse_kinds
@@ -19,7 +20,9 @@ from .shapes import axes_of, axis_of, sizes_of
 def _flip(xp: Any, self: Any, dims: Any) -> Any:
     axes = axes_of(tuple(dims), self.ndim)
     back, forth = slice(None, None, -1), slice(None)
-    return self[tuple(back if axis in axes else forth for axis in range(self.ndim))].copy()
+    result = xp.empty_like(in_order(self))
+    result[...] = self[tuple(back if axis in axes else forth for axis in range(self.ndim))]
+    return result
 
 
 operator(
@@ -57,12 +60,16 @@ def flipud(self: Any) -> Any:
 def _rot90(xp: Any, self: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if self.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {self.ndim}")
     first, second = (axis_of(dim, self.ndim) for dim in dims)
     if first == second:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     turns = k % 4
-    if turns in (0, 2):
-        return _flip(xp, self, (first, second) if turns else ())
+    if not turns:
+        return self.copy()
+    if turns == 2:
+        return _flip(xp, self, (first, second))
     return _flip(xp, self.swapaxes(first, second), (first if turns == 1 else second,))
 
 
@@ -111,7 +118,7 @@ def _repeat(xp: Any, self: Any, repeats: Any) -> Any:
         )
     if any(count < 0 for count in repeats):
         raise RuntimeError(f"Trying to create tensor with negative dimension: repeats {list(repeats)}")
-    return xp.tile(self, tuple(repeats)) if repeats else self.copy()
+    return in_rows(xp, xp.tile(self, tuple(repeats))) if repeats else self.copy()
 
 
 def _repeat_self(g: Any, self_shape: Any, repeats: Any, F: Any) -> Any:
@@ -211,7 +218,7 @@ def _diagonal(xp: Any, self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1)
     kept = [axis for axis in range(ndim) if axis not in (a, b)]
     shape = (*(self.shape[axis] for axis in kept), max(count, 0))
     strides = (*(self.strides[axis] for axis in kept), self.strides[a] + self.strides[b])
-    return xp.lib.stride_tricks.as_strided(corner, shape, strides)
+    return restrided(corner, shape, strides)
 
 
 def _diagonal_backward(xp: Any, self: Any, size: Any, offset: int, dim1: int, dim2: int) -> Any:
@@ -373,15 +380,17 @@ operator(
 def _unfold(xp: Any, self: Any, dimension: int, size: int, step: int) -> Any:
     axis = axis_of(dimension, self.ndim)
     length = self.shape[axis] if self.ndim else 1
-    if size < 0 or size > length:
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > length:
         raise RuntimeError(f"maximum size for tensor at dimension {axis} is {length} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not self.ndim:
-        return xp.lib.stride_tricks.as_strided(self, (size,), (self.itemsize,))
+        return restrided(self, (size,), (self.itemsize,))
     shape, strides = list(self.shape), list(self.strides)
     shape[axis], strides[axis] = (length - size) // step + 1, strides[axis] * step
-    return xp.lib.stride_tricks.as_strided(self, (*shape, size), (*strides, self.strides[axis]))
+    return restrided(self, (*shape, size), (*strides, self.strides[axis]))
 
 
 def _unfold_backward(xp: Any, self: Any, input_sizes: Any, dim: int, size: int, step: int) -> Any:

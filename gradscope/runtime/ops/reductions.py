@@ -182,6 +182,8 @@ def sum_to_size(self: Any, *size: Any) -> Any:
     dims = tuple(range(extra)) + tuple(
         i + extra for i, s in enumerate(shape) if s == 1 and self._array.shape[i + extra] != 1
     )
+    if not shape:
+        return _sum_of_all(self)
     if not dims:
         return self
     reduced = OPERATORS["sum.dim"].function(self, dims, True)

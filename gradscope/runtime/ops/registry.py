@@ -28,6 +28,8 @@ an argument         that argument; a tensor is saved, with its version
 ``result``          the operator's output, saved
 ``NAME_shape``      the shape of the argument NAME
 ``NAME_dtype``      the NumPy dtype of the argument NAME
+``NAME_strides``    the strides, in elements, of the argument NAME
+``NAME_offset``     the offset in its storage, in elements, of the argument NAME
 an ``aux`` name     what the forward returned beside its result
 ``needs``           which tensor arguments want a gradient
 ``F``               the operators: on bare arrays, or recorded, as the caller needs

@@ -6,7 +6,7 @@ import operator as operators
 from typing import Any
 
 from .. import dtype as dtypes
-from ..storage import element_strides, is_viewable
+from ..storage import Geometry, element_strides, is_viewable, offset_of, strided_view
 from .registry import METHODS, OPERATORS, operator, public
 
 # --- helpers ----------------------------------------------------------------------------------------------------------
@@ -156,7 +156,10 @@ def reshape(self: Any, *sizes: Any, shape: Any = None) -> Any:
 
 @public(function_too=False)
 def view(self: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
-    """Return a view with another shape, or (given a dtype) another dtype of the same itemsize.
+    """Return a view with another shape, or (given a dtype) the same bytes as another dtype.
+
+    Of another dtype the last dimension is as much longer or shorter as its elements are smaller or larger. It shares
+    memory and version, but no history.
 
     Raises
     ------
@@ -166,14 +169,43 @@ def view(self: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         dtype = shape[0]
     if dtype is not None:
-        return OPERATORS["view.dtype"].function(self, dtypes.to_dtype(dtype))
+        result = OPERATORS["view.dtype"].function(self, dtypes.to_dtype(dtype))
+        result._vc = self._counter()
+        return result
     return OPERATORS["view.size"].function(self, sizes_of(shape, given=size))
+
+
+def _view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
+    shape, strides, offset = self.shape, element_strides(self), offset_of(self)
+    old, new = self.dtype.itemsize, dtype.itemsize
+    if old == new:
+        return strided_view(self, (shape, strides, offset), dtype.numpy)
+    sizes = f"to view {dtypes.BY_NUMPY[self.dtype].name} as {dtype.name} (different element sizes)"
+    if not shape:
+        raise RuntimeError(f"self.dim() cannot be 0 {sizes}\nGive it a dimension with .reshape(1).")
+    if strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {sizes}, but got {strides[-1]}\nCall .contiguous() first.")
+    geometry: Geometry
+    if old > new:
+        ratio = old // new
+        geometry = (*shape[:-1], shape[-1] * ratio), (*(s * ratio for s in strides[:-1]), 1), offset * ratio
+        return strided_view(self, geometry, dtype.numpy)
+    ratio = new // old
+    facts = {"size(-1)": shape[-1], "storage_offset()": offset}
+    facts.update({f"stride({axis})": step for axis, step in enumerate(strides[:-1])})
+    for fact, value in facts.items():
+        if value % ratio:
+            raise RuntimeError(
+                f"self.{fact} must be divisible by {ratio} {sizes}, but got {value}\n"
+                "Take a part that begins and ends with whole elements of the new dtype."
+            )
+    geometry = (*shape[:-1], shape[-1] // ratio), (*(s // ratio for s in strides[:-1]), 1), offset // ratio
+    return strided_view(self, geometry, dtype.numpy)
 
 
 operator(
     "view.dtype(Tensor self, dtype dtype)",
-    lambda xp, self, dtype: self.view(dtype.numpy),
-    view="always",
+    _view_dtype,
     method=False,
     doc="View the bytes as another dtype.",
 )
@@ -195,9 +227,9 @@ def reshape_as(self: Any, other: Any) -> Any:
 def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Join the dimensions from `start_dim` to `end_dim`."""
     ndim = self._array.ndim
+    start, end = axis_of(start_dim, ndim), axis_of(end_dim, ndim)
     if ndim == 0:
         return reshape(self, 1)
-    start, end = axis_of(start_dim, ndim), axis_of(end_dim, ndim)
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     shape = self._array.shape
@@ -209,8 +241,8 @@ def flatten(self: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 @public
 def ravel(self: Any) -> Any:
-    """Return the elements in one dimension."""
-    return reshape(self, -1)
+    """Return the elements in one dimension: a view of a contiguous tensor, else a copy."""
+    return view(self.contiguous(), -1)
 
 
 @public
@@ -321,20 +353,24 @@ def _need_matrices(name: str, self: Any) -> None:
 @public
 def adjoint(self: Any) -> Any:
     """Return a view with the last two dimensions swapped, conjugated if complex."""
-    _need_matrices("adjoint()", self)
-    turned = OPERATORS["transpose"].function(self, -2, -1)
+    if self._array.ndim:
+        _need_matrices("adjoint()", self)
+    turned = OPERATORS["transpose"].function(self, -2, -1) if self._array.ndim else self
     return turned.conj() if self._dtype.kind == "c" else turned
 
 
 def _matrix_transposed(self: Any) -> Any:
     """A view with the last two dimensions swapped."""
+    if not self._array.ndim:
+        return self
     _need_matrices("mT", self)
     return OPERATORS["transpose"].function(self, -2, -1)
 
 
 def _matrix_adjoint(self: Any) -> Any:
     """The last two dimensions swapped, conjugated if complex."""
-    _need_matrices("mH", self)
+    if self._array.ndim:
+        _need_matrices("mH", self)
     return adjoint(self)
 
 

@@ -2,50 +2,53 @@
 
 from __future__ import annotations
 
+import operator as operators
 from typing import Any
 
+from ..storage import LONG_MAX, Geometry, extent_of, has_overlap, offset_of, overlaps_itself, strided_view
 from .accumulation import accumulate_at
 from .registry import OPERATORS, operator, public
 from .shapes import sizes_of
 
 
-def _extent(size: Any, stride: Any) -> int:
-    if any(s == 0 for s in size):
-        return 0
-    return 1 + sum((s - 1) * st for s, st in zip(size, stride, strict=True))
-
-
-def _as_strided(xp: Any, self: Any, size: Any, stride: Any, offset: int) -> Any:
-    # `offset` is counted from self's first element; as_strided does not check bounds, so this does.
-    itemsize = self.dtype.itemsize
-    start = xp.lib.stride_tricks.as_strided(self, (0,), (itemsize,)) if not self.size else self
-    if offset or not self.size:
-        flat = xp.lib.stride_tricks.as_strided(start, (max(offset + _extent(size, stride), 0),), (itemsize,))
-        start = flat[offset:]
-    return xp.lib.stride_tricks.as_strided(start, tuple(size), tuple(s * itemsize for s in stride))
+def _as_strided(xp: Any, self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    offset = offset_of(self) if storage_offset is None else storage_offset
+    return strided_view(self, (tuple(size), tuple(stride), offset))
 
 
 def _scatter_strided(xp: Any, self: Any, length: int, stride: Any, offset: int) -> Any:
-    index = xp.zeros((), dtype=xp.int64) + offset
-    for axis, (size, step) in enumerate(zip(self.shape, stride, strict=True)):
-        shape = [1] * self.ndim
-        shape[axis] = size
-        index = index + (xp.arange(size) * step).reshape(shape)
     buffer = xp.zeros(length, dtype=self.dtype)
-    accumulate_at(xp, "add", buffer, xp.broadcast_to(index, self.shape).reshape(-1), self.reshape(-1))
+    places = strided_view(buffer, (self.shape, tuple(stride), offset))
+    if not overlaps_itself(places):
+        places[...] = self
+        return buffer
+    index = strided_view(xp.arange(length), (self.shape, tuple(stride), offset))
+    accumulate_at(xp, "add", buffer, index.reshape(-1), self.reshape(-1))
     return buffer
 
 
 def _as_strided_backward(
-    g: Any, self_shape: Any, self_strides: Any, size: Any, stride: Any, offset: Any, F: Any
+    g: Any, self_shape: Any, self_strides: Any, self_offset: int, size: Any, stride: Any, storage_offset: Any, F: Any
 ) -> Any:
-    length = max(_extent(self_shape, self_strides), offset + _extent(size, stride))
-    flat = F.scatter_strided(g, length, stride, offset)
-    return F.as_strided_relative(flat, self_shape, self_strides, 0)
+    """Add the gradient up in memory, where `self` then reads its own.
+
+    Elements of `self` that lie at one address share what arrived there in equal parts, so that the base which they show
+    gets it once. PyTorch's note "as_strided Backward and layout-aware/agnostic autograd" derives this.
+    """
+    offset = self_offset if storage_offset is None else storage_offset
+    first = min(offset, self_offset)
+    shown: Geometry = (self_shape, self_strides, self_offset - first)
+    length = max(extent_of(shown), extent_of((size, stride, offset - first)))
+    flat = F.scatter_strided(g, length, stride, offset - first)
+    whole = F.as_strided(flat, *shown)
+    if not has_overlap(self_shape, self_strides):
+        return whole
+    ones = F.ones_like(whole)
+    return whole / F.as_strided(F.scatter_strided(ones, length, self_strides, shown[2]), *shown)
 
 
 operator(
-    "as_strided.relative(Tensor self, int[] size, int[] stride, int offset)",
+    "as_strided.size(Tensor self, int[] size, int[] stride, int? storage_offset=None)",
     _as_strided,
     view="always",
     inplace=True,
@@ -53,64 +56,69 @@ operator(
     node="AsStridedBackward0",
     method=False,
     derivatives={"self": _as_strided_backward},
-    doc="View memory by sizes and strides, from self's first element.",
-    samples=lambda make: [((make(6), (2, 2), (3, 1), 1), {}), ((make(2, 3), (3,), (1,), 0), {})],
+    doc="View the storage by sizes, strides and offset, all in elements.",
+    samples=lambda make: [
+        ((make(6), (2, 2), (3, 1), 1), {}),
+        ((make(2, 3), (3,), (1,)), {}),
+    ],
 )
 operator(
     "scatter_strided(Tensor self, int length, int[] stride, int offset)",
     _scatter_strided,
     method=False,
     public_name=False,
-    derivatives={"self": lambda g, self_shape, stride, offset, F: F.as_strided_relative(g, self_shape, stride, offset)},
+    derivatives={
+        "self": lambda g, self_shape, stride, offset, F: F.as_strided(
+            F.clone(g, memory_format="contiguous"), self_shape, stride, offset
+        )
+    },
     doc="Add into a flat buffer at strided places: the adjoint of as_strided.",
-    samples=lambda make: [((make(2, 2), 6, (3, 1), 1), {})],
+    samples=lambda make: [((make(2, 2), 6, (3, 1), 1), {}), ((make(2, 2), 6, (1, 1), 1), {})],
 )
 
 
-@public(method=False, function_too=True, arrays=_as_strided)
-def as_strided_relative(self: Any, size: Any, stride: Any, offset: int) -> Any:
-    """View memory by sizes and strides, counted from the first element of `self`."""
-    return OPERATORS["as_strided.relative"].function(self, tuple(size), tuple(stride), offset)
-
-
-@public
+@public(arrays=_as_strided)
 def as_strided(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """View the storage by sizes, strides and offset, all in elements.
+
+    Parameters
+    ----------
+    size, stride : tuple of int
+    storage_offset : int, optional
+        Counted from the start of the storage, not of `self`; that of `self` unless given.
 
     Raises
     ------
     RuntimeError
         If the view would leave the storage.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> tail = gs.arange(6)[4:]
+    >>> tail.as_strided((2, 2), (3, 1), 0)
+    tensor([[0, 1],
+            [3, 4]])
     """
-    return as_strided_relative(self, size, stride, _offset_within(self, size, stride, storage_offset))
+    return OPERATORS["as_strided.size"].function(self, *_checked(size, stride, storage_offset))
 
 
 @public
 def as_strided_(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """In-place form of :func:`as_strided`."""
-    offset = _offset_within(self, size, stride, storage_offset)
-    return OPERATORS["as_strided.relative"].inplace_function(  # type: ignore[misc]
-        self, tuple(size), tuple(stride), offset
-    )
+    arguments = _checked(size, stride, storage_offset)
+    return OPERATORS["as_strided.size"].inplace_function(self, *arguments)  # type: ignore[misc]
 
 
-def _offset_within(self: Any, size: Any, stride: Any, storage_offset: int | None) -> int:
-    """Return the offset from the first element of `self`, after the check that the view stays in the storage."""
+def _checked(size: Any, stride: Any, storage_offset: Any) -> tuple[Any, Any, Any]:
     size, stride = sizes_of((size,), "as_strided"), sizes_of((stride,), "as_strided", "stride")
-    if storage_offset is not None and storage_offset < 0:
-        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}\nIt is counted from the storage's start.")
-    if len(size) != len(stride):
-        raise RuntimeError(
-            f"mismatch in length of strides and shape\nThe size is {list(size)}, the stride {list(stride)}."
+    if storage_offset is None:
+        return size, stride, None
+    if isinstance(storage_offset, bool) or not hasattr(storage_offset, "__index__"):
+        raise TypeError(
+            f"as_strided(): argument 'storage_offset' (position 3) must be int, not {type(storage_offset).__name__}"
         )
-    start = self.storage_offset()
-    offset = start if storage_offset is None else storage_offset
-    have = len(self.untyped_storage()) // self.element_size()
-    if any(s < 0 for s in stride):
-        raise RuntimeError("as_strided: Negative strides are not supported at the moment")
-    if offset + _extent(size, stride) > have:
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset} require more than the "
-            f"storage's {have} elements"
-        )
-    return offset - start
+    offset = operators.index(storage_offset)
+    if abs(offset) > LONG_MAX:
+        raise ValueError(f"Overflow when unpacking long long\nThe storage offset {offset} does not fit 64 bits.")
+    return size, stride, offset

@@ -24,7 +24,7 @@ def placed(torch: Any, indices: Any, dims: Any) -> list[Any]:
 
 # Operators that PyTorch has under another name, or with other arguments.
 COUNTERPARTS: dict[str, Callable[..., Any]] = {
-    "as_strided.relative": lambda t, x, size, stride, offset: x.as_strided(size, stride, offset),
+    "as_strided.size": lambda t, x, size, stride, offset=None: x.as_strided(size, stride, offset),
     "clone": lambda t, x, memory_format=None: x.clone(),
     "ctc_loss.examples": lambda t, *arguments: t.ops.aten._ctc_loss(*arguments)[0],
     "conj.complex": lambda t, x: x.conj(),
@@ -57,8 +57,8 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "permute.dims": lambda t, x, dims: x.permute(dims),
     "polygamma.order": lambda t, x, n: t.polygamma(n, x),
     "reshape_alias": lambda t, x, size: t.ops.aten._reshape_alias(x, size, t.empty(size).stride()),
-    "scatter_strided": lambda t, x, length, stride, offset: t.ops.aten.as_strided_scatter(
-        t.zeros(length, dtype=x.dtype), x, list(x.shape), stride, offset
+    "scatter_strided": lambda t, x, length, stride, offset: t.zeros(length, dtype=x.dtype).index_add(
+        0, t.arange(length).as_strided(x.shape, stride, offset).reshape(-1), x.reshape(-1)
     ),
     "select_backward": lambda t, g, size, dim, index: t.ops.aten.select_backward(g, size, dim, index),
     **{

@@ -29,6 +29,29 @@ def test_resize_of_a_view_starts_where_the_view_does() -> None:
     assert base._version == 2
 
 
+def test_resize_to_its_shape_leaves_the_strides() -> None:
+    x = gs.arange(6.0).reshape(2, 3).t()
+    assert x.resize_(3, 2).tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    assert (x.stride(), x._version) == ((1, 3), 0)
+    assert x.resize_as_(gs.zeros(2, 2)).tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    assert gs.zeros(1).resize_(1, 2, 3, 4, memory_format=gs.channels_last).stride() == (24, 1, 8, 2)
+
+
+def test_resize_grows_the_memory_before_a_view_too() -> None:
+    x = gs.arange(6.0)[2:]
+    x.resize_(5)
+    assert (x.storage_offset(), len(x.untyped_storage())) == (2, 28)
+    assert x.as_strided((6,), (1,), 0).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_an_offset_of_set_is_counted_from_where_its_source_starts() -> None:
+    tail = gs.arange(6.0)[2:]
+    assert gs.zeros(1).set_(tail, 1, (2,), (2,)).tolist() == [3.0, 5.0]
+    assert gs.zeros(1).set_(tail.untyped_storage(), 1, (2,), (2,)).tolist() == [1.0, 3.0]
+    assert gs.zeros(1, dtype=gs.int64).set_(tail.untyped_storage()).shape == (3,)
+    assert gs.zeros(1, dtype=gs.int64).set_(gs.zeros(5, dtype=gs.uint8).untyped_storage()).shape == (0,)
+
+
 def test_set_shares_memory_and_not_the_version() -> None:
     x, y = gs.ones(3), gs.zeros(2, 2)
     x.set_(y)
@@ -71,6 +94,12 @@ def test_apply_and_map() -> None:
         lambda m: m.ones(3, requires_grad=True).resize_(2),
         lambda m: m.ones(3).resize_("a"),
         lambda m: m.ones(3).resize_(-1),
+        lambda m: m.ones(3).resize_(1 << 40, 1 << 40),
+        lambda m: m.ones(3).resize_(2, memory_format=m.channels_last),
+        lambda m: m.ones(3).resize_(2, memory_format=m.preserve_format),
+        lambda m: m.ones(3).set_(m.ones(2), 1),
+        lambda m: m.ones(3).set_(m.ones(2), -1, (1,)),
+        lambda m: m.ones(3).set_(m.ones(2).untyped_storage(), 0, (2,), (-1,)),
         lambda m: m.ones(3).set_(m.ones(2, dtype=m.float64)),
         lambda m: m.ones(3, requires_grad=True).set_(m.ones(2)),
         lambda m: m.ones(3, requires_grad=True).apply_(abs),

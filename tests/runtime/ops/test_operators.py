@@ -129,7 +129,7 @@ def viewable(op: Operator, sample: Any) -> bool:
 
 
 # Their result follows the strides of their argument, by definition.
-LAYOUT_DEPENDENT = ("as_strided.relative",)
+LAYOUT_DEPENDENT = ("as_strided.size",)
 
 
 # --- gradients --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy
 
 from ... import device, state
 from ...graph import SavedResult
-from ...storage import VersionCounter, element_strides
+from ...storage import VersionCounter, element_strides, offset_of
 from .. import general, writes
 from ..arrays import CONSTANTS, constant
 from .compiling import indented
@@ -39,6 +39,7 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "sequence": state.sequence,
         "unrecorded": state.unrecorded,
         "element_strides": element_strides,
+        "offset_of": offset_of,
         "op": op,
         "general": general,
         "writes": writes,
@@ -243,11 +244,11 @@ def save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]
         if len(users) == len(op.edged):
             return [line[4:] for line in save]
         return [f"if {condition}:", *save, f"else: n.s_{name} = None"]
-    for suffix in ("_shape", "_dtype", "_strides"):
+    for suffix in ("_shape", "_dtype", "_strides", "_offset"):
         argument = name.removesuffix(suffix)
         if argument in names and name.endswith(suffix):
             if may_be_number(op, argument):
                 return [f"n.s_{name} = None if t is float or t is int else {argument}.{suffix}"]
-            fact = f"element_strides(x_{argument})" if suffix == "_strides" else f"{argument}.{suffix}"
-            return [f"n.s_{name} = {fact}"]
+            read = {"_strides": "element_strides", "_offset": "offset_of"}.get(suffix)
+            return [f"n.s_{name} = {f'{read}(x_{argument})' if read else f'{argument}.{suffix}'}"]
     return [f"n.s_{name} = {name}"]

@@ -209,11 +209,12 @@ def _save_lines(op: Operator, name: str, users: tuple[str, ...]) -> list[str]:
 
 
 def _fact(parameters: dict[str, Parameter], name: str) -> str:
-    """Return the expression for ``NAME_shape``, ``NAME_dtype`` or ``NAME_strides`` of an argument."""
+    """Return the expression for ``NAME_shape``, ``NAME_dtype``, ``NAME_strides`` or ``NAME_offset`` of an argument."""
     argument, _, fact = name.rpartition("_")
 
     def read(array: str) -> str:
-        return f"element_strides({array})" if fact == "strides" else f"{array}.{fact}"
+        function = {"strides": "element_strides", "offset": "offset_of"}.get(fact)
+        return f"{function}({array})" if function else f"{array}.{fact}"
 
     if parameters[argument].is_tensor_list:
         return f"[{read('_x')} for _x in _x_{argument}]"
