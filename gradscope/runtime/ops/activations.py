@@ -10,10 +10,13 @@ import functools
 import math
 from typing import Any
 
+import numpy
+
 from .. import autocast, device, state
 from . import writes
 from .arrays import conj, in_rows, is_half, one_minus, single
 from .errors import as_element, refuse_kinds, scalar_type
+from .extremes import elementwise, rows
 from .registry import OPERATORS, operator, public
 from .rows import row_maxima, sums
 from .samples import unary
@@ -67,6 +70,8 @@ operator(
     public_name=False,
     doc="Pass the gradient where `self` exceeds the threshold (or is NaN).",
     samples=lambda make: [((make(2, 3), make(2, 3, low=0.2, high=1.0), 0.6), {})],
+    reference=lambda grad_output, self, threshold: numpy.where(self <= threshold, 0, grad_output),
+    extremes=elementwise(2, 0.5),
 )
 
 
@@ -104,6 +109,8 @@ operator(
     derivatives={"self": lambda g, result, F: F.threshold_backward(g, result, 0)},
     doc="Return ``max(self, 0)``.",
     samples=unary(0.2, 2.0),
+    reference=lambda self: numpy.maximum(self, 0),
+    extremes=elementwise(),
     supports="f",
 )
 
@@ -124,6 +131,8 @@ operator(
     out=True,
     doc="Return the elements above a threshold, and `value` for the others.",
     samples=lambda make: [((make(2, 3, low=0.2, high=2.0), 0.1, 20.0), {}), ((make(2, 3), 2.5, -1.0), {})],
+    reference=lambda self, threshold, value: numpy.where(self <= threshold, value, self),
+    extremes=elementwise(1, 0.5, 20.0),
     supports="f",
 )
 operator(
@@ -138,6 +147,8 @@ operator(
     },
     doc="Return ``self`` where positive, else ``negative_slope * self``.",
     samples=unary(0.2, 2.0),
+    reference=lambda self, negative_slope=0.01: numpy.where(self > 0, self, self * negative_slope),
+    extremes=elementwise(),
     supports="f",
 )
 
@@ -158,6 +169,10 @@ def _elu_backward(g: Any, self: Any, alpha: Any, scale: Any, input_scale: Any, F
     return F.where(self <= 0, g * below, g * scale)
 
 
+def _elu_reference(self: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
+    return scale * numpy.where(self > 0, self, alpha * numpy.expm1(self * input_scale))
+
+
 operator(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)",
     _elu,
@@ -168,6 +183,8 @@ operator(
     derivatives={"self": _elu_backward},
     doc="Return ``scale * self`` where positive, else ``scale * alpha * expm1(input_scale * self)``.",
     samples=lambda make: [((make(3, 4, low=-2.0, high=-0.2), 0.7), {}), ((make(2, low=0.2, high=1.0), 1, 1.5, 2), {})],
+    reference=_elu_reference,
+    extremes=elementwise(1, 0.7, 1.5, 2.0),
     supports="f",
 )
 
@@ -197,6 +214,8 @@ operator(
     derivatives={"self": lambda g, self, alpha, F: _elu_backward(g, self, alpha, 1.0, 1.0 / alpha, F)},
     doc="Return ``self`` where positive, else ``alpha * expm1(self / alpha)``.",
     samples=lambda make: [((make(3, 4, low=-2.0, high=-0.2), 0.7), {}), ((make(2, low=0.2, high=1.0),), {})],
+    reference=lambda self, alpha=1.0: numpy.where(self > 0, self, alpha * numpy.expm1(self / alpha)),
+    extremes=elementwise(1, 0.7),
     supports="f",
 )
 
@@ -228,6 +247,8 @@ operator(
     },
     doc="Limit to [min_val, max_val]; no gradient at the limits.",
     samples=unary(-0.9, 0.9),
+    reference=lambda self: numpy.clip(self, -1, 1),
+    extremes=elementwise(),
     supports="f",
 )
 operator(
@@ -239,6 +260,8 @@ operator(
     derivatives={"self": lambda g, self, F: F.where((self > -3) & (self < 3), g / 6, F.zeros_like(g))},
     doc="Return ``min(max(self + 3, 0), 6) / 6``.",
     samples=unary(),
+    reference=lambda self: numpy.clip(self + 3, 0, 6) / 6,
+    extremes=elementwise(),
     supports="f",
 )
 
@@ -257,6 +280,8 @@ operator(
     derivatives={"self": _hardswish_backward},
     doc="Return ``self * min(max(self + 3, 0), 6) / 6``.",
     samples=unary(),
+    reference=lambda self: self * numpy.clip(self + 3, 0, 6) / 6,
+    extremes=elementwise(),
     supports="f",
 )
 operator(
@@ -266,6 +291,8 @@ operator(
     out=True,
     doc="Return the elements beyond [-lambd, lambd], and 0 for the others.",
     samples=unary(0.6, 2.0),
+    reference=lambda self, lambd=0.5: numpy.where(numpy.abs(self) <= lambd, 0, self),
+    extremes=elementwise(),
     supports="f",
 )
 operator(
@@ -281,6 +308,8 @@ operator(
     derivatives={"self": lambda g, self, lambd, F: F.where((self >= -lambd) & (self <= lambd), F.zeros_like(g), g)},
     doc="Move the elements towards 0 by `lambd`.",
     samples=unary(0.6, 2.0),
+    reference=lambda self, lambd=0.5: numpy.where(numpy.abs(self) <= lambd, self * 0, self - numpy.sign(self) * lambd),
+    extremes=elementwise(),
     supports="f",
 )
 
@@ -299,6 +328,8 @@ operator(
         ((make(2, 3, low=0.2, high=2.0), make(3)), {}),
         ((make(2, low=-2.0, high=-0.2), make(1)), {}),
     ],
+    reference=lambda self, weight: numpy.where(self > 0, self, weight * self),
+    extremes=elementwise(2),
     supports="f",
 )
 
@@ -356,6 +387,8 @@ operator(
     derivatives={"self": lambda g, result: g * conj(one_minus(result) * result)},
     doc="Return ``1 / (1 + exp(-self))``.",
     samples=unary(),
+    reference=lambda self: 1 / (1 + numpy.exp(-self)),
+    extremes=elementwise(),
 )
 
 
@@ -372,6 +405,8 @@ operator(
     derivatives={"self": lambda g, self, F: g * F.sigmoid(-self)},
     doc="Return ``log(sigmoid(self))`` without loss.",
     samples=unary(),
+    reference="scipy.special.log_expit",
+    extremes=elementwise(),
     supports="f",
 )
 
@@ -395,6 +430,8 @@ operator(
     derivatives={"self": _silu_backward},
     doc="Return ``self * sigmoid(self)``.",
     samples=unary(),
+    reference=lambda self: self / (1 + numpy.exp(-self)),
+    extremes=elementwise(),
     supports="f",
 )
 
@@ -403,6 +440,10 @@ def _softplus(xp: Any, self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
     need_floating("softplus_cpu", self)
     scaled = self * beta
     return xp.where(scaled > threshold, self, xp.logaddexp(scaled, xp.zeros((), dtype=self.dtype)) / beta)
+
+
+def _softplus_reference(self: Any, beta: float = 1, threshold: float = 20) -> Any:
+    return numpy.where(self * beta > threshold, self, numpy.logaddexp(0, self * beta) / beta)
 
 
 operator(
@@ -415,6 +456,8 @@ operator(
     },
     doc="Return ``log(1 + exp(beta * self)) / beta``; `self` itself beyond the threshold.",
     samples=lambda make: [((make(3, 4),), {}), ((make(2), 2.0), {}), ((make(2), 1, 0.0), {}), ((make(),), {})],
+    reference=_softplus_reference,
+    extremes=elementwise(1, 2.0, 20.0),
     supports="f",
 )
 
@@ -438,6 +481,8 @@ operator(
     derivatives={"self": _mish_backward},
     doc="Return ``self * tanh(softplus(self))``.",
     samples=unary(),
+    reference=lambda self: self * numpy.tanh(numpy.logaddexp(0, self)),
+    extremes=elementwise(),
     supports="f",
 )
 
@@ -466,6 +511,11 @@ def _glu_backward(g: Any, self: Any, dim: int, F: Any) -> Any:
     return F.cat([g * gate, g * first * gate * (1 - gate)], dim)
 
 
+def _glu_reference(self: Any, dim: int = -1) -> Any:
+    a, b = numpy.split(self, 2, axis=dim)
+    return a / (1 + numpy.exp(-b))
+
+
 operator(
     "glu(Tensor self, int dim=-1)",
     _glu,
@@ -474,6 +524,8 @@ operator(
     derivatives={"self": _glu_backward},
     doc="Return the first half along a dimension, times the sigmoid of the second.",
     samples=lambda make: [((make(2, 4),), {}), ((make(4, 3), 0), {})],
+    reference=_glu_reference,
+    extremes=rows(),
     supports="f",
 )
 
@@ -506,6 +558,14 @@ def _gelu_backward(g: Any, self: Any, approximate: str, F: Any) -> Any:
     return g * ((t + 1) * 0.5 + self * 0.5 * (1 - t * t) * inner)
 
 
+def _gelu_reference(self: Any, approximate: str = "none") -> Any:
+    if approximate == "tanh":
+        return self / 2 * (1 + numpy.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self**3)))
+    from scipy.special import ndtr
+
+    return self * ndtr(self)
+
+
 operator(
     "gelu(Tensor self, *, str approximate='none')",
     _gelu,
@@ -514,6 +574,9 @@ operator(
     derivatives={"self": _gelu_backward},
     doc="Return ``self`` times the normal distribution function of ``self``, or its tanh approximation.",
     samples=lambda make: [((make(3, 4),), {}), ((make(),), {}), ((make(2, 3),), {"approximate": "tanh"})],
+    reference=_gelu_reference,
+    extremes=lambda make: elementwise()(make) + elementwise(approximate="tanh")(make),
+    differs=((lambda self, approximate="none": self < -5, "1 + erf(x / √2) is rounded to 0 there, as in PyTorch"),),
     supports="f",
 )
 
@@ -569,6 +632,9 @@ operator(
     },
     doc="Return ``grad_output - exp(output) * sum(grad_output)``.",
     samples=lambda make: [((make(2, 3), make(2, 3), 1), {}), ((make(2, 3), make(2, 3), 0), {})],
+    reference=lambda grad_output, output, dim: grad_output - numpy.exp(output) * grad_output.sum(dim, keepdims=True),
+    extremes=lambda make: [((grad, make.of(grad.tolist()).reshape(-1, 4), 1), {}) for (grad,), _ in rows()(make)],
+    differs=((lambda grad_output, output, dim: numpy.abs(grad_output) > 1e300, "the order of a sum that overflows"),),
     supports="f",
 )
 operator(
@@ -579,6 +645,8 @@ operator(
     derivatives={"self": lambda g, result, dim, F: result * (g - F.sum(g * result, dim, True))},
     doc="Return ``exp(self)`` divided by its sum along a dimension.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 2), 0), {}), ((make(), 0), {}), ((make(3), -1), {})],
+    reference="scipy.special.softmax",
+    extremes=rows(-1),
     supports="f",
 )
 operator(
@@ -589,6 +657,14 @@ operator(
     derivatives={"self": lambda g, result, dim, F: F.log_softmax_data(g, result, dim)},
     doc="Return ``log(softmax(self))`` without loss.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 2), 0), {}), ((make(), 0), {}), ((make(3), -1), {})],
+    reference="scipy.special.log_softmax",
+    extremes=rows(-1),
+    differs=(
+        (
+            lambda self, dim: (self == math.inf).any(dim, keepdims=True) | (self == -math.inf).all(dim, keepdims=True),
+            "inf - inf is NaN, in the whole row as in PyTorch",
+        ),
+    ),
     supports="f",
 )
 

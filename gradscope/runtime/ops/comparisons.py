@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import device as devices
 from .errors import scalar_type
+from .extremes import elementwise
 from .registry import OPERATORS, operator, public
 from .samples import binary
 
@@ -34,6 +35,8 @@ operator(
     _isclose,
     doc="Say elementwise whether ``|self - other| <= atol + rtol * |other|``.",
     samples=binary(scalar=None),
+    reference="numpy.isclose",
+    extremes=elementwise(2),
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .samples import Samples
 
-__all__ = ["elementwise", "integral", "points"]
+__all__ = ["elementwise", "integral", "points", "rows"]
 
 
 def points(finfo: Any) -> list[float]:
@@ -54,5 +54,34 @@ def integral(count: int = 1, *numbers: Any, kinds: tuple[str, ...] = ("int64", "
             tensors = [make.of(list(column), dtype=kind) for column in columns]  # type: ignore[attr-defined]
             found.append(((*tensors, *numbers), {}))
         return found
+
+    return extremes
+
+
+def rows(*numbers: Any, **options: Any) -> Samples:
+    """A matrix whose rows have ties, zeros of both signs, infinities, NaN, huge and denormal numbers, and one of none.
+
+    For operators along the last dimension; then `numbers` and `options`.
+    """
+
+    def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        finfo = make.finfo  # type: ignore[attr-defined]
+        huge, small = float(finfo.max), float(finfo.smallest_subnormal)
+        table = [
+            [1.0, 2.0, 2.0, 1.0],
+            [0.0, -0.0, 0.0, -0.0],
+            [math.inf, 1.0, 2.0, 3.0],
+            [-math.inf, -math.inf, -math.inf, -math.inf],
+            [math.inf, -math.inf, 0.0, 1.0],
+            [math.nan, 1.0, 2.0, 3.0],
+            [huge, huge, 1.0, -huge],
+            [small, -small, small, 0.0],
+            [1000.0, -1000.0, 999.0, 0.0],
+            [-1.0, -2.0, -3.0, -2.0],
+        ]
+        matrices = (make.of(table), make.of(table)[:0])  # type: ignore[attr-defined]
+        return [
+            ((matrix.detach().requires_grad_(matrix.requires_grad), *numbers), dict(options)) for matrix in matrices
+        ]
 
     return extremes

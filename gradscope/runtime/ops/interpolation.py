@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from .. import dtype as dtypes
 from .arrays import conj
 from .errors import as_element, refuse_kinds
+from .extremes import elementwise
 from .registry import OPERATORS, operator, public
 
 
@@ -22,6 +25,11 @@ def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
     return xp.where(near, self + weight * difference, end - difference * (1 - weight))
 
 
+def _lerp_reference(self: Any, end: Any, weight: Any) -> Any:
+    near = numpy.abs(weight) < 0.5
+    return numpy.where(near, self + weight * (end - self), end - (end - self) * (1 - weight))
+
+
 operator(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight)",
     _lerp,
@@ -35,6 +43,8 @@ operator(
     },
     doc="Interpolate linearly from `self` to `end`, by a number.",
     samples=lambda make: [((make(3, 4), make(4), 0.25), {}), ((make(2), make(2), 0.75), {})],
+    reference=_lerp_reference,
+    extremes=elementwise(2, 0.25),
 )
 operator(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight)",
@@ -50,6 +60,8 @@ operator(
     },
     doc="Interpolate linearly from `self` to `end`, by a tensor.",
     samples=lambda make: [((make(3, 4), make(4), make(3, 1)), {}), ((make(), make(), make()), {})],
+    reference=_lerp_reference,
+    extremes=elementwise(3),
 )
 
 
@@ -108,6 +120,8 @@ operator(
     },
     doc="Return ``self + value * tensor1 * tensor2``.",
     samples=_ternary(),
+    reference=lambda self, tensor1, tensor2, value=1: self + value * tensor1 * tensor2,
+    extremes=elementwise(3),
 )
 operator(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1)",
@@ -122,4 +136,6 @@ operator(
     },
     doc="Return ``self + value * tensor1 / tensor2``.",
     samples=_ternary(0.5),
+    reference=lambda self, tensor1, tensor2, value=1: self + value * tensor1 / tensor2,
+    extremes=elementwise(3),
 )

@@ -56,6 +56,7 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "nll_loss2d.plain": lambda t, x, target, *rest: t.ops.aten.nll_loss2d(x, target, None, *rest),
     "permute.dims": lambda t, x, dims: x.permute(dims),
     "polygamma.order": lambda t, x, n: t.polygamma(n, x),
+    "prelu.kernel": lambda t, x, weight: t.ops.aten._prelu_kernel(x, weight),
     "reshape_alias": lambda t, x, size: t.ops.aten._reshape_alias(x, size, t.empty(size).stride()),
     "scatter_strided": lambda t, x, length, stride, offset: t.zeros(length, dtype=x.dtype).index_add(
         0, t.arange(length).as_strided(x.shape, stride, offset).reshape(-1), x.reshape(-1)

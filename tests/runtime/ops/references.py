@@ -14,8 +14,6 @@ from gradscope.runtime.tensor import Tensor
 from tests.runtime.ops.operator_cases import convert
 
 _DIGITS = 60
-# What these return depends on how fine the dtype is: their references are given it as it is.
-_OF_THEIR_DTYPE = {"nextafter"}
 
 
 def reference_of(op: Operator) -> Callable[..., Any]:
@@ -27,21 +25,21 @@ def reference_of(op: Operator) -> Callable[..., Any]:
     return _of_numbers(name) if module == "mpmath" else getattr(importlib.import_module(module), name)
 
 
-def expected(op: Operator, sample: Any) -> list[Any]:
-    """Return the outputs of the reference for a sample of the operator, as arrays, each with its own dtype."""
-    args, kwargs = (_widened(part, op.name in _OF_THEIR_DTYPE) for part in sample)
+def expected(op: Operator, sample: Any, *, double: bool) -> list[Any]:
+    """Return the outputs of the reference for a sample of the operator, in double precision or in the sample's own."""
+    args, kwargs = (_arrays(part, double) for part in sample)
     with numpy.errstate(all="ignore"):
         result = reference_of(op)(*args, **kwargs)
     return [numpy.asarray(part) for part in (result if isinstance(result, (tuple, list)) else [result])]
 
 
-def _widened(value: Any, as_given: bool = False) -> Any:
-    """Return arguments with arrays in place of tensors, in double precision unless they are to stay as given."""
-    value = convert(value, lambda tensor: _host(tensor) if as_given else _double(_host(tensor)))
+def _arrays(value: Any, double: bool) -> Any:
+    """Return arguments with arrays in place of tensors, in double precision or in their own."""
+    value = convert(value, lambda tensor: _double(_host(tensor)) if double else _host(tensor))
     if isinstance(value, (list, tuple)):
-        return type(value)(_widened(item) for item in value)
+        return type(value)(_arrays(item, double) for item in value)
     if isinstance(value, dict):
-        return {key: _widened(item) for key, item in value.items()}
+        return {key: _arrays(item, double) for key, item in value.items()}
     return value.numpy if isinstance(value, dtype.dtype) else value
 
 
@@ -95,13 +93,10 @@ def _rounded(number: Any, complex_: bool) -> Any:
 
 def disagreements(op: Operator, sample: Any, outputs: list[Tensor], *, rtol: float) -> list[str]:
     """Return a line for each element in which an operator and its reference differ, stated differences apart."""
-    arrays = [_host(output) for output in outputs]
-    wanted = expected(op, sample)
-    assert len(arrays) == len(wanted), f"{op.name}: {len(arrays)} results, its reference has {len(wanted)}"
     lines = []
-    for number, (found, other) in enumerate(zip(arrays, wanted, strict=True)):
-        assert found.shape == other.shape, f"{op.name}: shape {found.shape}, that of its reference {other.shape}"
-        wrong = ~_agree(op, found, other, rtol) & ~_stated(op, sample, found.shape)
+    for number, (found, other, wrong) in enumerate(_differing(op, sample, outputs, rtol)):
+        for where, _ in op.differs:
+            wrong &= ~_mask(where, sample, found.shape)
         for place in (tuple(place) for place in numpy.argwhere(wrong)):
             at = [_element(argument, place, found.shape) for argument in (*sample[0], *sample[1].values())]
             lines.append(f"{op.name}({', '.join(at)})[{number}] = {found[place]}, its reference {other[place]}")
@@ -113,9 +108,29 @@ def shown_differences(op: Operator, sample: Any, outputs: list[Tensor], *, rtol:
     return {
         why
         for where, why in op.differs
-        for output, other in zip(outputs, expected(op, sample), strict=True)
-        if (~_agree(op, _host(output), other, rtol) & _mask(where, sample, tuple(output.shape))).any()
+        for found, _, wrong in _differing(op, sample, outputs, rtol)
+        if (wrong & _mask(where, sample, found.shape)).any()
     }
+
+
+def _differing(op: Operator, sample: Any, outputs: list[Tensor], rtol: float) -> list[tuple[Any, Any, Any]]:
+    """Return, for each result, its values, the reference's, and where they differ.
+
+    They agree where the number is the reference's in double precision, rounded, or the one that the reference makes of
+    the same formula in the operator's own precision, with its overflows.
+    """
+    wanted, own = expected(op, sample, double=True), None
+    assert len(outputs) == len(wanted), f"{op.name}: {len(outputs)} results, its reference has {len(wanted)}"
+    differing = []
+    for number, (output, other) in enumerate(zip(outputs, wanted, strict=True)):
+        found = _host(output)
+        assert found.shape == other.shape, f"{op.name}: shape {found.shape}, that of its reference {other.shape}"
+        wrong = ~_agree(op, found, other, rtol)
+        if wrong.any():
+            own = own or expected(op, sample, double=False)
+            wrong &= ~_agree(op, found, own[number], rtol)
+        differing.append((found, other, wrong))
+    return differing
 
 
 def _agree(op: Operator, found: Any, other: Any, rtol: float) -> Any:
@@ -132,15 +147,8 @@ def _agree(op: Operator, found: Any, other: Any, rtol: float) -> Any:
     return close & ~((found == 0) & (other == 0) & (numpy.signbit(found) != numpy.signbit(other)) & signed)
 
 
-def _stated(op: Operator, sample: Any, shape: tuple[int, ...]) -> Any:
-    found = numpy.zeros(shape, dtype=bool)
-    for where, _ in op.differs:
-        found |= _mask(where, sample, shape)
-    return found
-
-
 def _mask(where: Callable[..., Any], sample: Any, shape: tuple[int, ...]) -> Any:
-    args, kwargs = (_widened(part) for part in sample)
+    args, kwargs = (_arrays(part, double=True) for part in sample)
     with numpy.errstate(all="ignore"):
         return numpy.broadcast_to(where(*args, **kwargs), shape)
 

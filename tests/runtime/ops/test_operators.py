@@ -336,6 +336,9 @@ def check_device(op: Operator) -> None:
 
 # Operators whose gradients at their extremes are others than PyTorch's, and why.
 OTHER_AT_EXTREMES = {
+    "celu": "PyTorch keeps 1 / alpha in single precision",
+    "lerp.Tensor": "PyTorch multiplies and adds in one step, which does not overflow between",
+    "addcmul": "PyTorch multiplies and adds in one step, which does not overflow between",
     "remainder.tensor": "of a denormal divisor PyTorch's is NaN",
     "fmod.tensor": "of a denormal divisor PyTorch's is NaN",
     "hypot": "PyTorch rounds the product of gradient and denormal first",

@@ -58,7 +58,7 @@ def test_differences_that_are_stated_are_there(op: Operator) -> None:
 
 
 # The families whose declarations all name a reference and extremes; the others follow.
-COMPLETE = {"arithmetic", "binary", "logic", "pointwise"}
+COMPLETE = {"activations", "arithmetic", "binary", "comparisons", "interpolation", "logic", "pointwise"}
 
 
 def test_every_operator_names_a_reference_and_extremes() -> None:
