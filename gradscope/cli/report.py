@@ -54,11 +54,12 @@ def run(args: argparse.Namespace) -> int:
     """
     from ..inspect.recording import RecordingError, open_recording
     from ..inspect.recording.report import html_report
+    from ..inspect.recording.schema import for_its_owner
 
     try:
         with open_recording(args.file) as recording:
             page = html_report(recording, title=args.title)
-        with open(args.output, "w", encoding="utf-8") as file:
+        with open(args.output, "w", encoding="utf-8", opener=for_its_owner) as file:
             file.write(page)
     except RecordingError as error:
         say(f"gradscope report: {error}", file=sys.stderr)

@@ -1,5 +1,7 @@
 """``gradscope report``."""
 
+import stat
+
 from gradscope.cli import main
 from tests.inspect.recording.programs import recorded
 
@@ -9,6 +11,7 @@ def test_a_page(tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["report", str(tmp_path / "run.gscope"), "-o", str(page), "--title", "A run"]) == 0
     assert capsys.readouterr().out == f"wrote {page}\n"
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
     text = page.read_text()
     assert text.startswith("<!doctype html>")
     assert "A run: its gradients" in text

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from html import escape
 from importlib.resources import files
-from string import Formatter
 from typing import Any
 
 from ..graphs.counts import format_bytes, graph_statistics
 from ..graphs.model import BackwardGraph
 from ..graphs.quotient import mark_of
+from ..markup import Markup, policy, render
+from ..terminal import json_text, printable
 from .picture import make_picture
 from .plain import amounts
 
@@ -41,24 +40,24 @@ def to_html(graph: BackwardGraph, title: str = "Backward graph") -> str:
     '<!DOCTYPE html>'
     """
     page = files(__package__).joinpath("page")
-    # "<" would end the script element where a text has "</script>".
-    data = json.dumps(_page_data(graph), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    script = "".join(page.joinpath(name).read_text(encoding="utf-8") for name in ("layout.js", "page.js"))
-    parts = {
-        "title": escape(title),
-        "statistics": _statistics(graph),
-        "css": page.joinpath("page.css").read_text(encoding="utf-8"),
-        "script": f"(() => {{\n{script}}})();",
-        "data": data,
-    }
-    template = page.joinpath("page.html").read_text(encoding="utf-8")
-    return "".join(text + (parts[name] if name else "") for text, name, _, _ in Formatter().parse(template))
 
+    def own(*names: str) -> str:
+        return "".join(page.joinpath(name).read_text(encoding="utf-8") for name in names)
 
-def _statistics(graph: BackwardGraph) -> str:
+    style = Markup(f"\n{own('page.css')}\n")
+    script = Markup(f"\n(() => {{\n{own('layout.js', 'page.js')}}})();\n")
     first, *others = str(graph_statistics(graph)).splitlines()
-    rows = [("graph", first), *(line.split(maxsplit=1) for line in others)]
-    return "\n".join(f"<dt>{escape(word)}</dt><dd>{escape(text)}</dd>" for word, text in rows)
+    # "<" would end the script element where a text has "</script>".
+    data = json_text(_page_data(graph), separators=(",", ":")).replace("<", "\\u003c")
+    return render(
+        "export/page/page.html",
+        title=title,
+        policy=policy(style=style, script=script),
+        style=style,
+        script=script,
+        statistics=[("graph", first), *(line.split(maxsplit=1) for line in others)],
+        data=Markup(data),
+    )
 
 
 class _Texts:
@@ -68,7 +67,7 @@ class _Texts:
         self._numbers: dict[str, int] = {}
 
     def number(self, text: str) -> int:
-        return self._numbers.setdefault(text, len(self._numbers))
+        return self._numbers.setdefault(printable(text), len(self._numbers))
 
     def all(self) -> list[str]:
         return list(self._numbers)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from ..graphs.counts import graph_statistics
 from ..graphs.folding import fold_to_fit
 from ..graphs.model import BackwardGraph
+from ..markup import element
+from ..terminal import printable
 from .picture import make_picture
 from .svg import picture_to_svg
 
@@ -37,6 +37,8 @@ def mime_bundle(graph: BackwardGraph) -> dict[str, str]:
     text = str(graph_statistics(graph))
     shown = fold_to_fit(graph, _MOST_BOXES)
     svg = picture_to_svg(make_picture(shown))
-    note = "" if shown is graph else f"<p>{len(graph):,} nodes, folded to {len(shown):,}</p>"
-    html = f'<div style="overflow:auto;max-height:40em">{svg}</div>{note}<pre>{escape(text)}</pre>'
-    return {"text/plain": text, "image/svg+xml": svg, "text/html": html}
+    html = element("div", {"style": "overflow:auto;max-height:40em"}, svg)
+    if shown is not graph:
+        html += element("p", None, f"{len(graph):,} nodes, folded to {len(shown):,}")
+    html += element("pre", None, text)
+    return {"text/plain": printable(text), "image/svg+xml": str(svg), "text/html": str(html)}

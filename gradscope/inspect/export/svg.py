@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 from itertools import pairwise
 
 from ..graphs.model import BackwardGraph
-from ..terminal import printable
+from ..markup import Markup, element
 from .dot import graphviz_layout
 from .layout import lay_out
 from .picture import Box, Picture, make_picture
@@ -46,10 +45,10 @@ def to_svg(graph: BackwardGraph, *, graphviz: bool = True) -> str:
     >>> to_svg(gi.graph(gs.ones(2, requires_grad=True)), graphviz=False)[:38]
     '<svg xmlns="http://www.w3.org/2000/svg'
     """
-    return picture_to_svg(make_picture(graph), graphviz=graphviz)
+    return str(picture_to_svg(make_picture(graph), graphviz=graphviz))
 
 
-def picture_to_svg(picture: Picture, *, graphviz: bool = False) -> str:
+def picture_to_svg(picture: Picture, *, graphviz: bool = False) -> Markup:
     """Return a picture as SVG.
 
     Parameters
@@ -60,31 +59,43 @@ def picture_to_svg(picture: Picture, *, graphviz: bool = False) -> str:
 
     Returns
     -------
-    str
+    Markup
     """
     sizes = [box_size(box) for box in picture.boxes]
     arrows = [(arrow.source, arrow.target) for arrow in picture.arrows]
     layout = (graphviz_layout(sizes, arrows) if graphviz else None) or lay_out(sizes, arrows)
     width, height = layout.width, layout.height
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
-        f'viewBox="0 0 {width:g} {height:g}" font-family="Helvetica, Arial, sans-serif">',
-        f"<style>{_style()}</style>",
-        f'<defs><marker id="gs-tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="{_ARROW}" '
-        f'markerHeight="{_ARROW}" markerUnits="userSpaceOnUse" orient="auto">'
-        '<path class="gs-tip" d="M0 1 L10 5 L0 9 z"/></marker></defs>',
-    ]
+    parts = [element("style", None, _style()), _defs()]
     for arrow, route in zip(picture.arrows, layout.routes):
-        parts.append(
-            f'<path class="gs-arrow" d="{path_data(route, curved=layout.curved)}" marker-end="url(#gs-tip)">'
-            f"<title>{_text(arrow.tooltip)}</title></path>"
-        )
+        course = {"class": "gs-arrow", "d": path_data(route, curved=layout.curved), "marker-end": "url(#gs-tip)"}
+        parts.append(element("path", course, element("title", None, arrow.tooltip)))
         if arrow.count > 1:
             x, y = route[-1]
-            parts.append(f'<text class="gs-count" x="{x + 4:g}" y="{y - 9:g}">×{arrow.count}</text>')
-    for box, size, centre in zip(picture.boxes, sizes, layout.boxes):
-        parts += _box(box, size, centre)
-    return "\n".join([*parts, "</svg>", ""])
+            parts.append(_text("gs-count", x + 4, y - 9, f"×{arrow.count}"))
+    parts += [_box(box, size, centre) for box, size, centre in zip(picture.boxes, sizes, layout.boxes)]
+    attributes = {
+        "xmlns": "http://www.w3.org/2000/svg",
+        "width": f"{width:g}",
+        "height": f"{height:g}",
+        "viewBox": f"0 0 {width:g} {height:g}",
+        "font-family": "Helvetica, Arial, sans-serif",
+    }
+    return element("svg", attributes, *_lines(parts)) + "\n"
+
+
+def _lines(parts: Iterable[Markup]) -> Iterable[str]:
+    """Yield elements, each on a line of its own."""
+    yield "\n"
+    for part in parts:
+        yield from (part, "\n")
+
+
+def _defs() -> Markup:
+    tip = element("path", {"class": "gs-tip", "d": "M0 1 L10 5 L0 9 z"})
+    size = {"markerWidth": _ARROW, "markerHeight": _ARROW, "markerUnits": "userSpaceOnUse", "orient": "auto"}
+    return element(
+        "defs", None, element("marker", {"id": "gs-tip", "viewBox": "0 0 10 10", "refX": 9, "refY": 5, **size}, tip)
+    )
 
 
 def box_size(box: Box) -> tuple[float, float]:
@@ -103,21 +114,30 @@ def box_size(box: Box) -> tuple[float, float]:
     return round(max(56.0, widest + 2 * _PADDING), 1), float(height)
 
 
-def _box(box: Box, size: tuple[float, float], centre: tuple[float, float]) -> Iterable[str]:
+def _box(box: Box, size: tuple[float, float], centre: tuple[float, float]) -> Markup:
     (width, height), (x, y) = size, centre
     mark = f" gs-{box.mark}" if box.mark else ""
     left, top = x - width / 2, y - height / 2
-    yield f'<g class="gs-box gs-{box.kind}{mark}"><title>{_text(box.tooltip)}</title>'
+    parts = [element("title", None, box.tooltip)]
     if box.kind == "blocks":  # a stack of the same
-        yield f'<rect x="{left + 4:g}" y="{top + 4:g}" width="{width:g}" height="{height:g}" rx="6"/>'
+        parts.append(_rectangle(left + 4, top + 4, width, height, 6))
     radius = height / 2 if box.kind == "leaf" and not box.lines else 10 if box.kind == "leaf" else 6
-    yield f'<rect x="{left:g}" y="{top:g}" width="{width:g}" height="{height:g}" rx="{radius:g}"/>'
+    parts.append(_rectangle(left, top, width, height, radius))
     baseline = top + _PADDING + _TITLE - 2
-    yield f'<text class="gs-title" x="{x:g}" y="{baseline:g}">{_text(box.title)}</text>'
+    parts.append(_text("gs-title", x, baseline, box.title))
     for line in box.lines:
         baseline += _LINE + _LEADING
-        yield f'<text class="gs-line" x="{x:g}" y="{baseline:g}">{_text(line)}</text>'
-    yield "</g>"
+        parts.append(_text("gs-line", x, baseline, line))
+    return element("g", {"class": f"gs-box gs-{box.kind}{mark}"}, *_lines(parts))
+
+
+def _rectangle(x: float, y: float, width: float, height: float, radius: float) -> Markup:
+    numbers = {"x": x, "y": y, "width": width, "height": height, "rx": radius}
+    return element("rect", {name: f"{number:g}" for name, number in numbers.items()})
+
+
+def _text(kind: str, x: float, y: float, text: str) -> Markup:
+    return element("text", {"class": kind, "x": f"{x:g}", "y": f"{y:g}"}, text)
 
 
 def path_data(route: Iterable[tuple[float, float]], *, curved: bool = False) -> str:
@@ -152,7 +172,7 @@ def path_data(route: Iterable[tuple[float, float]], *, curved: bool = False) -> 
     return " ".join(parts)
 
 
-def _style() -> str:
+def _style() -> Markup:
     rules = [
         f".gs-title{{font-size:{_TITLE}px;font-weight:600;text-anchor:middle;fill:#1c2230}}",
         f".gs-line{{font-size:{_LINE}px;text-anchor:middle;fill:#5a6475}}",
@@ -167,12 +187,8 @@ def _style() -> str:
         *(f".gs-{mark} rect{{stroke:#ff6b76}}" for mark in MARKS),
         "}",
     ]
-    return "".join(rules)
+    return Markup("".join(rules))
 
 
 def _kinds(theme: dict[str, tuple[str, str]]) -> list[str]:
     return [f".gs-{kind} rect{{fill:{fill};stroke:{stroke}}}" for kind, (fill, stroke) in theme.items()]
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))

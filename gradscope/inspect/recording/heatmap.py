@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from html import escape
 from typing import Any
 
 import numpy
 
 from ..lines.render import number
+from ..markup import Markup, element
 from .columns import Columns
 
 __all__ = ["heat_map"]
@@ -19,7 +19,7 @@ _WIDTH, _HEIGHT, _LEFT, _TOP = 800, 16, 230, 18
 _COLORS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 
 
-def heat_map(data: Columns) -> str:
+def heat_map(data: Columns) -> Markup:
     """Return gradient norms as a heat map: a row a parameter or module, a column an iteration.
 
     The color is the logarithm of the norm; red is NaN or Inf.
@@ -30,12 +30,12 @@ def heat_map(data: Columns) -> str:
 
     Returns
     -------
-    str
+    Markup
         A ``<figure>`` with an SVG in it.
     """
     names, table, bad = _norms(data)
     if not names:
-        return "<p>No gradient was recorded.</p>"
+        return element("p", None, "No gradient was recorded.")
     logs = numpy.log10(numpy.where(table > 0, table, numpy.nan))
     seen = logs[numpy.isfinite(logs)]
     low, high = (math.floor(seen.min()), math.ceil(seen.max())) if seen.size else (0, 1)
@@ -43,24 +43,28 @@ def heat_map(data: Columns) -> str:
     columns = table.shape[1]
     width = max(_WIDTH / columns, 4.0)
     total = _LEFT + width * columns + 10, _TOP + _HEIGHT * len(names) + 50
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{total[0]:.0f}" height="{total[1]}" role="img">']
+    parts = []
     for y, name in enumerate(names):
         top = _TOP + y * _HEIGHT
-        lines.append(f'<text x="{_LEFT - 6}" y="{top + 12}" text-anchor="end">{escape(_short(name))}</text>')
+        parts.append(_text(_LEFT - 6, top + 12, _short(name), anchor="end"))
         for x in range(columns):
             if numpy.isnan(table[y, x]) and not bad[y, x]:
                 continue
             color = "#d32f2f" if bad[y, x] else _color((logs[y, x] - low) / (high - low))
             told = f"{name}, {_iterations(data, x, columns)}: " + ("NaN or Inf" if bad[y, x] else number(table[y, x]))
-            lines.append(
-                f'<rect x="{_LEFT + x * width:.1f}" y="{top}" width="{width:.1f}" height="{_HEIGHT - 1}" '
-                f'fill="{color}"><title>{escape(told)}</title></rect>'
-            )
+            place = {"x": f"{_LEFT + x * width:.1f}", "y": top, "width": f"{width:.1f}", "height": _HEIGHT - 1}
+            parts.append(element("rect", {**place, "fill": color}, element("title", None, told)))
     below = _TOP + _HEIGHT * len(names) + 12
-    right, told = _LEFT + width * columns, f"iterations {data.iteration.min()} to {data.iteration.max()}"
-    lines.append(f'<text x="{right:.1f}" y="{below + 10}" text-anchor="end">{told}</text>')
-    lines += _legend(below, low, high)
-    return "\n".join(["<figure>", *lines, "</svg>", "</figure>"])
+    told = f"iterations {data.iteration.min()} to {data.iteration.max()}"
+    parts.append(_text(f"{_LEFT + width * columns:.1f}", below + 10, told, anchor="end"))
+    parts += _legend(below, low, high)
+    size = {"width": f"{total[0]:.0f}", "height": total[1]}
+    picture = element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "role": "img"}, *parts)
+    return element("figure", None, picture)
+
+
+def _text(x: object, y: int, text: str, *, anchor: str = "start") -> Markup:
+    return element("text", {"x": x, "y": y, **({"text-anchor": anchor} if anchor != "start" else {})}, text)
 
 
 def _norms(data: Columns) -> tuple[list[str], Any, Any]:
@@ -112,12 +116,14 @@ def _color(part: float) -> str:
     return "#" + "".join(f"{round(v):02x}" for v in mixed)
 
 
-def _legend(top: int, low: int, high: int) -> list[str]:
-    lines = [
-        f'<rect x="{_LEFT + step * 6}" y="{top}" width="6" height="10" fill="{_color(step / 39)}"/>'
-        for step in range(40)
+def _legend(top: int, low: int, high: int) -> list[Markup]:
+    steps = [
+        element("rect", {"x": _LEFT + at * 6, "y": top, "width": 6, "height": 10, "fill": _color(at / 39)})
+        for at in range(40)
     ]
-    lines.append(f'<text x="{_LEFT}" y="{top + 24}">1e{low}</text>')
-    lines.append(f'<text x="{_LEFT + 240}" y="{top + 24}" text-anchor="end">1e{high}</text>')
-    lines.append(f'<text x="{_LEFT + 256}" y="{top + 10}">norm; gray: all zeros; red: NaN or Inf</text>')
-    return lines
+    return [
+        *steps,
+        _text(_LEFT, top + 24, f"1e{low}"),
+        _text(_LEFT + 240, top + 24, f"1e{high}", anchor="end"),
+        _text(_LEFT + 256, top + 10, "norm; gray: all zeros; red: NaN or Inf"),
+    ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
 from ..lines.render import number, place_of
-from ..records import operator_name
+from ..markup import Markup, element, policy, render
+from ..records import NodeRecord, operator_name
 from .columns import Columns, columns
 from .facts import TaskRecord
 from .heatmap import heat_map
@@ -23,7 +24,7 @@ __all__ = ["html_report"]
 _WORST = 15
 _FIRST = 20
 
-_STYLE = """
+_STYLE = Markup("""
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em; color: #1c1f24; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
 table { border-collapse: collapse; width: 100%; } th { text-align: left; font-weight: 600; }
@@ -35,7 +36,33 @@ figure { margin: 0; overflow-x: auto; } svg text { font: 11px system-ui, sans-se
   body { background: #15181c; color: #dfe3e8; } td, th { border-color: #2c3138; } .place { color: #98a2ad; }
   .bad { color: #ff8a80; }
 }
-"""
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A heading with a table below it.
+
+    Attributes
+    ----------
+    title : str
+    heads : tuple of str
+    rows : sequence of sequence of str
+        Their cells are text, or Markup.
+    numbers : tuple of int
+        The columns of numbers.
+    none : str
+        What stands there where there are no rows.
+    note : str
+        What stands below the table.
+    """
+
+    title: str
+    heads: tuple[str, ...]
+    rows: Sequence[Sequence[str]]
+    numbers: tuple[int, ...] = ()
+    none: str = "None."
+    note: str = ""
 
 
 def html_report(recording: Recording, *, title: str = "") -> str:
@@ -61,42 +88,26 @@ def html_report(recording: Recording, *, title: str = "") -> str:
     """
     data = columns(recording)
     runs = recording.runs
-    heading = escape(title or (runs[-1].title if runs else recording.path))
-    parts = [
-        f"<h1>{heading}: its gradients</h1>",
-        _overview(recording, data),
-        "<h2>Gradient norms</h2>",
-        heat_map(data),
-        "<h2>NaN and Inf: where they came up first</h2>",
-        _bad(recording),
-        "<h2>The largest gradients</h2>",
-        _worst(data, descending=True),
-        "<h2>The smallest gradients of parameters</h2>",
-        _worst(data, descending=False),
-        "<h2>Saved tensors that had been modified</h2>",
-        _violations(recording),
-        "<h2>Events</h2>",
-        _events(recording),
-    ]
-    body = "\n".join(parts)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{heading}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    return render(
+        "recording/report.html",
+        title=title or (runs[-1].title if runs else recording.path),
+        policy=policy(style=_STYLE),
+        style=_STYLE,
+        overview=_overview(recording),
+        total=f"Nodes ran for {float(data.duration.sum()) / 1e9:.3g} s in all.",
+        picture=heat_map(data),
+        sections=[
+            _bad(recording),
+            _worst(data, "The largest gradients", descending=True),
+            _worst(data, "The smallest gradients of parameters", descending=False),
+            _violations(recording),
+            _events(recording),
+        ],
     )
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """Return a table; the cells are HTML already."""
-    kinds = [" class=n" if at in numbers else "" for at in range(len(heads))]
-    lines = ["<table><tr>" + "".join(f"<th{kind}>{head}</th>" for kind, head in zip(kinds, heads)) + "</tr>"]
-    for row in rows:
-        cells = "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, row))
-        lines.append(f"<tr>{cells}</tr>")
-    return "\n".join([*lines, "</table>"])
-
-
-def _overview(recording: Recording, data: Columns) -> str:
+def _overview(recording: Recording) -> tuple[Sequence[str], Sequence[Sequence[str]], Sequence[int]]:
+    """Return the headings, the rows and the columns of numbers of the table of runs."""
     tasks: dict[int, list[TaskRecord]] = defaultdict(list)
     for task in recording.tasks():
         tasks[task.run].append(task)
@@ -107,28 +118,25 @@ def _overview(recording: Recording, data: Columns) -> str:
         began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started / 1e9))
         state = run.state if run.state != "running" else "running, or killed"
         rows.append([
-            f"{escape(run.title)}{f' rank {escape(run.rank)}' if run.rank else ''}", began, state,
+            f"{run.title}{f' rank {run.rank}' if run.rank else ''}", began, state,
             str(len({task.iteration for task in own})), str(len(own)), str(sum(task.count for task in own)),
-            f"<span class=bad>{failed}</span>" if failed else "0",
+            element("span", {"class": "bad"}, str(failed)) if failed else "0",
         ])  # fmt: skip
-    total = float(data.duration.sum()) / 1e9
-    heads = ("run", "began", "state", "iterations", "backwards", "nodes", "failed")
-    return _table(heads, rows, (3, 4, 5, 6)) + f"<p>Nodes ran for {total:.3g} s in all.</p>"
+    return ("run", "began", "state", "iterations", "backwards", "nodes", "failed"), rows, (3, 4, 5, 6)
 
 
-def _owner(node: StaticNode) -> str:
-    return f"<code>{escape(node.parameter or node.module)}</code>"
+def _owner(node: StaticNode | NodeRecord) -> Markup:
+    return element("code", None, node.parameter or node.module)
 
 
-def _name(node: StaticNode) -> str:
-    place = f"<br><span class=place>{escape(place_of(node.location))}</span>" if node.location is not None else ""
-    return f"{escape(operator_name(node.name))}{place}"
+def _named(name: str, place: str) -> Markup:
+    """Return a node's name, and below it the line that made it."""
+    below = (element("br"), element("span", {"class": "place"}, place)) if place else ()
+    return Markup().join([element("span", None, name), *below])
 
 
-def _bad(recording: Recording) -> str:
+def _bad(recording: Recording) -> _Section:
     tasks = [task for task in recording.tasks() if task.bad is not None]
-    if not tasks:
-        return "<p>None.</p>"
     rows = []
     for task in tasks[:_FIRST]:
         node = task.nodes[task.bad or 0]
@@ -136,12 +144,16 @@ def _bad(recording: Recording) -> str:
         produced = _counts(node.grad_inputs)
         what = "produced them" if not incoming and produced else "was given them"
         rows.append([
-            str(task.iteration), str(node.index), f"{escape(node.name)}<br><span class=place>"
-            f"{escape(place_of(node.location))}</span>", f"<code>{escape(node.parameter or node.module)}</code>",
-            what, escape(produced or incoming),
+            str(task.iteration), str(node.index), _named(node.name, place_of(node.location)), _owner(node), what,
+            produced or incoming,
         ])  # fmt: skip
-    more = f"<p>{len(tasks)} backwards in all.</p>" if len(tasks) > _FIRST else ""
-    return _table(("iteration", "node", "operator", "module", "this node", "elements"), rows, (0, 1)) + more
+    return _Section(
+        "NaN and Inf: where they came up first",
+        ("iteration", "node", "operator", "module", "this node", "elements"),
+        rows,
+        (0, 1),
+        note=f"{len(tasks)} backwards in all." if len(tasks) > _FIRST else "",
+    )
 
 
 def _counts(group: Any) -> str:
@@ -150,7 +162,7 @@ def _counts(group: Any) -> str:
     return ", ".join(text for text in (f"{nans} NaN" if nans else "", f"{infs} Inf" if infs else "") if text)
 
 
-def _worst(data: Columns, *, descending: bool) -> str:
+def _worst(data: Columns, title: str, *, descending: bool) -> _Section:
     """Return the nodes with the largest (or, of parameters, smallest) norm over all iterations."""
     norms = data.incoming["norm"]
     chosen = numpy.flatnonzero(numpy.isfinite(norms))
@@ -170,27 +182,27 @@ def _worst(data: Columns, *, descending: bool) -> str:
         seen.add(kind)
         iteration, index = str(data.iteration[at]), str(data.index[at])
         zeros = str(data.incoming["zeros"][at])
-        rows.append([number(float(norms[at])), _name(node), _owner(node), iteration, index, zeros])
-    if not rows:
-        return "<p>None recorded.</p>"
-    return _table(("norm", "operator", "module", "iteration", "node", "zeros"), rows, (0, 3, 4, 5))
+        name = _named(operator_name(node.name), place_of(node.location))
+        rows.append([number(float(norms[at])), name, _owner(node), iteration, index, zeros])
+    heads = "norm", "operator", "module", "iteration", "node", "zeros"
+    return _Section(title, heads, rows, (0, 3, 4, 5), none="None recorded.")
 
 
-def _violations(recording: Recording) -> str:
+def _violations(recording: Recording) -> _Section:
     rows = [
         [
-            str(v.iteration), escape(v.operator or ""), f"<code>{escape(v.saved_name or '')}</code>",
-            f"{v.saved_version} &rarr; {v.current_version}", escape(v.message.partition(chr(10))[0]),
+            str(v.iteration), v.operator or "", element("code", None, v.saved_name or ""),
+            f"{v.saved_version} \u2192 {v.current_version}", v.message.partition("\n")[0],
         ]
         for v in recording.violations()
     ]  # fmt: skip
-    return _table(("iteration", "needed by", "saved as", "version", "error"), rows) if rows else "<p>None.</p>"
+    heads = "iteration", "needed by", "saved as", "version", "error"
+    return _Section("Saved tensors that had been modified", heads, rows)
 
 
-def _events(recording: Recording) -> str:
+def _events(recording: Recording) -> _Section:
     rows = [
-        [f"{event.time / 1e9:.3f} s", "" if event.iteration is None else str(event.iteration), escape(event.kind),
-         escape(event.text)]
+        [f"{event.time / 1e9:.3f} s", "" if event.iteration is None else str(event.iteration), event.kind, event.text]
         for event in recording.events()
-    ]  # fmt: skip
-    return _table(("time", "iteration", "kind", ""), rows, (0,)) if rows else "<p>None.</p>"
+    ]
+    return _Section("Events", ("time", "iteration", "kind", ""), rows, (0,))

@@ -12,7 +12,17 @@ import sqlite3
 import stat
 import tempfile
 
-__all__ = ["APPLICATION_ID", "SCHEMA", "TABLES", "RecordingError", "check_file", "create", "name_beside", "remove"]
+__all__ = [
+    "APPLICATION_ID",
+    "SCHEMA",
+    "TABLES",
+    "RecordingError",
+    "check_file",
+    "create",
+    "for_its_owner",
+    "name_beside",
+    "remove",
+]
 
 APPLICATION_ID = 0x47534350  # "GSCP"
 SCHEMA = 2
@@ -124,6 +134,21 @@ def name_beside(path: str) -> str:
             number += 1
         else:
             return name
+
+
+def for_its_owner(path: str, flags: int) -> int:
+    """Open a file that nobody else may read, if it is new: the ``opener`` of :func:`open`, for what tells of gradients.
+
+    Parameters
+    ----------
+    path : str
+    flags : int
+
+    Returns
+    -------
+    int
+    """
+    return os.open(path, flags, 0o600)
 
 
 def check_file(path: str) -> None:

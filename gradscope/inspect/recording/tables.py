@@ -8,7 +8,7 @@ from typing import Any
 from ..records import operator_name
 from .columns import columns
 from .reader import Recording
-from .schema import RecordingError
+from .schema import RecordingError, for_its_owner
 
 __all__ = ["arrow_table", "write_parquet"]
 
@@ -79,7 +79,8 @@ def write_parquet(recording: Recording, path: str | os.PathLike[str]) -> int:
     table = arrow_table(recording)
     import pyarrow.parquet
 
-    pyarrow.parquet.write_table(table, os.fspath(path))
+    with open(path, "wb", opener=for_its_owner) as file:
+        pyarrow.parquet.write_table(table, file)
     return table.num_rows
 
 

@@ -11,6 +11,7 @@ from ..terminal import json_text
 from .columns import columns
 from .facts import TaskRecord
 from .reader import Recording
+from .schema import for_its_owner
 
 __all__ = ["trace_events", "write_trace"]
 
@@ -98,7 +99,7 @@ def write_trace(recording: Recording, path: str | os.PathLike[str]) -> int:
         If the file cannot be written.
     """
     count = 0
-    with open(path, "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8", opener=for_its_owner) as file:
         file.write('{"displayTimeUnit": "ms", "traceEvents": [\n')
         for event in trace_events(recording):
             file.write((",\n" if count else "") + json_text(event))

@@ -2,6 +2,7 @@
 
 import builtins
 import json
+import stat
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
@@ -56,6 +57,7 @@ def test_columns_agree_with_the_records(recording):
 
 def test_a_trace_has_each_node_on_its_thread(recording, tmp_path):
     count = write_trace(recording, tmp_path / "trace.json")
+    assert stat.S_IMODE((tmp_path / "trace.json").stat().st_mode) == 0o600
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert len(events) == count
     spans = [event for event in events if event["ph"] == "X"]
