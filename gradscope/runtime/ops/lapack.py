@@ -16,6 +16,8 @@ import numpy
 __all__ = ["is_quicker", "lu", "multiply_reflections", "product_of_reflections", "solve_triangles"]
 
 _FEW, _WIDE = 8, 16
+_BLOCKED = 64
+"""Workspace a row or column, for which LAPACK treats reflections in blocks."""
 
 
 def is_quicker(array: Any) -> bool:
@@ -75,7 +77,7 @@ def product_of_reflections(vectors: Any, factors: Any) -> Any:
     Q = numpy.empty(vectors.shape, dtype=vectors.dtype)
     product = routine("ungqr" if vectors.dtype.kind == "c" else "orgqr", vectors.dtype.char)
     for place in numpy.ndindex(*vectors.shape[:-2]):
-        Q[place] = product(vectors[place], factors[place])[0]
+        Q[place] = product(vectors[place], factors[place], _BLOCKED * vectors.shape[-1])[0]
     return Q
 
 
@@ -85,7 +87,34 @@ def multiply_reflections(vectors: Any, factors: Any, C: Any, left: bool, adjoint
     complex_ = C.dtype.kind == "c"
     multiply = routine("unmqr" if complex_ else "ormqr", C.dtype.char)
     options = ("L" if left else "R", ("C" if complex_ else "T") if adjoint else "N")
-    count, work = factors.shape[-1], 64 * max(C.shape[-2:])
+    count, work = factors.shape[-1], _BLOCKED * max(C.shape[-2:])
     for place in numpy.ndindex(*C.shape[:-2]):
         result[place] = multiply(*options, vectors[place][:, :count], factors[place], C[place], work)[0]
     return result
+
+
+def ldl(A: Any, hermitian: bool) -> tuple[Any, Any, Any]:
+    """Return L and D in one array, the pivots of ``sytrf`` or ``hetrf``, and where the first zero of D is."""
+    LD = numpy.zeros(A.shape, dtype=A.dtype)
+    pivots = numpy.empty(A.shape[:-1], dtype="int32")
+    infos = numpy.zeros(A.shape[:-2], dtype="int32")
+    if A.size:
+        factor = routine(_symmetric("trf", A, hermitian), A.dtype.char)
+        for place in numpy.ndindex(*infos.shape):
+            LD[place], pivots[place], infos[place] = factor(A[place], lower=1)
+    return numpy.tril(LD), pivots, infos
+
+
+def solve_ldl(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
+    """Return X of ``A @ X = B``, given the LDL factors of A."""
+    X = numpy.empty(B.shape, dtype=B.dtype)
+    if X.size:
+        solve = routine(_symmetric("trs", LD, hermitian), LD.dtype.char)
+        for place in numpy.ndindex(*X.shape[:-2]):
+            X[place] = solve(LD[place], pivots[place], B[place], lower=1)[0]
+    return X
+
+
+def _symmetric(name: str, array: Any, hermitian: bool) -> str:
+    """Return the name of the routine for symmetric matrices, or for complex Hermitian ones."""
+    return ("he" if hermitian and array.dtype.kind == "c" else "sy") + name

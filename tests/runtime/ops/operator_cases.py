@@ -103,8 +103,8 @@ for _name in _ATEN.split():
         COUNTERPARTS[f"{_name}_backward"] = lambda t, *args, name=_name: getattr(t.ops.aten, f"{name}_backward")(*args)
 # The others of torch.linalg have its names; ord=0 of this one has no gradient at all there, and one of zeros here.
 ALSO_IN_LINALG = {name for name in OPERATORS if name.startswith("linalg_")} - {"linalg_vector_norm"}
-# CuPy has no Airy function; tests/runtime/ops/test_special.py has the refusal.
-NOT_IN_CUPY = {"special_airy_ai"}
+# CuPy has no Airy function and no LDL factors; tests/runtime/ops/ has the refusals, in test_special.py and test_ldl.py.
+NOT_IN_CUPY = {"linalg_ldl_factor_ex", "linalg_ldl_solve", "special_airy_ai"}
 # Operators whose node has another name in PyTorch, and why.
 OTHER_NAMES = {
     "kl_div": "PyTorch has no node of its own for it",
