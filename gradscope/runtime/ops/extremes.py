@@ -13,7 +13,7 @@ from typing import Any
 
 from .samples import Samples
 
-__all__ = ["elementwise", "integral", "points", "rows"]
+__all__ = ["elementwise", "integral", "points", "rows", "substituted"]
 
 
 def points(finfo: Any) -> list[float]:
@@ -85,3 +85,45 @@ def rows(*numbers: Any, **options: Any) -> Samples:
         ]
 
     return extremes
+
+
+def substituted(samples: Samples) -> Samples:
+    """The samples of an operator with extreme numbers in place of their own, a few at a time, repeated in each tensor.
+
+    Integers stay: they are places and labels.
+    """
+
+    def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        finfo = make.finfo  # type: ignore[attr-defined]
+        huge, small = float(finfo.max), float(finfo.smallest_subnormal)
+        found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+        for values in (
+            [0.0],
+            [1.0, 2.0, 2.0, 1.0, -1.0],
+            [0.0, -0.0, small, -small, 1.0],
+            [1.0, huge, -2.0, 3.0, -1.0, 0.5, 0.25],
+            [1.0, math.inf, -2.0, 3.0, 0.0, 0.5, 0.25],
+            [-1.0, 3.0, -math.inf, 0.0, 1.0, math.inf, 0.5],
+            [1.0, -2.0, math.nan, 3.0, 0.0, 0.5, 0.25],
+        ):
+            found += samples(_Substitute(make, values))
+        return found
+
+    return extremes
+
+
+class _Substitute:
+    """``make`` with numbers of its own in place of random ones."""
+
+    def __init__(self, make: Any, values: list[float]) -> None:
+        self._make = make
+        self._values = values
+
+    def __call__(self, *shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = None) -> Any:
+        if dtype is not None and str(dtype).rpartition(".")[2] not in ("float32", "float64"):
+            return self._make(*shape, low=low, high=high, dtype=dtype)
+        flat = itertools.islice(itertools.cycle(self._values), math.prod(shape))
+        return self._make.of(list(flat), dtype=dtype, shape=shape)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._make, name)

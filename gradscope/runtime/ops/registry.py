@@ -61,7 +61,7 @@ from typing import Any
 from ..graph import Node
 from . import codegen, general
 from .arrays import ARRAY_FORMS, writable_copy
-from .extremes import elementwise
+from .extremes import elementwise, substituted
 from .keywords import as_function, as_method
 
 __all__ = ["NAMESPACES", "OPERATORS", "Operator", "Parameter", "not_implemented", "operator", "public"]
@@ -304,8 +304,9 @@ def operator(
         What it is held against: the dotted name of a function of SciPy, NumPy or mpmath (one number at a time), or
         ``reference(*arguments)`` on host arrays, written out where no library has the function.
     extremes : callable
-        ``extremes(make) -> list of (args, kwargs)``, as for `samples`; an elementwise operator whose arguments are
-        tensors alone has those of ``extremes.elementwise``.
+        ``extremes(make) -> list of (args, kwargs)``, as for `samples`. An elementwise operator whose arguments are
+        tensors alone has those of ``extremes.elementwise`` unless others are given, any other one its samples with
+        extreme numbers in place of theirs (``extremes.substituted``).
     differs : tuple of (where, why)
         Where it differs from its reference, as ``where(*arguments) -> mask`` on host arrays, and the reason.
     supports : str
@@ -340,7 +341,7 @@ def operator(
         doc=doc,
         samples=samples,
         reference=reference,
-        extremes=extremes or _default_extremes(promote, parameters),
+        extremes=extremes or _default_extremes(promote, parameters, samples),
         differs=differs,
         supports=supports,
         plain=plain,
@@ -354,11 +355,13 @@ def operator(
     return op
 
 
-def _default_extremes(promote: str | None, parameters: tuple[Parameter, ...]) -> Callable[..., Any] | None:
-    """Return the extremes of an elementwise operator of tensors alone."""
-    if promote is None or not all(p.is_tensor for p in parameters):
-        return None
-    return elementwise(len(parameters))
+def _default_extremes(
+    promote: str | None, parameters: tuple[Parameter, ...], samples: Callable[..., Any] | None
+) -> Callable[..., Any] | None:
+    """Return every point for an elementwise operator of tensors alone, else the samples with extreme numbers."""
+    if promote is not None and all(p.is_tensor for p in parameters):
+        return elementwise(len(parameters))
+    return None if samples is None else substituted(samples)
 
 
 def not_implemented(name: str, *arguments: str) -> dict[str, Callable[..., Any]]:

@@ -139,9 +139,10 @@ class Maker:
         """The limits of the dtype of its tensors."""
         return numpy.finfo(self.kind)
 
-    def of(self, values: Any, dtype: Any = None) -> Tensor:
+    def of(self, values: Any, dtype: Any = None, shape: tuple[int, ...] | None = None) -> Tensor:
         """Return a tensor of given values."""
         array = numpy.array(values, dtype=numpy.dtype(getattr(dtype, "numpy", dtype) or self.kind))
+        array = array if shape is None else array.reshape(shape)
         return gs.from_numpy(array).requires_grad_(self.requires_grad and array.dtype.kind in "fc")
 
 
