@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from .. import autocast, state, tangents
 from .. import device as devices
 from .. import dtype as dtypes
@@ -36,6 +38,7 @@ operator(
     derivatives={"self": lambda g: g},
     doc="Copy, keeping the history.",
     samples=unary(),
+    reference="numpy.copy",
 )
 autocast.scope["convert"] = operator(
     "to.dtype(Tensor self, dtype dtype)",
@@ -45,6 +48,7 @@ autocast.scope["convert"] = operator(
     method=False,
     samples=lambda make: [((make(2, 3), dtypes.complex128), {}), ((make(), dtypes.complex128), {})],
     doc="Convert to another dtype.",
+    reference=lambda self, dtype: self.astype(dtype),
 ).function
 
 
@@ -218,6 +222,7 @@ operator(
     samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(2, 3), make(3)), {}), ((make(), make()), {})],
     public_name=False,
     doc="Return `src` in the shape and dtype of `self`.",
+    reference=lambda self, src: numpy.broadcast_to(src, self.shape).astype(self.dtype),
 )
 
 
@@ -277,6 +282,7 @@ operator(
     derivatives={"self": lambda g, F: F.zeros_like(g)},
     doc="Return a tensor like `self` filled with a number.",
     samples=lambda make: [((make(2, 3), 1.5), {}), ((make(), 2), {})],
+    reference=lambda self, value: numpy.full_like(self, value),
 )
 operator(
     "fill.Tensor(Tensor self, Tensor value)",
@@ -288,6 +294,7 @@ operator(
     derivatives={"self": lambda g, F: F.zeros_like(g), "value": lambda g: g},
     doc="Return a tensor like `self` filled with the element of a 0-d tensor.",
     samples=lambda make: [((make(2, 3), make()), {})],
+    reference=lambda self, value: numpy.full_like(self, value),
 )
 operator(
     "zero(Tensor self)",
@@ -299,6 +306,7 @@ operator(
     derivatives={"self": lambda g, F: F.zeros_like(g)},
     doc="Return zeros like `self`.",
     samples=unary(),
+    reference="numpy.zeros_like",
 )
 
 

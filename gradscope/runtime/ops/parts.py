@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from .. import dtype as dtypes
 from .arrays import in_rows
 from .errors import BadValueError
+from .references import adjoint, placed
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
@@ -47,6 +50,7 @@ select = operator(
     derivatives={"self": lambda g, self_shape, dim, index, F: F.select_backward(g, self_shape, dim, index)},
     doc="View one index of one dimension.",
     samples=lambda make: [((make(3, 2), 0, 1), {}), ((make(2, 3), -1, -1), {}), ((make(3), 0, 2), {})],
+    reference=lambda self, dim, index: numpy.take(self, index, dim),
 )
 operator(
     "select_backward(Tensor self, int[] size, int dim, int index)",
@@ -56,6 +60,7 @@ operator(
     derivatives={"self": lambda g, dim, index, F: F.select(g, dim, index)},
     doc="The adjoint of select: zeros but for one index.",
     samples=lambda make: [((make(2), (3, 2), 0, 1), {})],
+    reference=lambda self, size, dim, index: adjoint(lambda x: numpy.take(x, index, dim), size, self),
 )
 
 
@@ -74,6 +79,14 @@ def _slice_backward(xp: Any, self: Any, size: Any, dim: int, start: Any, end: An
     return whole
 
 
+def _slice_index(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    return (*[slice(None)] * (dim % self.ndim), slice(start, end, step))
+
+
+def _slice_reference(self: Any, *part: Any) -> Any:
+    return self[_slice_index(self, *part)]
+
+
 slice_ = operator(
     "slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1)",
     _slice,
@@ -85,6 +98,7 @@ slice_ = operator(
     },
     doc="View a range of one dimension.",
     samples=lambda make: [((make(5, 2), 0, 1, 4, 2), {}), ((make(3), 0, None, None, 1), {})],
+    reference=_slice_reference,
 )
 operator(
     "slice_backward(Tensor self, int[] size, int dim, int? start, int? end, int step)",
@@ -94,6 +108,7 @@ operator(
     derivatives={"self": lambda g, dim, start, end, step, F: F.slice(g, dim, start, end, step)},
     doc="The adjoint of slice.",
     samples=lambda make: [((make(2, 2), (5, 2), 0, 1, 4, 2), {})],
+    reference=lambda self, size, *part: adjoint(lambda x: _slice_reference(x, *part), size, self),
 )
 
 
@@ -152,6 +167,7 @@ operator(
     out=True,
     doc="Return a copy of `self` with `src` in a range of one dimension.",
     samples=lambda make: [((make(5, 2), make(2, 2), 0, 1, 4, 2), {}), ((make(3), make(3)), {})],
+    reference=lambda self, src, *part: placed(self, _slice_index(self, *part), src),
     supports="f",
 )
 operator(
@@ -164,6 +180,7 @@ operator(
     out=True,
     doc="Return a copy of `self` with `src` at one index of one dimension.",
     samples=lambda make: [((make(3, 2), make(2), 0, 1), {}), ((make(2, 3), make(2), -1, -1), {})],
+    reference=lambda self, src, dim, index: placed(self, (*[slice(None)] * (dim % self.ndim), index), src),
     supports="f",
 )
 
@@ -228,6 +245,7 @@ cat = operator(
     derivatives={"tensors": _cat_backward},
     doc="Join tensors along a dimension.",
     samples=lambda make: [(([make(2, 3), make(1, 3)], 0), {}), (([make(2, 1), make(2, 2)], -1), {})],
+    reference=lambda tensors, dim=0: numpy.concatenate(tensors, dim),
 )
 
 
@@ -256,6 +274,7 @@ operator(
     derivatives={"tensors": _stack_backward},
     doc="Join tensors along a new dimension.",
     samples=lambda make: [(([make(2, 3), make(2, 3)], 1), {}), (([make(), make()], 0), {})],
+    reference=lambda tensors, dim=0: numpy.stack(tensors, dim),
 )
 
 
@@ -279,6 +298,7 @@ operator(
     derivatives={"self": lambda g, dim, F: F.stack(_zero_filled(g, None, F), dim)},
     doc="Return a view of each index of a dimension.",
     samples=lambda make: [((make(3, 2), 0), {}), ((make(2, 3), 1), {})],
+    reference=lambda self, dim=0: list(numpy.moveaxis(self, dim, 0)),
 )
 
 
@@ -339,6 +359,7 @@ operator(
     derivatives={"self": _split_backward},
     doc="Return views of consecutive parts of a dimension, of one size.",
     samples=lambda make: [((make(5, 2), 2), {}), ((make(2, 5), 2, -1), {})],
+    reference=lambda self, size, dim=0: numpy.split(self, range(size, self.shape[dim], size), dim),
 )
 operator(
     "split.sizes(Tensor self, int[] split_sizes, int dim=0)",
@@ -350,6 +371,7 @@ operator(
     derivatives={"self": _split_sizes_backward},
     doc="Return views of consecutive parts of a dimension, of given sizes.",
     samples=lambda make: [((make(5, 2), [1, 1, 3]), {}), ((make(2, 5), [1, 1, 3], -1), {})],
+    reference=lambda self, sizes, dim=0: numpy.split(self, numpy.cumsum(sizes)[:-1], dim),
 )
 operator(
     "unsafe_split(Tensor self, int split_size, int dim=0)",
@@ -358,6 +380,7 @@ operator(
     derivatives={"self": _split_backward},
     doc="Return consecutive parts of a dimension, of one size; autograd does not know that they share memory.",
     samples=lambda make: [((make(5, 2), 2), {}), ((make(2, 4), 2, -1), {})],
+    reference=lambda self, size, dim=0: numpy.split(self, range(size, self.shape[dim], size), dim),
 )
 operator(
     "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)",
@@ -366,6 +389,7 @@ operator(
     derivatives={"self": _split_sizes_backward},
     doc="Return consecutive parts of a dimension, of given sizes; autograd does not know that they share memory.",
     samples=lambda make: [((make(5, 2), [1, 1, 3]), {}), ((make(2, 5), [1, 1, 3], -1), {})],
+    reference=lambda self, sizes, dim=0: numpy.split(self, numpy.cumsum(sizes)[:-1], dim),
 )
 
 

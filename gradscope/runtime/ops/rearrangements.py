@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from .. import device as devices
 from .. import dtype as dtypes
 from ..layout import check_memory
@@ -11,6 +13,7 @@ from ..storage import in_order, restrided
 from . import writes
 from .arrays import in_rows
 from .errors import refuse_kinds
+from .references import adjoint
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axes_of, axis_of, sizes_of
 
@@ -32,6 +35,7 @@ operator(
     derivatives={"self": lambda g, dims, F: F.flip(g, dims)},
     doc="Reverse dimensions.",
     samples=lambda make: [((make(2, 3), (0,)), {}), ((make(2, 3, 2), (0, -1)), {}), ((make(), ()), {})],
+    reference="numpy.flip",
 )
 
 
@@ -79,6 +83,7 @@ operator(
     derivatives={"self": lambda g, k, dims, F: F.rot90(g, -k, dims)},
     doc="Turn by 90 degrees, `k` times, in the plane of two dimensions, from the first towards the second.",
     samples=lambda make: [((make(2, 3), k), {}) for k in (1, 2, -1, 4)] + [((make(2, 3, 2), 1, (1, -1)), {})],
+    reference=lambda self, k=1, dims=(0, 1): numpy.rot90(self, k, dims),
 )
 
 
@@ -105,6 +110,7 @@ operator(
         ((make(2, 3), (1,), (1,)), {}),
         ((make(2, 3), (1, -2), (0, 1)), {}),
     ],
+    reference=lambda self, shifts, dims=(): numpy.roll(self, shifts, dims or None),
 )
 
 # --- repetitions ------------------------------------------------------------------------------------------------------
@@ -137,6 +143,7 @@ operator(
     derivatives={"self": _repeat_self},
     doc="Repeat the tensor along its dimensions.",
     samples=lambda make: [((make(2, 3), (2, 1)), {}), ((make(3), (2, 2)), {}), ((make(), ()), {})],
+    reference="numpy.tile",
 )
 
 
@@ -243,6 +250,7 @@ operator(
     derivatives=_DIAGONAL,
     doc="View a diagonal of two dimensions as the last dimension.",
     samples=_diagonal_samples,
+    reference="numpy.diagonal",
 )
 operator(
     "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1)",
@@ -253,6 +261,7 @@ operator(
     out=True,
     doc="Copy a diagonal of two dimensions into the last dimension.",
     samples=_diagonal_samples,
+    reference="numpy.diagonal",
 )
 operator(
     "diagonal_backward(Tensor self, int[] size, int offset, int dim1, int dim2)",
@@ -262,6 +271,7 @@ operator(
     derivatives={"self": lambda g, offset, dim1, dim2, F: F.diagonal(g, offset, dim1, dim2)},
     doc="The adjoint of diagonal: zeros but for a diagonal.",
     samples=lambda make: [((make(3), (3, 4), 0, 0, 1), {})],
+    reference=lambda self, size, *where: adjoint(lambda x: numpy.diagonal(x, *where), size, self),
 )
 
 
@@ -276,12 +286,21 @@ def _diag_embed(xp: Any, self: Any, offset: int = 0, dim1: int = -2, dim2: int =
     return _diagonal_backward(xp, self, size, offset, a, b)
 
 
+def _diag_embed_reference(self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    size = self.shape[-1] + abs(offset)
+    matrices = numpy.zeros((*self.shape[:-1], size, size), dtype=self.dtype)
+    rows = numpy.arange(self.shape[-1])
+    matrices[..., rows + max(0, -offset), rows + max(0, offset)] = self
+    return numpy.moveaxis(matrices, (-2, -1), (dim1, dim2))
+
+
 operator(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1)",
     _diag_embed,
     derivatives={"self": lambda g, offset, dim1, dim2, F: F.diagonal(g, offset, dim1, dim2)},
     doc="Return matrices of zeros with the last dimension on a diagonal.",
     samples=lambda make: [((make(3),), {}), ((make(2, 3), 1), {}), ((make(2, 3), -1, 0, 2), {})],
+    reference=_diag_embed_reference,
 )
 
 
@@ -293,6 +312,14 @@ def _diagonal_scatter(xp: Any, self: Any, src: Any, offset: int = 0, dim1: int =
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
             f"{list(part.shape)}\nIn diagonal_scatter()."
         )
+    part[...] = src
+    return result
+
+
+def _diagonal_scatter_reference(self: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    result = self.copy()
+    part = numpy.diagonal(result, offset, dim1, dim2)
+    part.flags.writeable = True
     part[...] = src
     return result
 
@@ -309,6 +336,7 @@ operator(
     out=True,
     doc="Return a copy of `self` with `src` on a diagonal.",
     samples=lambda make: [((make(3, 3), make(3)), {}), ((make(2, 3), make(2), 1), {})],
+    reference=_diagonal_scatter_reference,
     supports="f",
 )
 
@@ -372,6 +400,7 @@ operator(
     },
     doc="Add the elements on the diagonal of a matrix.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 4),), {})],
+    reference="numpy.trace",
 )
 
 # --- windows ----------------------------------------------------------------------------------------------------------
@@ -405,6 +434,11 @@ def _unfold_backward(xp: Any, self: Any, input_sizes: Any, dim: int, size: int, 
     return whole
 
 
+def _unfold_reference(self: Any, dimension: int, size: int, step: int) -> Any:
+    windows = numpy.lib.stride_tricks.sliding_window_view(self, size, dimension)
+    return numpy.take(windows, range(0, windows.shape[dimension], step), dimension)
+
+
 operator(
     "unfold(Tensor self, int dimension, int size, int step)",
     _unfold,
@@ -416,6 +450,7 @@ operator(
     },
     doc="View all windows of `size` elements along a dimension, `step` apart, in a new last dimension.",
     samples=lambda make: [((make(5), 0, 2, 1), {}), ((make(2, 6), 1, 3, 2), {}), ((make(4, 2), 0, 2, 2), {})],
+    reference=_unfold_reference,
 )
 operator(
     "unfold_backward(Tensor self, int[] input_sizes, int dim, int size, int step)",
@@ -425,6 +460,7 @@ operator(
     derivatives={"self": lambda g, dim, size, step, F: F.unfold(g, dim, size, step)},
     doc="The adjoint of unfold: zeros, to which each window is added where it came from.",
     samples=lambda make: [((make(4, 2), (5,), 0, 2, 1), {}), ((make(2, 2, 3), (2, 6), 1, 3, 2), {})],
+    reference=lambda self, sizes, *window: adjoint(lambda x: _unfold_reference(x, *window), sizes, self),
 )
 METHODS["unfold"] = OPERATORS["unfold"].function
 
@@ -451,6 +487,7 @@ operator(
     derivatives={"self": lambda g, diagonal, F: F.tril(g, diagonal)},
     doc="Return the lower triangle of matrices; the rest is 0.",
     samples=lambda make: [((make(3, 4),), {}), ((make(2, 3, 3), -1), {})],
+    reference="numpy.tril",
 )
 operator(
     "triu(Tensor self, int diagonal=0)",
@@ -461,6 +498,7 @@ operator(
     derivatives={"self": lambda g, diagonal, F: F.triu(g, diagonal)},
     doc="Return the upper triangle of matrices; the rest is 0.",
     samples=lambda make: [((make(3, 4),), {}), ((make(2, 3, 3), 1), {})],
+    reference="numpy.triu",
 )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator as operators
 from typing import Any
 
+import numpy
+
 from .. import dtype as dtypes
 from ..storage import Geometry, element_strides, is_viewable, offset_of, strided_view
 from .registry import METHODS, OPERATORS, operator, public
@@ -115,6 +117,7 @@ operator(
     doc="View with another shape.",
     method=False,
     samples=lambda make: [((make(2, 6), (3, 4)), {}), ((make(4), (2, -1)), {}), ((make(0, 3), (3, 0)), {})],
+    reference=lambda self, size: numpy.reshape(self, size),
 )
 operator(
     "reshape_alias(Tensor self, int[] size)",
@@ -125,6 +128,7 @@ operator(
     derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
     doc="View with another shape, of a tensor that is not contiguous.",
     samples=lambda make: [((make(2, 3), (3, 2)), {})],
+    reference=lambda self, size: numpy.reshape(self, size),
 )
 operator(
     "unsafe_view(Tensor self, int[] size)",
@@ -134,6 +138,7 @@ operator(
     derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
     doc="Give a contiguous tensor that nobody else holds another shape; the result is no view.",
     samples=lambda make: [((make(2, 3), (3, 2)), {}), ((make(0, 2), (2, 0)), {})],
+    reference=lambda self, size: numpy.reshape(self, size),
 )
 
 
@@ -288,6 +293,7 @@ operator(
     doc="Swap two dimensions.",
     alias=("swapaxes", "swapdims"),
     samples=lambda make: [((make(2, 3), 0, 1), {}), ((make(2, 3, 4), -1, 0), {}), ((make(), 0, -1), {})],
+    reference=lambda self, dim0, dim1: numpy.swapaxes(self, dim0, dim1) if self.ndim else self,
 )
 
 
@@ -307,6 +313,7 @@ operator(
     derivatives={"self": lambda g, F: F.t(g)},
     doc="Transpose a matrix.",
     samples=lambda make: [((make(2, 3),), {}), ((make(3),), {})],
+    reference="numpy.transpose",
 )
 operator(
     "permute.dims(Tensor self, int[] dims)",
@@ -317,6 +324,7 @@ operator(
     derivatives={"self": lambda g, dims, F: F.permute(g, _inverse(dims, len(g.shape)))},
     doc="Reorder the dimensions.",
     samples=lambda make: [((make(2, 3, 4), (2, 0, 1)), {}), ((make(2), (0,)), {})],
+    reference="numpy.transpose",
 )
 
 
@@ -427,6 +435,11 @@ def _expand_forward(xp: Any, self: Any, size: Any) -> Any:
     return xp.lib.stride_tricks.as_strided(self, tuple(shape), tuple(strides))
 
 
+def _expand_reference(self: Any, size: Any) -> Any:
+    known = (*[1] * (len(size) - self.ndim), *self.shape)
+    return numpy.broadcast_to(self, [have if want == -1 else want for have, want in zip(known, size)])
+
+
 operator(
     "expand.size(Tensor self, int[] size)",
     _expand_forward,
@@ -436,6 +449,7 @@ operator(
     derivatives={"self": lambda g: g},
     doc="Repeat dimensions of size 1 without copying.",
     samples=lambda make: [((make(3, 1), (3, 4)), {}), ((make(3), (2, 3)), {}), ((make(2, 1), (-1, 5)), {})],
+    reference=_expand_reference,
 )
 
 
@@ -481,6 +495,7 @@ operator(
     derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
     doc="Drop dimensions of size 1.",
     samples=lambda make: [((make(2, 1, 3), 1), {}), ((make(2, 1), 0), {})],
+    reference=lambda self, dim: numpy.squeeze(self, dim) if self.shape[dim] == 1 else self,
 )
 operator(
     "squeeze.dims(Tensor self, int[] dim)",
@@ -493,6 +508,7 @@ operator(
     derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
     doc="Drop those of several dimensions that have size 1.",
     samples=lambda make: [((make(2, 1, 3, 1), (1, 3)), {}), ((make(2, 1), (0,)), {})],
+    reference=lambda self, dim: numpy.squeeze(self, tuple(d for d in dim if self.shape[d] == 1)),
 )
 operator(
     "squeeze.all(Tensor self)",
@@ -505,6 +521,7 @@ operator(
     doc="Drop all dimensions of size 1.",
     derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
     samples=lambda make: [((make(2, 1, 3),), {})],
+    reference="numpy.squeeze",
 )
 
 
@@ -546,4 +563,5 @@ operator(
     derivatives={"self": lambda g, dim, F: F.squeeze(g, dim)},
     doc="Insert a dimension of size 1.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2), -1), {}), ((make(), 0), {})],
+    reference="numpy.expand_dims",
 )

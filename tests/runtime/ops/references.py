@@ -134,7 +134,10 @@ def _differing(op: Operator, sample: Any, outputs: list[Tensor], rtol: float) ->
 
 
 def _agree(op: Operator, found: Any, other: Any, rtol: float) -> Any:
-    """Return where two arrays agree: to `rtol`, NaN with NaN, and in the sign of zeros, which mpmath does not know."""
+    """Return where two arrays agree: to `rtol`, NaN with NaN, and in the sign of zeros where that has a meaning.
+
+    A sum that starts from 0 loses it, and mpmath does not know it.
+    """
     with numpy.errstate(all="ignore"):
         other = other.astype(found.dtype)
         if found.dtype.kind not in "fc":
@@ -143,7 +146,7 @@ def _agree(op: Operator, found: Any, other: Any, rtol: float) -> Any:
         close = numpy.isclose(found, other, rtol=rtol, atol=smallest, equal_nan=True)
     if found.dtype.kind == "c":
         return close | (numpy.isnan(found) & numpy.isnan(other))
-    signed = not str(op.reference).startswith("mpmath.")
+    signed = op.promote is not None and not str(op.reference).startswith("mpmath.")
     return close & ~((found == 0) & (other == 0) & (numpy.signbit(found) != numpy.signbit(other)) & signed)
 
 

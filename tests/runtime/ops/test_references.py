@@ -58,7 +58,19 @@ def test_differences_that_are_stated_are_there(op: Operator) -> None:
 
 
 # The families whose declarations all name a reference; the others follow.
-COMPLETE = {"activations", "arithmetic", "binary", "comparisons", "interpolation", "logic", "pointwise"}
+COMPLETE = {
+    "activations",
+    "arithmetic",
+    "binary",
+    "comparisons",
+    "copies",
+    "interpolation",
+    "logic",
+    "parts",
+    "pointwise",
+    "rearrangements",
+    "shapes",
+}
 
 
 def test_every_operator_names_a_reference() -> None:
