@@ -81,6 +81,21 @@ def _encode(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
+def _bytes(*parts: Any) -> bytes:
+    """Return bytes of what a pickle holds; of a number, ``bytes`` would make as many zeros."""
+    return bytes(*_no_number(parts))
+
+
+def _bytearray(*parts: Any) -> bytearray:
+    return bytearray(*_no_number(parts))
+
+
+def _no_number(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not all(isinstance(part, (str, bytes, list)) for part in parts):
+        raise pickle.UnpicklingError(f"bytes in the pickle are made of {parts!r:.80}\nThe file is damaged.")
+    return parts
+
+
 KNOWN: dict[str, Any] = {
     **{name.path: d for d, name in DTYPES.items()},
     **{name.path: d for d, name in STORAGES.items()},
@@ -106,15 +121,15 @@ _PLAIN: dict[str, Any] = {
     "gradscope.nn.parameter.UninitializedParameter": UninitializedParameter,
     "gradscope.nn.parameter.UninitializedBuffer": UninitializedBuffer,
     **{
-        f"{module}.{kind.__name__}": kind
+        f"{module}.{name}": kind
         for module in ("builtins", "__builtin__")
-        for kind in (set, complex, bytes, bytearray)
+        for name, kind in (("set", set), ("complex", complex), ("bytes", _bytes), ("bytearray", _bytearray))
     },
 }
 
 _CALLED = (
     _rebuild_tensor, _rebuild_parameter, _rebuild_subclass, _encode, Size, devices.device, OrderedDict, Counter, set,
-    complex, bytes, bytearray, UninitializedParameter, UninitializedBuffer,
+    complex, _bytes, _bytearray, UninitializedParameter, UninitializedBuffer,
 )  # fmt: skip
 """What a pickle may call, of all that it may name."""
 
@@ -174,6 +189,10 @@ def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
 _UnpicklerInPython: Any = pickle._Unpickler
 
 
+_KEYS = 16
+"""How often what is hashed may be looked at, in times of the pickle's bytes: one key has parts that stand elsewhere."""
+
+
 class Unpickler(pickle.Unpickler):
     """Reads anything; what is PyTorch's own is read as ours, where there is such a thing."""
 
@@ -210,6 +229,7 @@ class SafeUnpickler(_UnpicklerInPython):
         self._pickled = file.getvalue()
         self._memory = memory
         self._user = set(map(id, _safe.values()))
+        self._hashed = _KEYS * (len(self._pickled) + 1)
 
     def persistent_load(self, pid: Any) -> Memory:
         """Return memory."""
@@ -231,6 +251,8 @@ class SafeUnpickler(_UnpicklerInPython):
         args, function = self.stack.pop(), self.stack[-1]
         if not self._may_call(function):
             raise pickle.UnpicklingError(f"Weights only load failed: the pickle calls {function!r}\nIt may be harmful.")
+        if function in (set, Counter, OrderedDict):
+            self._afford(args)
         self.stack[-1] = function(*args)
 
     def load_newobj(self) -> None:
@@ -253,10 +275,76 @@ class SafeUnpickler(_UnpicklerInPython):
                 f"Weights only load failed: the pickle sets attributes of {type(instance)}\nIt may be harmful."
             )
 
+    def load_setitem(self) -> None:
+        """Put one item into a dictionary."""
+        value, key = self.stack.pop(), self.stack.pop()
+        self._set_items([key, value])
+
+    def load_setitems(self) -> None:
+        """Put items into a dictionary."""
+        self._set_items(self.pop_mark())
+
+    def load_dict(self) -> None:
+        """Make a dictionary of items."""
+        items = self.pop_mark()
+        self.append({})
+        self._set_items(items)
+
+    def load_additems(self) -> None:
+        """Put items into a set."""
+        items = self.pop_mark()
+        if type(self.stack[-1]) is not set:
+            self._load_refused()
+        self._afford(items)
+        self.stack[-1].update(items)
+
+    def load_frozenset(self) -> None:
+        """Make a set that cannot be changed."""
+        items = self.pop_mark()
+        self._afford(items)
+        self.append(frozenset(items))
+
+    def load_bytearray8(self) -> None:
+        """Read bytes, of which there are as many as the pickle has."""
+        count = int.from_bytes(self.read(8), "little")
+        if count > len(self._pickled):
+            raise pickle.UnpicklingError(f"the pickle claims to hold {count} bytes\nThe file is damaged.")
+        self.append(bytearray(self.read(count)))
+
+    def _set_items(self, items: list[Any]) -> None:
+        table = self.stack[-1]
+        if not isinstance(table, dict):
+            self._load_refused()
+        self._afford(items[::2])
+        for at in range(0, len(items), 2):
+            table[items[at]] = items[at + 1]
+
+    def _afford(self, keys: Any) -> None:
+        """Raise where it would take for ever to hash keys: tuples that hold one tuple twice, and so on, many deep."""
+        inside = [iter(keys)]
+        while inside:
+            for key in inside[-1]:
+                self._hashed -= 1
+                if self._hashed < 0:
+                    raise pickle.UnpicklingError("keys in the pickle are without end\nIt is made to harm, or damaged.")
+                if isinstance(key, (tuple, list)):
+                    inside.append(iter(key))
+                    break
+            else:
+                inside.pop()
+
     def _load_refused(self) -> NoReturn:
-        raise pickle.UnpicklingError("Weights only load failed: the pickle has an instruction that no state dict needs")
+        raise pickle.UnpicklingError(
+            "Weights only load failed: the pickle has an instruction that no state dict needs\nIt may be harmful."
+        )
 
     dispatch[pickle.REDUCE[0]] = load_reduce
+    dispatch[pickle.SETITEM[0]] = load_setitem
+    dispatch[pickle.SETITEMS[0]] = load_setitems
+    dispatch[pickle.DICT[0]] = load_dict
+    dispatch[pickle.ADDITEMS[0]] = load_additems
+    dispatch[pickle.FROZENSET[0]] = load_frozenset
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
     dispatch[pickle.NEWOBJ[0]] = load_newobj
     dispatch[pickle.BUILD[0]] = load_build
     for _code in (

@@ -15,13 +15,19 @@ from ..runtime import device as devices
 from ..runtime import dtype as dtypes
 from ..runtime.storage import Storage
 from .allowed import BFLOAT16, Memory, SafeUnpickler, Unpickler
+from .archive import damaged, open_archive
 
 __all__ = ["load"]
 
-_LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9"  # the magic number with which PyTorch's files began before 1.6
 
-
-def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True, mmap: bool | None = False) -> Any:
+def load(
+    f: Any,
+    map_location: Any = None,
+    *,
+    weights_only: bool | None = True,
+    mmap: bool | None = False,
+    max_bytes: int | None = None,
+) -> Any:
     """Read an object that :func:`save`, or PyTorch's ``torch.save``, has written.
 
     Parameters
@@ -36,17 +42,20 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True, 
     mmap : bool
         Map the file into memory instead of reading it: pages are read as they are used. What is written into the
         tensors stays in this process.
+    max_bytes : int, optional
+        How many bytes the file may unpack to; 16 times what it takes, and 64 MiB, by default. What :func:`save` and
+        ``torch.save`` write is not compressed, and takes no more than the file.
 
     Raises
     ------
     pickle.UnpicklingError
         If the file refers to something that is not allowed, or is no checkpoint.
     RuntimeError
-        If the file is damaged, or a device that it names is not there.
+        If the file is damaged, would unpack to more than it may, or a device that it names is not there.
     """
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
-            return _load(file, os.fspath(f), map_location, weights_only is not False, bool(mmap))
+            return _load(file, os.fspath(f), map_location, weights_only is not False, bool(mmap), max_bytes)
     if mmap:
         raise ValueError("f must be a file path in order to use the mmap argument")
     if not (hasattr(f, "read") and hasattr(f, "seek")):
@@ -54,12 +63,12 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True, 
             f"'{type(f).__name__}' object has no attribute 'seek'. You can only load from a file that is seekable."
             "\nPass a path, or read the data into an io.BytesIO."
         )
-    return _load(f, None, map_location, weights_only is not False, False)
+    return _load(f, None, map_location, weights_only is not False, False, max_bytes)
 
 
-def _load(file: IO[bytes], path: Any, map_location: Any, safe: bool, mapped: bool) -> Any:
+def _load(file: IO[bytes], path: Any, map_location: Any, safe: bool, mapped: bool, max_bytes: int | None) -> Any:
     name = str(path if path is not None else getattr(file, "name", "the file"))
-    archive = _open(file, name)
+    archive = open_archive(file, name, max_bytes)
     with archive:
         reader = _Reader(archive, name, map_location, path if mapped else None)
         pickled = reader.record("data.pkl")
@@ -74,34 +83,6 @@ def _load(file: IO[bytes], path: Any, map_location: Any, safe: bool, mapped: boo
                 f"Weights only load failed: the pickle in {name} is damaged ({type(error).__name__}: {error})\n"
                 "Copy or download the file again."
             ) from None
-
-
-def _open(file: IO[bytes], name: str) -> zipfile.ZipFile:
-    start = file.tell()
-    head = file.read(16)
-    file.seek(start)
-    if not head:
-        raise EOFError(f"Ran out of input: {name} is empty\nWas it closed after it was written?")
-    if head.startswith(_LEGACY):
-        raise RuntimeError(
-            f"{name} was written by PyTorch in its format from before 1.6, which is not read here\n"
-            "In PyTorch: torch.save(torch.load(path), path) makes it a zip file."
-        )
-    if not head.startswith(b"PK"):
-        raise pickle.UnpicklingError(
-            f"{name} is no file that gradscope.save() or torch.save() has written\nIt begins with {head!r}."
-        )
-    try:
-        return zipfile.ZipFile(file)
-    except Exception:  # a damaged directory may ask for anything
-        raise _damaged(name, "failed finding central directory") from None
-
-
-def _damaged(name: str, what: str) -> RuntimeError:
-    return RuntimeError(
-        f"failed reading zip archive: {what} in {name}\n"
-        "The file is damaged, probably cut short: copy or download it again."
-    )
 
 
 class _Reader:
@@ -128,13 +109,14 @@ class _Reader:
         try:
             return self._archive.read(self._root + name)
         except Exception:  # missing, a wrong checksum, or a damaged header, which may ask for anything
-            raise _damaged(self._name, f"record {name} is missing or damaged") from None
+            raise damaged(self._name, f"record {name} is missing or damaged") from None
 
     def memory(self, reference: Any) -> Memory:
         """Return the memory that the pickle refers to."""
-        kind, key, location = _reference(reference)
+        kind, key, location, count = _reference(reference)
         memory = self._memories.get(key)
         if memory is None:
+            self._check_size(key, count * kind.itemsize)
             array = self._mapped_array(key, kind) if self._mapped is not None else self._array(key, kind)
             if self._swapped:
                 array = array.byteswap()
@@ -143,18 +125,21 @@ class _Reader:
             memory = self._memories[key] = Memory(_moved(array, location, self._map_location))
         return memory
 
+    def _check_size(self, key: str, wanted: int) -> None:
+        """Raise, before anything is unpacked, unless a record is as large as the pickle says that its memory is."""
+        try:
+            size = self._archive.getinfo(f"{self._root}data/{key}").file_size
+        except KeyError:
+            raise damaged(self._name, f"record data/{key} is missing") from None
+        if size != wanted:
+            raise damaged(self._name, f"record data/{key} has {size} bytes, not the {wanted} that the pickle tells of")
+
     def _array(self, key: str, kind: dtypes.dtype) -> Any:
-        content = self.record(f"data/{key}")
-        if len(content) % kind.itemsize:
-            raise _damaged(self._name, f"record data/{key} is no whole number of elements")
         # A copy: tensors are written into.
-        return numpy.frombuffer(content, dtype=kind.numpy).copy()
+        return numpy.frombuffer(self.record(f"data/{key}"), dtype=kind.numpy).copy()
 
     def _mapped_array(self, key: str, kind: dtypes.dtype) -> Any:
-        try:
-            info = self._archive.getinfo(f"{self._root}data/{key}")
-        except KeyError:
-            raise _damaged(self._name, f"record data/{key} is missing") from None
+        info = self._archive.getinfo(f"{self._root}data/{key}")
         if not info.file_size or info.compress_type != zipfile.ZIP_STORED:
             return self._array(key, kind)
         assert self._archive.fp is not None
@@ -170,11 +155,13 @@ def _widened(array: numpy.ndarray) -> numpy.ndarray:
     return (array.astype(numpy.uint32) << 16).view(numpy.float32)
 
 
-def _reference(reference: Any) -> tuple[dtypes.dtype, str, str]:
+def _reference(reference: Any) -> tuple[dtypes.dtype, str, str, int]:
+    """Return dtype, number, place and count of elements of the memory that a pickle refers to."""
     if isinstance(reference, tuple) and len(reference) == 5:
-        word, kind, key, location, _ = reference
-        if word == "storage" and type(kind) is dtypes.dtype and type(key) is str and type(location) is str:
-            return kind, key, location
+        word, kind, key, location, count = reference
+        types = tuple(map(type, (kind, key, location, count)))
+        if word == "storage" and types == (dtypes.dtype, str, str, int):
+            return kind, key, location, count
     raise pickle.UnpicklingError(f"the pickle refers to memory by {reference!r}\nThe file is damaged.")
 
 
