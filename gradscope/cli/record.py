@@ -65,7 +65,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         "nodes whose values to keep besides: param:*, mod:layers.*, op:Addmm, line:train.py:31, separated by commas",
     )
     parser.add_argument("--last", type=int, metavar="N", help="keep values of the last N iterations only")
-    parser.add_argument("--budget", metavar="SIZE", help="what kept values may take, such as 200MB; the oldest go")
+    parser.add_argument(
+        "--budget",
+        metavar="SIZE",
+        help="how large FILE may become, such as 200MB: old values go, then old iterations",
+    )
     parser.add_argument("--append", action="store_true", help="add a run to FILE instead of replacing it")
     add_script_arguments(parser)
     parser.set_defaults(run=run)

@@ -60,7 +60,7 @@ class Policy:
     last : int or None
         Keep the values of so many iterations only, the newest.
     budget : int or None
-        Bytes that compressed values may take; beyond, the oldest go.
+        Bytes that the file may take, 1 MiB at least; beyond, the oldest values go, then old iterations.
     """
 
     keep: str

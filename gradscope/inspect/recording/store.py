@@ -26,11 +26,15 @@ from .pages import Batch, encode_page
 from .policy import Policy
 from .schema import RecordingError
 
-__all__ = ["Change", "Move", "Statement", "Store"]
+__all__ = ["LEAST_BUDGET", "Change", "Move", "Statement", "Store"]
+
+LEAST_BUDGET = 1 << 20
+"""Bytes of a file that no budget can forbid: an empty recording takes a tenth of them."""
 
 _PAGE = 2048  # nodes
 _LOG = 8 << 20  # bytes that may be in the log alone
 _COMMIT = 1 << 16  # bytes, about, that a commit writes besides blobs
+_ROW = 256  # bytes, at most, that a row takes besides them
 _VARIABLES = 32_000 if sqlite3.sqlite_version_info >= (3, 32) else 999  # of one statement
 
 _COLUMNS = {
@@ -113,6 +117,9 @@ class Store:
         self._page_limit = page_limit
         self._limit_pages()
         self._logged = 0  # bytes, about, that are in the log alone
+        self._most = None if policy.budget is None else max(policy.budget, LEAST_BUDGET)
+        self._log = _LOG if self._most is None else min(_LOG, self._most // 4)
+        self._left_out = 0  # iterations
         self._rows: dict[str, dict[int, dict[str, Any]]] = {"iterations": {}, "tasks": {}}
         self._changed: dict[str, set[int]] = {"iterations": set(), "tasks": set()}
         self._value_bytes = 0
@@ -260,7 +267,7 @@ class Store:
         self._trim()
         connection.execute("COMMIT")
         self._logged += _COMMIT
-        if self._logged > _LOG:
+        if self._logged > self._log:
             self.secure()
         return sum(map(len, chain.from_iterable(nodes.values())))
 
@@ -314,9 +321,11 @@ class Store:
                 row["nodes"] += count
             if self._policy.values:
                 values += self._values(row["iteration"], batches)
+        nbytes = sum(len(part) for page in pages for part in page[3:7]) + sum(value[2] for value in values)
+        self._make_room(nbytes + 2 * _COMMIT + _ROW * (len(pages) + len(values)))
         self._insert("pages", pages)
         self._insert("tensor_values", values)
-        self._logged += sum(len(part) for page in pages for part in page[3:7]) + sum(value[2] for value in values)
+        self._logged += nbytes
 
     @staticmethod
     def _page(task: dict[str, Any], batches: Sequence[Batch]) -> tuple[Any, ...]:
@@ -345,16 +354,72 @@ class Store:
             connection.execute(
                 "DELETE FROM tensor_values WHERE iteration <= (SELECT max(id) FROM iterations) - ?", (policy.last,)
             )
-        budget = policy.budget
-        if budget is None or self._value_bytes <= budget:
-            return
-        rows = connection.execute("SELECT id, nbytes FROM tensor_values ORDER BY id DESC").fetchall()
-        self._value_bytes = 0
-        for number, nbytes in rows:
-            if self._value_bytes + nbytes > budget:
-                connection.execute("DELETE FROM tensor_values WHERE id <= ?", (number,))
+        if policy.budget is not None and self._value_bytes > policy.budget:
+            self._drop_values(self._value_bytes - policy.budget)
+
+    def _drop_values(self, nbytes: int) -> None:
+        """Let the oldest values go, at least so many bytes of them."""
+        newest = -1
+        for number, size in self._connection.execute("SELECT id, nbytes FROM tensor_values ORDER BY id"):
+            newest = number
+            nbytes -= size
+            self._value_bytes -= size
+            if nbytes <= 0:
                 break
-            self._value_bytes += nbytes
+        self._connection.execute("DELETE FROM tensor_values WHERE id <= ?", (newest,))
+
+    def _make_room(self, nbytes: int) -> None:
+        """Let values, and then iterations, go until so many more bytes are within the budget, and a tenth to spare."""
+        most = self._most
+        if most is None or (over := self._used() + nbytes - most) <= 0:
+            return
+        self._drop_values(over + most // 10)
+        while self._used() + nbytes > most - most // 10 and self._thin():
+            continue
+        if self._used() + nbytes > most:
+            raise RecordingError(f"what is newest takes more than the budget of {most:,} bytes alone")
+
+    def _used(self) -> int:
+        """Return how many bytes of the file are in use; what has gone leaves room in it for what comes."""
+        pages, free, size = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * size)
+
+    def _thin(self) -> bool:
+        """Leave out every other iteration of the older half; return whether there was one.
+
+        So the last ones are whole, and those before become the sparser the older they are.
+        """
+        running = {*self._rows["iterations"], *(row["iteration"] for row in self._rows["tasks"].values())}
+        # The recorder may still move backwards to a run's first iteration, or to the one before the last.
+        ended = [
+            number
+            for (number,) in self._connection.execute("SELECT id FROM iterations WHERE number > 0 ORDER BY id")
+            if number not in running
+        ][:-2]
+        older = ended[: (len(ended) + 1) // 2]
+        gone = json.dumps(older[::2])
+        if not older:
+            return False
+        chosen = "iteration IN (SELECT value FROM json_each(?))"
+        self._connection.execute(f"DELETE FROM pages WHERE task IN (SELECT id FROM tasks WHERE {chosen})", (gone,))
+        for table in ("tasks", "tensor_values", "events", "violations"):
+            self._connection.execute(f"DELETE FROM {table} WHERE {chosen}", (gone,))
+        self._connection.execute("DELETE FROM iterations WHERE id IN (SELECT value FROM json_each(?))", (gone,))
+        self._left_out += len(older[::2])
+        self._say_left_out()
+        return True
+
+    def _say_left_out(self) -> None:
+        """Say in the file what has been left out: an event before all others."""
+        (run,) = self._connection.execute("SELECT max(id) FROM runs").fetchone()
+        text = f"{self._left_out:,} iterations have been left out, to keep the file within {self._most:,} bytes"
+        self._connection.execute(
+            "INSERT OR REPLACE INTO events (id, run, time, kind, text) VALUES (?, ?, 0, 'left out', ?)",
+            (-run, run, text),
+        )
 
     # --- the end ---
 

@@ -40,6 +40,7 @@ def overview_text(recording: Recording) -> str:
     tasks: dict[int, list[TaskRecord]] = defaultdict(list)
     for task in recording.tasks():
         tasks[task.run].append(task)
+    left_out = [event for event in recording.events() if event.kind == "left out"]
     for run in recording.runs:
         own = tasks[run.id]
         began = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started / 1e9))
@@ -51,6 +52,7 @@ def overview_text(recording: Recording) -> str:
             f"  {_count(len({t.iteration for t in own}), 'iteration')}, {_count(len(own), 'backward')}, "
             f"{_count(sum(t.count for t in own), 'node')}"
         )
+        lines += [f"  {event.text}" for event in left_out if event.run == run.id]
         lines += _alarms(own)
     violations = recording.violations()
     if violations:

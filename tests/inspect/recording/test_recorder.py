@@ -18,6 +18,7 @@ import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.adapters import NativeAdapter
 from gradscope.inspect.recording import RecordingError
+from gradscope.inspect.recording.view import overview_text
 from tests.inspect.recording.programs import Witness, mlp, recorded, train
 
 
@@ -308,6 +309,49 @@ def test_values_within_a_budget(tmp_path):
     with closing(sqlite3.connect(tmp_path / "run.gscope")) as connection:
         (nbytes,) = connection.execute("SELECT sum(length(data)) FROM tensor_values").fetchone()
     assert nbytes <= 4000
+
+
+def test_a_file_within_a_budget(tmp_path):
+    path = tmp_path / "run.gscope"
+    x = gs.ones(50, requires_grad=True)
+    largest = 0
+    with gi.record(path, keep="all", budget="1.5MB") as recorder:
+        for n in range(4000):
+            (x * n).sum().backward()
+            if n % 100 == 0:
+                recorder.flush()
+                largest = max(largest, path.stat().st_size)
+        recorder.mark("the end")
+    assert recorder.failure == ""
+    assert max(largest, path.stat().st_size) <= 1_500_000
+    with gi.open_recording(path) as recording:
+        numbers = [iteration.number for iteration in recording.iterations()]
+        assert numbers == [task.iteration for task in recording.tasks()]
+        assert (numbers[0], numbers[-1]) == (0, 3999)
+        steps = numpy.diff(numbers)
+        assert (steps[-len(steps) // 4 :] == 1).all()
+        assert 1 < steps.max() == steps[: len(steps) // 2].max()
+        for task in recording.tasks():
+            assert [node.index for node in task.nodes] == [0, 1, 2]
+            assert task.nodes[0].grad_outputs[0].norm == 1.0
+        first, *_, last = recording.events()
+        assert (first.kind, last.text) == ("left out", "the end")
+        assert first.text.startswith(f"{4000 - len(numbers):,} iterations have been left out")
+        assert first.text in overview_text(recording)
+
+
+def test_an_iteration_that_is_larger_than_the_budget_ends_the_recording(tmp_path, capsys):
+    y = x = gs.ones(2, requires_grad=True)
+    for _ in range(30_000):
+        y = y * 1.0
+    with gi.record(tmp_path / "run.gscope", budget=1000) as recorder:
+        y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    assert "takes more than the budget of 1,048,576 bytes alone" in recorder.failure
+    assert (tmp_path / "run.gscope").stat().st_size <= 1 << 20
+    assert capsys.readouterr().err.count("recording has stopped") == 1
+    with gi.open_recording(tmp_path / "run.gscope") as recording:
+        assert sum(task.count for task in recording.tasks()) == recorder.nodes
 
 
 def test_nested_backward(tmp_path):
