@@ -5,12 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy
+
 from .. import dtype as dtypes
 from . import general
 from .accumulation import accumulate_at
 from .arrays import in_rows
 from .errors import as_element
 from .indexing import add_at, check_bounds
+from .references import gathered_at, placed, slices_at
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
@@ -117,6 +120,7 @@ operator(
         ((x := make(2, 3), -1, longs(x, [[0, 0, 2, 1]])), {}),
         ((x := make(), 0, longs(x, [0, 0])), {}),
     ],
+    reference=lambda self, dim, index: numpy.atleast_1d(self)[gathered_at(index, dim)],
 )
 operator(
     "gather_backward(Tensor self, int[] size, int dim, Tensor index)",
@@ -126,6 +130,9 @@ operator(
     derivatives={"self": lambda g, dim, index, F: F.gather(g, dim, index)},
     doc="The adjoint of gather: zeros, to which each element is added where it came from.",
     samples=lambda make: [((x := make(2, 2), (3, 4), 0, longs(x, [[0, 1], [2, 1]])), {})],
+    reference=lambda self, size, dim, index: placed(
+        numpy.zeros(size, self.dtype), gathered_at(index, dim), self, add=True
+    ),
 )
 
 
@@ -184,6 +191,7 @@ operator(
         ((x := make(3, 4), 0, longs(x, [[0, 1, 2, 0], [2, 2, 1, 1]]), make(2, 4)), {}),
         ((x := make(2, 3), -1, longs(x, [[0, 2], [1, 0]]), make(2, 2)), {}),
     ],
+    reference=lambda self, dim, index, src: placed(self, gathered_at(index, dim), src[tuple(map(slice, index.shape))]),
 )
 operator(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value)",
@@ -195,6 +203,7 @@ operator(
     out=True,
     doc="Return `self` with a number at the positions along `dim` given by `index`.",
     samples=lambda make: [((x := make(3, 4), 0, longs(x, [[0, 1, 2, 0]]), 1.5), {})],
+    reference=lambda self, dim, index, value: placed(self, gathered_at(index, dim), value),
 )
 
 
@@ -206,6 +215,7 @@ operator(
     derivatives={"self": lambda g, dim, index, F: F.scatter_zero(g, dim, index)},
     doc="Return `self` with zeros at the positions along `dim` given by `index`.",
     samples=lambda make: [((x := make(3, 4), 0, longs(x, [[0, 1, 2, 0]])), {})],
+    reference=lambda self, dim, index: placed(self, gathered_at(index, dim), 0),
 )
 
 
@@ -274,6 +284,11 @@ def scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
     return OPERATORS[name].inplace_function(self, dim, index, given)  # type: ignore[misc]
 
 
+def _scatter_add_reference(self: Any, dim: int, index: Any, src: Any) -> Any:
+    whole = numpy.atleast_1d(self)
+    return placed(whole, gathered_at(index, dim), src[tuple(map(slice, index.shape))], add=True).reshape(self.shape)
+
+
 operator(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src)",
     write=_scatter_add,
@@ -286,6 +301,7 @@ operator(
         ((x := make(2, 3), 1, longs(x, [[0, 0], [1, 1]]), make(2, 2)), {}),
         ((x := make(), 0, longs(x, [0, 0]), make(2)), {}),
     ],
+    reference=_scatter_add_reference,
 )
 
 # --- whole slices -----------------------------------------------------------------------------------------------------
@@ -318,6 +334,15 @@ def _index_select(xp: Any, self: Any, dim: int, index: Any) -> Any:
     return result.reshape(()) if self.ndim == 0 else result
 
 
+def _index_select_backward_reference(self: Any, size: Any, dim: int, index: Any) -> Any:
+    result = numpy.zeros(size, dtype=self.dtype)
+    return placed(result, slices_at(result.ndim, dim, index), self, add=True)
+
+
+def _index_add_reference(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
+    return placed(self, slices_at(self.ndim, dim, index), alpha * source, add=True)
+
+
 operator(
     "index_select(Tensor self, int dim, Tensor index)",
     _index_select,
@@ -329,6 +354,7 @@ operator(
         ((x := make(2, 3), -1, longs(x, 1)), {}),
         ((x := make(2, 3), 1, longs(x, [1, 0])), {}),
     ],
+    reference=lambda self, dim, index: numpy.take(self, numpy.atleast_1d(index), dim),
 )
 operator(
     "index_select_backward(Tensor self, int[] size, int dim, Tensor index)",
@@ -338,6 +364,7 @@ operator(
     derivatives={"self": lambda g, dim, index, F: F.index_select(g, dim, index)},
     doc="The adjoint of index_select: zeros, to which each slice is added where it came from.",
     samples=lambda make: [((x := make(3, 2), (4, 2), 0, longs(x, [2, 0, 2])), {})],
+    reference=_index_select_backward_reference,
 )
 
 
@@ -400,6 +427,7 @@ operator(
         ((x := make(3, 4), 0, longs(x, [2, 0, 2]), make(3, 4)), {}),
         ((x := make(2, 3), 1, longs(x, [1, 1]), make(2, 2)), {"alpha": 2.0}),
     ],
+    reference=_index_add_reference,
 )
 
 
@@ -443,6 +471,7 @@ operator(
         ((x := make(3, 4), 0, longs(x, [2, 0]), make(2, 4)), {}),
         ((x := make(2, 3), 1, longs(x, [1]), make(2, 1)), {}),
     ],
+    reference=lambda self, dim, index, source: placed(self, slices_at(self.ndim, dim, index), source),
 )
 
 
@@ -474,6 +503,7 @@ operator(
     derivatives={"self": lambda g, dim, index, F: F.index_zero(g, dim, index)},
     doc="Return `self` with a number in the slices along `dim` that `index` lists.",
     samples=lambda make: [((x := make(3, 4), 0, longs(x, [2, 0]), 1.5), {})],
+    reference=lambda self, dim, index, value: placed(self, slices_at(self.ndim, dim, index), value),
 )
 operator(
     "index_fill.tensor(Tensor self, int dim, Tensor index, Tensor value)",
@@ -488,6 +518,7 @@ operator(
     },
     doc="Return `self` with the element of a 0-d tensor in the slices along `dim` that `index` lists.",
     samples=lambda make: [((x := make(3, 4), 1, longs(x, [2, 0]), make()), {})],
+    reference=lambda self, dim, index, value: placed(self, slices_at(self.ndim, dim, index), value),
 )
 
 
@@ -499,6 +530,7 @@ operator(
     derivatives={"self": lambda g, dim, index, F: F.index_zero(g, dim, index)},
     doc="Return `self` with zeros in the slices along `dim` that `index` lists.",
     samples=lambda make: [((x := make(3, 4), 0, longs(x, [2, 0])), {})],
+    reference=lambda self, dim, index: placed(self, slices_at(self.ndim, dim, index), 0),
 )
 
 

@@ -19,6 +19,7 @@ from . import copies, general, parts, writes  # noqa: F401 - copies declares fil
 from .accumulation import accumulate_at
 from .arrays import in_rows, writable_copy
 from .errors import as_element, scalar_type
+from .references import adjoint, placed
 from .registry import METHODS, OPERATORS, operator, public
 
 # --- index arrays -----------------------------------------------------------------------------------------------------
@@ -160,6 +161,15 @@ def _index_samples(make: Any) -> Any:
     ]
 
 
+def _index_reference(indices: Any, dims: Any) -> tuple[Any, ...]:
+    given = dict(zip(dims, indices, strict=True))
+    return tuple(given.get(axis, slice(None)) for axis in range(max(dims) + 1))
+
+
+def _index_put_reference(self: Any, indices: Any, dims: Any, values: Any, accumulate: bool = False) -> Any:
+    return placed(self, _index_reference(indices, dims), values, add=accumulate)
+
+
 operator(
     "index(Tensor self, Tensor[] indices, int[] dims)",
     _index,
@@ -170,6 +180,7 @@ operator(
     },
     doc="Take the elements that index tensors and masks at the dimensions `dims` choose.",
     samples=_index_samples,
+    reference=lambda self, indices, dims: self[_index_reference(indices, dims)],
 )
 operator(
     "index_backward(Tensor self, Tensor[] indices, int[] dims, int[] size)",
@@ -183,6 +194,7 @@ operator(
         ((x := make(2), _longs(x, [[True, False], [False, True]]), (0,), (2, 2)), {}),
         ((x := make(2, 3), _longs(x, [0, 1], [1, 1]), (0, 2), (2, 3, 2)), {}),
     ],
+    reference=lambda self, indices, dims, size: adjoint(lambda x: x[_index_reference(indices, dims)], size, self),
 )
 
 
@@ -234,6 +246,7 @@ operator(
         ((x := make(2, 2), _longs(x, [[True, False], [False, True]]), (0,), make()), {}),
         ((x := make(2, 3, 2), _longs(x, [0, 1], [1, 1]), (0, 2), make(2, 3)), {"accumulate": True}),
     ],
+    reference=_index_put_reference,
 )
 operator(
     "index_clear(Tensor self, Tensor[] indices, int[] dims)",
@@ -243,6 +256,7 @@ operator(
     derivatives={"self": lambda g, indices, dims, F: F.index_clear(g, indices, dims)},
     doc="Return `self` with zeros where index tensors and masks at `dims` choose.",
     samples=lambda make: [((x := make(4, 3), _longs(x, [0, 2]), (0,)), {})],
+    reference=lambda self, indices, dims: placed(self, _index_reference(indices, dims), 0),
 )
 operator(
     "alias(Tensor self)",
@@ -253,6 +267,7 @@ operator(
     derivatives={"self": lambda g: g},
     doc="View all elements.",
     samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
+    reference="numpy.array",
 )
 
 _select = parts.select.function

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from .. import autocast, state
 from ..dtype import BY_NUMPY
 from . import writes
@@ -60,6 +62,7 @@ operator(
         ((make(0, 3), make(3, 2)), {}),
         ((make(3, 1), make(1, 2)), {}),
     ],
+    reference="numpy.matmul",
 )
 
 
@@ -89,6 +92,7 @@ operator(
     },
     doc="Multiply batches of matrices.",
     samples=lambda make: [((make(2, 2, 3), make(2, 3, 4)), {})],
+    reference="numpy.matmul",
 )
 
 
@@ -114,6 +118,7 @@ operator(
     },
     doc="Multiply a matrix and a vector.",
     samples=lambda make: [((make(2, 3), make(3)), {})],
+    reference="numpy.matmul",
 )
 
 
@@ -137,6 +142,7 @@ operator(
     derivatives={"self": lambda g, tensor: g * conj(tensor), "tensor": lambda g, self: g * conj(self)},
     doc="Return the inner product of two vectors.",
     samples=lambda make: [((make(3), make(3)), {})],
+    reference="numpy.dot",
 )
 
 
@@ -196,6 +202,7 @@ operator(
         ((make(2, 4), make(2, 3), make(3, 4)), {"beta": 0.5, "alpha": 2.0}),
         ((make(4), make(2, 3), make(3, 4)), {}),
     ],
+    reference=lambda self, a, b, beta=1, alpha=1: beta * self + alpha * numpy.matmul(a, b),
 )
 
 
@@ -214,6 +221,7 @@ operator(
         ((make(2, 2, 4), make(2, 2, 3), make(2, 3, 4)), {}),
         ((make(4), make(2, 2, 3), make(2, 3, 4)), {"beta": 0.5, "alpha": 2.0}),
     ],
+    reference=lambda self, a, b, beta=1, alpha=1: beta * self + alpha * numpy.matmul(a, b),
 )
 
 
@@ -232,6 +240,7 @@ operator(
         ((make(2), make(2, 3), make(3)), {}),
         ((make(2), make(2, 3), make(3)), {"beta": 0.5, "alpha": 2.0}),
     ],
+    reference=lambda self, a, b, beta=1, alpha=1: beta * self + alpha * numpy.matmul(a, b),
 )
 
 
@@ -256,6 +265,7 @@ operator(
         ((make(2, 3), make(2), make(3)), {}),
         ((make(3), make(2), make(3)), {"beta": 0.5, "alpha": 2.0}),
     ],
+    reference=lambda self, a, b, beta=1, alpha=1: beta * self + alpha * numpy.outer(a, b),
 )
 
 
@@ -286,6 +296,7 @@ operator(
         ((make(2, 4), make(3, 2, 3), make(3, 3, 4)), {}),
         ((make(4), make(2, 2, 3), make(2, 3, 4)), {"beta": 0.5, "alpha": 2.0}),
     ],
+    reference=lambda self, a, b, beta=1, alpha=1: beta * self + alpha * numpy.matmul(a, b).sum(0),
 )
 
 
@@ -431,6 +442,7 @@ operator(
         ((make(3), make(2, 3), make(2)), {}),
         ((make(2, 3, 1), make(1, 1), make(1)), {}),
     ],
+    reference=lambda input, weight, bias: numpy.matmul(input, weight.T) + bias,
 )
 
 _linear_with_bias = OPERATORS["linear.bias"].function

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+import numpy
+
 from . import writes
 from .arrays import conj, in_rows
 from .errors import refuse_kinds
 from .reductions import evenly, reduce_dtype
+from .references import by_lines
 from .registry import OPERATORS, operator, public
 from .shapes import axis_of
 
@@ -65,6 +68,7 @@ operator(
     derivatives={"self": lambda g, dim, F: _from_the_end(g, dim, F)},
     doc="Return the running sum along a dimension; integers give ``int64``.",
     samples=_along_samples,
+    reference=lambda self, dim: numpy.cumsum(self, dim).reshape(self.shape),
 )
 operator(
     "cumprod(Tensor self, int dim, *, dtype? dtype=None)",
@@ -74,6 +78,7 @@ operator(
     derivatives={"self": _cumprod_self},
     doc="Return the running product along a dimension; integers give ``int64``.",
     samples=_along_samples,
+    reference=lambda self, dim: numpy.cumprod(self, dim).reshape(self.shape),
 )
 
 # --- running extremes, and running logarithms of sums -----------------------------------------------------------------
@@ -111,6 +116,22 @@ def _to_places(g: Any, self_shape: Any, dim: int, indices: Any, F: Any) -> Any:
     return F.gather_backward(g[0], self_shape, dim, indices)
 
 
+def _cummax_reference(self: Any, dim: int) -> list[Any]:
+    def running(line: Any) -> tuple[Any, Any]:
+        places = [0]
+        for place in range(1, len(line)):
+            best, next_ = line[places[-1]], line[place]
+            places.append(place if next_ != next_ or next_ >= best else places[-1])
+        return line[places], places
+
+    return by_lines(running, self, dim)
+
+
+def _cummin_reference(self: Any, dim: int) -> list[Any]:
+    values, places = _cummax_reference(-self, dim)
+    return [-values, places]
+
+
 for _name, _function, _word in (("cummax", "maximum", "largest"), ("cummin", "minimum", "smallest")):
     operator(
         f"{_name}(Tensor self, int dim)",
@@ -120,6 +141,7 @@ for _name, _function, _word in (("cummax", "maximum", "largest"), ("cummin", "mi
         derivatives={"self": _to_places},
         doc=f"Return the {_word} element so far along a dimension, and where it was.",
         samples=lambda make: [((make(3, 4), 0), {}), ((make(2, 5), -1), {}), ((make(), 0), {}), ((make(0, 2), 1), {})],
+        reference=_cummax_reference if _name == "cummax" else _cummin_reference,
         supports="f",
     )
 del _name, _function, _word
@@ -160,6 +182,7 @@ operator(
     derivatives={"self": _logcumsumexp_self},
     doc="Return the logarithm of the running sum of exponentials along a dimension, without overflow.",
     samples=_along_samples,
+    reference=lambda self, dim: numpy.logaddexp.accumulate(numpy.atleast_1d(self), dim).reshape(self.shape),
     supports="f",
 )
 
@@ -202,6 +225,16 @@ def back_along(g: Any, self_shape: Any, dim: int, indices: Any, keepdim: bool, F
     return F.gather_backward(chosen, self_shape, dim, indices)
 
 
+def _ranked(line: Any, descending: bool = False) -> list[int]:
+    """Return the order of a line, NaN largest, equal ones as they stand."""
+    sign = -1 if descending else 1
+    return sorted(range(len(line)), key=lambda i: (sign * bool(numpy.isnan(line[i])), sign * numpy.nan_to_num(line[i])))
+
+
+def _sort_reference(self: Any, dim: int = -1, descending: bool = False) -> list[Any]:
+    return by_lines(lambda line: (line[order := _ranked(line, descending)], order), self, dim)
+
+
 operator(
     "sort(Tensor self, int dim=-1, bool descending=False, bool stable=False)",
     _sort,
@@ -212,6 +245,7 @@ operator(
     out=True,
     doc="Sort along a dimension; return the values and where each was.",
     samples=lambda make: [((make(3, 4),), {}), ((make(3, 2), 0, True), {}), ((make(),), {})],
+    reference=_sort_reference,
     supports="f",
 )
 
@@ -241,6 +275,10 @@ def _topk(xp: Any, self: Any, k: int, dim: int = -1, largest: bool = True, sorte
     return xp.take_along_axis(self, indices, axis=axis), indices.copy()
 
 
+def _topk_reference(self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[Any]:
+    return by_lines(lambda line: (line[order := _ranked(line, largest)[:k]], order), self, dim)
+
+
 operator(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)",
     _topk,
@@ -251,6 +289,7 @@ operator(
     out=True,
     doc="Return the `k` largest (or smallest) elements along a dimension, sorted, and where they were.",
     samples=lambda make: [((make(3, 4), 2), {}), ((make(4, 2), 3, 0, False), {})],
+    reference=_topk_reference,
     supports="f",
 )
 
@@ -277,6 +316,10 @@ def _kthvalue(xp: Any, self: Any, k: int, dim: int = -1, keepdim: bool = False) 
     return pick(xp, self, axis, place, order, keepdim)
 
 
+def _kthvalue_reference(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> list[Any]:
+    return by_lines(lambda line: (line[place := _ranked(line)[k - 1]], place), self, dim, keepdim)
+
+
 operator(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)",
     _kthvalue,
@@ -287,6 +330,7 @@ operator(
     out=True,
     doc="Return the `k`-th smallest element along a dimension, counted from 1, and where it was.",
     samples=lambda make: [((make(3, 4), 2), {}), ((make(4, 2), 3, 0, True), {}), ((make(), 1), {})],
+    reference=_kthvalue_reference,
     supports="f",
 )
 
@@ -311,6 +355,15 @@ def _median_all(xp: Any, self: Any) -> Any:
     return _median(xp, self.reshape(-1), 0)[0]
 
 
+def _median_reference(self: Any, dim: int, keepdim: bool = False) -> list[Any]:
+    def middle(line: Any) -> tuple[Any, int]:
+        order = _ranked(line)
+        place = int(numpy.isnan(line).argmax()) if numpy.isnan(line).any() else order[(len(line) - 1) // 2]
+        return line[place], place
+
+    return by_lines(middle, self, dim, keepdim)
+
+
 operator(
     "median.all(Tensor self)",
     _median_all,
@@ -318,6 +371,7 @@ operator(
     derivatives={"self": evenly},
     doc="Return the median of all elements; of an even number of them the lower one in the middle.",
     samples=lambda make: [((make(3, 4),), {}), ((make(),), {}), ((make(5),), {})],
+    reference=lambda self: _median_reference(self.reshape(-1), 0)[0],
     supports="f",
 )
 operator(
@@ -332,6 +386,7 @@ operator(
     out=True,
     doc="Return the medians along a dimension, and where they were.",
     samples=lambda make: [((make(3, 4), 0), {}), ((make(3, 5), -1, True), {}), ((make(), 0), {})],
+    reference=_median_reference,
     supports="f",
 )
 
@@ -365,6 +420,14 @@ def _mode(xp: Any, self: Any, dim: int = -1, keepdim: bool = False) -> Any:
     return pick(xp, self, axis, end, order, keepdim)
 
 
+def _mode_reference(self: Any, dim: int = -1, keepdim: bool = False) -> list[Any]:
+    def commonest(line: Any) -> tuple[Any, int]:
+        value = min(line, key=lambda x: (-numpy.sum(line == x), x))
+        return value, len(line) - 1 - int((line[::-1] == value).argmax())
+
+    return by_lines(commonest, self, dim, keepdim)
+
+
 operator(
     "mode(Tensor self, int dim=-1, bool keepdim=False)",
     _mode,
@@ -375,6 +438,7 @@ operator(
     },
     doc="Return the most frequent element along a dimension (the smallest of them), and where it was last.",
     samples=lambda make: [((make(3, 4),), {}), ((make(4, 2), 0, True), {}), ((make(),), {})],
+    reference=_mode_reference,
     supports="f",
 )
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy
+
 from .. import creation
 from ..creation import broadcast_shapes
 from . import writes
 from .accumulation import accumulate_at
 from .gathers import is_integer, kind_of, longs
 from .indexing import check_bounds
+from .references import adjoint, placed
 from .registry import OPERATORS, operator, public
 from .shapes import axis_of
 
@@ -40,6 +43,7 @@ operator(
         ((x := make(3, 4), longs(x, [[0, 11], [-1, 5]])), {}),
         ((x := make(3), longs(x, 1)), {}),
     ],
+    reference="numpy.take",
 )
 operator(
     "take_backward(Tensor self, int[] size, Tensor index)",
@@ -49,6 +53,7 @@ operator(
     derivatives={"self": lambda g, index, F: F.take(g, index)},
     doc="The adjoint of take: zeros, to which each element is added where it came from.",
     samples=lambda make: [((x := make(2), (2, 2), longs(x, [3, 3])), {})],
+    reference=lambda self, size, index: adjoint(lambda x: numpy.take(x, index), size, self),
 )
 
 
@@ -108,6 +113,9 @@ operator(
         ((x := make(3, 4), longs(x, [[0, 11], [-2, 5]]), make(2, 2)), {}),
         ((x := make(2, 3), longs(x, [1, 1]), make(2), True), {}),
     ],
+    reference=lambda self, index, *rest: placed(self.reshape(-1), index, rest[0], add=rest[1:] == (True,)).reshape(
+        self.shape
+    ),
 )
 operator(
     "put_zero(Tensor self, Tensor index)",
@@ -117,6 +125,7 @@ operator(
     derivatives={"self": lambda g, index, F: F.put_zero(g, index)},
     doc="Return `self` with zeros at positions in row-major order.",
     samples=lambda make: [((x := make(3, 4), longs(x, [0, -1])), {})],
+    reference=lambda self, index: placed(self.reshape(-1), index, 0).reshape(self.shape),
 )
 
 

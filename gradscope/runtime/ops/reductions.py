@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy
+
 from .. import dtype as dtypes
 from . import writes
 from .arrays import conj, is_half, over, single
@@ -69,6 +71,7 @@ operator(
     derivatives={"self": lambda g, self_shape, F: F.broadcast_to(g, self_shape)},
     doc="Add all elements.",
     samples=lambda make: [((make(2, 3),), {}), ((make(),), {}), ((make(0, 2),), {})],
+    reference="numpy.sum",
 )
 operator(
     "sum.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None)",
@@ -78,6 +81,7 @@ operator(
     derivatives={"self": lambda g, self_shape, dim, keepdim, F: spread(g, self_shape, dim, keepdim, F)},
     doc="Add along dimensions.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), (0, -1), True), {}), ((make(0, 2), 0), {})],
+    reference=lambda self, dim, keepdim=False: numpy.sum(self, dim, keepdims=keepdim),
 )
 
 
@@ -134,6 +138,7 @@ operator(
     derivatives={"self": lambda g, self_shape, F: F.broadcast_to(over(g, count_of(self_shape, None) or 1), self_shape)},
     doc="Average all elements.",
     samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
+    reference="numpy.mean",
 )
 operator(
     "mean.dim(Tensor self, int[]? dim, bool keepdim=False, *, dtype? dtype=None)",
@@ -147,6 +152,7 @@ operator(
     },
     doc="Average along dimensions.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), (0, 2), True), {})],
+    reference=lambda self, dim, keepdim=False: numpy.mean(self, dim, keepdims=keepdim),
 )
 
 
@@ -226,6 +232,7 @@ operator(
     derivatives={"self": lambda g, self, result, F: _prod_self(g, self, result, None, False, F)},
     doc="Multiply all elements.",
     samples=lambda make: [((make(2, 3),), {}), ((make(),), {}), ((make(0, 2),), {})],
+    reference="numpy.prod",
 )
 operator(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, dtype? dtype=None)",
@@ -235,6 +242,7 @@ operator(
     derivatives={"self": _prod_self},
     doc="Multiply along a dimension.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), -2, True), {}), ((make(0, 2), 0), {})],
+    reference=lambda self, dim, keepdim=False: numpy.prod(self, dim, keepdims=keepdim),
 )
 
 
@@ -316,6 +324,24 @@ def _chosen_self(g: Any, self_shape: Any, dim: int, keepdim: bool, indices: Any,
     return F.gather_backward(chosen, self_shape, dim, indices)
 
 
+def _along_reference(name: str) -> Any:
+    return lambda self, dim=None, keepdim=False: getattr(numpy, name)(self, axis=dim, keepdims=keepdim)
+
+
+def _best_along(name: str) -> Any:
+    return lambda self, dim=(), keepdim=False: getattr(numpy, name)(self, dim or None, keepdims=keepdim)
+
+
+def _first_of_best(name: str) -> Any:
+    def reference(self: Any, dim: int, keepdim: bool = False) -> Any:
+        if not self.ndim:
+            return self, numpy.int64(0)
+        found = getattr(numpy, name), getattr(numpy, f"arg{name}")
+        return [function(self, axis=dim, keepdims=keepdim) for function in found]
+
+    return reference
+
+
 for _name, _word in (("max", "largest"), ("min", "smallest")):
     _of_all, _along, _with_indices = _best(_name)
     operator(
@@ -327,6 +353,7 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
         derivatives={"self": evenly},
         doc=f"Return the {_word} element; equal ones share the gradient.",
         samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
+        reference=f"numpy.{_name}",
         supports="f",
     )
     operator(
@@ -339,6 +366,7 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
         derivatives={"self": _chosen_self},
         doc=f"Return the {_word} elements along a dimension, and where they are.",
         samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), -2, True), {}), ((make(), 0), {})],
+        reference=_first_of_best(_name),
         supports="f",
     )
     operator(
@@ -352,6 +380,7 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
         },
         doc=f"Return the {_word} elements along dimensions; equal ones share the gradient.",
         samples=lambda make: [((make(2, 3),), {}), ((make(2, 3), 1), {}), ((make(2, 3, 4), (0, -1), True), {})],
+        reference=_best_along(_name),
         supports="f",
     )
 
@@ -406,6 +435,7 @@ for _name, _word in (("argmax", "largest"), ("argmin", "smallest")):
         out=True,
         doc=f"Return where the {_word} element is: its flat position, or its index along `dim`.",
         samples=lambda make: [((make(2, 3),), {}), ((make(2, 3), 1), {}), ((make(2, 3), 0, True), {})],
+        reference=_along_reference(_name),
     )
 
 # --- truth and counts -------------------------------------------------------------------------------------------------
@@ -426,12 +456,14 @@ for _name, _word in (("any", "any element is"), ("all", "all elements are")):
         out=True,
         doc=f"Say whether {_word} nonzero.",
         samples=lambda make: [((make(2, 3) > 0,), {}), ((make(2, 3) > 0, 1), {}), ((make(2, 3), (0, 1), True), {})],
+        reference=_along_reference(_name),
     )
 operator(
     "count_nonzero(Tensor self, int[]? dim=None)",
     lambda xp, self, dim=None: (self != 0).sum(axis=reduced_axes(dim, self.ndim), dtype="int64"),
     doc="Count the elements that are not 0.",
     samples=lambda make: [((make(2, 3),), {}), ((make(2, 3) > 0, (1,)), {})],
+    reference="numpy.count_nonzero",
 )
 
 # --- sums that skip NaN, and logarithms of sums -----------------------------------------------------------------------
@@ -452,6 +484,7 @@ operator(
     out=True,
     doc="Add the elements that are not NaN.",
     samples=lambda make: [((make(2, 3),), {}), ((make(2, 3), 1, True), {}), ((make(2, 3, 2), (0, 2)), {})],
+    reference=lambda self, dim=None, keepdim=False: numpy.nansum(self, dim, keepdims=keepdim),
     supports="f",
 )
 
@@ -484,6 +517,12 @@ def _logsumexp(xp: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
     return result if keepdim else result.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
 
 
+def _logsumexp_reference(self: Any, dim: Any, keepdim: bool = False) -> Any:
+    from scipy.special import logsumexp
+
+    return logsumexp(self, dim if self.ndim else None, keepdims=keepdim)
+
+
 operator(
     "logsumexp(Tensor self, int[] dim, bool keepdim=False)",
     _logsumexp,
@@ -496,6 +535,7 @@ operator(
     },
     doc="Return the logarithm of the sum of exponentials along dimensions, without overflow.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), (0, -1), True), {}), ((make(), 0), {})],
+    reference=_logsumexp_reference,
 )
 
 del _name, _word, _of_all, _along, _with_indices

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from .. import device as devices
 from .. import dtype as dtypes
 from ..creation import broadcast_shapes, tensor
 from . import general
 from .errors import as_element
+from .references import placed
 from .registry import OPERATORS, not_implemented, operator, public
 from .samples import mask
 
@@ -41,6 +44,7 @@ operator(
         ((mask(make, 2, 1), make(3), make()), {}),
         ((mask(make), make(0, 2), make(2)), {}),
     ],
+    reference="numpy.where",
 )
 
 
@@ -135,6 +139,7 @@ operator(
     derivatives={"self": lambda g, mask, F: F.where(mask, F.zeros_like(g), g)},
     doc="Return `self` with a number where `mask` holds.",
     samples=lambda make: [((make(3, 4), mask(make, 3, 4), 1.5), {}), ((make(2, 3), mask(make, 3), 0), {})],
+    reference=lambda self, mask, value: numpy.where(mask, value, self),
 )
 operator(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
@@ -150,6 +155,7 @@ operator(
     },
     doc="Return `self` with the element of a 0-d tensor where `mask` holds.",
     samples=lambda make: [((make(3, 4), mask(make, 4), make()), {})],
+    reference=lambda self, mask, value: numpy.where(mask, value, self),
 )
 
 
@@ -191,6 +197,7 @@ operator(
     derivatives={"self": lambda g, self_shape, mask, F: F.masked_select_backward(g, self_shape, mask)},
     doc="Return the elements where `mask` holds, in one dimension.",
     samples=lambda make: [((make(3, 4), mask(make, 3, 4)), {}), ((make(2, 1), mask(make, 3)), {})],
+    reference=lambda self, mask: numpy.broadcast_arrays(self, mask)[0][numpy.broadcast_arrays(self, mask)[1]],
 )
 operator(
     "masked_select_backward(Tensor self, int[] size, Tensor mask)",
@@ -200,6 +207,7 @@ operator(
     derivatives={"self": lambda g, mask, F: F.masked_select(g, mask)},
     doc="The adjoint of masked_select: zeros, with the elements back in their places.",
     samples=lambda make: [((make(2), (3,), tensor([True, False, True])), {})],
+    reference=lambda self, size, mask: placed(numpy.zeros(size, dtype=self.dtype), mask, self),
 )
 
 
@@ -229,6 +237,11 @@ def _source_gradient(g: Any, mask: Any, source_shape: Any, F: Any) -> Any:
     return F.reshape(F.slice_backward(part, (total,), 0, 0, part.shape[0], 1), source_shape)
 
 
+def _masked_scatter_reference(self: Any, mask: Any, source: Any) -> Any:
+    mask = numpy.broadcast_to(mask, self.shape)
+    return placed(self, mask, source.reshape(-1)[: mask.sum()])
+
+
 operator(
     "masked_scatter(Tensor self, Tensor mask, Tensor source)",
     _masked_scatter,
@@ -239,6 +252,7 @@ operator(
         ((make(3, 4), mask(make, 3, 4), make(2, 6)), {}),
         ((make(2, 3), mask(make, 3), make(7)), {}),
     ],
+    reference=_masked_scatter_reference,
 )
 
 
@@ -255,6 +269,7 @@ operator(
     out=True,
     doc="Return the indices of the elements that are not 0.",
     samples=lambda make: [((make(2, 3).detach() > 0,), {}), ((make(3).detach(),), {})],
+    reference="numpy.argwhere",
 )
 
 
@@ -325,6 +340,7 @@ operator(
         ((make(), 0.25), {}),
         ((make(0, 2), 1.0, 0.5), {}),
     ],
+    reference=lambda self, min=None, max=None: numpy.clip(self, min, max),
     supports="f",
 )
 operator(
@@ -342,6 +358,7 @@ operator(
         ((make(3, 4), make(4)), {}),
         ((make(2, 3), None, make()), {}),
     ],
+    reference=lambda self, min=None, max=None: numpy.clip(self, min, max),
     supports="f",
 )
 for _side in ("min", "max"):
@@ -368,6 +385,7 @@ for _side in ("min", "max"):
         derivatives={"self": _self},
         doc=f"Limit from {'below' if _side == 'min' else 'above'} by a number.",
         samples=lambda make: [((make(3, 4), 0.5), {}), ((make(), -0.25), {})],
+        reference={"min": "numpy.maximum", "max": "numpy.minimum"}[_side],
         supports="f",
     )
     operator(
@@ -381,6 +399,7 @@ for _side in ("min", "max"):
         derivatives={"self": _self, _side: _bound},
         doc=f"Limit elementwise from {'below' if _side == 'min' else 'above'} by a tensor.",
         samples=lambda make: [((make(3, 4), make(4)), {}), ((make(), make()), {})],
+        reference={"min": "numpy.maximum", "max": "numpy.minimum"}[_side],
         supports="f",
     )
 
@@ -465,6 +484,7 @@ operator(
     derivatives={"self": lambda g, self, F: g * F.isfinite(self)},
     doc="Replace NaN by a number (0), and infinities by numbers (the largest there are).",
     samples=lambda make: [((make(3, 4),), {}), ((make(0, 2),), {"nan": 1.0, "posinf": 2.0, "neginf": 3.0})],
+    reference=lambda self, nan=0.0, posinf=None, neginf=None: numpy.nan_to_num(self, True, nan, posinf, neginf),
     supports="f",
 )
 
@@ -487,6 +507,8 @@ operator(
     derivatives=not_implemented("heaviside", "self", "values"),
     doc="Return 0 below zero, 1 above, `values` at zero.",
     samples=lambda make: [((make(3, 4).detach(), make(4).detach()), {})],
+    reference="numpy.heaviside",
+    differs=((lambda self, values: numpy.isnan(self), "of NaN it is 0 in PyTorch"),),
 )
 
 del _side, _other, _form, _self, _bound

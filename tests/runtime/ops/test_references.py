@@ -64,11 +64,18 @@ COMPLETE = {
     "binary",
     "comparisons",
     "copies",
+    "gathers",
+    "indexing",
     "interpolation",
     "logic",
+    "matrices",
+    "order",
     "parts",
     "pointwise",
+    "positions",
     "rearrangements",
+    "reductions",
+    "selection",
     "shapes",
 }
 
