@@ -96,10 +96,11 @@ _LAZY = (
         "func",
         "inspect",
         "linalg",
+        "masked",
         "nn",
         "optim",
     ),
-    *("random", "serialization", "special", "testing", "utils"),
+    *("random", "serialization", "signal", "special", "testing", "utils"),
 )
 
 _AMP = (

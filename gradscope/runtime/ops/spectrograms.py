@@ -38,11 +38,26 @@ def _window(name: str, length: int, periodic: bool, options: dict[str, Any], sha
     return shape(creation.arange(length, **wide) / last).to(kind).requires_grad_(requires_grad)
 
 
-def _cosines(*weights: float) -> Callable[[Any], Any]:
-    """Return a sum of cosines as a function of the position."""
+def cosine_sum(*weights: float) -> Callable[[Any], Any]:
+    """Return a sum of cosines of 0, 1, 2, ... periods as a function of the position."""
 
     def shape(x: Any) -> Any:
         return sum((x * (2 * math.pi * k)).cos() * weight for k, weight in enumerate(weights))
+
+    return shape
+
+
+def triangle(x: Any) -> Any:
+    """Return the height at the position of a triangle over all positions."""
+    return 1 - (2 * x - 1).abs()
+
+
+def kaiser_shape(beta: float) -> Callable[[Any], Any]:
+    """Return a Bessel function of half a circle as a function of the position."""
+
+    def shape(x: Any) -> Any:
+        circle = (1 - (2 * x - 1) ** 2).clamp_min(0).sqrt()
+        return (circle * beta).i0() / creation.tensor(float(beta), dtype="float64", device=x.device).i0()
 
     return shape
 
@@ -57,7 +72,7 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> An
     >>> gs.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return _window("hann_window", window_length, periodic, options, _cosines(0.5, -0.5))
+    return _window("hann_window", window_length, periodic, options, cosine_sum(0.5, -0.5))
 
 
 @public(method=False)
@@ -65,32 +80,27 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
 ) -> Any:
     """Return a Hamming window."""
-    return _window("hamming_window", window_length, periodic, options, _cosines(alpha, -beta))
+    return _window("hamming_window", window_length, periodic, options, cosine_sum(alpha, -beta))
 
 
 @public(method=False)
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
     """Return a Blackman window."""
     return _window(
-        "blackman_window", window_length, periodic, options, lambda x: _cosines(0.42, -0.5, 0.08)(x).clamp_min(0)
+        "blackman_window", window_length, periodic, options, lambda x: cosine_sum(0.42, -0.5, 0.08)(x).clamp_min(0)
     )
 
 
 @public(method=False)
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Any:
     """Return a triangular window."""
-    return _window("bartlett_window", window_length, periodic, options, lambda x: 1 - (2 * x - 1).abs())
+    return _window("bartlett_window", window_length, periodic, options, triangle)
 
 
 @public(method=False)
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Any:
     """Return a Kaiser window: Bessel functions of a half circle."""
-
-    def shape(x: Any) -> Any:
-        circle = (1 - (2 * x - 1) ** 2).clamp_min(0).sqrt()
-        return (circle * beta).i0() / creation.tensor(float(beta), dtype="float64", device=x.device).i0()
-
-    return _window("kaiser_window", window_length, periodic, options, shape)
+    return _window("kaiser_window", window_length, periodic, options, kaiser_shape(beta))
 
 
 # --- transforms -------------------------------------------------------------------------------------------------------
