@@ -15,8 +15,8 @@ from .runtime import device as _device
 from .runtime.creation import *
 from .runtime.creation import broadcast_shapes
 from .runtime.device import device, get_default_device, set_default_device
-from .runtime.dtype import bool_ as bool
 from .runtime.dtype import (
+    bfloat16,
     complex64,
     complex128,
     dtype,
@@ -34,9 +34,11 @@ from .runtime.dtype import (
     set_default_dtype,
     uint8,
 )
+from .runtime.dtype import bool_ as bool
 from .runtime.errors import InplaceError, SavedTensorFreedError, SavedTensorModifiedError
 from .runtime.formatting import set_printoptions
 from .runtime.kinds import (
+    BFloat16Tensor,
     BoolTensor,
     ByteTensor,
     CharTensor,
@@ -117,11 +119,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("gradscope.func").vmap
     if name in _AMP:
         return getattr(importlib.import_module("gradscope.amp.autocast_mode"), name)
-    if name == "bfloat16":
-        raise AttributeError(
-            "module 'gradscope' has no attribute 'bfloat16': NumPy has no such dtype\n"
-            "Use gradscope.float16 (with gradscope.amp.GradScaler where gradients are small), or gradscope.float32."
-        )
     if name in ("load", "save"):
         return getattr(importlib.import_module("gradscope.serialization"), name)
     raise AttributeError(f"module 'gradscope' has no attribute {name!r}")

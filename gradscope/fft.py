@@ -22,6 +22,7 @@ from typing import Any
 from .runtime import autocast, creation, state
 from .runtime import dtype as dtypes
 from .runtime.layout import check_memory
+from .runtime.ops.errors import scalar_type
 from .runtime.ops.fourier import BY_COUNT, BY_ROOT, UNSCALED
 from .runtime.ops.registry import OPERATORS, PUBLIC
 from .runtime.ops.shapes import axis_of
@@ -72,8 +73,8 @@ def _promoted(input: Tensor, to_complex: bool) -> Tensor:
     if state.casting and autocast.covers("fft", (input,)):
         input = input.float()
     kind = input.dtype
-    if kind is dtypes.float16:
-        raise RuntimeError("Unsupported dtype Half\nConvert it with .float().")
+    if kind in (dtypes.float16, dtypes.bfloat16):
+        raise RuntimeError(f"Unsupported dtype {scalar_type(kind.numpy)}\nConvert it with .float().")
     if not (kind.is_floating_point or kind.is_complex):
         kind = dtypes.get_default_dtype()
     if to_complex and not kind.is_complex:

@@ -50,18 +50,12 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     """Switch autocast on or off for a device type, on this thread."""
     kind = _kind(device_type)
-    settings.set_enabled(kind, bool(enabled) and _lower(kind) is not None)
+    settings.set_enabled(kind, bool(enabled))
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
-    """Return the lower precision of autocast for a device type.
-
-    Raises
-    ------
-    RuntimeError
-        For the CPU, before one has been set: PyTorch's default there is bfloat16.
-    """
-    return _lower(_kind(device_type))
+    """Return the lower precision of autocast for a device type: on the CPU bfloat16, elsewhere float16, unless set."""
+    return settings.dtype_of(_kind(device_type))
 
 
 def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
@@ -96,17 +90,6 @@ def autocast_decrement_nesting() -> int:
     return settings.nesting
 
 
-def _lower(kind: str) -> dtypes.dtype:
-    dtype = settings.dtype_of(kind)
-    if dtype is None:
-        raise RuntimeError(
-            f"autocast on '{kind}' has no dtype: PyTorch's default there is bfloat16, which NumPy does not have\n"
-            f"Give it one, dtype=gradscope.float16, or set it once: gradscope.set_autocast_dtype('{kind}', "
-            "gradscope.float16)."
-        )
-    return dtype
-
-
 # --- the block --------------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +104,7 @@ class autocast:  # noqa: N801 - PyTorch's name
     device_type : str
         ``"cpu"`` or ``"cuda"``: operators on tensors of other devices are as without it.
     dtype : dtype, optional
-        The lower precision: float16. On the CPU it must be given or set, because PyTorch's default there is bfloat16.
+        The lower precision: bfloat16 or float16; on CUDA, whose arrays have no bfloat16, float16.
     enabled : bool
         False switches autocast off inside.
     cache_enabled : bool, optional
@@ -130,7 +113,7 @@ class autocast:  # noqa: N801 - PyTorch's name
     Raises
     ------
     RuntimeError
-        If there is no such device type, or no dtype for it.
+        If there is no such device type, or it has no such dtype.
 
     Examples
     --------
@@ -158,13 +141,17 @@ class autocast:  # noqa: N801 - PyTorch's name
     def _chosen(self, dtype: Any) -> Any:
         """Return the lower precision; without one that fits, autocast is off, and there is a warning."""
         if dtype is None:
-            return _lower(self.device) if self._enabled else settings.dtype_of(self.device)
+            return settings.dtype_of(self.device)
         chosen = dtypes.to_dtype(dtype)
-        if self._enabled and chosen is not dtypes.float16:
+        if self._enabled and chosen is dtypes.bfloat16 and self.device != "cpu":
+            raise RuntimeError(
+                "Current CUDA Device does not support bfloat16. Please switch dtype to float16.\nCuPy has no bfloat16."
+            )
+        if self._enabled and chosen not in (dtypes.bfloat16, dtypes.float16):
             name = self.device.upper()
             warnings.warn(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
-                f"{name} Autocast only supports dtypes of {dtypes.float16} currently.",
+                f"{name} Autocast only supports dtypes of {dtypes.bfloat16}, {dtypes.float16} currently.",
                 stacklevel=3,
             )
             self._enabled = False

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..runtime import device, events, state, tangents
+from ..runtime.dtype import INEXACT
 from ..runtime.graph import Node, NodeExtra, own_edge, pack_slot
 from ..runtime.ops import general
 from ..runtime.tensor import Tensor
@@ -78,7 +79,7 @@ def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) 
             continue
         is_input = any(output is value for value in args)
         is_dirty = any(output is value for value in dirty)
-        takes_grad = recorded and output._dtype.kind in "fc" and not _among(output, node.non_differentiable)
+        takes_grad = recorded and output._dtype.kind in INEXACT and not _among(output, node.non_differentiable)
         output = outputs[index] = _link(node, output, index, is_input, is_dirty, takes_grad, len(outputs))
         differentiable += takes_grad
         if output._view is not None and not (is_input and is_dirty):
@@ -290,7 +291,7 @@ def push_tangents(
                 f"expected Variable or None (got {type(tangent).__name__}) for grad output {index}.\n"
                 f"It is what the jvp of {node.node_name} returned; return a tensor."
             )
-        differentiable = isinstance(output, Tensor) and output._dtype.kind in "fc"
+        differentiable = isinstance(output, Tensor) and output._dtype.kind in INEXACT
         if not differentiable or _among(before, constant):
             _check_none(node, index, tangent)
             continue

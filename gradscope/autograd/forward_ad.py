@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..runtime import state, tangents
+from ..runtime.dtype import INEXACT
 from ..runtime.modes import _GradMode
 from ..runtime.tensor import Tensor
 
@@ -134,7 +135,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     for name, value in (("primal", tensor), ("tangent", tangent)):
         _check_tensor("make_dual", name, value)
-        if value._dtype.kind not in "fc":
+        if value._dtype.kind not in INEXACT:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
     _check_pair(tensor, tangent)
     dual = tangents.primal_of(tensor)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ..runtime import device
+from ..runtime.dtype import INEXACT
 from ..runtime.tensor import Tensor
 from .checker import Checker, as_tuple, host_copy
 from .forward_ad import dual_level, make_dual, unpack_dual
@@ -91,7 +92,7 @@ def check_undefined_tangents(checker: Checker) -> None:
 
 def differentiable_outputs(checker: Checker) -> list[int]:
     """Return the positions of the outputs that can have a tangent."""
-    return [i for i, output in enumerate(checker.all_outputs) if output._dtype.kind in "fc"]
+    return [i for i, output in enumerate(checker.all_outputs) if output._dtype.kind in INEXACT]
 
 
 def pushed(checker: Checker, indices: Sequence[int], k: int, step: numpy.ndarray) -> list[numpy.ndarray]:

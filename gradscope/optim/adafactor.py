@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from ..runtime import device as devices
+from ..runtime import dtype as dtypes
 from ..runtime.tensor import Tensor
 from .optimizer import ParameterwiseOptimizer, check_one, counted, move_towards, plain_number, scalar_state
 
@@ -103,7 +104,7 @@ class Adafactor(ParameterwiseOptimizer):
         array = parameter._array
         xp = devices.array_module(array)
         if eps1 is None:
-            eps1 = float(devices.numpy.finfo(array.dtype).eps)
+            eps1 = dtypes.finfo(parameter.dtype).eps
         step_size = xp.fmax(_root_mean_square(xp, array), eps2) * min(lr, 1 / math.sqrt(count))
         if group["weight_decay"]:
             array *= 1 - lr * group["weight_decay"]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..runtime import device as devices
+from ..runtime.dtype import FLOATING
 from ..runtime.tensor import Tensor
 from .optimizer import Optimizer, check_lr, check_range, complete_groups, plain_number
 
@@ -105,7 +106,7 @@ class SGD(Optimizer):
         return loss
 
     def _plain(self, array: Any, grad: Any, lr: float, decay: float) -> None:
-        if not decay and array.size <= _AT_ONCE and array.dtype.kind == "f":
+        if not decay and array.size <= _AT_ONCE and array.dtype.kind in FLOATING:
             array -= grad * lr
             return
         multiply = devices.array_module(array).multiply

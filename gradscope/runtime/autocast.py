@@ -86,13 +86,10 @@ def _table(kind: str) -> _Table:
 
 
 class Settings(threading.local):
-    """Whether autocast is on, its dtypes, and its cache, for one thread.
-
-    NumPy has no bfloat16, which is PyTorch's default on the CPU: there the dtype is None until it is set.
-    """
+    """Whether autocast is on, its dtypes, and its cache, for one thread."""
 
     def __init__(self) -> None:
-        self.dtypes: dict[str, Any] = {"cpu": None}
+        self.dtypes: dict[str, Any] = {"cpu": dtypes.bfloat16}
         self.cache_enabled = True
         self.nesting = 0
         # Weights that were cast to the lower precision, with the tensor itself: its id() stays its own.
@@ -103,7 +100,7 @@ class Settings(threading.local):
         return kind in (state.local.autocast or ())
 
     def dtype_of(self, kind: str) -> Any:
-        """Return the lower precision of a device type; None where none was set."""
+        """Return the lower precision of a device type: on the CPU bfloat16, elsewhere float16, unless set."""
         return self.dtypes.get(kind, dtypes.float16)
 
     def set_dtype(self, kind: str, dtype: Any) -> None:
@@ -207,7 +204,7 @@ def _tensors(values: Sequence[Any]) -> Iterator[Any]:
 def _is_eligible(value: Any, kind: str) -> bool:
     """Whether a value is a tensor that autocast for a device type may cast."""
     array = getattr(value, "_array", None)
-    if array is None or array.dtype.kind != "f" or array.dtype.itemsize == 8:
+    if array is None or array.dtype.kind not in dtypes.FLOATING or array.dtype.itemsize == 8:
         return False
     return devices.backend_of(array).type_name == kind
 

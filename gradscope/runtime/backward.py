@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import device, engine, events, state, tangents
+from .bfloat16 import cast
 from .dtype import BY_NUMPY
 from .engine import GraphTask
 from .gradients import validate_array, validate_tensor, wrap
@@ -348,7 +349,7 @@ def _seed(tensor: Any, grad: Any, index: int, create_graph: bool) -> Any:
             f"grad_output[{index}] has a dtype of {grad.dtype} and output[{index}] has a dtype of {BY_NUMPY[kind]}."
         )
     if grad._dtype != kind:
-        return grad.to(BY_NUMPY[kind]) if create_graph else wrap(grad._array.astype(kind))
+        return grad.to(BY_NUMPY[kind]) if create_graph else wrap(cast(grad._array, kind))
     return grad
 
 

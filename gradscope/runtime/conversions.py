@@ -67,10 +67,12 @@ class Convertible:
         TypeError
             If it is not on the CPU and `force` is false.
         """
-        if force:
+        if force and self._dtype.kind != "V":
             return devices.to_host(self._array).view()
         if state.local.grad_enabled and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self._dtype.kind == "V":
+            raise TypeError("Got unsupported ScalarType BFloat16\nNumPy has no such dtype: convert it with .float().")
         if type(self._array) is not devices.ndarray:
             raise TypeError(
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "

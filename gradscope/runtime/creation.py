@@ -55,7 +55,7 @@ def finish(array: Any, requires_grad: bool, out: Any = None, name: str = "") -> 
         result._mark_inference()
     if not requires_grad:
         return result
-    if array.dtype.kind not in "fc":
+    if array.dtype.kind not in dtypes.INEXACT:
         raise RuntimeError(
             f"Only Tensors of floating point and complex dtype can require gradients, this one is {result.dtype}\n"
             "Give it a floating dtype, or convert it with .float()."

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy
 
+from .bfloat16 import BFloat16Array, plain, write
+
 __all__ = [
     "array_module",
     "copy_to",
@@ -235,6 +237,8 @@ class CudaBackend(Backend):
         return nullcontext() if index is None else self.module.cuda.Device(index)
 
     def from_host(self, array: numpy.ndarray, index: int | None) -> Any:
+        if type(array) is BFloat16Array:
+            raise TypeError("CuPy has no bfloat16, so no tensor of it can be on CUDA\nConvert it first, with .half().")
         with self.on(index):
             return self.module.asarray(array)
 
@@ -268,8 +272,8 @@ class CudaBackend(Backend):
 _cpu = Backend("cpu", numpy)
 _cuda = CudaBackend()
 _backends: dict[str, Backend] = {"cpu": _cpu, "cuda": _cuda}
-_by_type: dict[type, Backend] = {ndarray: _cpu}
-_modules: dict[type, Any] = {ndarray: numpy}
+_by_type: dict[type, Backend] = {ndarray: _cpu, BFloat16Array: _cpu}
+_modules: dict[type, Any] = {ndarray: numpy, BFloat16Array: numpy}
 CPU = device("cpu")
 
 
@@ -373,11 +377,14 @@ def to_device(array: Any, where: str | device | int | None) -> Any:
 
 def copy_to(target: Any, source: Any) -> None:
     """Write `source` (broadcast, any dtype, any device) into the array `target`."""
-    if type(source) is not type(target) and is_array(source):
+    if type(source) is not type(target) and is_array(source) and backend_of(source) is not backend_of(target):
         source = backend_of(target).from_host(to_host(source), backend_of(target).index_of(target))
     if getattr(source, "dtype", None) is not None and source.dtype.kind == "c" and target.dtype.kind != "c":
         source = source.real
-    target[...] = source
+    if type(target) is BFloat16Array:
+        write(target, source)
+    else:
+        target[...] = plain(source)
 
 
 def address(array: Any) -> int:

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from . import bfloat16 as brain
+
 __all__ = [
+    "bfloat16",
     "bool_",
     "complex64",
     "complex128",
@@ -55,17 +58,28 @@ class dtype:  # noqa: N801 - PyTorch's name
         "numpy",
     )
 
-    def __init__(self, name: str, numpy_dtype: np.dtype, legacy_name: str) -> None:
+    numpy: np.dtype
+
+    def __init__(self, name: str, numpy_dtype: np.dtype | None, legacy_name: str) -> None:
         self.name = name
-        self.numpy = numpy_dtype
         self.legacy_name = legacy_name
-        self.itemsize = numpy_dtype.itemsize
-        self.is_floating_point = numpy_dtype.kind == "f"
-        self.is_complex = numpy_dtype.kind == "c"
-        self.is_signed = numpy_dtype.kind in "ifc"
         # NumPy's letter, so that a derivative may ask an array's dtype and a tensor's alike.
-        self.kind = numpy_dtype.kind
-        self.category = CATEGORY[numpy_dtype.kind]
+        self.kind = "f" if numpy_dtype is None else numpy_dtype.kind
+        self.itemsize = 2 if numpy_dtype is None else numpy_dtype.itemsize
+        self.is_floating_point = self.kind == "f"
+        self.is_complex = self.kind == "c"
+        self.is_signed = self.kind in "ifc"
+        self.category = CATEGORY[self.kind]
+        if numpy_dtype is not None:
+            self.numpy = numpy_dtype
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the NumPy dtype of bfloat16, which is made known when it is first asked for."""
+        if name != "numpy":
+            raise AttributeError(f"'dtype' object has no attribute {name!r}")
+        self.numpy = brain.numpy_dtype()
+        BY_NUMPY[self.numpy] = self
+        return self.numpy
 
     def __repr__(self) -> str:
         return f"gradscope.{self.name}"
@@ -80,10 +94,15 @@ class dtype:  # noqa: N801 - PyTorch's name
         return self
 
 
+# NumPy's letters for the kinds of dtypes that are real floats, and that have gradients. V is bfloat16: no tensor has
+# another dtype of that kind.
+FLOATING, INEXACT = "fV", "fcV"
+
 # PyTorch's promotion works by category first: bool < integral < floating < complex.
-CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
 
 float16 = dtype("float16", np.dtype(np.float16), "HalfTensor")
+bfloat16 = dtype("bfloat16", None, "BFloat16Tensor")
 float32 = dtype("float32", np.dtype(np.float32), "FloatTensor")
 float64 = dtype("float64", np.dtype(np.float64), "DoubleTensor")
 complex64 = dtype("complex64", np.dtype(np.complex64), "ComplexFloatTensor")
@@ -95,8 +114,24 @@ int32 = dtype("int32", np.dtype(np.int32), "IntTensor")
 int64 = dtype("int64", np.dtype(np.int64), "LongTensor")
 bool_ = dtype("bool", np.dtype(np.bool_), "BoolTensor")
 
-ALL_DTYPES = (float16, float32, float64, complex64, complex128, uint8, int8, int16, int32, int64, bool_)
-BY_NUMPY = {d.numpy: d for d in ALL_DTYPES}
+ALL_DTYPES = (float16, bfloat16, float32, float64, complex64, complex128, uint8, int8, int16, int32, int64, bool_)
+
+
+class _ByNumpy(dict[np.dtype, dtype]):
+    """The dtypes by NumPy's; bfloat16 is found there as soon as an array of it has come up."""
+
+    def __missing__(self, kind: Any) -> dtype:
+        if kind not in self:
+            raise KeyError(kind)
+        return self[kind]
+
+    def __contains__(self, kind: object) -> bool:
+        if super().__contains__(kind):
+            return True
+        return getattr(kind, "name", None) == "bfloat16" and bfloat16.numpy == kind
+
+
+BY_NUMPY: dict[np.dtype, dtype] = _ByNumpy({d.numpy: d for d in ALL_DTYPES if d is not bfloat16})
 
 
 def _by_name(name: str) -> dtype:
@@ -167,6 +202,8 @@ def promote_numpy(a: np.dtype, b: np.dtype) -> np.dtype:
     if a is b:
         return a
     ka, kb = CATEGORY[a.kind], CATEGORY[b.kind]
+    if ka == kb and a.itemsize == b.itemsize and a.kind != b.kind and brain.KIND in (a.kind, b.kind):
+        return float32.numpy  # neither of the two half precisions holds the other
     if ka == kb or 3 in (ka, kb):
         if ka != kb and min(ka, kb) < 2:
             return a if ka > kb else b
@@ -198,7 +235,7 @@ def result_numpy(operands: list[Any]) -> np.dtype:
 def _outranked(high: np.dtype, low: np.dtype | None) -> np.dtype:
     if low is None or CATEGORY[low.kind] <= CATEGORY[high.kind]:
         return high
-    if low.kind == "c" and high.kind == "f":
+    if low.kind == "c" and high.kind in FLOATING:
         # The precision is that of the higher rank.
         return complex128.numpy if high.itemsize == 8 else complex64.numpy
     return promote_numpy(high, low)
@@ -219,12 +256,24 @@ class finfo:  # noqa: N801 - PyTorch's name
     """Limits of a floating-point dtype (``eps``, ``max``, ``min``, ``tiny``, ``smallest_normal``, ``bits``)."""
 
     def __init__(self, type: dtype | None = None) -> None:
-        info = np.finfo((type or get_default_dtype()).numpy)
+        kind = (type or get_default_dtype()).numpy
+        if kind.char == brain.CHAR:
+            self._of_bfloat16()
+            return
+        info = np.finfo(kind)
         self.bits = info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
         self.resolution = float(f"1e-{info.precision}")
         self.dtype = str(info.dtype)
+
+    def _of_bfloat16(self) -> None:
+        """Fill in what 8 bits of exponent and 7 of fraction make."""
+        self.bits, self.dtype = 16, "bfloat16"
+        self.eps, self.max = 2.0**-7, (2 - 2.0**-7) * 2.0**127
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0**-126
+        self.resolution = 0.01
 
 
 class iinfo:  # noqa: N801 - PyTorch's name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from . import device, dtype, tangents
+from .bfloat16 import widened
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -138,7 +139,7 @@ def tensor_repr(tensor: Tensor) -> str:
     name = type(tensor).__name__
     label = "Parameter containing:\n" if name == "Parameter" else ""
     prefix = "tensor(" if name in ("Tensor", "Parameter") else f"{name}("
-    array = device.to_host(tensor._array)
+    array = widened(device.to_host(tensor._array))
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")

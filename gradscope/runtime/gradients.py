@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import device, events, graph, state
+from .bfloat16 import cast
 from .dtype import BY_NUMPY
 from .graph import Node
 from .hooks import hook_name
@@ -73,7 +74,7 @@ def validate_array(node: Node, index: int, grad: Any, shape: tuple[int, ...], ki
     if grad.dtype != kind:
         if grad.dtype.kind == "c" and kind.kind != "c":
             grad = grad.real
-        grad = grad.astype(kind)
+        grad = cast(grad, kind)
     return grad
 
 

@@ -12,7 +12,7 @@ import weakref
 from typing import Any, NamedTuple, Union
 
 from . import device, events, state
-from .dtype import BY_NUMPY
+from .dtype import BY_NUMPY, INEXACT
 from .errors import SavedTensorFreedError, SavedTensorModifiedError
 from .hooks import HookTable, RemovableHandle, add_hook
 from .storage import VersionCounter
@@ -530,7 +530,7 @@ def _attach(array: Any, counter: VersionCounter, edge: Edge | None) -> Any:
     """Return a tensor whose gradient goes along an edge; None for nowhere."""
     tensor = tensor_type._wrap(array)
     tensor._vc = counter
-    if edge is not None and array.dtype.kind in "fc":
+    if edge is not None and array.dtype.kind in INEXACT:
         tensor._edge = edge
         tensor._flags = state.GRAD
     return tensor

@@ -9,6 +9,7 @@ from . import dtype as dtypes
 from .tensor import Size, Tensor
 
 __all__ = [
+    "BFloat16Tensor",
     "BoolTensor",
     "ByteTensor",
     "CharTensor",
@@ -63,6 +64,7 @@ CharTensor = _tensor_type(dtypes.int8)
 ShortTensor = _tensor_type(dtypes.int16)
 IntTensor = _tensor_type(dtypes.int32)
 LongTensor = _tensor_type(dtypes.int64)
+BFloat16Tensor = _tensor_type(dtypes.bfloat16)
 HalfTensor = _tensor_type(dtypes.float16)
 FloatTensor = _tensor_type(dtypes.float32)
 DoubleTensor = _tensor_type(dtypes.float64)

@@ -16,6 +16,7 @@ import numpy
 
 from . import device as devices
 from . import dtype as dtypes
+from .bfloat16 import cast
 from .creation import array_like, finish, numpy_dtype, shape_of
 from .layout import check_memory
 from .ops import general, writes
@@ -270,7 +271,8 @@ def _draw(generator: Generator, distribution: str, shape: Any, kind: numpy.dtype
         parts = [generator.draw(distribution, shape) * scale for _ in range(2)]
         return (parts[0] + 1j * parts[1]).astype(kind)
     own = kind if kind.itemsize >= 4 else numpy.dtype(numpy.float32)
-    return generator.draw(distribution, shape, dtype=own).astype(kind, copy=False)
+    drawn = generator.draw(distribution, shape, dtype=own)
+    return drawn if own is kind else cast(drawn, kind)
 
 
 def _source_of(where: Any, generator: Generator | None) -> Generator:
@@ -280,7 +282,7 @@ def _source_of(where: Any, generator: Generator | None) -> Generator:
 
 
 def _floating(name: str, kind: numpy.dtype) -> numpy.dtype:
-    if kind.kind not in "fc":
+    if kind.kind not in dtypes.INEXACT:
         legacy = dtypes.BY_NUMPY[kind].legacy_name.removesuffix("Tensor")
         raise NotImplementedError(f"\"{name}\" not implemented for '{legacy}'\nAsk for a floating dtype.")
     return kind
@@ -466,7 +468,7 @@ def multinomial(
     """
     weights = input._array
     xp = devices.array_module(weights)
-    if weights.dtype.kind != "f":
+    if weights.dtype.kind not in dtypes.FLOATING:
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype}")
     if weights.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")

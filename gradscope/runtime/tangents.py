@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import device, state
-from .dtype import BY_NUMPY
+from .dtype import BY_NUMPY, INEXACT
 from .graph import SavedResult, ends_of, own_edge
 from .storage import bytes_of, element_strides, geometry_of, memory_of, offset_of, strided_view
 
@@ -253,7 +253,7 @@ def pushforward(
             "It has no derivative: give it a tensor without tangent, e.g. x.detach()."
         )
     results, outputs = outputs, op.graded_outputs(outputs)
-    if outputs[0]._dtype.kind not in "fc":
+    if outputs[0]._dtype.kind not in INEXACT:
         return []
     taking_part = [*tensors_among(list(operands)), *(t for t in tangents if t is not None)]
     recorded = modes.grad_enabled and any(t.requires_grad for t in taking_part)

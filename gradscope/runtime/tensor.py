@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import backward, events, graph, state
 from . import device as devices
 from . import dtype as dtypes
+from .bfloat16 import marked
 from .conversions import Convertible
 from .gradient_holder import GradientHolder, TensorMeta
 from .graph import Edge, Node, ends_of, hold_edge, own_edge
@@ -109,8 +110,9 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
     def _wrap(cls, array: Any, shape: tuple[int, ...] | None = None) -> Tensor:
         """Return a fresh leaf around a bare array, sharing its memory; `shape` is another tensor's, if it is known."""
         tensor = _new(cls)
-        tensor._array = array
-        tensor._dtype = array.dtype
+        kind = array.dtype
+        tensor._array = marked(array) if kind.kind == "V" else array
+        tensor._dtype = kind
         tensor._shape = shared_shape(array.shape) if shape is None else shape
         tensor._edge = tensor._vc = tensor._view = tensor._meta = None
         tensor._flags = 0
@@ -126,7 +128,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
 
     def _hold(self, array: Any) -> None:
         """Be a tensor around another bare array from now on."""
-        self._array = array
+        self._array = marked(array)
         self._dtype = array.dtype
         self._shape = shared_shape(array.shape)
 
@@ -200,7 +202,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating-point one."""
-        return self._dtype.kind == "f"
+        return self._dtype.kind in dtypes.FLOATING
 
     def is_complex(self) -> bool:
         """Whether the dtype is complex."""
@@ -280,7 +282,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         view = self._view
         if view is None or self._flags & state.VOLATILE:
             return False
-        return self._dtype.kind in "fc" and view.base.requires_grad
+        return self._dtype.kind in dtypes.INEXACT and view.base.requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -303,7 +305,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
                 "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
-        if requires_grad and self._dtype.kind not in "fc":
+        if requires_grad and self._dtype.kind not in dtypes.INEXACT:
             raise RuntimeError(
                 f"only Tensors of floating point and complex dtype can require gradients, this one is {self.dtype}\n"
                 "Convert it first, e.g. with .float()."
@@ -502,7 +504,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if value._dtype.kind not in "fc" and self._flags & state.GRAD:
+        if value._dtype.kind not in dtypes.INEXACT and self._flags & state.GRAD:
             raise RuntimeError(
                 f"data set to a tensor that requires gradients must be floating point or complex dtype, got "
                 f"{value.dtype}"

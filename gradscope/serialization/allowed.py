@@ -23,9 +23,6 @@ from .names import DEVICE, DTYPES, PARAMETER, PARAMETER_WITH_STATE, SIZE, STORAG
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
 
-BFLOAT16 = dtypes.dtype("bfloat16", numpy.dtype(numpy.uint16), "BFloat16Tensor")
-"""How the elements of PyTorch's bfloat16 lie in a file; NumPy has no such dtype."""
-
 
 class Memory:
     """Memory that was read: a flat array, and the first tensor that views it."""
@@ -99,8 +96,6 @@ def _no_number(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 KNOWN: dict[str, Any] = {
     **{name.path: d for d, name in DTYPES.items()},
     **{name.path: d for d, name in STORAGES.items()},
-    "torch.bfloat16": dtypes.float32,
-    "torch.BFloat16Storage": BFLOAT16,
     "torch.UntypedStorage": dtypes.uint8,
     "torch.storage.UntypedStorage": dtypes.uint8,
     TENSOR.path: _rebuild_tensor,

@@ -13,8 +13,9 @@ import numpy
 
 from ..runtime import device as devices
 from ..runtime import dtype as dtypes
+from ..runtime.bfloat16 import marked
 from ..runtime.storage import Storage
-from .allowed import BFLOAT16, Memory, SafeUnpickler, Unpickler
+from .allowed import Memory, SafeUnpickler, Unpickler
 from .archive import damaged, open_archive
 
 __all__ = ["load"]
@@ -120,9 +121,7 @@ class _Reader:
             array = self._mapped_array(key, kind) if self._mapped is not None else self._array(key, kind)
             if self._swapped:
                 array = array.byteswap()
-            if kind is BFLOAT16:
-                array = _widened(array)
-            memory = self._memories[key] = Memory(_moved(array, location, self._map_location))
+            memory = self._memories[key] = Memory(_moved(marked(array), location, self._map_location))
         return memory
 
     def _check_size(self, key: str, wanted: int) -> None:
@@ -148,11 +147,6 @@ class _Reader:
         start = info.header_offset + 30 + int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")
         count = info.file_size // kind.itemsize
         return numpy.memmap(self._mapped, kind.numpy, "c", start, (count,)).view(numpy.ndarray)
-
-
-def _widened(array: numpy.ndarray) -> numpy.ndarray:
-    """Return bfloat16 elements, which are the upper halves of float32 ones, as float32."""
-    return (array.astype(numpy.uint32) << 16).view(numpy.float32)
 
 
 def _reference(reference: Any) -> tuple[dtypes.dtype, str, str, int]:

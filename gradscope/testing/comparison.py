@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ..runtime import device, dtype
+from ..runtime.bfloat16 import cast, widened
 from ..runtime.tensor import Tensor
 
 __all__ = ["assert_close", "default_tolerances"]
@@ -15,6 +16,7 @@ __all__ = ["assert_close", "default_tolerances"]
 # (rtol, atol) for each dtype; integers and booleans compare exactly.
 TOLERANCES = {
     dtype.float16: (1e-3, 1e-5),
+    dtype.bfloat16: (1.6e-2, 1e-5),
     dtype.float32: (1.3e-6, 1e-5),
     dtype.float64: (1e-7, 1e-7),
     dtype.complex64: (1.3e-6, 1e-5),
@@ -193,7 +195,7 @@ class _Comparison:
                 raise NotCloseError(f"The values for attribute '{name}' do not match: {found!r} != {wanted!r}.", path)
         rtol, atol = self._tolerances(actual.dtype, expected.dtype)
         kind = dtype.promote_numpy(actual.dtype.numpy, expected.dtype.numpy)
-        a, e = (device.to_host(t._array).astype(kind) for t in (actual, expected))
+        a, e = (widened(cast(device.to_host(t._array), kind)) for t in (actual, expected))
         matches = numpy.isclose(a, e, rtol=rtol, atol=atol, equal_nan=self.equal_nan)
         if matches.all():
             return

@@ -16,7 +16,8 @@ import numpy
 
 import gradscope as gs
 
-from ...runtime import device, events, state
+from ...runtime import bfloat16, device, events, state
+from ...runtime.bfloat16 import plain, widened
 from ...runtime.dtype import BY_NUMPY
 from ...runtime.engine import GraphTask
 from ...runtime.graph import Node
@@ -176,7 +177,7 @@ class NativeAdapter:
 
     def bits(self, tensor: Any) -> Any:
         """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one."""
-        array = tensor._array
+        array = plain(tensor._array)
         if type(array) is numpy.ndarray:
             return bits_of(array)
         return device.to_host(bits_of(array, whole=DEVICE_ELEMENTS * array.itemsize, sample=DEVICE_ELEMENTS))
@@ -267,15 +268,15 @@ class NativeAdapter:
         )
 
     def to_host(self, tensor: Any) -> numpy.ndarray:
-        """Return the values as a NumPy array."""
+        """Return the values as a NumPy array; bfloat16 widens to float32."""
         array = tensor._array
-        return array if type(array) is numpy.ndarray else device.to_host(array)
+        return array if type(array) is numpy.ndarray else widened(device.to_host(array))
 
     def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
         """Return the values of the gradients that a node was given and has made, and how many it was given."""
         given, made = self._arrays(call)
         found = [*given, *made]
-        if device.elsewhere:
+        if device.elsewhere or bfloat16.known:
             found = [None if array is None else _converted(array) for array in found]
         return found, len(given)
 
@@ -493,7 +494,7 @@ def _converted(array: Any) -> Any:
     if type(array) is numpy.ndarray:
         return array
     spec = TensorSpec(tuple(array.shape), _name_of(array.dtype), _place_of(type(array)))  # type: ignore[arg-type]
-    return Converted(device.to_host(array), spec)
+    return Converted(widened(device.to_host(array)), spec)
 
 
 @functools.cache

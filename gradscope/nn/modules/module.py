@@ -378,7 +378,7 @@ class Module(Callee, Stateful):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}")
 
         def convert(tensor: Tensor) -> Tensor:
-            floating = tensor._dtype.kind in "fc"
+            floating = tensor._dtype.kind in dtypes.INEXACT
             layout = memory_format if tensor.ndim == 4 else None
             return tensor.to(device=device, dtype=kind if floating else None, memory_format=layout)
 
@@ -395,6 +395,10 @@ class Module(Callee, Stateful):
     def double(self: M) -> M:
         """Convert floating-point parameters and buffers to float64."""
         return self._apply(lambda t: t.to(dtypes.float64) if t.is_floating_point() else t)
+
+    def bfloat16(self: M) -> M:
+        """Convert floating-point parameters and buffers to bfloat16."""
+        return self._apply(lambda t: t.to(dtypes.bfloat16) if t.is_floating_point() else t)
 
     def half(self: M) -> M:
         """Convert floating-point parameters and buffers to float16."""

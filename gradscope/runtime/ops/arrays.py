@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy
 
+from ..bfloat16 import BFloat16Array, rounded, widened
 from .rows import sums
 
 __all__ = ["TENSOR_OPERATORS", "ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
 
 HALF, SINGLE = numpy.dtype(numpy.float16), numpy.dtype(numpy.float32)
+HALVES = "eE"  # the dtypes of two bytes, float16 and bfloat16, by NumPy's letters
 
 # Array forms of functions that are public composites, not operators; filled by ``registry.public``.
 ARRAY_FORMS: dict[str, Callable[..., Any] | str] = {"true_divide": "true_divide"}
@@ -138,6 +140,8 @@ def over(array: Any, count: Any) -> Any:
 
 def sum_to(array: Any, shape: tuple[int, ...]) -> Any:
     """Sum a bare array over the dimensions that broadcasting had added or widened."""
+    if type(array) is BFloat16Array:
+        return rounded(sum_to(widened(array), shape))
     if is_half(array):
         return sum_to(single(array), shape).astype(array.dtype)
     extra = array.ndim - len(shape)

@@ -9,6 +9,7 @@ import numpy
 from .. import autocast, state, tangents
 from .. import device as devices
 from .. import dtype as dtypes
+from ..bfloat16 import cast
 from ..layout import check_rank, format_name
 from ..storage import in_order
 from . import general, writes
@@ -42,7 +43,7 @@ operator(
 )
 autocast.scope["convert"] = operator(
     "to.dtype(Tensor self, dtype dtype)",
-    lambda xp, self, dtype: self.astype(dtype.numpy),
+    lambda xp, self, dtype: cast(self, dtype.numpy),
     derivatives={"self": lambda g: g},
     node="ToCopyBackward0",
     method=False,
@@ -181,6 +182,7 @@ for _name, _kind in (
     ("float", dtypes.float32),
     ("double", dtypes.float64),
     ("half", dtypes.float16),
+    ("bfloat16", dtypes.bfloat16),
     ("int", dtypes.int32),
     ("long", dtypes.int64),
     ("short", dtypes.int16),

@@ -167,10 +167,11 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     array = input._array
     if array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {array.ndim}D")
-    if array.dtype.kind != "f":
+    if not input.is_floating_point():
         raise RuntimeError("pdist only supports floating-point dtypes\nConvert it with .float().")
     if array.dtype.itemsize < 4:
-        raise NotImplementedError("\"pdist\" not implemented for 'Half'\nConvert it with .float().")
+        kind = scalar_type(array.dtype)
+        raise NotImplementedError(f"\"pdist\" not implemented for '{kind}'\nConvert it with .float().")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     return OPERATORS["pdist.rows"].function(input, float(p))

@@ -14,6 +14,7 @@ import numpy
 
 from .. import device as devices
 from .. import tangents
+from ..dtype import INEXACT
 from . import general, writes
 from .arrays import conj
 from .errors import LinAlgError, scalar_type
@@ -362,7 +363,7 @@ def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
 
 def _check_square(name: str, A: Any) -> None:
     need_square(name, A)
-    if A.dtype.kind not in "fc":
+    if A.dtype.kind not in INEXACT:
         raise RuntimeError(f"Unknown Complex ScalarType for {scalar_type(A.dtype)}\nConvert it with .float().")
     refuse_low("linalg_eig_out_cpu", A)
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterable
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from .. import autocast, device, dtype, events, state, tangents
+from ..bfloat16 import CHAR, BFloat16Array, cast, marked, narrows, plain, rounded, widened
 from ..graph import PackedTensor, SavedResult, SavedTensor, edge_to, pack_slot, unpack
 from ..storage import VersionCounter, element_strides, memory_of, offset_of
-from .arrays import HALF, SINGLE, TENSOR_OPERATORS
+from .arrays import HALF, HALVES, SINGLE, TENSOR_OPERATORS, array_operators
 from .errors import forward_error, refuse_bools
 
 if TYPE_CHECKING:
@@ -31,8 +33,14 @@ scopes_wanting_tensor: list[dict[str, Any]] = []
 _scope: dict[str, Any] = {"Tensor": None, "edge_of": None}
 scopes_wanting_tensor.append(_scope)
 
+_PARTICULAR = frozenset(
+    "complex polar ctc distances eigen factorizations linear_algebra lu quantiles solvers triangular".split()  # noqa: SIM905
+)  # operators, and families of them, that refuse half precision themselves
+_OF_OWN_ACCORD = "normalization"  # the family that takes weights of another float beside bfloat16, as PyTorch's does
+_POWERS = frozenset({"pow.scalar", "pow.base"})  # whose number is rounded too, as in PyTorch
 NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_)
 _PLAIN = {device.ndarray}
+_ON_HOST = {device.ndarray, BFloat16Array}
 SCALES = frozenset({"mul", "div.true"})
 """Operators that take a number beside half precision as it is, and round once, as PyTorch's kernels do."""
 
@@ -105,7 +113,7 @@ def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[A
             kinds.update(map(type, array))
         elif array is not value:  # neither a number nor None
             kinds.add(type(array))
-    xp = numpy if kinds == _PLAIN else check_devices(op, bare)
+    xp = numpy if kinds == _PLAIN or kinds <= _ON_HOST else check_devices(op, bare)
     if op.promote:
         promote(op, bare, operands)
     return operands, bare, xp
@@ -117,13 +125,12 @@ def check_devices(op: Operator, bare: list[Any]) -> Any:
     arrays = [a for i in positions for a in (bare[i] if isinstance(bare[i], list) else [bare[i]]) if device.is_array(a)]
     if not arrays:
         return numpy
-    kinds = {type(a) for a in arrays}
-    if len(kinds) == 1:
+    if len({device.backend_of(a) for a in arrays}) == 1:
         return device.array_module(arrays[0])
-    main = next((a for a in arrays if a.ndim or type(a) is not device.ndarray), arrays[0])
+    main = next((a for a in arrays if a.ndim or type(a) not in _ON_HOST), arrays[0])
     for i in positions:
         array = bare[i]
-        if not device.is_array(array) or type(array) is type(main):
+        if not device.is_array(array) or device.backend_of(array) is device.backend_of(main):
             continue
         if array.ndim:
             name = op.name.partition(".")[0]
@@ -150,14 +157,14 @@ def promote(op: Operator, bare: list[Any], operands: list[Any]) -> None:
     if op.name.startswith(("sub", "rsub.")):
         refuse_bools(op.name.partition(".")[0], values)
     target = dtype.result_numpy(values)
-    if op.promote == "float" and target.kind not in "fc":
+    if op.promote == "float" and target.kind not in dtype.INEXACT:
         target = dtype.default_dtype.numpy
-    wide = target == HALF and op.name in SCALES
+    wide = target.char in HALVES and op.name in SCALES
     for i in positions:
         array = bare[i]
         if device.is_array(array):
             if array.dtype != target:
-                bare[i] = array.astype(SINGLE if wide and not array.ndim else target)
+                bare[i] = cast(array, SINGLE if wide and not array.ndim else target)
         elif isinstance(array, NUMBERS):
             bare[i] = number_in(SINGLE if wide else target, array)
             operands[i] = numpy.asarray(array, "float64")[()] if wide else array
@@ -165,16 +172,66 @@ def promote(op: Operator, bare: list[Any], operands: list[Any]) -> None:
 
 def forward(op: Operator, xp: Any, bare: list[Any]) -> Any:
     """Run the forward of prepared arguments; what was scaled in single precision is rounded to half."""
+    if BFloat16Array in map(type, bare) or any(type(a) is list and BFloat16Array in map(type, a) for a in bare):
+        return forward_of_bfloat16(op, xp, bare)
     results = op.run_forward(xp, *bare)
     if op.name in SCALES and results.dtype == SINGLE and HALF in [array.dtype for array in bare]:
         return results.astype(HALF)
     return results
 
 
+def forward_of_bfloat16(op: Operator, xp: Any, bare: list[Any]) -> Any:
+    """Run the forward of arguments some of which are bfloat16: in float32, rounded once.
+
+    A view's only moves elements, and what comes next after a number depends on the dtype itself. The arrays go in as
+    they are where the forward may refuse them: it belongs to a family that asks for single precision, or other floats
+    stand beside bfloat16 and nothing brought the dtypes together.
+    """
+    if op.view is not None or op.name == "nextafter":
+        return marked(op.run_forward(xp, *map(_on_each(plain), bare)))
+    family = op.family.rpartition(".")[2]
+    if {op.name, family} & _PARTICULAR or not (op.promote or narrows(bare) or family == _OF_OWN_ACCORD):
+        return marked(op.run_forward(xp, *bare))
+    if op.name in _POWERS:
+        bare = [rounded(value).item() if isinstance(value, float) else value for value in bare]
+    results = op.run_forward(xp, *map(_on_each(widened), bare))
+    asked = next((value for p, value in zip(op.parameters, bare, strict=True) if p.name == "dtype"), None)
+    if asked is not None and asked is not dtype.bfloat16:
+        return results
+    if op.aux:
+        result, *extra = results
+        return _rounded_float(result), *extra
+    return _on_each(_rounded_float)(results)
+
+
+def write(op: Operator, xp: Any, bare: list[Any]) -> None:
+    """Have an operator write into the first of its arguments; into bfloat16 what has been computed in float32."""
+    target = bare[0]
+    if type(target) is not BFloat16Array or not narrows(bare):
+        op.write(xp, *bare)  # type: ignore[misc]
+        return
+    wide, *rest = map(_on_each(widened), bare)
+    op.write(xp, wide, *rest)  # type: ignore[misc]
+    device.copy_to(target, wide)
+
+
+def _on_each(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return `function` for a value, or for each of a list or tuple of them."""
+
+    def call(value: Any) -> Any:
+        return type(value)(map(function, value)) if type(value) in (list, tuple) else function(value)
+
+    return call
+
+
+def _rounded_float(value: Any) -> Any:
+    return rounded(value) if getattr(value, "dtype", None) is not None and value.dtype.kind == "f" else value
+
+
 def is_of_one_float(values: list[Any]) -> bool:
     """Whether operands are arrays of one floating dtype: nothing to bring together."""
     kind = values[0].dtype
-    return kind.kind in "fc" and all(device.is_array(value) and value.dtype is kind for value in values)
+    return kind.kind in dtype.INEXACT and all(device.is_array(value) and value.dtype is kind for value in values)
 
 
 def number_in(kind: Any, number: Any) -> Any:
@@ -335,14 +392,14 @@ def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[s
         return None
     if op.node_class is None or not flags or not modes._records or not wanted_by(flags, operands):
         return None
-    if not any(o._dtype.kind in "fc" for o in outputs):
+    if not any(o._dtype.kind in dtype.INEXACT for o in outputs):
         return None
     if op.view is not None and outputs[0]._flags & state.INFERENCE:
         return None  # a view of an inference tensor is one, wherever it is made
     node = make_node(op, operands, outputs, aux)
     if node is not None:
         for nr, output in enumerate(op.graded_outputs(outputs)):
-            if output._dtype.kind in "fc":
+            if output._dtype.kind in dtype.INEXACT:
                 output._set_edge(edge_to(node, nr))
         save_results(node, outputs)
     return node
@@ -368,7 +425,10 @@ def make_node(
             wanted = wanted or takes_part
     if not wanted:
         return None
-    node: Any = (node_class or op.node_class)()  # type: ignore[misc]
+    node_class = node_class or op.node_class
+    if BFloat16Array in (type(t._array) for t in tensors_among([*operands, outputs[0]])):
+        node_class = rounding(node_class)
+    node: Any = node_class()
     node.edges = tuple(edges)
     node.seq = state.next_sequence()
     node.extra = None
@@ -545,21 +605,65 @@ def unpack_array(node: Node, name: str) -> Any:
 
 def apply_graph(node: Any, g: Any) -> Any:
     """Run a node's derivative on tensors: the same formulas, recorded."""
+    return derive(node, {"g": g, "F": TENSOR_OPERATORS}, lambda name: unpack(node, name, as_tensor=True))
+
+
+def derive(node: Any, given: dict[str, Any], saved: Callable[[str], Any]) -> Any:
+    """Run a node's formulas on what is `given` to them by name, and on what it has saved, which `saved` returns."""
     op: Operator = type(node).op
+    g = given["g"]
     missing = g is None if not op.multi else all(x is None for x in g)
     if missing:
         return (None,) * len(node.edges)
-    needs = tuple(edge is not None for edge in node.edges)
-    given: dict[str, Any] = {"g": g, "F": TENSOR_OPERATORS, "needs": needs}
+    needs = given["needs"] = tuple(edge is not None for edge in node.edges)
 
     def call(formula: Callable[..., Any]) -> Any:
-        return formula(*(given[n] if n in given else unpack(node, n, as_tensor=True) for n in op.needed_by(formula)))
+        return formula(*(given[n] if n in given else saved(n) for n in op.needed_by(formula)))
 
     if op.joint is not None:
         return call(op.joint)
     if any(p.is_tensor_list for p in op.edged):
         return tuple(call(next(iter(op.derivatives.values()))))
     return tuple(call(op.derivatives[p.name]) if needs[i] else None for i, p in enumerate(op.edged))
+
+
+@cache
+def rounding(node_class: Any) -> Any:
+    """Return the class of a node of bfloat16: its formulas run in float32, and the engine rounds what they return."""
+    if node_class.op.view is not None:
+        return node_class
+    body = {"apply": apply_rounding, "spend": spend_rounding, "apply_graph": apply_graph_rounding, "__slots__": ()}
+    return type(node_class.__name__, (node_class,), {**body, "__module__": node_class.__module__})
+
+
+def _wide_saved(value: Any) -> Any:
+    """Return what a formula needs in float32; a dtype that was saved is the one that it computes in."""
+    if isinstance(value, numpy.dtype):
+        return SINGLE if value.char == CHAR else value
+    if hasattr(value, "_array"):
+        return value.float() if value._dtype.char == CHAR else value
+    return widened(value)
+
+
+def apply_rounding(node: Any, g: Any) -> Any:
+    """Run the derivative of a node of bfloat16 on bare arrays."""
+    wide = _on_each(_wide_saved)
+    given = {"g": wide(g), "F": array_operators(numpy)}
+    return derive(node, given, lambda name: wide(unpack_array(node, name)))
+
+
+def spend_rounding(node: Any, g: Any) -> Any:
+    """Do so, and let go of what the node has saved."""
+    results = apply_rounding(node, g)
+    node.release()
+    return results
+
+
+def apply_graph_rounding(node: Any, g: Any) -> Any:
+    """Run the derivative of a node of bfloat16 on tensors: the same formulas, recorded."""
+    wide = _on_each(_wide_saved)
+    given = {"g": wide(g), "F": TENSOR_OPERATORS}
+    return derive(node, given, lambda name: wide(unpack(node, name, as_tensor=True)))
 
 
 def shown_name(op: Operator, name: str) -> str:

@@ -404,7 +404,14 @@ def _check_linear(input: Any, weight: Any) -> None:
 
 
 # C++ names, which PyTorch's message has.
-_CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long long", "int32": "int"}
+_CPP_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int64": "long long",
+    "int32": "int",
+}
 
 
 def _rows(batch: tuple[int, ...]) -> tuple[int, ...]:

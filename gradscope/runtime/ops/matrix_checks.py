@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import device as devices
+from ..dtype import INEXACT
 from .arrays import conj
 from .errors import LinAlgError, broadcast_mismatch, scalar_type
 
@@ -44,7 +45,7 @@ def need_square(name: str, array: Any) -> None:
 
 def need_float(name: str, array: Any) -> None:
     """Raise for integers and bools."""
-    if array.dtype.kind not in "fc":
+    if array.dtype.kind not in INEXACT:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {scalar_type(array.dtype)}\n"
             "Convert it with .float()."

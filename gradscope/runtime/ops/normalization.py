@@ -6,8 +6,10 @@ import math
 from typing import Any
 
 from .. import autocast, device, state
+from ..bfloat16 import cast
+from ..dtype import finfo
 from .activations import need_floating
-from .arrays import in_rows, is_half, single
+from .arrays import HALVES, in_rows, is_half, single
 from .registry import METHODS, OPERATORS, operator, public
 from .rows import sums
 
@@ -364,12 +366,12 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
             f"Given normalized_shape={list(shape)}, expected input with shape [*{''.join(f', {s}' for s in shape)}], "
             f"but got input of size{list(array.shape)}"
         )
-    if is_half(array):
+    if array.dtype.char in HALVES:
         weight = None if weight is None else weight.float()
-        return rms_norm(input.float(), shape, weight, eps).half()
+        return rms_norm(input.float(), shape, weight, eps).to(input.dtype)
     axes = tuple(range(-len(shape), 0))
     squares = METHODS["mean"](input * input, axes, True)
-    step = float(device.array_module(array).finfo(array.dtype).eps) if eps is None else eps
+    step = finfo(input.dtype).eps if eps is None else eps
     normalized = input * METHODS["rsqrt"](squares + step)
     return normalized if weight is None else normalized * weight
 
@@ -391,7 +393,7 @@ def dropout_mask(input: Any, p: float, shape: Any) -> Any:
     xp = device.array_module(array)
     keep = 1.0 - p
     drawn = generator_for(device.device_of(array)).draw("random", shape, dtype=xp.float32) < keep
-    mask = drawn.astype(array.dtype)
+    mask = cast(drawn, array.dtype)
     if keep:
         mask *= 1.0 / keep
     return type(input.detach())._wrap(mask)

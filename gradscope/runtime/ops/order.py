@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy
 
+from .. import bfloat16 as brain
+from ..bfloat16 import cast
 from . import writes
-from .arrays import conj, in_rows
+from .arrays import HALVES, conj, in_rows
 from .errors import refuse_kinds
 from .reductions import evenly, reduce_dtype
 from .references import by_lines
@@ -20,13 +22,15 @@ from .shapes import axis_of
 
 def _cumsum(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
-    if kind.char == "e":
-        return _cumsum(xp, self, dim, "float32").astype(kind)
+    if kind.char in HALVES:
+        return cast(_cumsum(xp, self, dim, "float32"), kind)
     return xp.cumsum(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
 
 
 def _cumprod(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
+    if kind.char == brain.CHAR:
+        return cast(_cumprod(xp, self, dim, "float32"), kind)
     return xp.cumprod(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy
 
 from .. import dtype as dtypes
+from ..bfloat16 import cast
 from . import writes
-from .arrays import conj, is_half, over, single
+from .arrays import HALVES, conj, is_half, over, single
 from .errors import refuse_kinds, scalar_type
 from .keywords import numpy_dims
 from .registry import OPERATORS, operator, public
@@ -58,8 +59,8 @@ def _sum_dim(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: 
 
 def _sum_as(xp: Any, array: Any, axes: Any, keepdim: bool, kind: Any) -> Any:
     """Return sums of a dtype; those of half precision are made in single and rounded once, as PyTorch's are."""
-    if kind.char == "e":
-        return xp.add.reduce(array, axis=axes, dtype="float32", keepdims=keepdim).astype(kind)
+    if kind.char in HALVES:
+        return cast(xp.add.reduce(array, axis=axes, dtype="float32", keepdims=keepdim), kind)
     return xp.add.reduce(array, axis=axes, dtype=kind, keepdims=keepdim)
 
 
@@ -124,8 +125,8 @@ def _mean(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any
             f"Got: {scalar_type(self.dtype)}\nConvert it with .float(), or give dtype=."
         )
     kind = self.dtype if dtype is None else dtypes.to_dtype(dtype).numpy
-    if kind.char == "e":  # the sum may be beyond what half precision holds
-        return _mean(xp, self, dim, keepdim, "float32").astype(kind)
+    if kind.char in HALVES:  # the sum may be beyond what half precision holds
+        return cast(_mean(xp, self, dim, keepdim, "float32"), kind)
     total = _sum_dim(xp, self, dim, keepdim, dtype)
     return total / total.dtype.type(count_of(self.shape, dim))
 
@@ -494,7 +495,7 @@ def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     """Average the elements that are not NaN."""
     if out is not None:
         return writes.into(out, "nanmean", [self], lambda: nanmean(self, dim, keepdim, dtype=dtype))
-    if self._dtype.kind not in "fc":
+    if self._dtype.kind not in dtypes.INEXACT:
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{scalar_type(self._dtype)}\nConvert it with .float()."

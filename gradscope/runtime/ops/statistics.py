@@ -389,7 +389,7 @@ def cov(self: Any, *, correction: int = 1, fweights: Any = None, aweights: Any =
     _need_matrix("cov", self)
     if self._dtype.kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input\nConvert it with .float().")
-    if self._dtype.kind not in "fc":
+    if self._dtype.kind not in dtypes.INEXACT:
         self = self.to(dtypes.get_default_dtype())
     rows = METHODS["reshape"](self, 1, -1) if self._array.ndim < 2 else self
     count = rows._array.shape[1]

@@ -76,7 +76,7 @@ def warn_expanded(op: Operator) -> None:
 def run_relayout(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recording: bool) -> Tensor:
     """Finish the in-place call of a view: the tensor gets its shape and strides; the elements stay where they are."""
     target: Tensor = operands[0]
-    result = type(target)._wrap(op.run_forward(xp, *bare))
+    result = type(target)._wrap(general.forward(op, xp, bare))
     result._flags = target._flags & state.INFERENCE
     node: Any = general.make_node(op, operands, [result], {}, op.inplace_node_class) if recording else None
     if node is None:
@@ -111,7 +111,7 @@ def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recor
     except AttributeError as error:  # a tensor where none is taken has no place among what a node saves
         raise wrong_argument(op, tuple(operands)) or error from None
     try:
-        op.write(xp, *bare)  # type: ignore[misc]
+        general.write(op, xp, bare)
     except (ValueError, TypeError) as error:
         raise forward_error(op, tuple(operands), error) from error
     return commit_inplace(op, operands[0], None, node, operands)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from ... import device, state
+from ...bfloat16 import BFloat16Array
+from ...dtype import INEXACT
 from ...graph import SavedResult
 from ...storage import VersionCounter, element_strides, offset_of
 from .. import general, writes
@@ -29,6 +31,7 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "edge_of": None,
         "new": object.__new__,
         "ndarray": device.ndarray,
+        "BFloat16Array": BFloat16Array,
         "numpy": numpy,
         "array_module": device.array_module,
         "is_array": device.is_array,
@@ -47,7 +50,8 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "ufunc": op.ufunc,
         "plain": None if op.plain is None else getattr(numpy, op.plain),
         "Node": op.node_class,
-        "FLOATS": "fc",
+        "FLOATS": "fc",  # computed with as they are
+        "INEXACT": INEXACT,
         "SCALABLE": "dFD",  # where a number may be taken in the tensor's own dtype
         "FLOAT32": numpy.dtype(numpy.float32),
         "CONSTANTS32": CONSTANTS["f"],
@@ -165,7 +169,7 @@ def _wrap_lines(op: Operator, names: list[str]) -> list[str]:
     to_array = f"r = array_module(x_{names[0]}).asarray(r)"
     if keeps_shape(op):
         lines = [f"if sh is not sh_{names[1]}: sh = r.shape"] if len(names) == 2 else []
-        lines.append(f"if not sh and type(r) is not ndarray: {to_array}")
+        lines.append(f"if not sh and type(r) is not ndarray and type(r) is not BFloat16Array: {to_array}")
     else:
         lines = [f"if type(r) is not ndarray and not is_array(r): {to_array}", "sh = r.shape"]
     return [
@@ -195,7 +199,7 @@ def _record_lines(op: Operator, names: list[str]) -> list[str]:
         f"if {' or '.join(unknown + [f'f_{n}' for n in names if n not in edged])}:",
         *indented(1, _edge_lines(op, names, edged, without)),
         f"elif unrecorded and not modes._records: {without}",
-        *([f"if out._dtype.kind not in FLOATS: {without}"] if op.promote is None else []),
+        *([f"if out._dtype.kind not in INEXACT: {without}"] if op.promote is None else []),
         "n = Node()",
         f"n.edges = ({', '.join(f'e_{n}' for n in edged)},)",
         "n.seq = next(sequence); n.extra = None",

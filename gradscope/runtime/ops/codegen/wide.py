@@ -98,7 +98,7 @@ def _wrap_lines(op: Operator) -> list[str]:
         lines = [f"{', '.join(f'_r{nr}' for nr in range(count))} = _r"]
     for nr in range(count):
         lines += [
-            f"if type(_r{nr}) is not ndarray: _r{nr} = numpy.asarray(_r{nr})",
+            f"if type(_r{nr}) is not ndarray and not is_array(_r{nr}): _r{nr} = numpy.asarray(_r{nr})",
             f"_o{nr} = next(fresh); _o{nr}._array = _r{nr}; _o{nr}._dtype = _r{nr}.dtype",
             f"_o{nr}._shape = _r{nr}.shape; {_BLANK.format(f'_o{nr}')}",
         ]
@@ -109,7 +109,7 @@ def _wrap_list(op: Operator) -> list[str]:
     lines = [
         "_o = []",
         "for _a in _r:",
-        "    if type(_a) is not ndarray: _a = numpy.asarray(_a)",
+        "    if type(_a) is not ndarray and not is_array(_a): _a = numpy.asarray(_a)",
         "    _t = next(fresh); _t._array = _a; _t._dtype = _a.dtype; _t._shape = _a.shape",
         f"    {_BLANK.format('_t')}",
         "    _o.append(_t)",
@@ -138,8 +138,8 @@ def _record_lines(op: Operator, finish: str) -> list[str]:
     if not op.differentiable:
         return []
     graded = [f"_o{nr}" for nr in range(min(op.graded, len(op.outputs)))]
-    floating = [f"{name}._dtype.kind in FLOATS" for name in graded]
-    condition = "_o and _o[0]._dtype.kind in FLOATS" if op.output_list else " or ".join(floating)
+    floating = [f"{name}._dtype.kind in INEXACT" for name in graded]
+    condition = "_o and _o[0]._dtype.kind in INEXACT" if op.output_list else " or ".join(floating)
     alive = " or ".join(f"_e_{p.name} is not None" for p in op.edged)
     operands = ", ".join(f"*{p.name}" if p.is_tensor_list else p.name for p in op.tensors)
     return [
@@ -240,4 +240,4 @@ def _history_lines(op: Operator) -> list[str]:
     if not op.multi:
         return ["_o0._edge = _n; _o0._flags = 1"]
     lines = [f"_o{nr}._edge = _n, {nr}; _o{nr}._flags = 1" for nr in range(op.graded)]
-    return [f"if _o{nr}._dtype.kind in FLOATS: {line}" if op.graded > 1 else line for nr, line in enumerate(lines)]
+    return [f"if _o{nr}._dtype.kind in INEXACT: {line}" if op.graded > 1 else line for nr, line in enumerate(lines)]
