@@ -104,7 +104,7 @@ class autocast:  # noqa: N801 - PyTorch's name
     device_type : str
         ``"cpu"`` or ``"cuda"``: operators on tensors of other devices are as without it.
     dtype : dtype, optional
-        The lower precision: bfloat16 or float16; on CUDA, whose arrays have no bfloat16, float16.
+        The lower precision: bfloat16 or float16; on CUDA float16.
     enabled : bool
         False switches autocast off inside.
     cache_enabled : bool, optional
@@ -145,7 +145,8 @@ class autocast:  # noqa: N801 - PyTorch's name
         chosen = dtypes.to_dtype(dtype)
         if self._enabled and chosen is dtypes.bfloat16 and self.device != "cpu":
             raise RuntimeError(
-                "Current CUDA Device does not support bfloat16. Please switch dtype to float16.\nCuPy has no bfloat16."
+                "Current CUDA Device does not support bfloat16. Please switch dtype to float16.\n"
+                "gradscope has bfloat16 on the CPU only."
             )
         if self._enabled and chosen not in (dtypes.bfloat16, dtypes.float16):
             name = self.device.upper()
