@@ -458,14 +458,6 @@ def test_attributes_go_both_ways(torch: Any) -> None:
 
 
 @pytest.mark.torch
-def test_bfloat16_is_read_as_float32(torch: Any) -> None:
-    x = torch.linspace(-2, 2, 6).bfloat16().reshape(2, 3).t()
-    y = gs.load(written(torch, x))
-    assert y.dtype is gs.float32
-    assert y.tolist() == x.float().tolist()
-
-
-@pytest.mark.torch
 def test_what_is_pytorchs_own_is_told(torch: Any) -> None:
     for weights_only, said in ((True, "not allowed"), (False, "an object of PyTorch itself")):
         with pytest.raises(

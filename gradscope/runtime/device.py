@@ -239,7 +239,7 @@ class CudaBackend(Backend):
     def from_host(self, array: numpy.ndarray, index: int | None) -> Any:
         if type(array) is BFloat16Array:
             raise TypeError(
-                "gradscope has bfloat16 on the CPU only, so no tensor of it can be on CUDA\nConvert it first, with .half()."
+                "bfloat16 is here on the CPU only: no tensor of it can be on CUDA\nConvert it first, with .half()."
             )
         with self.on(index):
             return self.module.asarray(array)

@@ -116,7 +116,7 @@ def test_names_of_python_types_and_short_names() -> None:
 
 
 def test_unsupported_dtypes_are_refused_with_the_list_of_those_there_are() -> None:
-    with pytest.raises(TypeError, match="unsupported dtype 'U3'\nUse one of: float16, float32"):
+    with pytest.raises(TypeError, match="unsupported dtype 'U3'\nUse one of: float16, bfloat16, float32"):
         dtypes.to_dtype("U3")
     with pytest.raises(TypeError, match="unsupported dtype"):
         gs.zeros(2, dtype=numpy.dtype("uint16"))
