@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, ClassVar, NoReturn
 
-import numpy
-
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from ..runtime import device as devices
 from ..runtime import dtype as dtypes
