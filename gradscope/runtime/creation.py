@@ -493,14 +493,14 @@ def arange(
         kind = dtypes.default_dtype.numpy if floating else dtypes.int64.numpy
     else:
         kind = numpy_dtype(dtype, out)
-    _need_kind("arange", kind, "iuf")
+    _need_kind("arange", kind, "iufV")
     array = _sequence(devices.module_for(devices.wanted(device)), start, end, step, kind)
     return finish(array, requires_grad, out, "arange")
 
 
 def _sequence(module: Any, start: Any, end: Any, step: Any, kind: numpy.dtype) -> Any:
     """Return the values of arange(): integers are cut first, for int64 before the values are counted, as in PyTorch."""
-    if kind.kind == "f":
+    if kind.kind in dtypes.FLOATING:
         values = module.arange(math.ceil((end - start) / step), dtype="float64") * step + start
         return values.astype(kind, copy=False)
     first, last, stride = int(start), int(end), int(step)
@@ -558,7 +558,7 @@ def _evenly(name: str, module: Any, start: Any, end: Any, steps: Any, kind: Any,
             f"{name}(): inferred dtype {dtypes.BY_NUMPY[inferred].name} can't be safely cast to passed dtype "
             f"{dtypes.BY_NUMPY[target].name}\nGive a complex dtype, or real numbers."
         )
-    _need_kind(name, target, "iufc" if count > 1 else "biufc")
+    _need_kind(name, target, "iufVc" if count > 1 else "biufVc")
     if target.kind not in "iu" or not count:
         return module.linspace(*ends, count), target
     first, last = (int(as_element(number, numpy.empty(0, target))) for number in ends)

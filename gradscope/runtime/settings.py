@@ -7,9 +7,12 @@ takes its number of threads from the environment (``OMP_NUM_THREADS``) when it i
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
+    "attention",
     "get_float32_matmul_precision",
     "get_num_threads",
     "is_deterministic_algorithms_warn_only_enabled",
@@ -24,6 +27,21 @@ class _Settings:
     deterministic = False
     warn_only = False
     precision = "highest"
+
+
+attention_kernels = dict.fromkeys(("flash", "math", "mem_efficient", "cudnn"), True)
+"""Which kernels of attention may be taken. There is one, which is taken in any case."""
+
+
+@contextmanager
+def attention(**kernels: bool) -> Iterator[None]:
+    """Say which kernels of attention may be taken inside of a block."""
+    before = dict(attention_kernels)
+    attention_kernels.update(kernels)
+    try:
+        yield
+    finally:
+        attention_kernels.update(before)
 
 
 def get_num_threads() -> int:

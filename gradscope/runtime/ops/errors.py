@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .. import dtype
+from .. import bfloat16, dtype
 
 if TYPE_CHECKING:
     from .registry import Operator
@@ -122,7 +122,7 @@ def cannot_hold(result: str, kind: Any) -> RuntimeError:
     )
 
 
-_LARGEST = {char: float(numpy.finfo(char).max) for char in "efF"}
+_LARGEST = {char: float(numpy.finfo(char).max) for char in "efF"} | {bfloat16.CHAR: (2 - 2.0**-7) * 2.0**127}
 
 
 def as_element(value: Any, target: Any, *, wide: bool = False) -> Any:
