@@ -87,6 +87,7 @@ else:
     globals().update(_PUBLIC)
 
 _LAZY = (
+<<<<<<< HEAD
     *(
         "amp",
         "autograd",
@@ -103,6 +104,11 @@ _LAZY = (
         "optim",
     ),
     *("random", "serialization", "signal", "special", "testing", "utils"),
+=======
+    *("amp", "autograd", "backends", "check", "compiler", "cuda", "distributed", "distributions", "fft", "func"),
+    *("inspect", "jit", "linalg", "nn", "optim", "profiler", "random", "serialization", "special", "testing", "utils"),
+    "version",
+>>>>>>> d71fa22 (backends: modules that scripts import are there, and say what they do)
 )
 
 _AMP = (
@@ -119,6 +125,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("gradscope.func").vmap
     if name in _AMP:
         return getattr(importlib.import_module("gradscope.amp.autocast_mode"), name)
+    if name == "compile":
+        return importlib.import_module("gradscope.compiler").compile
     if name in ("load", "save"):
         return getattr(importlib.import_module("gradscope.serialization"), name)
     raise AttributeError(f"module 'gradscope' has no attribute {name!r}")

@@ -1,12 +1,14 @@
 """For tests: assertions about values and gradients, and Hypothesis strategies.
 
-:func:`assert_close` and :func:`assert_gradients` need NumPy alone; :mod:`gradscope.testing.strategies` needs Hypothesis
-once a strategy is made. :mod:`gradscope.testing.plugin` is for pytest: it tells failed tests what spoiled a gradient.
+:func:`assert_close`, :func:`assert_gradients` and :func:`make_tensor` need NumPy alone;
+:mod:`gradscope.testing.strategies` needs Hypothesis once a strategy is made. :mod:`gradscope.testing.plugin` is for
+pytest: it tells failed tests what spoiled a gradient.
 """
 
 from __future__ import annotations
 
 from .comparison import assert_close, default_tolerances
 from .gradients import assert_gradients
+from .making import make_tensor
 
-__all__ = ["assert_close", "assert_gradients", "default_tolerances"]
+__all__ = ["assert_close", "assert_gradients", "default_tolerances", "make_tensor"]

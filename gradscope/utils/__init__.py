@@ -1,11 +1,11 @@
-"""Around training: data sets and their loaders, checkpoints."""
+"""Around training: data sets and their loaders, checkpoints, hooks and memory that is shared."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
 
 def __getattr__(name: str) -> Any:

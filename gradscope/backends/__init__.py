@@ -1,0 +1,21 @@
+"""PyTorch's switches of libraries that this runtime does not use: scripts may set them, and nothing changes.
+
+Each library is a module, as in PyTorch (``import gradscope.backends.cudnn as cudnn``); its ``flags()`` sets switches
+for the length of a block.
+
+Examples
+--------
+>>> import gradscope as gs
+>>> gs.backends.cudnn.benchmark = False
+>>> with gs.backends.cudnn.flags(enabled=True, deterministic=True):
+...     gs.backends.cudnn.deterministic
+True
+>>> gs.backends.cudnn.deterministic, gs.backends.mps.is_available()
+(False, False)
+"""
+
+from __future__ import annotations
+
+from . import cuda, cudnn, mkl, mkldnn, mps, nnpack, openmp, opt_einsum
+
+__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum"]

@@ -1,0 +1,44 @@
+"""What the modules of libraries that are not there have in common."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["is_available", "is_built", "put", "version"]
+
+
+def is_available() -> bool:
+    """Return whether the library is used: False."""
+    return False
+
+
+def is_built() -> bool:
+    """Return whether the runtime was built for it: False."""
+    return False
+
+
+def version() -> None:
+    """Return its version: None."""
+
+
+@contextmanager
+def put(module: str, **switches: Any) -> Iterator[None]:
+    """Give the switches of a module other values inside of a block.
+
+    Parameters
+    ----------
+    module : str
+        Its full name.
+    **switches
+        None leaves a switch as it is.
+    """
+    switchboard = vars(sys.modules[module])
+    before = {name: switchboard[name] for name in switches}
+    switchboard.update({name: value for name, value in switches.items() if value is not None})
+    try:
+        yield
+    finally:
+        switchboard.update(before)

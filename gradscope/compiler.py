@@ -1,0 +1,70 @@
+"""PyTorch's compiler, which is not there: programs that ask for it run as they are.
+
+Examples
+--------
+>>> import gradscope as gs
+>>> gs.compiler.is_compiling()
+False
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["allow_in_graph", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "reset"]
+
+_state = {"told": False}
+
+
+def compile(
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """Return a module or function as it is, and say so once in a program; alone, return a decorator.
+
+    Operators are run one by one, as they stand in the program: that is what the debugger looks at.
+
+    Parameters
+    ----------
+    model : Module or callable, optional
+    fullgraph, dynamic, backend, mode, options, disable
+        Taken for PyTorch's sake.
+    """
+    if model is None:
+        return functools.partial(compile, disable=disable)
+    if not disable and not _state["told"]:
+        _state["told"] = True
+        warnings.warn("gradscope.compile() compiles nothing: what it was given runs as it is.", stacklevel=2)
+    return model
+
+
+def is_compiling() -> bool:
+    """Return whether a compiler looks at the program: False."""
+    return False
+
+
+def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """Return a function as it is; alone, return a decorator."""
+    return disable if fn is None else fn
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """Return a function as it is."""
+    return fn
+
+
+def reset() -> None:
+    """Forget what was compiled: nothing."""
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Mark the begin of a step for CUDA graphs, of which there are none."""
