@@ -87,28 +87,9 @@ else:
     globals().update(_PUBLIC)
 
 _LAZY = (
-<<<<<<< HEAD
-    *(
-        "amp",
-        "autograd",
-        "backends",
-        "check",
-        "cuda",
-        "distributions",
-        "fft",
-        "func",
-        "inspect",
-        "linalg",
-        "masked",
-        "nn",
-        "optim",
-    ),
-    *("random", "serialization", "signal", "special", "testing", "utils"),
-=======
-    *("amp", "autograd", "backends", "check", "compiler", "cuda", "distributed", "distributions", "fft", "func"),
-    *("inspect", "jit", "linalg", "nn", "optim", "profiler", "random", "serialization", "special", "testing", "utils"),
-    "version",
->>>>>>> d71fa22 (backends: modules that scripts import are there, and say what they do)
+    *("amp", "autograd", "backends", "check", "compiler", "cuda", "distributed", "distributions", "fft"),
+    *("func", "inspect", "jit", "linalg", "masked", "nn", "optim", "profiler", "random"),
+    *("serialization", "signal", "special", "testing", "utils", "version"),
 )
 
 _AMP = (
