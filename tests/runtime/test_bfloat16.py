@@ -188,6 +188,9 @@ MIXED = {
     "filled": lambda m, x: m.full((2,), 0.1, dtype=m.bfloat16),
     "written with a number": lambda m, x: (x.__setitem__(slice(0, 5), 0.1), x)[1],
     "bits": lambda m, x: x.view(m.int16),
+    "of bits": lambda m, x: x.view(m.int16).view(m.bfloat16) * 2,
+    "wider bits": lambda m, x: x.view(m.int32),
+    "strided": lambda m, x: (x.as_strided((3, 4), (2, 5), 7).mul_(2), x)[1],
     "a matrix product": lambda m, x: x.view(16, 32) @ x.view(32, 16),
     "a convolution": lambda m, x: functional(m).conv2d(x.view(2, 4, 8, 8), x[:144].view(4, 4, 3, 3)),
     "what types make": lambda m, x: m.tensor(

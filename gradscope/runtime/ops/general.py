@@ -34,9 +34,10 @@ _scope: dict[str, Any] = {"Tensor": None, "edge_of": None}
 scopes_wanting_tensor.append(_scope)
 
 _PARTICULAR = frozenset(
-    "complex polar ctc distances eigen factorizations linear_algebra lu quantiles solvers triangular".split()  # noqa: SIM905
+    "complex polar ctc distances eigen factorizations ldl linear_algebra lu quantiles solvers triangular".split()  # noqa: SIM905
 )  # operators, and families of them, that refuse half precision themselves
 _OF_OWN_ACCORD = "normalization"  # the family that takes weights of another float beside bfloat16, as PyTorch's does
+_OF_BITS = frozenset({"nextafter", "view.dtype"})
 _POWERS = frozenset({"pow.scalar", "pow.base"})  # whose number is rounded too, as in PyTorch
 NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_)
 _PLAIN = {device.ndarray}
@@ -183,11 +184,11 @@ def forward(op: Operator, xp: Any, bare: list[Any]) -> Any:
 def forward_of_bfloat16(op: Operator, xp: Any, bare: list[Any]) -> Any:
     """Run the forward of arguments some of which are bfloat16: in float32, rounded once.
 
-    A view's only moves elements, and what comes next after a number depends on the dtype itself. The arrays go in as
-    they are where the forward may refuse them: it belongs to a family that asks for single precision, or other floats
-    stand beside bfloat16 and nothing brought the dtypes together.
+    A view's only moves elements, and some ask for the bits. The arrays go in as they are where the forward may refuse
+    them: it belongs to a family that asks for single precision, or other floats stand beside bfloat16 and nothing
+    brought the dtypes together.
     """
-    if op.view is not None or op.name == "nextafter":
+    if op.view is not None or op.name in _OF_BITS:
         return marked(op.run_forward(xp, *map(_on_each(plain), bare)))
     family = op.family.rpartition(".")[2]
     if {op.name, family} & _PARTICULAR or not (op.promote or narrows(bare) or family == _OF_OWN_ACCORD):

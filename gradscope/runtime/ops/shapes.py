@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from .. import dtype as dtypes
+from ..bfloat16 import marked
 from ..storage import Geometry, element_strides, is_viewable, offset_of, strided_view
 from .registry import METHODS, OPERATORS, operator, public
 
@@ -210,7 +211,7 @@ def _view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
 
 operator(
     "view.dtype(Tensor self, dtype dtype)",
-    _view_dtype,
+    lambda xp, self, dtype: marked(_view_dtype(xp, self, dtype)),
     method=False,
     doc="View the bytes as another dtype.",
 )
