@@ -7,6 +7,7 @@ layout, and the host's memory is not pinned.
 from __future__ import annotations
 
 import math
+import operator as operators
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from . import events, state
 from .from_python import to_array
 from .layout import check_memory, check_rank, format_name
 from .ops.errors import as_element, scalar_type
-from .storage import adopted, in_order
+from .storage import adopted, extent_of, in_order, strided_view
 from .tensor import Tensor
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "asarray",
     "empty",
     "empty_like",
+    "empty_permuted",
+    "empty_strided",
     "eye",
     "from_dlpack",
     "from_numpy",
@@ -352,6 +355,90 @@ def empty(
         return _filled("empty", sizes, size, out, dtype, device, requires_grad)
     rows = _filled("empty", _channels_last(shape_of(sizes, "empty", size)), None, None, dtype, device, False)
     return finish(rows._array.transpose((0, 3, 1, 2)), requires_grad, out, "empty")
+
+
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return an uninitialised tensor with given strides, in elements.
+
+    Parameters
+    ----------
+    size, stride : tuple of int
+
+    Raises
+    ------
+    RuntimeError
+        If there are not as many strides as sizes, or one is negative.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.empty_strided((2, 3), (1, 2)).is_contiguous()
+    False
+    """
+    check_memory("empty_strided", layout, pin_memory)
+    shape, strides = shape_of((), "empty_strided", size), tuple(map(operators.index, stride))
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})\n"
+            "Give one stride for each dimension."
+        )
+    if any(step < 0 for step in strides):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}\n"
+            "Give strides that are not negative; flip() copies."
+        )
+    geometry = (shape, strides, 0)
+    memory = empty(extent_of(geometry), dtype=dtype, device=device)._array
+    return finish(strided_view(memory, geometry), requires_grad)
+
+
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return an uninitialised tensor whose dimensions lie in memory in the order of `physical_layout`.
+
+    Parameters
+    ----------
+    size : tuple of int
+    physical_layout : tuple of int
+        The dimensions, from the outermost in memory to the innermost.
+
+    Raises
+    ------
+    RuntimeError
+        If `physical_layout` is no order of the dimensions.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
+    (12, 1, 3)
+    """
+    check_memory("empty_permuted", layout, pin_memory)
+    shape, order = shape_of((), "empty_permuted", size), tuple(map(operators.index, physical_layout))
+    if sorted(order) != list(range(len(shape))):
+        raise RuntimeError(
+            f"empty_permuted(): physical_layout {list(order)} is no order of the {len(shape)} dimensions of size "
+            f"{list(shape)}\nName each dimension once, from 0 to {len(shape) - 1}."
+        )
+    memory = empty(tuple(shape[dim] for dim in order), dtype=dtype, device=device)._array
+    return finish(memory.transpose(sorted(range(len(order)), key=order.__getitem__)), requires_grad)
 
 
 def _channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:

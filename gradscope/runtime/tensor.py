@@ -544,6 +544,10 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         """Return an uninitialised tensor of a shape, of this tensor's dtype and on its device."""
         return self._new("empty", *size, **options)
 
+    def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> Tensor:
+        """Return an uninitialised tensor with given strides, of this tensor's dtype and on its device."""
+        return self._new("empty_strided", size, stride, **options)
+
     def new_full(self, size: Any, fill_value: Any, **options: Any) -> Tensor:
         """Return a tensor filled with one number, of this tensor's dtype and on its device."""
         return self._new("full", size, fill_value, **options)

@@ -17,6 +17,11 @@ CANNOT_APPLY = {
         jiterator_unary jiterator_binary jiterator_4inputs_with_extra_args jiterator_binary_return_by_ref
         jiterator_2inputs_2outputs
     """,
+    "Private to PyTorch: a name with an underscore, or `torch.ops.aten` alone.": """
+        _softmax_backward_data _native_batch_norm_legit _batch_norm_with_update torch.ops.aten._safe_softmax.default
+        slice _unsafe_masked_index _unsafe_masked_index_put_accumulate _chunk_cat native_dropout_backward
+        _upsample_bilinear2d_aa max_pool2d_with_indices_backward
+    """,
     "Kernels for CUDA devices: PyTorch's own entry takes nothing on the CPU.": """
         torch.ops.aten._flash_attention_forward torch.ops.aten._efficient_attention_forward
         nn.functional.batch_norm.without_cudnn
@@ -28,50 +33,25 @@ CANNOT_APPLY = {
 
 # The others: a reason, and lines.
 LEFT_OUT = {
+    "PyTorch's gradient keeps what was written over and drops what was kept; this is the derivative.": """
+        as_strided_scatter: gradients, complex
+    """,
     "It is not there.": """
         conj_physical: missing
-        expand_copy: missing
-        alias_copy: missing
         gradient: missing
-        _softmax_backward_data: missing
         nn.functional.linear_cross_entropy: missing
         nn.functional.linear_cross_entropy.chunked: missing
         nn.functional.linear_cross_entropy.chunked_none: missing
-        as_strided_copy: missing
-        as_strided_scatter: missing
         native_group_norm: missing
         native_layer_norm: missing
         native_batch_norm: missing
-        _native_batch_norm_legit: missing
-        _batch_norm_with_update: missing
-        _upsample_bilinear2d_aa: missing
-        max_pool2d_with_indices_backward: missing
-        torch.ops.aten._safe_softmax.default: missing
-        view_copy: missing
-        permute_copy: missing
-        split_with_sizes_copy: missing
-        __rmatmul__: missing
-        slice: missing
         svd_lowrank: missing
         pca_lowrank: missing
-        _unsafe_masked_index: missing
-        _unsafe_masked_index_put_accumulate: missing
         bfloat16: missing
         chalf: missing
-        new_empty_strided: missing
-        empty_strided: missing
-        empty_permuted: missing
-        _chunk_cat: missing
         histogram: missing
         histogramdd: missing
-        unbind_copy: missing
-        unfold_copy: missing
-        squeeze_copy: missing
-        unsqueeze_copy: missing
-        transpose_copy: missing
         nonzero_static: missing
-        t_copy: missing
-        native_dropout_backward: missing
         hash_tensor: missing
         _segment_reduce.lengths: missing
         _segment_reduce.offsets: missing
@@ -99,22 +79,16 @@ LEFT_OUT = {
         signal.windows.nuttall: error 1, error 3
     """,
     "It differs.": """
-        add: dtypes
-        arange: dtypes, error 6
-        sub: dtypes
         addmm: complex
-        addmv: dtypes
         addbmm: complex, dtypes, in place
-        baddbmm: complex, dtypes
-        addr: complex, dtypes
+        baddbmm: complex
+        addr: complex
         atan2: error 0
         broadcast_shapes: values
         cholesky: complex
-        sum_to_size: dtypes
         view_as_complex: dtypes
         complex: dtypes, error 2
         cov: second gradients, complex, error 3, error 7, error 8
-        cumprod: second gradients, complex
         diff: values, complex, error 0
         fmax: error 0
         fmin: error 0
@@ -135,7 +109,6 @@ LEFT_OUT = {
         lcm: error 0
         gcd: error 0
         aminmax: error 3
-        as_strided.partial_views: values, complex
         nn.functional.cosine_similarity: values
         nn.functional.adaptive_avg_pool2d: error 0
         nn.functional.adaptive_avg_pool3d: error 0
@@ -169,26 +142,17 @@ LEFT_OUT = {
         narrow_copy: error 1
         ormqr: gradients, complex
         roll: error 0
-        rot90: error 1
         __radd__: error 0, error 1
         __rdiv__: error 0, error 1
         __rmul__: error 0, error 1
         __rand__: error 0, error 1
         __ror__: error 0, error 1
         __rxor__: error 0, error 1
-        __rmod__: values, gradients, dtypes, names
-        rsub: dtypes
         unravel_index: dtypes
         gather: values, complex, error 1, error 6
         index_fill: gradients, complex, in place
-        index_add: dtypes
-        index_reduce.prod: second gradients
-        index_reduce.amax: in place
         sort: dtypes
         take: error 1
-        full_like: dtypes
-        full: dtypes
-        scalar_tensor: dtypes
         multinomial: error 2
         normal.number_mean: values
         hypot: error 0
@@ -204,10 +168,6 @@ LEFT_OUT = {
         nn.functional.softplus: out
         mean: error 1
         argsort: dtypes
-        scatter_reduce.prod: second gradients
-        scatter_reduce.mean: in place
-        scatter_reduce.amin: in place
-        scatter_reduce.amax: in place
         linalg.det: complex
         linalg.cholesky: complex
         linalg.cholesky_ex: complex

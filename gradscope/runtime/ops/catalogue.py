@@ -73,6 +73,7 @@ from . import (
     triangular,
     unpooling,
     upsampling,
+    view_copies,
 )
 from .registry import METHODS, NAMESPACES, OPERATORS, PUBLIC
 
@@ -95,6 +96,7 @@ FAMILIES = (
     scatter_reductions,
     positions,
     selection,
+    view_copies,
     interpolation,
     comparisons,
     reductions,

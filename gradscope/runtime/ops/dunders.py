@@ -29,6 +29,14 @@ def _rtruediv(self: Any, other: Any) -> Any:
     return METHODS["reciprocal"](self) * other
 
 
+METHODS["__rdiv__"] = _rtruediv
+
+
+@public(method="__rmatmul__", function_too=False)
+def _rmatmul(self: Any, other: Any) -> Any:
+    return METHODS["matmul"](other, self)
+
+
 @public(method="__rpow__", function_too=False)
 def _rpow(self: Any, other: Any) -> Any:
     return METHODS["pow"](other, self)

@@ -709,7 +709,12 @@ def retry(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Any:
 
 
 def as_tensor_like(number: Any, like: Tensor) -> Tensor:
-    """Return a Python number as a 0-d tensor, of a dtype that leaves that of `like` to decide where it may."""
+    """Return a Python number as a 0-d tensor, of a dtype that leaves that of `like` to decide where it may.
+
+    A tensor is returned as it is.
+    """
+    if hasattr(number, "_array"):
+        return number
     kind = dtype.result_numpy([like._array, number])
     module = device.array_module(like._array)
     return _scope["Tensor"]._wrap(module.asarray(number_in(kind, number), dtype=kind))

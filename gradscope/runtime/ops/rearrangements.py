@@ -234,33 +234,20 @@ def _diagonal_backward(xp: Any, self: Any, size: Any, offset: int, dim1: int, di
     return whole
 
 
-_DIAGONAL = {
-    "self": lambda g, self_shape, offset, dim1, dim2, F: F.diagonal_backward(g, self_shape, offset, dim1, dim2),
-}
-
-
-def _diagonal_samples(make: Any) -> Any:
-    return [((make(3, 4),), {}), ((make(3, 4), 1), {}), ((make(2, 3, 3), -1, 1, 2), {}), ((make(2, 2), 5), {})]
-
-
 operator(
     "diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1)",
     _diagonal,
     view="always",
-    derivatives=_DIAGONAL,
+    derivatives={
+        "self": lambda g, self_shape, offset, dim1, dim2, F: F.diagonal_backward(g, self_shape, offset, dim1, dim2),
+    },
     doc="View a diagonal of two dimensions as the last dimension.",
-    samples=_diagonal_samples,
-    reference="numpy.diagonal",
-)
-operator(
-    "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1)",
-    lambda xp, self, offset=0, dim1=0, dim2=1: _diagonal(xp, self, offset, dim1, dim2).copy(),
-    method=False,
-    node="DiagonalBackward0_copy",
-    derivatives=_DIAGONAL,
-    out=True,
-    doc="Copy a diagonal of two dimensions into the last dimension.",
-    samples=_diagonal_samples,
+    samples=lambda make: [
+        ((make(3, 4),), {}),
+        ((make(3, 4), 1), {}),
+        ((make(2, 3, 3), -1, 1, 2), {}),
+        ((make(2, 2), 5), {}),
+    ],
     reference="numpy.diagonal",
 )
 operator(

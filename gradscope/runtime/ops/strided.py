@@ -5,7 +5,19 @@ from __future__ import annotations
 import operator as operators
 from typing import Any
 
-from ..storage import LONG_MAX, Geometry, extent_of, has_overlap, offset_of, overlaps_itself, strided_view
+import numpy
+
+from ..storage import (
+    LONG_MAX,
+    Geometry,
+    contiguous_strides,
+    element_strides,
+    extent_of,
+    has_overlap,
+    offset_of,
+    overlaps_itself,
+    strided_view,
+)
 from .accumulation import accumulate_at
 from .registry import OPERATORS, operator, public
 from .shapes import sizes_of
@@ -122,3 +134,74 @@ def _checked(size: Any, stride: Any, storage_offset: Any) -> tuple[Any, Any, Any
     if abs(offset) > LONG_MAX:
         raise ValueError(f"Overflow when unpacking long long\nThe storage offset {offset} does not fit 64 bits.")
     return size, stride, offset
+
+
+# --- writing through such a view --------------------------------------------------------------------------------------
+
+
+def _own_geometry(array: Any) -> Geometry:
+    """Return where the elements of `array` lie in its storage; of those that share addresses, in a copy of it."""
+    if overlaps_itself(array):
+        return array.shape, contiguous_strides(array.shape), 0
+    return array.shape, element_strides(array), offset_of(array)
+
+
+def _as_strided_scatter(
+    xp: Any, self: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None
+) -> tuple[Any, Geometry, Geometry]:
+    own = _own_geometry(self)
+    part = (tuple(size), tuple(stride), own[2] if storage_offset is None else storage_offset)
+    source = self.copy() if overlaps_itself(self) else self
+    memory = strided_view(source, ((extent_of(own),), (1,), 0)).copy()
+    target = strided_view(memory, part)
+    if src.shape != target.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(target.shape)}\nIn as_strided_scatter()."
+        )
+    target[...] = src
+    return strided_view(memory, own), own, part
+
+
+def _as_strided_scatter_reference(self: Any, src: Any, size: Any, stride: Any, storage_offset: int = 0) -> Any:
+    result = numpy.array(self, order="C")
+    result.reshape(-1)[strided_view(numpy.arange(result.size), (tuple(size), tuple(stride), storage_offset))] = src
+    return result
+
+
+def _zero_strided(xp: Any, self: Any, own: Geometry, part: Geometry) -> Any:
+    kept = xp.ones(max(extent_of(own), extent_of(part)), dtype=bool)
+    strided_view(kept, part)[...] = False
+    return xp.where(strided_view(kept, own), self, xp.zeros((), dtype=self.dtype))
+
+
+def _gathered(g: Any, own: Geometry, part: Geometry, F: Any) -> Any:
+    flat = F.scatter_strided(g, max(extent_of(own), extent_of(part)), own[1], own[2])
+    return F.as_strided(flat, *part)
+
+
+operator(
+    "as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None)",
+    _as_strided_scatter,
+    aux=("own", "part"),
+    derivatives={
+        "self": lambda g, own, part, F: F.zero_strided(g, own, part),
+        "src": lambda g, own, part, F: _gathered(g, own, part, F),
+    },
+    out=True,
+    doc="Return a copy of `self` in whose storage `src` is written by sizes, strides and offset, all in elements.",
+    samples=lambda make: [
+        ((make(6), make(2, 2), (2, 2), (3, 1), 1), {}),
+        ((make(2, 3), make(3), (3,), (1,)), {}),
+    ],
+    reference=_as_strided_scatter_reference,
+)
+operator(
+    "zero_strided(Tensor self, Geometry own, Geometry part)",
+    _zero_strided,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, own, part, F: F.zero_strided(g, own, part)},
+    doc="Put zeros where `part` of a storage lies, into what lies in it as `own` says.",
+    samples=lambda make: [((make(2, 3), ((2, 3), (3, 1), 0), ((2,), (3,), 1)), {})],
+)

@@ -173,7 +173,7 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
     Of an operator with several results `out` is a tuple of as many tensors.
     """
     operands, bare, xp = general.prepare(op, arguments)
-    targets = several_out(op, out) if len(op.outputs) > 1 else (out,)
+    targets = several_out(op, out) if op.multi else (out,)
     for target in targets:
         refuse_out(op.name.partition(".")[0], operands, target)
         for tensor in general.tensors_among(operands):
@@ -182,21 +182,26 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
         results = general.forward(op, xp, bare)
     except (ValueError, TypeError) as error:
         raise forward_error(op, arguments, error) from error
-    results = results[: len(targets)] if op.aux or len(targets) > 1 else (results,)
+    results = list(results) if op.output_list else results[: len(targets)] if op.aux or op.multi else (results,)
+    if len(results) != len(targets):
+        raise RuntimeError(
+            f"{op.name}_out() expected an out= argument of size {len(results)}, got size {len(targets)}\n"
+            "Give one tensor for each result."
+        )
     results = [r if device.is_array(r) else xp.asarray(r) for r in results]
     for target, result in zip(targets, results, strict=True):
         check_castable(op.name.partition(".")[0], target._array, result)
-        if len(targets) > 1 and target._dtype != result.dtype:
+        if op.multi and target._dtype != result.dtype:
             names = [dtype.BY_NUMPY[array.dtype].name for array in (result, target._array)]
             raise RuntimeError(f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead")
     for target, result in zip(targets, results, strict=True):
         store_out(op.name.partition(".")[0], result, operands, target)
-    return out if len(targets) == 1 else op.result_type(*targets)
+    return op.result_type(*targets) if len(op.outputs) > 1 else out
 
 
 def several_out(op: Operator, out: Any) -> tuple[Tensor, ...]:
     """Return the tensors given as ``out=`` to an operator with several results."""
-    if not isinstance(out, (tuple, list)) or len(out) != len(op.outputs):
+    if not isinstance(out, (tuple, list)) or (len(out) != len(op.outputs) and not op.output_list):
         name = op.name.partition(".")[0]
         raise TypeError(
             f"{name}(): argument 'out' must be tuple of {len(op.outputs)} Tensors, not {type(out).__name__}\n"

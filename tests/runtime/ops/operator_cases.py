@@ -23,8 +23,18 @@ def placed(torch: Any, indices: Any, dims: Any) -> list[Any]:
 
 
 # Operators that PyTorch has under another name, or with other arguments.
+
+
+def _written_through(x: Any, src: Any, size: Any, stride: Any, offset: int | None = None) -> Any:
+    """Return `x` after a write through a strided view of it."""
+    x.as_strided(size, stride, offset).copy_(src)
+    return x
+
+
 COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "as_strided.size": lambda t, x, size, stride, offset=None: x.as_strided(size, stride, offset),
+    # PyTorch's own gradient keeps what was written over, and drops what was kept.
+    "as_strided_scatter": lambda t, x, src, *part: _written_through(x.clone(), src, *part),
     "clone": lambda t, x, memory_format=None: x.clone(),
     "ctc_loss.examples": lambda t, *arguments: t.ops.aten._ctc_loss(*arguments)[0],
     "conj.complex": lambda t, x: x.conj(),
@@ -107,6 +117,7 @@ ALSO_IN_LINALG = {name for name in OPERATORS if name.startswith("linalg_")} - {"
 NOT_IN_CUPY = {"linalg_ldl_factor_ex", "linalg_ldl_solve", "special_airy_ai"}
 # Operators whose node has another name in PyTorch, and why.
 OTHER_NAMES = {
+    "as_strided_scatter": "written through a view there, as PyTorch's own gradient is wrong",
     "kl_div": "PyTorch has no node of its own for it",
     "scatter_strided": "PyTorch has no such operator of its own",
     "transfer": "needs two devices",

@@ -123,13 +123,13 @@ def viewable(op: Operator, sample: Any) -> bool:
     tensor = sample[0][0]
     if op.name == "view_as_complex":
         return tensor.stride(-1) == 1
-    if op.name not in ("view.size", "reshape_alias") or not tensor.numel():
+    if op.name not in ("view.size", "view_copy.size", "reshape_alias") or not tensor.numel():
         return True
     return is_viewable(tensor._array, cases.sizes(sample[0][1], tensor.numel()))
 
 
 # Their result follows the strides of their argument, by definition.
-LAYOUT_DEPENDENT = ("as_strided.size",)
+LAYOUT_DEPENDENT = ("as_strided.size", "as_strided_copy", "as_strided_scatter")
 
 
 # --- gradients --------------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def check_out(op: Operator) -> None:
     """``out=`` receives the result, resized where its shape differs, and refuses to be differentiated."""
     for args, kwargs in cases.samples(op):
         expected = cases.call_itself(op, (args, kwargs))
-        several = len(op.outputs) > 1
+        several = op.multi
         with gs.no_grad():
             for resized in (False, True):
                 out = [gs.zeros(0 if resized else tuple(e.shape), dtype=e.dtype) for e in expected]

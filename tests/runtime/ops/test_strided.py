@@ -101,3 +101,28 @@ def test_bytes_viewed_as_another_dtype_are_pytorchs(torch: Any) -> None:
         )
 
     assert facts(gs) == facts(torch)
+
+
+LAYOUTS = {
+    "rows": lambda x: x.reshape(2, 3),
+    "columns": lambda x: x.reshape(3, 2).t(),
+    "a part": lambda x: x[1:5],
+    "an expanded row": lambda x: x[:3].expand(2, 3),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_what_is_scattered_lies_where_pytorch_puts_it(layout: Any, torch: Any) -> None:
+    def scattered(m: Any) -> Any:
+        result = m.as_strided_scatter(layout(m.arange(6.0)), m.tensor([-1.0, -2.0]), (2,), (2,))
+        return result.tolist(), result.stride()
+
+    assert scattered(gs) == scattered(torch)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_what_is_scattered_and_what_stays_have_gradients(layout: Any) -> None:
+    x, src = (gs.rand(n, dtype=gs.float64, requires_grad=True) for n in (6, 2))
+    assert gs.autograd.gradcheck(lambda x, src: layout(x).as_strided_scatter(src, (2,), (2,)), (x, src))
+    assert gs.autograd.gradgradcheck(lambda x, src: layout(x).as_strided_scatter(src, (2,), (2,)) ** 2, (x, src))
