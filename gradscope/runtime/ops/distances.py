@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy
+
 from .. import autocast, device, state
 from .. import dtype as dtypes
 from ..modes import no_grad
@@ -138,6 +140,13 @@ def _pdist_backward(g: Any, self: Any, p: float, result: Any, F: Any) -> Any:
     return total
 
 
+def _pdist_reference(self: Any, p: float = 2.0) -> Any:
+    pairs = [numpy.abs(self[i] - self[j]) for i in range(len(self)) for j in range(i + 1, len(self))]
+    if p in (0, math.inf):
+        return numpy.array([numpy.sum(d != 0) if p == 0 else numpy.max(d, initial=0) for d in pairs], dtype=self.dtype)
+    return numpy.array([(d**p).sum() ** (1 / p) for d in pairs], dtype=self.dtype)
+
+
 operator(
     "pdist.rows(Tensor self, float p=2.0)",
     _pdist,
@@ -149,6 +158,7 @@ operator(
         [((make(4, 3), p), {}) for p in (2.0, 1.0, 0.0, 1.5, 3.0, math.inf)]
         + [((make(1, 3),), {}), ((make(3, 0),), {})]
     ),
+    reference=_pdist_reference,
     supports="f",
 )
 

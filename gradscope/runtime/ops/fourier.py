@@ -10,7 +10,10 @@ J. W. Cooley, J. W. Tukey, "An algorithm for the machine calculation of complex 
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy
 
 from .registry import operator
 
@@ -80,6 +83,28 @@ def _cases(kind: str, *last: Any) -> Any:
     return samples
 
 
+def _complex_reference(self: Any, dim: Any, normalization: int, forth: bool) -> Any:
+    """The sum of the definition, one dimension after the other."""
+    found = self.astype(complex)
+    for axis in dim:
+        count = self.shape[axis]
+        angle = (-2j if forth else 2j) * math.pi * numpy.outer(range(count), range(count)) / count
+        found = numpy.moveaxis(numpy.tensordot(numpy.exp(angle), found, (1, axis)), 0, axis)
+        found = found / (1, math.sqrt(count), count)[normalization]
+    return found
+
+
+def _from_real_reference(self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+    found = _complex_reference(self, dim, normalization, True)
+    return numpy.take(found, range(self.shape[dim[-1]] // 2 + 1), dim[-1]) if onesided else found
+
+
+def _to_real_reference(self: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
+    names: Any = ("forward", "ortho", "backward")
+    sizes = [*(self.shape[axis] for axis in dim[:-1]), last_dim_size]
+    return numpy.fft.irfftn(self, sizes, dim, names[normalization])
+
+
 operator(
     "_fft_c2c(Tensor self, int[] dim, int normalization, bool forth)",
     _complex,
@@ -89,6 +114,7 @@ operator(
     derivatives={"self": lambda g, dim, normalization, forth, F: F._fft_c2c(g, dim, normalization, not forth)},
     doc="Return the Fourier transform of complex numbers, or its inverse.",
     samples=lambda make: _cases("complex128", True)(make) + _cases("complex128", False)(make),
+    reference=_complex_reference,
 )
 operator(
     "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided)",
@@ -99,6 +125,13 @@ operator(
     derivatives={"self": _from_real_backward},
     doc="Return the Fourier transform of real numbers, or the half of it that determines the rest.",
     samples=lambda make: _cases("float64", True)(make) + _cases("float64", False)(make),
+    reference=_from_real_reference,
+    differs=(
+        (
+            lambda self, *rest: not (numpy.abs(self) < 1e30).all(),
+            "infinities, and sums that overflow, make NaN where each algorithm adds them up",
+        ),
+    ),
     supports="f",
 )
 operator(
@@ -119,4 +152,5 @@ operator(
             ((2, 1), [1], 0, 1),
         )
     ],
+    reference=_to_real_reference,
 )

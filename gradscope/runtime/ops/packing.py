@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy
+
+from .references import adjoint
 from .registry import operator
 
 __all__ = ["batch_sizes_of"]
@@ -52,6 +55,12 @@ def _pack_backward(xp: Any, self: Any, input_size: Any, lengths: list[int], batc
     return whole
 
 
+def _packed_reference(input: Any, lengths: Any, batch_first: bool = False) -> Any:
+    steps = input.swapaxes(0, 1) if batch_first else input
+    sizes = [sum(length > step for length in lengths) for step in range(max(lengths))]
+    return numpy.concatenate([steps[step, :size] for step, size in enumerate(sizes)])
+
+
 operator(
     "pack_padded_sequence(Tensor input, int[] lengths, bool batch_first=False)",
     _pack,
@@ -64,6 +73,7 @@ operator(
     },
     doc="Return the elements of padded sequences, time after time.",
     samples=lambda make: [((make(3, 3, 2), [3, 2, 2]), {}), ((make(2, 4), [4, 1], True), {})],
+    reference=_packed_reference,
 )
 operator(
     "pack_padded_sequence_backward(Tensor self, int[] input_size, int[] lengths, bool batch_first)",
@@ -73,4 +83,5 @@ operator(
     derivatives={"self": lambda g, lengths, batch_first, F: F.pack_padded_sequence(g, lengths, batch_first)},
     doc="The adjoint of pack_padded_sequence.",
     samples=lambda make: [((make(7, 2), (3, 3, 2), [3, 2, 2], False), {}), ((make(5), (2, 4), [4, 1], True), {})],
+    reference=lambda self, size, *rest: adjoint(lambda x: _packed_reference(x, *rest), size, self),
 )

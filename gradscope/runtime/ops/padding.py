@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import refuse_kinds
+from .references import adjoint, padded
 from .registry import operator
 
 Ints = tuple[int, ...]
@@ -125,6 +126,7 @@ def _declare(kind: str, count: int) -> None:
         derivatives={"self": lambda g, self_shape, padding, F: F.unpad(g, self_shape, padding, reflect)},
         doc=f"Pad the last {count} dimension(s) by {kind}.",
         samples=_samples(count),
+        reference=lambda self, padding: padded(self, padding, "reflect" if reflect else "edge"),
     )
 
 
@@ -138,6 +140,10 @@ def _pad_of_grad(g: Any, padding: Ints, reflect: bool, F: Any) -> Any:
     return getattr(F, f"{kind}_pad{len(padding) // 2}d")(g, padding)
 
 
+def _unpad_reference(self: Any, input_size: Any, padding: Ints, reflect: bool) -> Any:
+    return adjoint(lambda x: padded(x, padding, "reflect" if reflect else "edge"), input_size, self)
+
+
 operator(
     "unpad(Tensor self, int[] input_size, int[] padding, bool reflect)",
     _unpad,
@@ -147,6 +153,7 @@ operator(
     derivatives={"self": _pad_of_grad},
     doc="The adjoint of padding by reflection or replication.",
     samples=lambda make: [((make(2, 5, 4), (2, 4, 3), (1, 0, -1, 2), reflect), {}) for reflect in (False, True)],
+    reference=_unpad_reference,
 )
 
 # --- going round ------------------------------------------------------------------------------------------------------

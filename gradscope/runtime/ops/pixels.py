@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .convolution import Ints, kernel_places, pad_array
 from .errors import refuse_kinds
+from .references import adjoint, columns
 from .registry import operator
 
 # --- channels ---------------------------------------------------------------------------------------------------------
@@ -52,6 +55,29 @@ def _pixel_unshuffle(xp: Any, self: Any, downscale_factor: int) -> Any:
     return xp.array(parts.transpose(order), order="C").reshape(*lead, channels * r * r, height // r, width // r)
 
 
+def _pixel_shuffle_reference(self: Any, r: int) -> Any:
+    *lead, channels, height, width = self.shape
+    cells = self.reshape(*lead, channels // r**2, r, r, height, width)
+    return numpy.einsum("...crshw->...chrws", cells).reshape(*lead, channels // r**2, height * r, width * r)
+
+
+def _pixel_unshuffle_reference(self: Any, r: int) -> Any:
+    *lead, channels, height, width = self.shape
+    cells = self.reshape(*lead, channels, height // r, r, width // r, r)
+    return numpy.einsum("...chrws->...crshw", cells).reshape(*lead, channels * r**2, height // r, width // r)
+
+
+def _channel_shuffle_reference(self: Any, groups: int) -> Any:
+    batch, channels, *rest = self.shape
+    return self.reshape(batch, groups, channels // groups, *rest).swapaxes(1, 2).reshape(self.shape)
+
+
+def _col2im_reference(self: Any, output_size: Any, kernel_size: Any, *window: Any) -> Any:
+    channels = self.shape[-2] // (kernel_size[0] * kernel_size[1])
+    size = (*self.shape[:-2], channels, *output_size)
+    return adjoint(lambda x: columns(x, kernel_size, *window), size, self)
+
+
 operator(
     "pixel_shuffle(Tensor self, int upscale_factor)",
     _pixel_shuffle,
@@ -59,6 +85,7 @@ operator(
     derivatives={"self": lambda g, upscale_factor, F: F.pixel_unshuffle(g, upscale_factor)},
     doc="Turn (*, C r r, H, W) into (*, C, H r, W r): channels become pixels.",
     samples=lambda make: [((make(2, 4, 2, 3), 2), {}), ((make(1, 2, 9, 1, 2), 3), {})],
+    reference=_pixel_shuffle_reference,
 )
 operator(
     "pixel_unshuffle(Tensor self, int downscale_factor)",
@@ -67,6 +94,7 @@ operator(
     derivatives={"self": lambda g, downscale_factor, F: F.pixel_shuffle(g, downscale_factor)},
     doc="Turn (*, C, H r, W r) into (*, C r r, H, W): pixels become channels.",
     samples=lambda make: [((make(2, 1, 4, 6), 2), {}), ((make(1, 2, 3, 6), 3), {})],
+    reference=_pixel_unshuffle_reference,
 )
 
 
@@ -91,6 +119,7 @@ operator(
     derivatives={"self": lambda g, self_shape, groups, F: F.channel_shuffle(g, self_shape[1] // groups)},
     doc="Split channels into groups and let the groups take turns.",
     samples=lambda make: [((make(2, 6, 3), 2), {}), ((make(1, 4, 2, 2), 4), {})],
+    reference=_channel_shuffle_reference,
 )
 
 
@@ -196,6 +225,7 @@ operator(
         ((make(2, 2, 4, 5), (2, 3), (1, 1), (1, 0), (2, 1)), {}),
         ((make(1, 4, 4), (2, 2), (2, 1), (0, 0), (1, 1)), {}),
     ],
+    reference=columns,
 )
 operator(
     f"col2im(Tensor self, int[] output_size, {_WINDOWS})",
@@ -213,4 +243,5 @@ operator(
         ((make(2, 12, 9), (4, 5), (2, 3), (1, 1), (1, 0), (2, 1)), {}),
         ((make(4, 6), (4, 4), (2, 2), (2, 1), (0, 0), (1, 1)), {}),
     ],
+    reference=_col2im_reference,
 )

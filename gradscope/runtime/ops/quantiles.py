@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from .. import autocast, state
 from .. import device as devices
 from . import writes
 from .errors import refuse_kinds, scalar_type
 from .order import back_along, need_length, pick, sorted_order
 from .reductions import evenly
+from .references import by_lines
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
@@ -146,6 +149,15 @@ def _nanmedian_all(xp: Any, self: Any) -> Any:
     return _nanmedian(xp, self.reshape(-1), 0)[0]
 
 
+def _nanmedian_reference(self: Any, dim: int, keepdim: bool = False) -> list[Any]:
+    def middle(line: Any) -> tuple[Any, int]:
+        order = [place for place in numpy.argsort(line, kind="stable") if not numpy.isnan(line[place])]
+        place = order[(len(order) - 1) // 2] if order else 0
+        return line[place], place
+
+    return by_lines(middle, self, dim, keepdim)
+
+
 operator(
     "nanmedian.all(Tensor self)",
     _nanmedian_all,
@@ -153,6 +165,7 @@ operator(
     derivatives={"self": evenly},
     doc="Return the median of the elements that are not NaN.",
     samples=lambda make: [((make(3, 4),), {}), ((make(),), {}), ((make(5),), {})],
+    reference=lambda self: _nanmedian_reference(self.reshape(-1), 0)[0],
     supports="f",
 )
 operator(
@@ -167,6 +180,7 @@ operator(
     out=True,
     doc="Return the medians along a dimension of the elements that are not NaN, and where they were.",
     samples=lambda make: [((make(3, 4), 0), {}), ((make(3, 5), -1, True), {}), ((make(), 0), {})],
+    reference=_nanmedian_reference,
     supports="f",
 )
 

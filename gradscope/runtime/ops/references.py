@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 
-__all__ = ["adjoint", "by_lines", "gathered_at", "placed", "reduced_slices", "slices_at"]
+__all__ = [
+    "adjoint",
+    "by_lines",
+    "columns",
+    "from_library",
+    "gathered_at",
+    "padded",
+    "placed",
+    "reduced_slices",
+    "slices_at",
+]
 
 
 def adjoint(linear: Callable[[Any], Any], shape: Any, g: Any) -> Any:
@@ -44,6 +55,12 @@ def by_lines(function: Callable[[Any], Any], self: Any, dim: int, keepdim: bool 
         keep = keepdim is not False and self.ndim
         parts.append(lines if keep else lines.reshape(self.shape) if not self.ndim else numpy.squeeze(lines, dim))
     return parts
+
+
+def from_library(path: str) -> Any:
+    """Return a function of a library by its dotted name, imported now."""
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
 
 
 def gathered_at(index: Any, dim: int) -> tuple[Any, ...]:
@@ -89,3 +106,29 @@ def reduced_slices(self: Any, places: Any, values: Any, reduce: str, include_sel
         taken = [self[target], *arrived] if include_self else arrived
         result[target] = combine(numpy.array(taken))
     return result
+
+
+def padded(self: Any, padding: Any, mode: str) -> Any:
+    """Return an array padded (or cut, where a width is negative) as PyTorch writes it: the last dimension first."""
+    widths = [(0, 0)] * self.ndim
+    for number in range(len(padding) // 2):
+        widths[-1 - number] = (padding[2 * number], padding[2 * number + 1])
+    found = numpy.pad(self, [(max(0, before), max(0, after)) for before, after in widths], mode)  # type: ignore[call-overload]
+    cut = (slice(max(0, -before), -max(0, -after) or None) for before, after in widths)
+    return found[tuple(cut)]
+
+
+def columns(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """Return the windows of images as columns, one window after the other (Chellapilla et al. 2006, im2col)."""
+    images = self if self.ndim == 4 else self[None]
+    images = padded(images, (padding[1], padding[1], padding[0], padding[0]), "constant")
+    rows, lines = (
+        (images.shape[2 + axis] - dilation[axis] * (kernel_size[axis] - 1) - 1) // stride[axis] + 1 for axis in (0, 1)
+    )
+    found = numpy.empty((images.shape[0], images.shape[1], *kernel_size, rows, lines), dtype=self.dtype)
+    for i, j in numpy.ndindex(*kernel_size):
+        top, left = i * dilation[0], j * dilation[1]
+        window = images[:, :, top : top + rows * stride[0], left : left + lines * stride[1]]
+        found[:, :, i, j] = window[:, :, :: stride[0], :: stride[1]]
+    found = found.reshape(images.shape[0], -1, rows * lines)
+    return found if self.ndim == 4 else found[0]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .accumulation import accumulate_at
 from .arrays import writable_copy
 from .gathers import along, check_scatter, is_integer, kind_of, leading_part, longs, need_same_dtype
 from .indexing import check_bounds
+from .references import gathered_at, reduced_slices
 from .registry import operator
 from .shapes import axis_of
 
@@ -161,6 +164,22 @@ def _scatter_samples(make: Any) -> Any:
     ] + [((y, -1, others, make(2, 2), "sum"), {}), ((z, 0, longs(z, [0, 0]), make(2), "mean"), {})]
 
 
+def _scatter_reduce_reference(self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
+    whole = numpy.atleast_1d(self)
+    targets = zip(*(axis.reshape(-1).tolist() for axis in gathered_at(index, dim)))
+    places = zip(targets, numpy.ndindex(index.shape))
+    return reduced_slices(whole, places, src, reduce, include_self).reshape(self.shape)
+
+
+def _index_reduce_reference(
+    self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool = True
+) -> Any:
+    whole, parts = numpy.moveaxis(self, dim, 0), numpy.moveaxis(source, dim, 0)
+    rests = list(numpy.ndindex(whole.shape[1:]))
+    places = (((target, *rest), (row, *rest)) for row, target in enumerate(index.tolist()) for rest in rests)
+    return numpy.moveaxis(reduced_slices(whole, places, parts, reduce, include_self), 0, dim)
+
+
 operator(
     "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True)",
     _copying(_scatter_reduce),
@@ -181,6 +200,7 @@ operator(
     tensor([1.5000, 3.0000])
     """,
     samples=_scatter_samples,
+    reference=_scatter_reduce_reference,
     supports="f",
 )
 
@@ -245,5 +265,6 @@ operator(
         for reduce in ("prod", "mean", "amax", "amin")
         for own in (True, False)
     ],
+    reference=_index_reduce_reference,
     supports="f",
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .. import dtype as dtypes
 from . import writes
 from .arrays import conj, in_rows, is_half, over, single
@@ -83,6 +85,28 @@ def _samples(make: Any) -> Any:
 
 
 _ARGUMENTS = "(Tensor self, int[]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
+
+
+def _variance_reference(self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
+    return numpy.var(self, _axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
+
+
+def _axes(dim: Any) -> Any:
+    return tuple(dim) if isinstance(dim, (list, tuple)) else dim
+
+
+def _mean_reference(self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
+    return numpy.mean(self, _axes(dim), keepdims=keepdim)
+
+
+def _variance_and_mean_reference(*arguments: Any, **options: Any) -> Any:
+    return _variance_reference(*arguments, **options), _mean_reference(*arguments, **options)
+
+
+def _deviation_and_mean_reference(*arguments: Any, **options: Any) -> Any:
+    return numpy.sqrt(_variance_reference(*arguments, **options)), _mean_reference(*arguments, **options)
+
+
 operator(
     f"var.correction{_ARGUMENTS}",
     _variance("var"),
@@ -90,6 +114,7 @@ operator(
     derivatives={"self": _variance_self},
     doc="Return the variance.",
     samples=_samples,
+    reference=_variance_reference,
     supports="f",
 )
 operator(
@@ -103,6 +128,7 @@ operator(
     },
     doc="Return the standard deviation.",
     samples=_samples,
+    reference=lambda *arguments, **options: numpy.sqrt(_variance_reference(*arguments, **options)),
     supports="f",
 )
 
@@ -126,6 +152,7 @@ operator(
     derivatives={"self": _both_self},
     doc="Return variance and mean.",
     samples=_samples,
+    reference=_variance_and_mean_reference,
     supports="f",
 )
 operator(
@@ -141,6 +168,7 @@ operator(
     },
     doc="Return standard deviation and mean.",
     samples=_samples,
+    reference=_deviation_and_mean_reference,
     supports="f",
 )
 
@@ -250,6 +278,15 @@ def _vector_norm_self(g: Any, self: Any, result: Any, ord: Any, dim: Any, keepdi
     return F.sgn(self) * scale * F.where(size == 0, F.zeros_like(size), away ** (ord - 1))
 
 
+def _norm_reference(self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
+    sizes = numpy.abs(self)
+    if ord in (math.inf, -math.inf):
+        return (numpy.max if ord > 0 else numpy.min)(sizes, axis=_axes(dim), keepdims=keepdim)
+    if ord == 0:
+        return numpy.sum(sizes != 0, axis=_axes(dim), keepdims=keepdim)
+    return numpy.sum(sizes**ord, axis=_axes(dim), keepdims=keepdim) ** (1 / ord)
+
+
 operator(
     "linalg_vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False)",
     _vector_norm,
@@ -269,6 +306,7 @@ operator(
         ((make(2, 3), 1.5, 1), {}),
         ((make(), 2), {}),
     ],
+    reference=_norm_reference,
     supports="f",
 )
 # The same under the name that it has as a part of other functions.
@@ -280,6 +318,7 @@ operator(
     derivatives={"self": _vector_norm_self},
     doc="Return the norm of order `ord` of vectors.",
     samples=lambda make: [((make(3, 4), p, (1,), p == 2), {}) for p in (1, 2, 3, math.inf)],
+    reference=_norm_reference,
     supports="f",
 )
 
@@ -316,6 +355,15 @@ def _renorm_self(g: Any, self: Any, p: Any, dim: int, maxnorm: Any, F: Any) -> A
     return F.where(norms > maxnorm, g * scale + _vector_norm_self(along, self, norms, p, dims, True, F), g)
 
 
+def _renorm_reference(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    lines = numpy.moveaxis(self.copy(), dim, 0)
+    for line in lines:
+        size = numpy.sum(numpy.abs(line) ** p) ** (1 / p)
+        if size > maxnorm:
+            line *= maxnorm / (size + _RENORM_EPSILON)
+    return numpy.moveaxis(lines, 0, dim)
+
+
 operator(
     "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)",
     _renorm,
@@ -328,6 +376,7 @@ operator(
         ((make(2, 3, 2), 1, -1, 1.5), {}),
         ((make(3, 4), 3, 1, 9), {}),
     ],
+    reference=_renorm_reference,
     supports="f",
 )
 

@@ -19,6 +19,7 @@ from ..storage import (
     strided_view,
 )
 from .accumulation import accumulate_at
+from .references import placed
 from .registry import OPERATORS, operator, public
 from .shapes import sizes_of
 
@@ -59,6 +60,18 @@ def _as_strided_backward(
     return whole / F.as_strided(F.scatter_strided(ones, length, self_strides, shown[2]), *shown)
 
 
+def _flat_places(size: Any, stride: Any, offset: int) -> Any:
+    return offset + sum(numpy.indices(size)[axis] * step for axis, step in enumerate(stride))
+
+
+def _as_strided_reference(self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    return self.reshape(-1)[_flat_places(size, stride, storage_offset or 0)]
+
+
+def _scatter_strided_reference(self: Any, length: int, stride: Any, offset: int) -> Any:
+    return placed(numpy.zeros(length, self.dtype), _flat_places(self.shape, stride, offset), self, add=True)
+
+
 operator(
     "as_strided.size(Tensor self, int[] size, int[] stride, int? storage_offset=None)",
     _as_strided,
@@ -73,6 +86,7 @@ operator(
         ((make(6), (2, 2), (3, 1), 1), {}),
         ((make(2, 3), (3,), (1,)), {}),
     ],
+    reference=_as_strided_reference,
 )
 operator(
     "scatter_strided(Tensor self, int length, int[] stride, int offset)",
@@ -86,6 +100,7 @@ operator(
     },
     doc="Add into a flat buffer at strided places: the adjoint of as_strided.",
     samples=lambda make: [((make(2, 2), 6, (3, 1), 1), {}), ((make(2, 2), 6, (1, 1), 1), {})],
+    reference=_scatter_strided_reference,
 )
 
 
@@ -204,4 +219,5 @@ operator(
     derivatives={"self": lambda g, own, part, F: F.zero_strided(g, own, part)},
     doc="Put zeros where `part` of a storage lies, into what lies in it as `own` says.",
     samples=lambda make: [((make(2, 3), ((2, 3), (3, 1), 0), ((2,), (3,), 1)), {})],
+    reference=lambda self, own, part: numpy.where(numpy.isin(_flat_places(*own), _flat_places(*part)), 0, self),
 )
