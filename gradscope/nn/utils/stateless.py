@@ -102,13 +102,18 @@ def _in_place_of(module: Module, given: dict[str, Any], tie_weights: bool, stric
 
 
 def _place(module: Module, path: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the table in which a parameter or buffer stands, and its name there."""
+    """Return the table in which a parameter, a buffer or another tensor of a module stands, and its name there."""
     folder, _, name = path.rpartition(".")
     holder = module.get_submodule(folder)
     for table in (holder._parameters, holder._buffers):
         if name in table:
             return table, name
-    return None, name
+    if name not in holder.__dict__:
+        return None, name
+    value = holder.__dict__[name]
+    if value is not None and not isinstance(value, Tensor):
+        raise TypeError(f"attribute `{name}`: {value} is not an instance of gradscope.Tensor\nLeave {path!r} away.")
+    return holder.__dict__, name
 
 
 def _check_names(module: Module, given: dict[str, Any], own: dict[str, Any]) -> None:

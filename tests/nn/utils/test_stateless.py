@@ -150,3 +150,26 @@ def test_skip_init_draws_nothing() -> None:
     assert module.weight.dtype is gs.float64
     module.reset_parameters()
     assert not gs.equal(gs.get_rng_state(), before)
+
+
+def _shifting(lib: Any) -> Any:
+    class Shift(lib.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.shift, self.scale, self.count = lib.ones(2), None, 3
+
+        def forward(self, x: Any) -> Any:
+            return x * self.scale + self.shift
+
+    return Shift()
+
+
+@pytest.mark.torch
+def test_a_tensor_that_is_neither_parameter_nor_buffer_is_replaced(torch: Any) -> None:
+    for lib in (gs, torch):
+        module = _shifting(lib)
+        given = {"shift": lib.zeros(2), "scale": lib.full((2,), 4.0)}
+        assert lib.func.functional_call(module, given, (lib.ones(2),)).tolist() == [4.0, 4.0]
+        assert (module.shift.tolist(), module.scale) == ([1.0, 1.0], None)
+        with pytest.raises(TypeError, match="attribute `count`: 3 is not an instance of"):
+            lib.func.functional_call(module, {"count": lib.zeros(2)}, (lib.ones(2),))
