@@ -159,7 +159,7 @@ def grad(
         if not materialize_grads:
             return gradients
         # As in PyTorch, such a zero has no dimension of the batch.
-        return tuple(_zeros_of(t) if g is None else g for g, t in zip(gradients, targets, strict=True))
+        return tuple(_zeros_of(t, create_graph) if g is None else g for g, t in zip(gradients, targets, strict=True))
     carried = create_graph or (state.special and tangents.active())
     roots, grads = root_edges(outputs, grad_outputs, carried)
     keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -167,7 +167,7 @@ def grad(
     task = _task(roots, grads, keep, carried, create_graph, captures)
     run_task(task)
     results = tuple(
-        _result(g, t, i, allow_unused, materialize_grads)
+        _zeros_of(t, create_graph) if g is None and materialize_grads else _result(g, i, allow_unused)
         for i, (g, t) in enumerate(zip(task.captured, targets, strict=True))
     )
     if not create_graph and events.wanted(events.OperatorRecorded):
@@ -182,25 +182,21 @@ def _tell_of_constants(operands: Sequence[Any], results: Sequence[Any]) -> None:
     events.emit(events.OperatorRecorded(None, "grad", given, made, events.call_site_if_wanted(3)))
 
 
-def _result(grad: Any, target: Any, index: int, allow_unused: bool, materialize: bool) -> Any:
-    if grad is not None:
-        return grad
-    if not allow_unused:
+def _result(grad: Any, index: int, allow_unused: bool) -> Any:
+    if grad is None and not allow_unused:
         raise RuntimeError(
             f"The differentiated Tensor at index {index} appears to not have been used in the graph. Set "
             "allow_unused=True if this is the desired behavior."
         )
-    if not materialize:
-        return None
-    return _zeros_of(target)
+    return grad
 
 
-def _zeros_of(target: Any) -> Any:
-    """Return a zero gradient of a tensor or gradient edge, on its device."""
+def _zeros_of(target: Any, requires_grad: bool) -> Any:
+    """Return a zero gradient of a tensor or gradient edge, on its device; a leaf, where a graph is created."""
     shape, kind = edge_spec(target)
     edge = isinstance(target, GradientEdge)
     place = target.node._input_metadata[target.output_nr].device if edge else target.device
-    return wrap(device.to_device(device.numpy.zeros(shape, dtype=kind), place))
+    return wrap(device.to_device(device.numpy.zeros(shape, dtype=kind), place)).requires_grad_(requires_grad)
 
 
 def _batched_grad(

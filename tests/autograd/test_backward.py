@@ -503,3 +503,14 @@ def test_create_graph_says_that_it_makes_a_cycle():
     with pytest.warns(UserWarning, match="create_graph=True will create a reference cycle"):
         (x * x).sum().backward(create_graph=True)
     x.grad = None
+
+
+@pytest.mark.torch
+def test_zeros_in_place_of_a_missing_gradient_require_grad_in_a_graph(torch: object) -> None:
+    for lib in (gs, torch):
+        for create_graph in (True, False):
+            x, unused = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)  # type: ignore[attr-defined]
+            found = lib.autograd.grad(  # type: ignore[attr-defined]
+                x.sum(), (x, unused), create_graph=create_graph, materialize_grads=True
+            )
+            assert [g.requires_grad for g in found] == [False, create_graph]
