@@ -222,7 +222,7 @@ def _shared(data: Any, dtype: Any, device: Any) -> tuple[Any, bool]:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
     """Return `obj`, a tensor, array or nested sequence, as a tensor that shares its memory where it can.
 
@@ -233,8 +233,9 @@ def asarray(
     device : str or device, optional
     copy : bool, optional
         True copies always; False raises where the memory cannot be shared.
-    requires_grad : bool
-        If true and `obj` is a tensor with history, the result is a part of that graph; if false it is detached.
+    requires_grad : bool, optional
+        A tensor is a part of its graph, as without this argument, if true; it is detached if false. What has no history
+        becomes a leaf that requires grad if true.
 
     Raises
     ------
@@ -242,7 +243,7 @@ def asarray(
         If `copy` is False and a copy is needed.
     """
     if isinstance(obj, Tensor):
-        result = as_tensor(obj if requires_grad else obj.detach(), dtype, device)
+        result = as_tensor(obj.detach() if requires_grad is False else obj, dtype, device)
         shared = result._array is obj._array
     else:
         array, shared = _shared(obj, dtype, device)

@@ -141,7 +141,9 @@ def test_asarray_shares_where_it_can() -> None:
     with pytest.raises(ValueError, match="can't alias"):
         gs.asarray([1.0], copy=False)
     x = gs.ones(2, requires_grad=True)
-    assert not gs.asarray(x).requires_grad
+    assert gs.asarray(x) is x
+    assert gs.asarray(x, copy=True).grad_fn.name() == "CloneBackward0"
+    assert not gs.asarray(x, requires_grad=False).requires_grad
     assert gs.asarray([1.0], requires_grad=True).requires_grad
 
 
