@@ -162,7 +162,7 @@ operator(
     method=False,
     out=True,
     derivatives={
-        "abs": lambda g, angle, F: F.real(g * F.exp(angle * -1j)),
+        "abs": lambda g, result, F: F.real(g * conjugate(F.sgn(result))),
         "angle": lambda g, result, F: F.real(g * conjugate(result * 1j)),
     },
     doc="Return complex numbers with these magnitudes and angles.",

@@ -10,6 +10,7 @@ import numpy
 
 from .. import autocast, device, state
 from .. import dtype as dtypes
+from ..creation import broadcast_shapes
 from ..modes import no_grad
 from .errors import scalar_type
 from .registry import METHODS, OPERATORS, operator, public
@@ -43,6 +44,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
             "Convert one of them with .float()."
         )
     x1, x2 = (x.to(dtypes.BY_NUMPY[kind]) for x in (x1, x2))
+    if x1._array.shape != x2._array.shape:  # a dimension that is summed may be one of those that are broadcast
+        shape = broadcast_shapes(x1._array.shape, x2._array.shape)
+        x1, x2 = METHODS["expand"](x1, *shape), METHODS["expand"](x2, *shape)
     return (x1 / _norm(x1, dim, eps) * (x2 / _norm(x2, dim, eps))).sum(dim)
 
 

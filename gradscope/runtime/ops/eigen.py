@@ -8,6 +8,7 @@ to a sign or a phase: a loss has a gradient only if it does not depend on it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -93,28 +94,46 @@ def _check_svd(A: Any, driver: str | None = None) -> None:
 
 def _svd(xp: Any, A: Any, full_matrices: bool = False, driver: str | None = None) -> tuple[Any, Any, Any]:
     _check_svd(A, driver)
-    try:
-        U, S, Vh = xp.linalg.svd(A, full_matrices=full_matrices)
-    except numpy.linalg.LinAlgError:
-        raise _not_converged("linalg.svd", xp, A) from None
-    _need_numbers(xp, A, S)
+    U, S, Vh = _decomposed(xp, A, lambda bare: xp.linalg.svd(bare, full_matrices=full_matrices))
     return U, S, Vh
 
 
 def _singular_values(xp: Any, A: Any) -> Any:
     _check_svd(A)
-    try:
-        S = xp.linalg.svd(A, compute_uv=False)
-    except numpy.linalg.LinAlgError:
-        raise _not_converged("linalg.svd", xp, A) from None
-    _need_numbers(xp, A, S)
+    (S,) = _decomposed(xp, A, lambda bare: (xp.linalg.svd(bare, compute_uv=False),))
     return S
 
 
-def _need_numbers(xp: Any, A: Any, S: Any) -> None:
+def _decomposed(xp: Any, A: Any, decompose: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Return singular values, with or without vectors: NaN for a matrix with infinities, as in PyTorch.
+
+    Raises
+    ------
+    LinAlgError
+        For a matrix with NaN, or without end.
+    """
+    try:
+        found = decompose(A)
+    except numpy.linalg.LinAlgError:
+        return _of_finite(xp, A, decompose)
     # NumPy does not always tell. On a device nobody waits to ask.
-    if xp is numpy and numpy.isnan(S).any():
+    if xp is numpy and any(numpy.isnan(part).any() for part in found):
+        return _of_finite(xp, A, decompose)
+    return found
+
+
+def _of_finite(xp: Any, A: Any, decompose: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
+    infinite = xp.isinf(A).any(axis=(-2, -1))
+    if not devices.to_host(infinite).any() or devices.to_host(xp.isnan(A)).any():
         raise _not_converged("linalg.svd", xp, A)
+    found = decompose(xp.where(infinite[..., None, None], A.dtype.type(0), A))
+    return tuple(_nan_at(xp, infinite, part) for part in found)
+
+
+def _nan_at(xp: Any, which: Any, values: Any) -> Any:
+    """Return what belongs to the matrices of a batch, with NaN for `which` of them."""
+    which = which.reshape(which.shape + (1,) * (values.ndim - which.ndim))
+    return xp.where(which, values.dtype.type(numpy.nan), values)
 
 
 def _not_converged(name: str, xp: Any, A: Any) -> LinAlgError:

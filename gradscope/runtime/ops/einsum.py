@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import autocast, state
 from .matrices import matmul
-from .registry import public
+from .registry import METHODS, public
 from .writes import into
 
 Labels = list[Any]
@@ -294,7 +294,10 @@ def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Any:
     lb: Labels = [("b", i) for i in range(b._array.ndim)]
     for number, (i, j) in enumerate(zip(of_a, of_b, strict=True)):
         have_a, have_b = a._array.shape[i], b._array.shape[j]
-        if have_a != have_b:
+        if have_a != have_b and 1 in (have_a, have_b):  # sums, as if it were expanded
+            a = METHODS["sum"](a, i, True) if have_b == 1 else a
+            b = METHODS["sum"](b, j, True) if have_a == 1 else b
+        elif have_a != have_b:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {have_a} in dim {i} and second has size "
                 f"{have_b} in dim {j}"

@@ -215,7 +215,7 @@ def _slogdet_gradient(g: Any, A: Any, sign: Any, F: Any) -> Any:
         factor = turn if factor is None else factor + turn
     if factor is None:
         return F.zeros_like(A)
-    return F.reshape(factor, (*A.shape[:-2], 1, 1)) * adjoint(F.inverse(A), F)
+    return F.reshape(factor, (*A.shape[:-2], 1, 1)) * adjoint(F.linalg_inv_ex(A)[0], F)
 
 
 operator(

@@ -86,3 +86,17 @@ def test_pdist_is_cdist_above_the_diagonal() -> None:
 )
 def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, wrong)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_cosines_along_a_dimension_that_is_broadcast(torch: Any, dim: int) -> None:
+    x, y, z = (numpy.array(v) for v in ([[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]], [[2.0], [1.0]]))
+    compare(torch, lambda lib, a, b: lib.nn.functional.cosine_similarity(a, b, dim=dim), x, y, names=False)
+    compare(torch, lambda lib, a, b: lib.nn.functional.cosine_similarity(a, b, dim=dim), z, x, names=False)
+
+
+@pytest.mark.torch
+def test_nan_counts_as_a_distance_of_order_0(torch: Any) -> None:
+    x = [[1.0, numpy.nan], [2.0, 3.0]]
+    compare(torch, lambda lib, x: lib.cdist(x, x.flip(0), 0.0), x, names=False, twice=False)

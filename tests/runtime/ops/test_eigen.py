@@ -199,7 +199,7 @@ def test_what_is_not_finite() -> None:
     nan = gs.tensor([[1.0, 0.0], [0.0, float("nan")]])
     pair = gs.stack([gs.eye(2), gs.full((2, 2), float("inf"))])
     with pytest.raises(LinAlgError, match=r"svd: \(Batch element 1\): The algorithm failed to converge"):
-        gs.linalg.svd(pair)
+        gs.linalg.svd(gs.stack([gs.eye(2), nan]))
     with pytest.raises(LinAlgError, match="contained non-finite values"):
         gs.linalg.svdvals(nan)
     with pytest.raises(RuntimeError, match="should not contain infs or NaNs"):
@@ -225,3 +225,14 @@ def test_truncated_reconstruction_passes_gradcheck_for_complex_numbers() -> None
         return U[:, :2] * S[:2] @ Vh[:2]
 
     assert gradcheck(use, (gs.from_numpy(matrices(4, 3, kind="complex128")).requires_grad_(),))
+
+
+@pytest.mark.torch
+def test_the_singular_values_of_an_infinite_matrix_are_nan(torch: Any) -> None:
+    values = [[[numpy.inf, 1.0], [2.0, 3.0]], [[1.0, 2.0], [3.0, 4.0]]]
+    mine, theirs = (lib.linalg.svdvals(lib.tensor(values)).numpy() for lib in (gs, torch))
+    numpy.testing.assert_allclose(mine, theirs, rtol=1e-6)
+    U, S, Vh = gs.linalg.svd(gs.tensor(values))
+    assert all(part[0].isnan().all() and part[1].isfinite().all() for part in (U, S, Vh))
+    assert gs.linalg.matrix_norm(gs.tensor(values[0]), 2).isnan()
+    same_complaint(torch, lambda lib: lib.linalg.svdvals(lib.tensor([[float("nan"), 1.0], [2.0, 3.0]])))

@@ -148,3 +148,11 @@ def test_the_weight_takes_over_its_gradient() -> None:
 def test_addmm_with_beta_0_ignores_self():
     a = gs.ones(2, 2)
     assert gs.addmm(gs.full((2, 2), float("nan")), a, a, beta=0).tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
+@pytest.mark.torch
+def test_a_contracted_dimension_of_size_1_counts_for_all(torch: Any) -> None:
+    x, y = numpy.arange(6.0).reshape(2, 3), numpy.arange(2.0).reshape(1, 2)
+    for a, b, dims in ((x, y, ([1], [0])), (y.T, x.T, ([1], [0])), (x, y, ([0, 1], [1, 0]))):
+        compare(torch, lambda lib, a, b, dims=dims: lib.tensordot(a, b, dims=dims), a, b, names=False)
+    same_complaint(torch, lambda lib: lib.tensordot(lib.ones(2, 3), lib.ones(2, 2), dims=([1], [0])))

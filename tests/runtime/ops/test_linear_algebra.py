@@ -119,3 +119,16 @@ def test_the_zeroth_power_has_a_gradient_of_zeros() -> None:
     A = gs.ones(2, 2, requires_grad=True)
     gs.matrix_power(A, 0).sum().backward()
     assert A.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("values", [[[1.0, 2.0], [2.0, 4.0]], [[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]]])
+def test_the_logarithm_of_a_determinant_of_0_has_an_infinite_gradient(torch: Any, values: Any) -> None:
+    gradients = []
+    for lib in (gs, torch):
+        x = lib.tensor(values, requires_grad=True)
+        lib.linalg.slogdet(x)[1].sum().backward()
+        gradients.append(x.grad.numpy())
+    numpy.testing.assert_allclose(*gradients, rtol=1e-6)
+    x = gs.tensor(values, requires_grad=True)
+    gs.logdet(x)[..., None].max().backward()
