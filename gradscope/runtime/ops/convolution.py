@@ -231,6 +231,17 @@ def _sum_channels(g: Any, F: Any) -> Any:
     return F.sum(g, (0, *range(2, len(g.shape))))
 
 
+def _leading(x: Any, shape: Ints, F: Any) -> Any:
+    """Return the part of `x` that has the spatial sizes of `shape`.
+
+    A transposed convolution with more output padding than stride has room for windows that it has not made.
+    """
+    for dim in range(2, len(shape)):
+        if x.shape[dim] > shape[dim]:
+            x = F.slice(x, dim, 0, shape[dim], 1)
+    return x
+
+
 _GEOMETRY = "int[] stride, int[] padding, int[] dilation, int groups"
 
 
@@ -269,8 +280,8 @@ for _name, _node in (("conv_input", "ConvolutionBackwardBackward0"), ("conv_tran
         public_name=False,
         node=_node,
         derivatives={
-            "grad_output": lambda g, weight, stride, padding, dilation, groups, F: F.convolution(
-                g, weight, None, stride, padding, dilation, groups
+            "grad_output": lambda g, grad_output_shape, weight, stride, padding, dilation, groups, F: _leading(
+                F.convolution(g, weight, None, stride, padding, dilation, groups), grad_output_shape, F
             ),
             "weight": lambda g, grad_output, weight_shape, stride, padding, dilation, groups, F: F.conv_weight(
                 g, grad_output, weight_shape[2:], stride, padding, dilation, groups
@@ -292,8 +303,8 @@ operator(
         "input": lambda g, input_shape, grad_output, stride, padding, dilation, groups, F: F.conv_input(
             grad_output, g, input_shape[2:], stride, padding, dilation, groups
         ),
-        "grad_output": lambda g, input, stride, padding, dilation, groups, F: F.convolution(
-            input, g, None, stride, padding, dilation, groups
+        "grad_output": lambda g, input, grad_output_shape, stride, padding, dilation, groups, F: _leading(
+            F.convolution(input, g, None, stride, padding, dilation, groups), grad_output_shape, F
         ),
     },
     doc="The adjoint of convolution in its weight.",

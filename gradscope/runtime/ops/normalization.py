@@ -151,7 +151,8 @@ def _batch_norm(
         return result.astype(input.dtype), mean, rstd
     if training:
         result, mean, variance, rstd = _moments(xp, input, axes, eps)
-        _update_running(running_mean, running_var, mean, variance, input.size // max(channels, 1), momentum)
+        if input.size:
+            _update_running(running_mean, running_var, mean, variance, input.size // channels, momentum)
     else:
         mean, variance = (_along_channels(a, input.ndim) for a in (running_mean, running_var))
         # Copies: what is saved stays as it was when the running statistics move on.
@@ -260,6 +261,10 @@ def batch_norm(
 # --- groups of channels -----------------------------------------------------------------------------------------------
 
 
+def _grouped(shape: Ints, group: int) -> Ints:
+    return shape[0], group, shape[1] // group * math.prod(shape[2:])
+
+
 def _group_norm(xp: Any, input: Any, weight: Any, bias: Any, group: int, eps: float) -> Any:
     need_floating("GroupNormKernelImpl", input)
     channels = input.shape[1]
@@ -272,7 +277,7 @@ def _group_norm(xp: Any, input: Any, weight: Any, bias: Any, group: int, eps: fl
     if is_half(input):
         result, mean, rstd = _group_norm(xp, single(input), single(weight), single(bias), group, eps)
         return result.astype(input.dtype), mean, rstd
-    centred, mean, _, rstd = _moments(xp, input.reshape(input.shape[0], group, -1), (2,), eps)
+    centred, mean, _, rstd = _moments(xp, input.reshape(_grouped(input.shape, group)), (2,), eps)
     centred *= rstd
     result = centred.reshape(input.shape)
     if weight is not None:
@@ -286,7 +291,7 @@ def _group_norm_joint(
     g: Any, input: Any, weight: Any, result1: Any, result2: Any, group: int, eps: float, needs: Any, F: Any
 ) -> Any:
     shape, ndim = tuple(input.shape), len(input.shape)
-    grouped, others = (shape[0], group, -1), _others(ndim)
+    grouped, others = _grouped(shape, group), _others(ndim)
     normalized, rstd = _normalized(F.reshape(input, grouped), result1, result2, (2,), eps, False, F)
     scaled = g if weight is None else g * F.reshape(weight, (1, -1) + (1,) * (ndim - 2))
     of_input, _, _ = _gradients(

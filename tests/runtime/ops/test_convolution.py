@@ -161,3 +161,17 @@ def test_sizes_of_windows_are_not_cut_to_integers(torch: Any, use: Any, value: A
     for lib in (gs, torch):
         with pytest.raises(TypeError):
             use(lib.nn.functional, lib.ones(1, 1, 4, 4), value)
+
+
+@pytest.mark.torch
+def test_a_transposed_convolution_with_more_output_padding_than_stride(torch: Any) -> None:
+    values = numpy.random.default_rng(0).normal(size=120)
+    compare(
+        torch,
+        lambda lib, x, w: lib.nn.functional.conv_transpose2d(
+            x, w, stride=(3, 2), padding=(1, 2), output_padding=(2, 3), dilation=4
+        ),
+        values[:40].reshape(1, 2, 4, 5),
+        values.reshape(2, 3, 4, 5),
+        names=False,
+    )

@@ -130,3 +130,18 @@ def test_refusals_of_normalisations(torch: Any) -> None:
 def test_rms_norm_of_another_shape() -> None:
     with pytest.raises(RuntimeError, match=r"expected input with shape \[\*, 3\], but got input of size\[2, 6\]"):
         gs.nn.functional.rms_norm(gs.ones(2, 6), (3,))
+
+
+@pytest.mark.torch
+def test_an_empty_batch_is_normalised_and_leaves_the_running_statistics_alone(torch: Any) -> None:
+    for lib in (gs, torch):
+        layer = lib.nn.BatchNorm1d(3)
+        layer(lib.zeros(0, 3)).sum().backward()
+        assert (layer.running_mean.tolist(), layer.running_var.tolist()) == ([0.0] * 3, [1.0] * 3)
+        assert layer.weight.grad.tolist() == [0.0] * 3
+    compare(
+        torch,
+        lambda lib, x, w: lib.nn.functional.group_norm(x, 2, w),
+        numpy.zeros((0, 4, 3)),
+        numpy.ones(4),
+    )
