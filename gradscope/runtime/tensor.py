@@ -286,6 +286,11 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value is True and self._known_edge() is not None:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables.\n"
+                "A computed tensor requires grad already; requires_grad_() says so without complaint."
+            )
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:

@@ -51,8 +51,9 @@ def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any = None) -
         )
     if self.ndim == 0 or index.ndim == 0 or not index.size:
         return axis
+    given = None if src is None else src.shape or (1,)
     apart = any(i > s for d, (i, s) in enumerate(zip(index.shape, self.shape, strict=True)) if d != axis)
-    if src is not None and (apart or any(i > s for i, s in zip(index.shape, src.shape, strict=True))):
+    if given is not None and (apart or any(i > s for i, s in zip(index.shape, given, strict=True))):
         raise RuntimeError(
             f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from dimension "
             f"{axis} and to be no larger size than src {list(src.shape)}"
@@ -514,7 +515,7 @@ operator(
     node="IndexFillBackward1",
     derivatives={
         "self": lambda g, dim, index, F: F.index_zero(g, dim, index),
-        "value": lambda g, dim, index, F: F.index_select(g, dim, index),
+        "value": lambda g, dim, index, F: F.where(F.index_zero(F.ones_like(g), dim, index) == 0, g, F.zeros_like(g)),
     },
     doc="Return `self` with the element of a 0-d tensor in the slices along `dim` that `index` lists.",
     samples=lambda make: [((x := make(3, 4), 1, longs(x, [2, 0]), make()), {})],

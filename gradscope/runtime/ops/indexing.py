@@ -200,6 +200,9 @@ operator(
 
 def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumulate: bool = False) -> None:
     if self.dtype != values.dtype:
+        if not values.ndim and not accumulate and len(indices) == 1 and indices[0].dtype.kind == "b":
+            self[key_of(indices, dims)] = values  # a mask is filled, as by masked_fill_()
+            return
         names = [scalar_type(a.dtype) for a in (self, values)]
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {names[0]} for the destination and "
@@ -500,7 +503,8 @@ def _write(target: Any, value: Any) -> None:
     if have == want:
         METHODS["copy_"](target, value)
         return
-    if not have and not general.wants_grad([target, value]) and not (state.special and tangents.active()):
+    recorded = general.wants_grad([target, value]) or (state.special and tangents.active())
+    if not have and not (recorded and target._dtype.kind in "fc"):
         target._check_inplace(False)
         writes.commit_inplace(_fill, target, value._array, None, [target, value])
         return

@@ -376,3 +376,28 @@ def test_writes_are_those_of_pytorch(index: Any, form: str, torch: Any) -> None:
 
     inputs, their_inputs = ([x], [tx]) if form == "number" else ([x, v], [tx, tv])
     compare(outcome(lambda: write(x, v)), outcome(lambda: write(tx, tv)), inputs, their_inputs, torch)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["float64", "int64", "bool"])
+def test_a_mask_takes_a_value_without_dimensions_of_any_dtype(torch: Any, kind: str) -> None:
+    for lib in (gs, torch):
+        x = lib.zeros(3)
+        x[lib.tensor([True, False, True])] = lib.tensor(1, dtype=getattr(lib, kind))
+        assert (x.tolist(), x.dtype) == ([1.0, 0.0, 1.0], lib.float32)
+        with pytest.raises(RuntimeError, match="the source and destination dtypes match"):
+            x[lib.tensor([True, False, True])] = lib.ones(2, dtype=getattr(lib, kind))
+
+
+@pytest.mark.torch
+def test_what_is_written_into_integers_has_no_history(torch: Any) -> None:
+    for lib in (gs, torch):
+        weights = lib.ones(2, requires_grad=True)
+        for kind in (lib.bool, lib.int64):
+            x, y = lib.zeros(2, dtype=kind), lib.zeros(2, 2, dtype=kind)
+            x[0] = weights[0]
+            y[0] = weights
+            y[:, 1].copy_(weights)
+            for written in (x, y):
+                assert (written.requires_grad, written.grad_fn, written.is_leaf) == (False, None, True)
+            assert [int(n) for n in x] == [1, 0]
