@@ -21,6 +21,10 @@ def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any 
     if self._array.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     axis = axis_of(dim, self._array.ndim)
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    if not n:
+        return METHODS["clone"](self)
     parts = [part for part in (prepend, self, append) if part is not None]
     result = _cat(parts, axis) if len(parts) > 1 else self
     minus = METHODS["logical_xor" if result._dtype.kind == "b" else "sub"]

@@ -202,9 +202,10 @@ def _cat(xp: Any, tensors: Any, dim: int) -> Any:
 
 def _of_one_dtype(arrays: Any, among: Any = None) -> Any:
     """Return the arrays in the dtype that they and those they are `among` promote to."""
-    if all(a.dtype == arrays[0].dtype for a in arrays):
+    among = arrays if among is None else among
+    if all(a.dtype == arrays[0].dtype for a in among):
         return arrays
-    kind = dtypes.result_numpy(list(arrays if among is None else among))
+    kind = dtypes.result_numpy(list(among))
     return [a.astype(kind, copy=False) for a in arrays]
 
 
@@ -415,16 +416,23 @@ def _chunk_size(self: Any, chunks: int, dim: int) -> int:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     _need_dimension("chunk", self._array)
     size = self._array.shape[axis_of(dim, self._array.ndim)]
-    return max(-(-size // chunks), 1)
+    return -(-size // chunks)
+
+
+def _chunks(self: Any, chunks: int, dim: int, name: str) -> Any:
+    size = _chunk_size(self, chunks, dim)
+    if size:
+        return METHODS[name](self, size, dim)
+    return METHODS[f"{name}_with_sizes"](self, [0] * chunks, dim)  # as many as are wanted
 
 
 @public
 def chunk(self: Any, chunks: int, dim: int = 0) -> Any:
     """Return at most `chunks` views of equal parts (the last may be smaller)."""
-    return METHODS["split"](self, _chunk_size(self, chunks, dim), dim)
+    return _chunks(self, chunks, dim, "split")
 
 
 @public
 def unsafe_chunk(self: Any, chunks: int, dim: int = 0) -> Any:
     """Return at most `chunks` equal parts, see :func:`unsafe_split`."""
-    return METHODS["unsafe_split"](self, _chunk_size(self, chunks, dim), dim)
+    return _chunks(self, chunks, dim, "unsafe_split")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from .. import creation
+from .. import device as devices
 from ..creation import broadcast_shapes
 from . import writes
 from .accumulation import accumulate_at
@@ -129,6 +130,14 @@ operator(
 )
 
 
+def _from_the_front(indices: Any, self: Any, axis: int) -> Any:
+    """Return indices along a dimension with negative ones counted from the front."""
+    size, array = self._array.shape[axis], indices._array
+    if array.dtype.kind != "i":
+        return indices
+    return type(indices)._wrap(devices.array_module(array).where(array < 0, array + size, array))
+
+
 @public
 def take_along_dim(self: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """Take elements by their position along `dim`, the other dimensions broadcast; flat positions without `dim`."""
@@ -140,6 +149,7 @@ def take_along_dim(self: Any, indices: Any, dim: int | None = None, *, out: Any 
             "take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{self._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
         )
+    indices = _from_the_front(indices, self, axis)
     own, other = list(self._array.shape), list(indices._array.shape)
     size, count = own[axis], other[axis]
     own[axis] = other[axis] = 1

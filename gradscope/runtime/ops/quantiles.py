@@ -22,7 +22,7 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _levels(name: str, self: Any, q: Any, interpolation: str) -> Any:
-    """Return `q` as an array of the dtype of `self`, after the checks."""
+    """Return `q` as a tensor of the dtype of `self`, after the checks."""
     array = self._array
     if array.dtype.kind != "f" or array.dtype.itemsize < 4:
         raise RuntimeError(
@@ -41,36 +41,42 @@ def _levels(name: str, self: Any, q: Any, interpolation: str) -> Any:
             raise RuntimeError(
                 f"{name}() q tensor must be same dtype as the input tensor\nThey are {q.dtype} and {self.dtype}."
             )
-        levels = q._array
+        levels = q
     else:
-        levels = devices.array_module(array).asarray(q, dtype=array.dtype)
-    if not bool(devices.to_host(((levels >= 0) & (levels <= 1)).all())):
+        levels = type(self.detach())._wrap(devices.array_module(array).asarray(q, dtype=array.dtype))
+    if not bool(devices.to_host(((levels._array >= 0) & (levels._array <= 1)).all())):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]\nGot {q}.")
     return levels
 
 
-def _ranks(xp: Any, ranked: Any, levels: Any, skip_nan: bool) -> Any:
+def _ranks(ranked: Any, levels: Any, skip_nan: bool) -> Any:
     """Return the (fractional) place of each quantile along the last dimension, quantiles last."""
-    size = ranked.shape[-1]
-    absent = (ranked != ranked).sum(axis=-1, keepdims=True)
+    array = ranked._array
+    size = array.shape[-1]
+    absent = (array != array).sum(axis=-1, keepdims=True)
+    wrap = type(ranked.detach())._wrap
     if skip_nan:
-        return xp.maximum(levels * (size - absent - 1).astype(ranked.dtype), 0)
+        ranks = levels * wrap((size - absent - 1).astype(array.dtype))
+        return METHODS["masked_fill"](ranks, ranks < 0, 0)
     # NaN sorts last: where there is one, it is the result.
-    return xp.where(absent > 0, ranked.dtype.type(size - 1), levels * ranked.dtype.type(size - 1))
+    return METHODS["masked_fill"](levels * (size - 1), wrap(absent > 0), size - 1)
+
+
+_ROUNDED = {"lower": "floor", "higher": "ceil", "nearest": "rint"}
 
 
 def _interpolated(ranked: Any, ranks: Any, interpolation: str) -> Any:
     """Return what stands at fractional places of a sorted tensor's last dimension."""
-    wrap, xp = type(ranked.detach())._wrap, devices.array_module(ranks)
-    if interpolation != "linear" and interpolation != "midpoint":
-        ranks = {"lower": xp.floor, "higher": xp.ceil, "nearest": xp.rint}[interpolation](ranks)
-    below = xp.floor(ranks)
+    wrap, xp, places = type(ranked.detach())._wrap, devices.array_module(ranks._array), ranks._array
+    if interpolation in _ROUNDED:
+        places = getattr(xp, _ROUNDED[interpolation])(places)
+        return OPERATORS["gather"].function(ranked, -1, wrap(places.astype("int64")))
+    below = xp.floor(places)
     low = OPERATORS["gather"].function(ranked, -1, wrap(below.astype("int64")))
-    if interpolation not in ("linear", "midpoint"):
-        return low
-    weight = ranks - below if interpolation == "linear" else xp.full_like(ranks, 0.5)
-    high = OPERATORS["gather"].function(ranked, -1, wrap(xp.ceil(ranks).astype("int64")))
-    return METHODS["lerp"](low, high, wrap(weight))
+    high = OPERATORS["gather"].function(ranked, -1, wrap(xp.ceil(places).astype("int64")))
+    # Between two elements the quantile moves with its level, too.
+    weight = ranks - wrap(below) if interpolation == "linear" else wrap(xp.full_like(places, 0.5))
+    return METHODS["lerp"](low, high, weight)
 
 
 def _quantile(name: str, self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, out: Any) -> Any:
@@ -83,13 +89,12 @@ def _quantile(name: str, self: Any, q: Any, dim: int | None, keepdim: bool, inte
     axis = 0 if dim is None else axis_of(dim, ndim)
     rows = METHODS["reshape"](self, -1) if dim is None or not ndim else METHODS["movedim"](self, axis, -1)
     ranked = OPERATORS["sort"].function(rows, -1)[0]
-    xp = devices.array_module(ranked._array)
-    ranks = _ranks(xp, ranked._array, levels.reshape(-1), name == "nanquantile")
+    ranks = _ranks(ranked, METHODS["reshape"](levels, -1), name == "nanquantile")
     found = METHODS["movedim"](_interpolated(ranked, ranks, interpolation), -1, 0)
     if keepdim:
         shape = [1] * ndim if dim is None else [1 if i == axis else s for i, s in enumerate(self._array.shape)]
         found = METHODS["reshape"](found, -1, *shape)
-    return found if levels.ndim else METHODS["squeeze"](found, 0)
+    return found if levels._array.ndim else METHODS["squeeze"](found, 0)
 
 
 @public

@@ -42,6 +42,8 @@ operator(
 @public(arrays=_flip)
 def flip(self: Any, *axes: Any, dims: Any = None) -> Any:
     """Return a copy with dimensions reversed."""
+    if not axes and dims is None:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"\nSay which: flip(0).')
     return OPERATORS["flip.dims"].function(self, sizes_of(axes, "flip", "dims", dims))
 
 

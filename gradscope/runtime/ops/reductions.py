@@ -127,6 +127,11 @@ def _mean(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any
     kind = self.dtype if dtype is None else dtypes.to_dtype(dtype).numpy
     if kind.char in HALVES:  # the sum may be beyond what half precision holds
         return cast(_mean(xp, self, dim, keepdim, "float32"), kind)
+    if kind.kind not in "fc":
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {scalar_type(kind)}\nConvert the result."
+        )
     total = _sum_dim(xp, self, dim, keepdim, dtype)
     return total / total.dtype.type(count_of(self.shape, dim))
 

@@ -339,7 +339,18 @@ def permute(self: Any, *order: Any, dims: Any = None) -> Any:
 def movedim(self: Any, source: Any, destination: Any) -> Any:
     """Move dimensions from `source` to `destination`; the others keep their order."""
     ndim = self._array.ndim
-    from_axes, to_axes = axes_of(source, ndim), axes_of(destination, ndim)
+    given = [(d,) if isinstance(d, int) else tuple(d) for d in (source, destination)]
+    if len(given[0]) != len(given[1]):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same "
+            f"number of dims as destination ({list(given[1])} dims)"
+        )
+    from_axes, to_axes = (tuple(axis_of(d, ndim) for d in dims) for dims in given)
+    for word, axes, dims in zip(("source", "destination"), (from_axes, to_axes), given, strict=True):
+        if len(set(axes)) < len(axes):
+            raise RuntimeError(f"movedim: repeated dim in `{word}` ({list(dims)})")
+    if not ndim:
+        return permute(self, ())
     order = [axis for axis in range(ndim) if axis not in from_axes]
     for to, origin in sorted(zip(to_axes, from_axes, strict=True)):
         order.insert(to, origin)

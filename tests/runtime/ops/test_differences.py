@@ -37,3 +37,10 @@ def test_a_scalar_has_nothing_to_integrate_along(torch: Any) -> None:
         with pytest.raises(IndexError):
             lib.trapezoid(lib.tensor(1.0))
     same_complaint(torch, lambda lib: lib.trapezoid(lib.zeros(2, 3), lib.zeros(2)))
+
+
+@pytest.mark.torch
+def test_no_differences_are_the_tensor_alone(torch: Any) -> None:
+    for lib in (gs, torch):
+        assert lib.diff(lib.zeros(5, 5), n=0, dim=0, prepend=lib.ones(2, 5), append=lib.ones(1, 5)).shape == (5, 5)
+    same_complaint(torch, lambda lib: lib.diff(lib.zeros(3), n=-1))

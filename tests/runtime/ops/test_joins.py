@@ -79,3 +79,17 @@ def test_stacks_write_into_out() -> None:
     out = gs.empty(0)
     assert gs.vstack([gs.ones(2), gs.zeros(2)], out=out) is out
     assert out.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+
+
+@pytest.mark.torch
+def test_a_vector_of_nothing_has_a_say_in_the_dtype(torch: Any) -> None:
+    for lib in (gs, torch):
+        assert lib.cat([lib.zeros(0, dtype=lib.float64), lib.ones(2)]).dtype is lib.float64
+        assert lib.cat([lib.ones(1, 2), lib.zeros(0, dtype=lib.int64)]).dtype is lib.float32
+
+
+@pytest.mark.torch
+def test_chunks_of_nothing_are_as_many_as_are_wanted(torch: Any) -> None:
+    for lib in (gs, torch):
+        assert [tuple(part.shape) for part in lib.zeros(2, 0).chunk(3, 1)] == [(2, 0)] * 3
+        assert len(lib.unsafe_chunk(lib.zeros(0), 2)) == 2

@@ -46,3 +46,10 @@ def test_keywords_of_others(torch: Any) -> None:
         twice = m.nn.Sequential(shared, shared)
         assert len(list(twice.modules())) == 2
         assert len(list(twice.modules(remove_duplicate=False))) == 3
+
+
+@pytest.mark.torch
+def test_taken_along_a_dimension_from_the_end(torch: Any) -> None:
+    x = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    compare(torch, lambda lib, x: lib.take_along_dim(x, lib.tensor([[-1, 0]]), 1), x, names=False)
+    same_complaint(torch, lambda lib: lib.take_along_dim(lib.arange(6), lib.tensor([-1])))

@@ -54,3 +54,20 @@ def test_refusals(torch: Any) -> None:
     same_complaint(torch, lambda lib: lib.zeros(2).quantile(lib.tensor([1.5])))
     same_complaint(torch, lambda lib: lib.zeros(2).quantile(lib.zeros(1, 1)))
     same_complaint(torch, lambda lib: lib.zeros(2).quantile(0.5, interpolation="cubic"))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("interpolation", ["linear", "midpoint", "lower"])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_the_gradient_reaches_the_levels(torch: Any, name: str, interpolation: str) -> None:
+    for values in ([5.0, 1.0, 2.0, 4.0], [1.0, 2.0, math.nan, 5.0], [[1.0, 3.0], [2.0, 9.0]]):
+        for levels in ([0.3, 0.6], 0.5, [0.0, 1.0]):
+            outcomes = []
+            for lib in (gs, torch):
+                x, q = (lib.tensor(v, requires_grad=True) for v in (values, levels))
+                lib.sum(getattr(lib, name)(x, q, 0, interpolation=interpolation)).backward()
+                outcomes.append([None if t.grad is None else t.grad.tolist() for t in (x, q)])
+            numpy.testing.assert_equal(outcomes[0][0], outcomes[1][0])
+            assert (outcomes[0][1] is None) == (outcomes[1][1] is None)
+            if outcomes[1][1] is not None:
+                numpy.testing.assert_allclose(outcomes[0][1], outcomes[1][1], rtol=1e-6)
