@@ -13,6 +13,7 @@ from . import writes
 from .arrays import conj
 from .errors import as_multiple, refuse_kinds
 from .extremes import elementwise
+from .general import number_in
 from .registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
 from .samples import binary, by_number
 
@@ -55,6 +56,7 @@ operator(
     _add,
     plain="add",
     promote="numeric",
+    numbers="either",
     inplace=True,
     out=True,
     derivatives={"self": lambda g: g, "other": _times},
@@ -68,6 +70,7 @@ operator(
     _sub,
     plain="subtract",
     promote="numeric",
+    numbers="either",
     inplace=True,
     out=True,
     alias=("subtract",),
@@ -102,6 +105,7 @@ operator(
     "mul(Tensor self, Tensor other)",
     "multiply",
     promote="numeric",
+    numbers="either",
     inplace=True,
     out=True,
     alias=("multiply",),
@@ -114,6 +118,7 @@ operator(
     "div.true(Tensor self, Tensor other)",
     "true_divide",
     promote="float",
+    numbers="either",
     inplace=True,
     out=True,
     derivatives={
@@ -150,6 +155,14 @@ def _dividing(ufunc: str, kernel: str) -> Any:
     return forward
 
 
+def _remainder(xp: Any, self: Any, other: Any) -> Any:
+    refuse_kinds("remainder_cpu", self, "b")
+    _refuse_zero(self, other)
+    result = xp.remainder(self, other)
+    # A zero has the sign of self, as in PyTorch; NumPy gives it that of other.
+    return xp.where(result == 0, xp.copysign(result, self), result) if result.dtype.kind == "f" else result
+
+
 def _div_mode(xp: Any, self: Any, other: Any, rounding_mode: str) -> Any:
     _refuse_zero(self, other)
     if rounding_mode == "floor":
@@ -163,6 +176,7 @@ operator(
     "div.mode(Tensor self, Tensor other, *, str rounding_mode)",
     _div_mode,
     promote="numeric",
+    numbers="either",
     inplace=True,
     node="DivBackward2",
     derivatives={"self": lambda g, F: F.zeros_like(g), "other": lambda g, F: F.zeros_like(g)},
@@ -182,6 +196,7 @@ operator(
     "floor_divide(Tensor self, Tensor other)",
     _dividing("floor_divide", "div_floor_cpu"),
     promote="numeric",
+    numbers="either",
     inplace=True,
     out=True,
     node="NotImplemented",
@@ -202,8 +217,9 @@ def _rounded_quotient(self: Any, other: Any, mode: str, F: Any) -> Any:
 for _form, _nr in (("tensor", 1), ("scalar", 0)):
     operator(
         f"remainder.{_form}(Tensor self, Tensor other)",
-        _dividing("remainder", "remainder_cpu"),
+        _remainder,
         promote="numeric",
+        numbers="either",
         inplace=True,
         out=True,
         node=f"RemainderBackward{_nr}",
@@ -219,6 +235,7 @@ for _form, _nr in (("tensor", 1), ("scalar", 0)):
         supports="f",
         samples=by_number(0.5, 1.4, 2.5) if _form == "scalar" else binary(0.5, 1.4, low2=2.0, high2=3.0, scalar=None),
         reference="numpy.remainder",
+        differs=((lambda self, other: numpy.remainder(self, other) == 0, "a zero has the sign of `self`"),),
         extremes=elementwise(1, 2.5) if _form == "scalar" else elementwise(2),
     )
     operator(
@@ -358,7 +375,7 @@ def _power(xp: Any, self: Any, exponent: Any) -> Any:
             raise
     # Integers to negative powers: one over a power, rounded towards zero. Of 1 and -1 only something is left.
     negative = exponent < 0
-    inverse = xp.where(self == -1, 1 - 2 * (exponent & 1), xp.where(self == 1, 1, 0))
+    inverse = xp.where(self == -1, 1 - 2 * (exponent & 1), self == 1)
     result = xp.power(self, xp.where(negative, 0, exponent))
     return xp.where(negative, inverse, result).astype(result.dtype, copy=False)
 
@@ -382,7 +399,7 @@ def _power_of(xp: Any, self: Any, exponent: Any) -> Any:
     kind = dtypes.result_numpy([exponent, self])
     if kind.kind == "b":
         refuse_kinds("pow", exponent, "b")
-    return xp.power(kind.type(self), exponent.astype(kind, copy=False))
+    return _power(xp, number_in(kind, self), exponent.astype(kind, copy=False))
 
 
 def _power_of_exponent(g: Any, self: Any, exponent: Any, result: Any, F: Any) -> Any:

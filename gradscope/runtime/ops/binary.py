@@ -21,6 +21,7 @@ operator(
     "maximum(Tensor self, Tensor other)",
     real_ufunc("maximum", "maximum not implemented for complex tensors ({})."),
     promote="numeric",
+    numbers=None,
     out=True,
     derivatives={
         "self": lambda g, self, other, F: _share(g, self < other, self == other, F),
@@ -35,6 +36,7 @@ operator(
     "minimum(Tensor self, Tensor other)",
     real_ufunc("minimum", "minimum not implemented for complex tensors ({})."),
     promote="numeric",
+    numbers=None,
     out=True,
     derivatives={
         "self": lambda g, self, other, F: _share(g, self > other, self == other, F),
@@ -49,6 +51,7 @@ operator(
     "fmax(Tensor self, Tensor other)",
     real_ufunc("fmax", "fmax not implemented for complex tensors ({})."),
     promote="numeric",
+    numbers=None,
     out=True,
     derivatives={
         "self": lambda g, self, other, F: F.where((self >= other) | (other != other), g, F.zeros_like(g)),
@@ -63,6 +66,7 @@ operator(
     "fmin(Tensor self, Tensor other)",
     real_ufunc("fmin", "fmin not implemented for complex tensors ({})."),
     promote="numeric",
+    numbers=None,
     out=True,
     derivatives={
         "self": lambda g, self, other, F: F.where((self <= other) | (other != other), g, F.zeros_like(g)),
@@ -87,6 +91,7 @@ operator(
     "atan2(Tensor self, Tensor other)",
     "arctan2",
     promote="float",
+    numbers=None,
     inplace=True,
     out=True,
     alias=("arctan2",),
@@ -103,6 +108,7 @@ operator(
     "hypot(Tensor self, Tensor other)",
     checked_ufunc("hypot", "hypot_cpu", "biu"),
     promote="numeric",
+    numbers=None,
     inplace=True,
     out=True,
     derivatives={
@@ -118,6 +124,7 @@ operator(
     "logaddexp(Tensor self, Tensor other)",
     checked_ufunc("logaddexp", "logaddexp_cpu", "biu"),
     promote="numeric",
+    numbers=None,
     out=True,
     derivatives={
         "self": lambda g, self, other, F: g / (F.exp(other - self) + 1),
@@ -132,6 +139,7 @@ operator(
     "logaddexp2(Tensor self, Tensor other)",
     checked_ufunc("logaddexp2", "logaddexp2_cpu", "biu"),
     promote="numeric",
+    numbers=None,
     out=True,
     derivatives={
         "self": lambda g, self, other, F: g / (F.exp2(other - self) + 1),
@@ -268,6 +276,7 @@ operator(
     "nextafter(Tensor self, Tensor other)",
     _nextafter,
     promote="numeric",
+    numbers=None,
     inplace=True,
     out=True,
     derivatives={
@@ -288,6 +297,7 @@ for _name, _doc in (("gcd", "greatest common divisor"), ("lcm", "least common mu
         f"{_name}(Tensor self, Tensor other)",
         _name,
         promote="numeric",
+        numbers=None,
         inplace=True,
         out=True,
         doc=f"Return the {_doc} of integers.",

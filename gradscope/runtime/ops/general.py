@@ -82,7 +82,7 @@ def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
         return items
     if value is None and parameter.type == "Tensor?":
         return None
-    if op.promote and isinstance(value, NUMBERS) and parameter is not op.tensors[0]:
+    if op.promote and op.numbers and isinstance(value, NUMBERS) and parameter is not op.tensors[0]:
         return value
     if op.promote and device.is_array(value):
         return tensor_type._wrap(value)
@@ -103,6 +103,8 @@ def array_of(value: Any) -> Any:
 def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any], Any]:
     """Return (operands, bare arguments for the forward, array module), after promotion and the device check."""
     tensor_type = _scope["Tensor"]
+    if op.numbers == "either" and isinstance(arguments[0], NUMBERS) and isinstance(arguments[1], tensor_type):
+        arguments = (as_tensor_like(arguments[0], arguments[1]), *arguments[1:])
     operands, bare = list(arguments), list(arguments)
     kinds: set[type] = set()
     for i, parameter in op.tensor_places:

@@ -78,7 +78,7 @@ operator(
     out=True,
     derivatives={"self": _xlog1py_self, "other": lambda g, self, other: g * self / (other + 1)},
     doc="Return ``self * log1p(other)``, and 0 where `self` is 0; one of them may be a number.",
-    numbers=True,
+    numbers="either",
     samples=binary(0.2, 2.0, scalar=None),
     reference="scipy.special.xlog1py",
     supports="f",

@@ -172,7 +172,7 @@ for _name, (_form, _what) in (_POLYNOMIALS | _SHIFTED).items():
         _forward(_name, _form),
         promote="float",
         out=True,
-        numbers=True,
+        numbers="either",
         doc=f"Return {_what} of degree `n` at `self`; one of them may be a number.",
         samples=_samples,
         supports="f",

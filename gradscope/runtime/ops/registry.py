@@ -50,7 +50,6 @@ Where PyTorch keeps a function in a module of its own, the name says so, as in P
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
 from collections.abc import Callable
@@ -106,6 +105,7 @@ class Operator:
     inplace: bool
     inplace_node: str | None
     expanded: str | None
+    numbers: str | None
     out: bool
     method: str | None
     alias: tuple[str, ...]
@@ -240,7 +240,7 @@ def operator(
     out: bool = False,
     method: str | bool | None = True,
     alias: tuple[str, ...] = (),
-    numbers: bool = False,
+    numbers: str | None = "second",
     node: str | None = None,
     public_name: str | bool | None = True,
     doc: str = "",
@@ -291,8 +291,8 @@ def operator(
         The name of the Tensor method; True for the operator's own, False for none.
     alias : tuple of str
         Further public names.
-    numbers : bool
-        Either of the two tensors may be a number instead, which takes the dtype of the other.
+    numbers : {"second", "either", None}
+        Which of two tensors, whose dtypes are brought together, may be a number instead: one that has no dtype.
     node : str
         Name of the node class; ``<Name>Backward0`` unless given.
     doc : str
@@ -334,6 +334,7 @@ def operator(
         inplace=inplace,
         inplace_node=inplace_node,
         expanded=expanded,
+        numbers=numbers,
         out=out,
         method=(base if method is True else method) or None if in_namespace(base) is None else None,
         alias=alias,
@@ -351,7 +352,7 @@ def operator(
     codegen.build(op)
     OPERATORS[name] = op
     if "." not in name and public_name:
-        _publish(op, _either_number(op) if numbers else op.function)
+        _publish(op)
     return op
 
 
@@ -386,34 +387,10 @@ def _copying(write: Callable[..., Any] | None) -> Callable[..., Any]:
     return forward
 
 
-def _either_number(op: Operator) -> Callable[..., Any]:
-    """Return the function of an operator of two tensors, one of which may be a number."""
-    names = tuple(op.function.__signature__.parameters)[:2]  # type: ignore[attr-defined]
-
-    @functools.wraps(op.function)
-    def function(*operands: Any, **kwargs: Any) -> Any:
-        operands += tuple(kwargs.pop(name) for name in names[len(operands) :] if name in kwargs)
-        tensor = next((value for value in operands if hasattr(value, "_array")), None)
-        beside = operands if tensor is None else [_beside(value, tensor) for value in operands]
-        return op.function(*beside, **kwargs)
-
-    return as_function(function)
-
-
-def _beside(value: Any, tensor: Any) -> Any:
-    """Return a number as a 0-d tensor for an operator that has another one; all else as it is."""
-    if not isinstance(value, int | float | complex):
-        return value
-    from .. import creation
-
-    kind = tensor.dtype if tensor.dtype.is_floating_point or tensor.dtype.is_complex else None
-    return creation.scalar_tensor(value, dtype=kind, device=tensor.device)
-
-
-def _publish(op: Operator, body: Callable[..., Any]) -> None:
+def _publish(op: Operator) -> None:
     # Those without dimensions are the quickest, and are published as they are.
     along = any(p.name == "dim" for p in op.parameters)
-    function, method = (as_function(body), as_method(body)) if along else (body, body)
+    function, method = (as_function(op.function), as_method(op.function)) if along else (op.function, op.function)
     inplace = op.inplace_function and as_method(op.inplace_function)
     for public_name in (op.name, *op.alias):
         if _publish_in_namespace(public_name, function):

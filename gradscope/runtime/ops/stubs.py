@@ -63,7 +63,8 @@ _TYPES = {
 
 
 def _type_of(op: Operator, parameter: Parameter) -> str:
-    if parameter.type == "Tensor" and op.promote and parameter is not op.tensors[0]:
+    numbers = op.numbers == "either" or (op.numbers == "second" and parameter is not op.tensors[0])
+    if parameter.type == "Tensor" and op.promote and numbers:
         return "Tensor | builtins.complex"
     return _TYPES.get(parameter.type, "Any")
 
@@ -147,7 +148,7 @@ def _namespace_header(space: str, lines: list[str]) -> str:
 
 def _wrapped(line: str) -> str:
     """Return a definition with its parameters on a line of their own where it is too long."""
-    if len(line) <= _LINE_LENGTH:
+    if len(line.rstrip("\n")) <= _LINE_LENGTH:
         return line
     name, _, rest = line.partition("(")
     parameters, _, result = rest.rpartition(")")

@@ -131,6 +131,9 @@ def unwrap_lines(
             lines += [taken[name], f"if type(x_{name}) is not ndarray: {run}"]
         return lines
     second = names[1]
+    if not may_be_number(op, second):
+        shape = [f"sh_{second} = {second}._shape"] if shaped else []
+        return [*lines, taken[second], *shape, f"if dt is not {second}._dtype: {run}"]
     no_number = "dt is not FLOAT32 and dt.char not in SCALABLE" if op.name in general.SCALES else floating
     absent = [f"e_{second}"] if second in op.derivatives else []
     absent += [f"c_{second}"] if op.differentiable and second in saved_by(op) else []  # numbers have no version

@@ -152,7 +152,7 @@ def _packed_test(op: Operator, name: str) -> str:
 def may_be_number(op: Operator, name: str) -> bool:
     """Whether an argument is a number where it is no tensor: the second of an operator that brings dtypes together."""
     tensors = [p.name for p in op.tensors]
-    return bool(op.promote) and len(tensors) == 2 and name == tensors[1]
+    return bool(op.promote and op.numbers) and len(tensors) == 2 and name == tensors[1]
 
 
 def results_expression(op: Operator) -> str:
