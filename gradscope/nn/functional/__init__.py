@@ -6,7 +6,7 @@ Most are operators of the runtime; the others are written in terms of them.
 from __future__ import annotations
 
 from ...runtime.ops.attention import scaled_dot_product_attention
-from ...runtime.ops.class_losses import cross_entropy, nll_loss
+from ...runtime.ops.class_losses import cross_entropy, linear_cross_entropy, nll_loss
 from ...runtime.ops.convolution import (
     conv1d,
     conv2d,
@@ -51,6 +51,7 @@ __all__ = [
     "group_norm",
     "layer_norm",
     "linear",
+    "linear_cross_entropy",
     "multi_head_attention_forward",
     "nll_loss",
     "rms_norm",

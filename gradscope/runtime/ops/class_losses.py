@@ -10,6 +10,7 @@ from .activations import need_floating
 from .arrays import is_half, single
 from .errors import scalar_type
 from .losses import MEAN, NONE, SUM, reduction_code
+from .matrices import linear
 from .registry import OPERATORS, operator
 
 # --- negative log-likelihood ------------------------------------------------------------------------------------------
@@ -316,6 +317,81 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     return _smoothed_loss(logs, target, weight, code, ignore_index, label_smoothing)
+
+
+def linear_cross_entropy(
+    input: Any,
+    linear_weight: Any,
+    target: Any,
+    *,
+    linear_bias: Any = None,
+    weight: Any = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Return the cross-entropy of the scores ``input @ linear_weight.T + linear_bias`` and targets.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (in_features) or (N, in_features).
+    linear_weight : Tensor
+        Of shape (C, in_features), or (C, d1, d2, ..., in_features) for scores of shape (N, C, d1, d2, ...).
+    target : Tensor
+        As for :func:`cross_entropy`.
+    linear_bias : Tensor, optional
+        Of the shape of `linear_weight` without its last dimension.
+    weight, reduction, label_smoothing
+        As for :func:`cross_entropy`.
+    ignore_index : int, optional
+        A target that does not count, for class indices only; -100 unless given.
+
+    Raises
+    ------
+    RuntimeError
+        If shapes do not fit, or `ignore_index` is given with probabilities.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.functional.linear_cross_entropy(gs.ones(1, 3), gs.zeros(2, 3), gs.tensor([1]))
+    tensor(0.6931)
+    """
+    _check_linear_scores(input, linear_weight, linear_bias)
+    if ignore_index is not None and target.dtype.is_floating_point:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    classes = linear_weight.shape[:-1]
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias).unflatten(-1, classes)
+    return cross_entropy(
+        scores,
+        target,
+        weight,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )
+
+
+def _check_linear_scores(input: Any, linear_weight: Any, linear_bias: Any) -> None:
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
+    if input.shape[-1] != linear_weight.shape[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input.shape[-1]} and {linear_weight.shape[-1]}, respectively"
+        )
+    if input.dim() == 1 and linear_weight.dim() > 2:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+            f"(N, {input.shape[-1]}), got unbatched input with shape {tuple(input.shape)}"
+        )
+    if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
+        wanted, found = tuple(linear_weight.shape[:-1]), tuple(linear_bias.shape)
+        raise RuntimeError(f"expected linear_bias shape {wanted}, got {found}")
 
 
 def _per_class(weight: Any, ndim: int) -> Any:

@@ -288,6 +288,30 @@ def nonzero(self: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     return function(self.reshape(1) if self._array.ndim == 0 else self).unbind(1)
 
 
+def _nonzero_static(xp: Any, self: Any, size: int, fill_value: int = -1) -> Any:
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer\nIt is {size}.")
+    found = _nonzero(xp, self)[:size]
+    result = xp.full((size, self.ndim), fill_value, dtype="int64")
+    result[: found.shape[0]] = found
+    return result
+
+
+operator(
+    "nonzero_static(Tensor self, *, int size, int fill_value=-1)",
+    lambda xp, self, size, fill_value=-1: _nonzero_static(xp, self, size, fill_value),
+    out=True,
+    doc="Return the first `size` rows of :func:`nonzero`, and rows of `fill_value` where there are fewer.",
+    samples=lambda make: [
+        ((make(2, 3).detach() > 0,), {"size": 2}),
+        ((make(3).detach(),), {"size": 5, "fill_value": 7}),
+    ],
+    reference=lambda self, size, fill_value=-1: numpy.concatenate(
+        [numpy.argwhere(self), numpy.full((size, self.ndim), fill_value)]
+    )[:size],
+)
+
+
 # --- clamp ------------------------------------------------------------------------------------------------------------
 
 

@@ -212,3 +212,15 @@ def test_weights_of_elements(torch: Any, name: str, reduction: str) -> None:
 
     compare(torch, loss, normal(2, 3), normal(2, 3), names=False)
     same_complaint(torch, lambda m: getattr(m.nn.functional, name)(m.ones(2), m.ones(2), weight=m.ones(3)))
+
+
+def test_linear_cross_entropy_is_the_cross_entropy_of_scores() -> None:
+    functional = gs.nn.functional
+    x, weight, bias = gs.randn(4, 3), gs.randn(5, 2, 3), gs.randn(5, 2)
+    target = gs.tensor([[0, 1], [2, -100], [4, 3], [1, 1]])
+    scores = gs.einsum("ni,cki->nck", x, weight) + bias
+    for options in ({}, {"reduction": "sum"}, {"label_smoothing": 0.1}, {"weight": gs.rand(5)}):
+        found = functional.linear_cross_entropy(x, weight, target, linear_bias=bias, **options)
+        gs.testing.assert_close(found, functional.cross_entropy(scores, target, **options))
+    ignored = functional.linear_cross_entropy(x, weight, target.clamp_min(0), linear_bias=bias, ignore_index=0)
+    gs.testing.assert_close(ignored, functional.cross_entropy(scores, target.clamp_min(0), ignore_index=0))
