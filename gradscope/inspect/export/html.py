@@ -46,7 +46,7 @@ def to_html(graph: BackwardGraph, title: str = "Backward graph") -> str:
 
     style = Markup(f"\n{own('page.css')}\n")
     script = Markup(f"\n(() => {{\n{own('layout.js', 'page.js')}}})();\n")
-    first, *others = str(graph_statistics(graph)).splitlines()
+    first, *others = str(graph_statistics(graph)).split("\n")
     # "<" would end the script element where a text has "</script>".
     data = json_text(_page_data(graph), separators=(",", ":")).replace("<", "\\u003c")
     return render(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..graphs.counts import format_bytes, graph_statistics
 from ..graphs.model import BackwardGraph
-from ..terminal import printable
+from ..terminal import one_line
 from .plain import amounts
 
 __all__ = ["to_text"]
@@ -62,7 +62,7 @@ def to_text(graph: BackwardGraph) -> str:
     lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[4]]).rstrip() for row in shown]
     if len(rows) > len(shown):
         lines.append(f"... and {len(rows) - len(shown)} more modules")
-    return printable("\n".join([str(graph_statistics(graph)), "", *lines]))
+    return "\n".join([str(graph_statistics(graph)), "", *map(one_line, lines)])
 
 
 def _tree(graph: BackwardGraph) -> _Branch:

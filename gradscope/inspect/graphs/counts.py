@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from ..terminal import one_line
 from ..wording import count, format_bytes
 from .model import BackwardGraph
 from .quotient import topological
@@ -59,7 +60,7 @@ class GraphStatistics:
         if modules:
             lines.append(f"modules     {_most(modules)}")
         lines.append(f"parameters  {len(self.reached)} reached" + _missing(self.not_reached))
-        return "\n".join(lines)
+        return "\n".join(map(one_line, lines))
 
 
 def graph_statistics(graph: BackwardGraph) -> GraphStatistics:

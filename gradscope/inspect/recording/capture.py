@@ -14,6 +14,7 @@ import numpy
 
 from ..adapters import Adapter, Observer
 from ..records import Location, NodeRecord, dtype_name, operator_name
+from ..terminal import printable
 from ..tracking import Tracker, module_of_parameter
 from .courses import KEPT, Course, Courses, Known
 from .iterations import IterationCounter
@@ -304,9 +305,10 @@ class Capture(Observer):
             if number is None:
                 number = self._rows[text] = self._next["nodes"]()
                 self._writer.put([
-                    number, name, self._module(told), parameter, self._location(location), place, known.leads,
+                    number, name, self._module(told), printable(parameter), self._location(location), place,
+                    known.leads,
                     [(spec.shape, spec.dtype, spec.device) for spec in adapter.outputs(node)],
-                    [(s.name, s.shape, dtype_name(s.dtype), s.nbytes) for s in adapter.saved(node)],
+                    [(printable(s.name), s.shape, dtype_name(s.dtype), s.nbytes) for s in adapter.saved(node)],
                 ])  # fmt: skip
                 if len(self._rows) >= KEPT:
                     self._rows.clear()

@@ -1,13 +1,10 @@
-"""Programs that record, killed at any moment: ``python -m tests.inspect.recording.killing 100`` does it 100 times."""
+"""Programs that record, killed at any moment."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import signal
-import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -81,18 +78,3 @@ def kill_one(path: Path, delay: float, least: int) -> int:
             assert [node.index for node in task.nodes] == list(range(task.count))
             assert task.state == "running" or (task.state, task.count) == ("finished", NODES)
         return sum(task.count for task in recording.tasks())
-
-
-def main(times: int) -> None:
-    """Kill so many, and say how much each has left."""
-    moments = random.Random()
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(times):
-            # Half of them from the first moment on, half while it writes.
-            delay = moments.uniform(0.0, 0.4)
-            count = kill_one(Path(folder) / f"{number}.gscope", delay, least=number % 2 * (NODES + 1))
-            print(f"{number}: killed after {delay:.3f} s, {count} nodes, all readable", flush=True)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -85,18 +84,6 @@ def test_it_is_read_while_it_is_written(tmp_path):
             recorder.flush()
             recording.refresh()
             assert [task.count for task in recording.tasks()] == [3, 3]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork and SIGKILL")
-def test_killed_at_random_moments_it_opens_up_to_the_last_commit():
-    # In a process of its own, which has no thread when it forks.
-    command = [sys.executable, "-m", "tests.inspect.recording.killing", "10"]
-    root = Path(__file__).parents[3]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    counts = [int(line.split()[5]) for line in done.stdout.splitlines()]
-    assert len(counts) == 10
-    assert max(counts) > 42
 
 
 READ_AT_EXIT = """
