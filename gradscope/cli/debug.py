@@ -98,13 +98,14 @@ def _from_text(text: str) -> tuple[str, str]:
 
 
 def _from_file(path: str) -> tuple[str, str]:
+    from ..inspect.lines.verbs import UsageError, read_commands
+
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            lines = [line.strip() for line in file]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise argparse.ArgumentTypeError(f"cannot read {path!r}: {reason}") from None
-    return path, "\n".join(line for line in lines if not line.startswith("#"))
+        return path, "\n".join(read_commands(path))
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot read {path!r}: {error.strerror}") from None
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(args: argparse.Namespace) -> int:

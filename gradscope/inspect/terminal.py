@@ -8,7 +8,7 @@ import sys
 import unicodedata
 from typing import Any, TextIO
 
-__all__ = ["json_text", "one_line", "printable", "say"]
+__all__ = ["json_text", "one_line", "printable", "say", "visible"]
 
 _JOINERS = "\u200c\u200d"  # of letters, in Persian and Hindi, and of emoji
 _SUSPECT = re.compile(r"[^ -~\n\t]")
@@ -53,6 +53,27 @@ def one_line(text: str) -> str:
     'fc1\\nfc2'
     """
     return text if text.isprintable() else printable(text).replace("\n", "\\n")
+
+
+def visible(text: str) -> str:
+    r"""Return text without what :func:`printable` shows as escapes: it takes no more room on a screen than before.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> visible("a\x1b[2Jb")
+    'a[2Jb'
+    """
+    if text.isprintable():
+        return text
+    return _SUSPECT.sub(lambda found: found[0] if _shown(found) == found[0] else "", text)
 
 
 def _shown(found: re.Match[str]) -> str:

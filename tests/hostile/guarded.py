@@ -14,29 +14,32 @@ from collections.abc import Callable, Iterable
 MEMORY = 1 << 30  # bytes of address space that a batch may ask for, beyond what the process has
 PATIENCE = 120  # seconds for a case: machines that run tests are shared
 _BATCH = 50
-_HARM = ("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "subprocess.Popen", "socket.connect", "exec")
+_HARM = ("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "subprocess.Popen", "socket.connect")
 
 
-def run_guarded(case: Callable[[int], None], numbers: Iterable[int]) -> tuple[list[str], int]:
+def run_guarded(
+    case: Callable[[int], None], numbers: Iterable[int], *, text_runs: bool = True
+) -> tuple[list[str], int]:
     """Run a case for each number; return what went wrong, and the largest resident memory of a child in bytes.
 
-    A case goes wrong by raising, by taking too long, by dying, and by running code, commands or connections.
+    A case goes wrong by raising, by taking too long, by dying, and by commands and connections; where not `text_runs`,
+    also by executing any text, as modules do that are imported on the way.
     """
     numbers, wrong, largest = list(numbers), [], 0
     for at in range(0, len(numbers), _BATCH):
-        told, nbytes = _in_child(case, numbers[at : at + _BATCH])
+        told, nbytes = _in_child(case, numbers[at : at + _BATCH], text_runs)
         wrong += told
         largest = max(largest, nbytes)
     return wrong, largest
 
 
-def _in_child(case: Callable[[int], None], numbers: list[int]) -> tuple[list[str], int]:
+def _in_child(case: Callable[[int], None], numbers: list[int], text_runs: bool) -> tuple[list[str], int]:
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
         os.close(reader)
         with os.fdopen(writer, "w") as stream:
-            _run(case, numbers, stream.fileno())
+            _run(case, numbers, stream.fileno(), text_runs)
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as stream:
@@ -49,9 +52,14 @@ def _in_child(case: Callable[[int], None], numbers: list[int]) -> tuple[list[str
     return wrong, usage.ru_maxrss * 1024
 
 
-def _run(case: Callable[[int], None], numbers: list[int], report: int) -> None:
+def _run(case: Callable[[int], None], numbers: list[int], report: int, text_runs: bool) -> None:
     heard: list[str] = []
-    sys.addaudithook(lambda event, args: heard.append(event) if event in _HARM and _by_a_file(event, args) else None)
+
+    def listen(event: str, args: tuple[object, ...]) -> None:
+        if event in _HARM or (event == "exec" and not text_runs and _is_text(args[0])):
+            heard.append(event)
+
+    sys.addaudithook(listen)
     with open("/proc/self/statm") as file:
         room = int(file.read().split()[0]) * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (room, room))
@@ -73,9 +81,9 @@ def _run(case: Callable[[int], None], numbers: list[int], report: int) -> None:
         faulthandler.cancel_dump_traceback_later()
 
 
-def _by_a_file(event: str, args: tuple[object, ...]) -> bool:
-    """Whether an event is more than an import: of code that is executed, only what ``exec`` was given as text."""
-    return event != "exec" or getattr(args[0], "co_filename", "") == "<string>"
+def _is_text(code: object) -> bool:
+    """Whether code is what ``exec`` was given as text: a module has a file, and a template a name."""
+    return getattr(code, "co_filename", "") == "<string>"
 
 
 @contextlib.contextmanager

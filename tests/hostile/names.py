@@ -181,7 +181,6 @@ class Case:
         with gi.open_recording(self._other) as recording:
             self._page = html_report(recording)
         self._benign = _benign("plain")
-        self(_PARTS.index("世界"))  # whatever is imported only now, is imported before anybody listens
 
     def __call__(self, number: int) -> None:
         name = hostile_name(number)

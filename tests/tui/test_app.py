@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from textual import events
 
@@ -545,3 +547,19 @@ def test_what_is_told_when_the_screens_are_gone_ends_in_nothing():
     app.on_descendant_focus(events.DescendantFocus(pane))
     app.on_key(events.Key("x", "x"))
     assert app.focused is None
+
+
+def test_names_that_a_terminal_would_obey_are_only_shown():
+    nasty = "\x1b[2J\x9b31m\u202e[red]x[/red][@click=app.quit]y[/]"
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "PAUSED" in text_of(app))
+        await pilot.press("j", "j")
+        shown = text_of(app)
+        assert "[2J31m[red]x[/red]" in shown
+        assert not set(shown) & set("\x1b\x9b\u202e")
+
+    nodes = [replace(node, module=nasty, parameter=node.parameter and nasty, name=nasty) for node in chain()]
+    session = FakeSession(nodes)
+    session.say(nasty)
+    play(scenario, session, size=(160, 48))

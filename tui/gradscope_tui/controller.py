@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.css.query import NoMatches
+from textual.filter import LineFilter
 from textual.worker import Worker
 
 from gradscope.inspect.debugging.columns import candidates_of
@@ -26,6 +27,7 @@ from gradscope_tui.session import (
     is_paused,
     why_not,
 )
+from gradscope_tui.terminal import VisibleText
 from gradscope_tui.threads import on_thread
 from gradscope_tui.widgets.dock import BreakpointPane
 from gradscope_tui.widgets.inspector import Inspector
@@ -84,6 +86,9 @@ def unless_closed() -> AbstractContextManager[None]:
     return contextlib.suppress(NoMatches)
 
 
+_VISIBLE = VisibleText()
+
+
 class SessionApp(App[int]):
     """An app whose widgets follow a session.
 
@@ -111,6 +116,10 @@ class SessionApp(App[int]):
         self._pausing = False
         self._told = threading.Event()
         self._stale = threading.Event()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return what every line passes on its way to the terminal."""
+        return [*super().get_line_filters(), _VISIBLE]
 
     def follow_session(self) -> None:
         """Start to follow the session, and the session itself if it has not been started."""

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradscope.inspect.lines.verbs import find_verb
+from gradscope.inspect.lines.verbs import UsageError, find_verb, read_commands
 
 if TYPE_CHECKING:
     from gradscope_tui.session import Session
@@ -77,12 +77,12 @@ class SavedBreaks:
         """
         self._known = commands_of(session)
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
+            lines = read_commands(str(self.path))
         except FileNotFoundError:
             return ""
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UsageError) as error:
             return f"breakpoints cannot be read from {self.path}: {error}"
-        wanted = [line for line in lines if line and not line.startswith("#")]
+        wanted = [line for line in lines if line]
         if self._known or not wanted:
             return ""
         bad = [line for line in wanted if not _obey(session, line)]

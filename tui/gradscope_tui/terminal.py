@@ -14,9 +14,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from rich.segment import Segment
+from textual.color import Color
 from textual.driver import Driver
+from textual.filter import LineFilter
 
-__all__ = ["own_terminal"]
+from gradscope.inspect.terminal import visible
+
+__all__ = ["VisibleText", "own_terminal"]
+
+
+class VisibleText(LineFilter):
+    """Takes out of every line that is drawn what a terminal would obey: names and source lines may be a stranger's."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments of a line, each with what can be seen of it."""
+        if all(segment.text.isprintable() for segment in segments):
+            return segments
+        return [Segment(visible(text), style, control) for text, style, control in segments]
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from ..debugging.breakpoints import Breakpoint
 from ..debugging.columns import candidates_of
 from .line_core import LineCore
 from .render import watch_line
-from .verbs import UsageError
+from .verbs import UsageError, read_commands
 
 __all__ = ["BreakVerbs"]
 
@@ -110,12 +110,11 @@ class BreakVerbs(LineCore):
     def _do_source(self, argument: str) -> None:
         if self._sources >= _NESTED_FILES:
             raise UsageError(f"{argument}: files that `source` each other go round in circles")
-        with open(argument, encoding="utf-8-sig") as file:
-            lines = [line.strip() for line in file]
+        lines = read_commands(argument)
         self._sources += 1
         try:
             for line in lines:
-                if line and not line.startswith("#") and not self._over():
+                if line and not self._over():
                     self._say(f"+ {line}")
                     self.obey(line)
         finally:

@@ -6,11 +6,42 @@ import difflib
 import textwrap
 from dataclasses import dataclass
 
-__all__ = ["SECTIONS", "VERBS", "UsageError", "Verb", "find_verb", "help_text", "split_commands"]
+__all__ = ["SECTIONS", "VERBS", "UsageError", "Verb", "find_verb", "help_text", "read_commands", "split_commands"]
+
+
+_MOST = 1 << 20  # characters of a file of commands
 
 
 class UsageError(ValueError):
     """A command that cannot be understood."""
+
+
+def read_commands(path: str) -> list[str]:
+    """Return the lines of a file of commands, without comments; nothing is carried out.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    UsageError
+        If it is no text, or longer than anybody writes.
+    """
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read(_MOST + 1)
+    except UnicodeDecodeError:
+        raise UsageError(f"cannot read {path!r}: it is not UTF-8 text") from None
+    if len(text) > _MOST:
+        raise UsageError(f"cannot read {path!r}: it is longer than a file of commands may be ({_MOST:,} characters)")
+    return [line.strip() for line in text.split("\n") if not line.lstrip().startswith("#")]
 
 
 @dataclass(frozen=True, slots=True)

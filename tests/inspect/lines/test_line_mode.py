@@ -489,3 +489,39 @@ def test_pythons_own_debugger_in_a_custom_backward():
     assert "(Pdb) 21.0" in text
     assert session.conclusion()[0] == 0
     assert GRADS[-1] == [1.0, 1.0]
+
+
+def test_pythons_own_debugger_obeys_no_pdbrc_of_the_current_directory(tmp_path, monkeypatch):
+    (tmp_path / ".pdbrc").write_text("!print('ow' + 'ned')\n")
+    monkeypatch.chdir(tmp_path)
+
+    def run():
+        x = gs.ones(2, requires_grad=True)
+        x.register_hook(lambda grad: breakpoint())  # noqa: T100
+        x.exp().sum().backward()
+
+    text, session, _ = talk(run, "continue\np 6 * 7\nc\n")
+    assert "(Pdb) 42" in text
+    assert "owned" not in text
+    assert session.conclusion()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"\xff\xfe", "not UTF-8 text"), (b"step\n" * 300_000, "is longer than")]
+)
+def test_a_file_of_commands_that_nobody_has_written_is_refused(tmp_path, content, said):
+    (tmp_path / "commands").write_bytes(content)
+    (answer,) = answers(product, f"source {tmp_path / 'commands'}")
+    assert answer.startswith("*** cannot read")
+    assert said in answer
+
+
+def test_names_that_a_terminal_would_obey_are_shown():
+    def run():
+        model = gs.nn.Sequential()
+        model.add_module("\x1b[2J\x9b1m\u202e", gs.nn.Linear(2, 2))
+        model(gs.ones(1, 2)).sum().backward()
+
+    listed, shown = answers(run, "list", "print 1")
+    assert "\\x1b[2J\\x9b1m\\u202e" in listed
+    assert not set(listed + shown) & set("\x1b\x9b\u202e")
