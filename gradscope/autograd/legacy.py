@@ -1,8 +1,8 @@
 """The API of PyTorch 0.1, on the same engine; nothing of it lives elsewhere.
 
-``Variable(data, requires_grad, volatile)``, ``volatile``, ``creator``, ``previous_functions``, functions that are used
-through instances (``F(args)(x)``), and stochastic functions with ``reinforce(reward)``. Importing
-:mod:`gradscope.autograd` opens the room: it gives Tensor and Node these names.
+``Variable(data, requires_grad, volatile)``, functions that are used through instances (``F(args)(x)``), and stochastic
+functions with ``reinforce(reward)``. What every tensor has of it (``volatile``, ``creator``, ...) is in
+:mod:`gradscope.runtime.historical`.
 
 A volatile tensor is an input of which nobody will want a gradient: whatever is computed from one is volatile too and
 has no ``grad_fn``, whatever else takes part. :class:`gradscope.no_grad` replaced it.
@@ -11,14 +11,12 @@ has no ``grad_fn``, whatever else takes part. :class:`gradscope.no_grad` replace
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
 from ..runtime import random, state
 from ..runtime.backward import queue_callback
-from ..runtime.graph import Node, hold_edge
-from ..runtime.ops.registry import METHODS
+from ..runtime.graph import hold_edge
 from ..runtime.tensor import Tensor
 from .calls import begin, finish, push_tangents
 from .function import Function, FunctionMeta, FunctionNode, delay_error
@@ -71,8 +69,8 @@ class VariableMeta(type):
             result.requires_grad_()
         if volatile:
             result._flags |= state.VOLATILE
-        if name is not None:
-            result._extras().name = name
+        meta = result._extras()
+        meta.name, meta.is_variable = name, True
         return result
 
 
@@ -93,56 +91,6 @@ class Variable(metaclass=VariableMeta):
     _execution_engine = ExecutionEngine()
 
 
-def _get_volatile(self: Tensor) -> bool:
-    """Whether nothing computed from the tensor is recorded."""
-    return bool(self._flags & state.VOLATILE)
-
-
-def _set_volatile(self: Tensor, value: bool) -> None:
-    if not self.is_leaf:
-        raise RuntimeError("volatile can only be set on leaf variables\nUse x.detach(), which is a leaf.")
-    if value and self.requires_grad:
-        self.requires_grad_(False)
-    self._flags = self._flags | state.VOLATILE if value else self._flags & ~state.VOLATILE
-
-
-def _get_name(self: Tensor) -> str | None:
-    """The name that ``Variable(data, name=...)`` gave the tensor."""
-    return None if self._meta is None else self._meta.name
-
-
-def _set_name(self: Tensor, value: str | None) -> None:
-    self._extras().name = value
-
-
-def _creator(self: Tensor) -> Node | None:
-    """The function that computed the tensor: ``grad_fn``."""
-    return self.grad_fn
-
-
-def _reinforce(self: Tensor, reward: Any) -> None:
-    """Give the stochastic function that drew this tensor its reward.
-
-    Parameters
-    ----------
-    reward : float or Tensor
-        A number, or a tensor of this tensor's shape.
-
-    Raises
-    ------
-    RuntimeError
-        If no stochastic function drew the tensor.
-    """
-    function = self.grad_fn
-    if not isinstance(function, StochasticFunction):
-        raise RuntimeError(
-            "reinforce() can be only called on outputs of stochastic functions\n"
-            "Draw with probs.multinomial(), or with multinomial(), bernoulli() or normal() of "
-            "gradscope.autograd.legacy, from probabilities that require grad."
-        )
-    function._reinforce(reward)
-
-
 # --- functions that are instances -------------------------------------------------------------------------------------
 
 
@@ -152,9 +100,11 @@ class InstanceNode(FunctionNode):
     Attributes
     ----------
     num_inputs, num_outputs : int
+    requires_grad : bool
+        Whether an input required grad.
     """
 
-    used = False
+    used = in_forward = False
     shared_pairs: tuple[tuple[Tensor, Tensor], ...] = ()
 
     @property
@@ -166,6 +116,33 @@ class InstanceNode(FunctionNode):
     def num_outputs(self) -> int:
         """How many outputs forward returned."""
         return len(self._outputs)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether an input required grad."""
+        return True in self.needs_input_grad
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors (or None) for backward; to be called by forward."""
+        self._need_forward("save_for_backward")
+        super().save_for_backward(*tensors)
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs have been written in place; to be called by forward."""
+        self._need_forward("mark_dirty")
+        super().mark_dirty(*tensors)
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which outputs have no gradient; to be called by forward."""
+        self._need_forward("mark_non_differentiable")
+        super().mark_non_differentiable(*tensors)
+
+    def _need_forward(self, method: str) -> None:
+        if not self.in_forward:
+            raise RuntimeError(
+                f"{method}() can only be called inside of forward, by {self.node_name}\n"
+                "What is kept for another time may be stored as an attribute."
+            )
 
     def mark_shared_storage(self, *pairs: tuple[Tensor, Tensor]) -> None:
         """Say which (input, output) pairs share memory: they share one version from then on.
@@ -181,6 +158,7 @@ class InstanceNode(FunctionNode):
                     "mark_shared_storage accepts a number of pairs of an input and an output tensor, but got "
                     f"{type(pair).__name__}\nWrite mark_shared_storage((input, output), ...)."
                 )
+        self._need_forward("mark_shared_storage")
         self.shared_pairs = pairs
 
     # Found before Function's: the class method runs forward, that of an instance is what the engine calls.
@@ -236,12 +214,12 @@ def call_instance(node: Any, inputs: tuple[Any, ...]) -> Any:
     node.used = True
     recorded = begin(node, inputs)
     before = modes.grad_enabled
-    modes.grad_enabled = False
+    modes.grad_enabled, node.in_forward = False, True
     try:
         raw = node.forward(*inputs)
         outputs = finish(node, inputs, raw, recorded)
     finally:
-        modes.grad_enabled = before
+        modes.grad_enabled, node.in_forward = before, False
     if state.special:
         push_tangents(node, inputs, raw, outputs)
     if node.shared_pairs:
@@ -425,8 +403,9 @@ class _Sampling:
 class set_stochastic_sampling:  # noqa: N801 - named like set_grad_enabled
     """Set whether Tensor's own ``multinomial`` and ``bernoulli`` draw as in PyTorch 0.1, from what requires grad.
 
-    At once and, as a context manager, until the end of the block; for the whole process. Without it only
-    ``probs.multinomial()``, a call without the number of samples that later versions ask for, does.
+    At once and, as a context manager, until the end of the block; for the whole process. Without it only what
+    ``Variable(...)`` made does, and ``probs.multinomial()``, a call without the number of samples that later versions
+    ask for.
 
     Parameters
     ----------
@@ -444,40 +423,18 @@ class set_stochastic_sampling:  # noqa: N801 - named like set_grad_enabled
         _Sampling.always = self._before
 
 
-def _stochastic(self: Tensor) -> bool:
-    return modes.grad_enabled and self.requires_grad
+class _Draws:
+    """What :mod:`gradscope.runtime.random` draws with, and asks whether a tensor draws by stochastic functions."""
+
+    multinomial = staticmethod(multinomial)
+    bernoulli = staticmethod(bernoulli)
+    normal = staticmethod(normal)
+
+    def wanted(self, tensor: Tensor) -> bool:
+        """Whether `tensor` draws as in PyTorch 0.1: ``Variable(...)`` made it, or all do."""
+        if not (modes.grad_enabled and tensor.requires_grad):
+            return False
+        return _Sampling.always or (tensor._meta is not None and tensor._meta.is_variable)
 
 
-def _multinomial_method(
-    self: Tensor, num_samples: int | None = None, replacement: bool = False, **options: Any
-) -> Tensor:
-    """Return `num_samples` indices drawn with probabilities proportional to the rows.
-
-    Without `num_samples`, as PyTorch 0.1 wrote it, one is drawn, and ``reinforce(reward)`` gives it a gradient.
-    """
-    replacement = options.pop("with_replacement", replacement)
-    if _stochastic(self) and (num_samples is None or _Sampling.always) and not options:
-        return multinomial(self, 1 if num_samples is None else num_samples, replacement)
-    return random.multinomial(self, 1 if num_samples is None else num_samples, replacement, **options)
-
-
-def _bernoulli_method(self: Tensor, *args: Any, **options: Any) -> Tensor:
-    """Return ones with the probabilities `self`, else zeros."""
-    if _Sampling.always and not args and not options and _stochastic(self):
-        return bernoulli(self)
-    return _modern_bernoulli(self, *args, **options)
-
-
-_modern_bernoulli: Callable[..., Tensor] = METHODS["bernoulli"]
-
-for _owner, _name, _member in (
-    (Tensor, "volatile", property(_get_volatile, _set_volatile)),
-    (Tensor, "name", property(_get_name, _set_name)),
-    (Tensor, "creator", property(_creator)),
-    (Tensor, "reinforce", _reinforce),
-    (Tensor, "multinomial", _multinomial_method),
-    (Tensor, "bernoulli", _bernoulli_method),
-    (Node, "previous_functions", Node.next_functions),
-):
-    setattr(_owner, _name, _member)
-del _owner, _name, _member
+random.stochastic = _Draws()

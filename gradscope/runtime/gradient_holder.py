@@ -25,11 +25,11 @@ class TensorMeta:
     __slots__ = (
         "accumulator",
         "aside",
-        "backward_hooks",
         "extra",
         "forward",
         "grad",
         "hooks",
+        "is_variable",
         "name",
         "post_accumulate",
         "retains_grad",
@@ -42,6 +42,8 @@ class TensorMeta:
         self.post_accumulate: HookTable | None = None
         self.retains_grad = False
         self.name: str | None = None
+        # Whether Variable(...) made it, and it draws as in PyTorch 0.1.
+        self.is_variable = False
         self.extra: dict[str, Any] | None = None
         self.forward: ForwardGrad | None = None
         self.aside: Edge | None = None  # see graph.hold_edge()
@@ -62,6 +64,18 @@ class GradientHolder:
     is_leaf: Any
     _known_edge: Callable[[], Edge | None]
     _extras: Callable[[], TensorMeta]
+
+    @property
+    def _grad(self) -> Tensor | None:
+        return None if self._meta is None else self._meta.grad
+
+    @property
+    def _backward_hooks(self) -> HookTable | None:
+        edge = self._known_edge()
+        if edge is None:
+            return None if self._meta is None else self._meta.hooks
+        node, nr = ends_of(edge)
+        return None if node.extra is None or node.extra.tensor_hooks is None else node.extra.tensor_hooks.get(nr)
 
     @property
     def grad(self) -> Tensor | None:

@@ -144,6 +144,9 @@ class Node:
         """The edges to the nodes that receive this node's gradients; ``(None, 0)`` where none is wanted."""
         return tuple((None, 0) if edge is None else ends_of(edge) for edge in self.edges)
 
+    # Its name in PyTorch 0.1.
+    previous_functions = next_functions
+
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dictionary for the user's notes."""
@@ -520,8 +523,13 @@ def _result_tensor(node: Node, value: SavedResult) -> Any:
     return tensor
 
 
-def _result_edge(node: Node, value: SavedResult | PackedTensor) -> Edge:
-    """Return where gradients of a saved output go: to its node, or to the node that runs it on a part of a base."""
+def _result_edge(node: Node, value: SavedResult | PackedTensor) -> Edge | None:
+    """Return where gradients of a saved output go: to its node, or to the node that runs it on a part of a base.
+
+    They go nowhere where the output is not differentiable.
+    """
+    if value.nr >= len(node.output_specs()):
+        return None
     history = None if value.history is None else value.history()
     return edge_to(node, value.nr) if history is None else history.part_edge()
 

@@ -16,6 +16,7 @@ import numpy
 
 from . import device as devices
 from . import dtype as dtypes
+from . import state
 from .bfloat16 import cast
 from .creation import array_like, finish, numpy_dtype, shape_of
 from .layout import check_memory
@@ -670,6 +671,8 @@ def normal(
     if out is not None:
         return writes.into(out, "normal", [mean, std], lambda: normal(mean, std, size, generator=generator))
     of_mean, of_std = isinstance(mean, Tensor), isinstance(std, Tensor)
+    if of_mean and stochastic is not None and generator is None and _draws_stochastically(mean):
+        return stochastic.normal(mean, std)
     if of_mean and of_std:
         return OPERATORS["normal.tensor_tensor"].function(mean, std, generator)
     if of_mean:
@@ -696,6 +699,52 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return bernoulli_fill(self, p, generator=generator)
 
 
+# How tensors draw as in PyTorch 0.1: gradscope.autograd.legacy fills it in.
+stochastic: Any = None
+
+
+def _draws_stochastically(tensor: Tensor) -> bool:
+    return stochastic is not None and stochastic.wanted(tensor)
+
+
+def multinomial_method(
+    self: Tensor,
+    num_samples: int | None = None,
+    replacement: bool = False,
+    *,
+    with_replacement: bool | None = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Return `num_samples` indices drawn with probabilities proportional to the rows.
+
+    Without `num_samples`, as PyTorch 0.1 wrote it, one is drawn, and ``reinforce(reward)`` gives it a gradient. So it
+    does with what ``Variable(...)`` has made; `with_replacement` is the name that `replacement` had then.
+    """
+    replacement = replacement if with_replacement is None else with_replacement
+    plain = generator is None and out is None
+    if num_samples is None and stochastic is None:
+        raise TypeError('multinomial() missing 1 required positional arguments: "num_samples"\nSay how many to draw.')
+    if num_samples is None and plain and state.local.grad_enabled and self.requires_grad:
+        return stochastic.multinomial(self, 1, replacement)
+    count = 1 if num_samples is None else num_samples
+    if plain and _draws_stochastically(self):
+        return stochastic.multinomial(self, count, replacement)
+    return multinomial(self, count, replacement, generator=generator, out=out)
+
+
+bernoulli_modern = METHODS["bernoulli"]
+
+
+@functools.wraps(bernoulli_modern)
+def bernoulli_method(self: Tensor, *args: Any, **options: Any) -> Tensor:
+    """Return ones with the probabilities `self`, else zeros."""
+    if not args and not options and _draws_stochastically(self):
+        return stochastic.bernoulli(self)
+    return bernoulli_modern(self, *args, **options)
+
+
 METHODS["bernoulli_"] = bernoulli_
-METHODS["multinomial"] = multinomial
+METHODS["bernoulli"] = bernoulli_method
+METHODS["multinomial"] = multinomial_method
 del _schema, _forward, _doc, _op, _name

@@ -262,8 +262,7 @@ def pushforward(
         operands, results = [_each(o, strip) for o in operands], [_each(o, strip) for o in results]
         node = _derivative_node(op, operands, results, aux, tangents)
         seeds = [_seed_like(o) for o in outputs]
-        missing = [None] * (len(op.outputs) - op.graded) if op.multi and not op.output_list else []
-        pulled = node.apply_graph([*seeds, *missing] if op.multi else seeds[0])
+        pulled = node.apply_graph(seeds if op.multi else seeds[0])
         pairs = [
             (p, _as_gradient_of(v, p))
             for p, v in zip(pulled, tangents, strict=True)

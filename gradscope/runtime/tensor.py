@@ -19,6 +19,7 @@ from .bfloat16 import marked
 from .conversions import Convertible
 from .gradient_holder import GradientHolder, TensorMeta
 from .graph import Edge, Node, ends_of, hold_edge, own_edge
+from .historical import Historical
 from .layout import check_memory, contiguous_format, preserve_format
 from .leaves import AccumulateGrad
 from .ops import general
@@ -56,7 +57,7 @@ class Size(tuple):
         return f"gradscope.Size({list(self)})"
 
 
-class Tensor(TensorMethods, GradientHolder, Convertible):
+class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
     """A multi-dimensional array that remembers how it was computed.
 
     Make one with :func:`gradscope.tensor`, :func:`gradscope.zeros`, :func:`gradscope.from_numpy` and the like.
@@ -345,6 +346,8 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         """The node that computed the tensor, or None."""
         edge = own_edge(self) if self._view is None else current_view_edge(self, self._view)
         return None if edge is None or type(edge) is AccumulateGrad else ends_of(edge)[0]
+
+    _grad_fn = grad_fn
 
     def _known_edge(self) -> Edge | None:
         """Return the edge to the node that computed the tensor as it is; a stale view's is not made anew."""

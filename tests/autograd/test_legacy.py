@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import pytest
 
@@ -400,7 +402,7 @@ def test_wrong_rewards():
 
 
 def test_later_programs_draw_as_ever():
-    probs = leaf(0.5, 0.5)
+    probs = gs.tensor([0.5, 0.5], requires_grad=True)
     assert probs.multinomial(1).grad_fn is None
     assert probs.bernoulli().grad_fn.name() == "BernoulliBackward0"
     assert gs.tensor([0.0, 1.0]).multinomial().grad_fn is None
@@ -418,3 +420,99 @@ def test_an_execution_engine_takes_callbacks():
     x.register_hook(lambda g: Variable._execution_engine.queue_callback(lambda: calls.append(x.grad.tolist())))
     x.sum().backward()
     assert calls == [[1.0, 1.0, 1.0]]
+
+
+def test_a_variable_draws_by_stochastic_functions():
+    probs = Variable(gs.tensor([0.25, 0.75]), requires_grad=True)
+    drawn = [
+        probs.multinomial(3, with_replacement=True),
+        probs.multinomial(num_samples=1),
+        probs.multinomial(2),
+        probs.bernoulli(),
+        gs.normal(probs, 0.5),
+        gs.normal(probs, probs),
+    ]
+    names = ["Multinomial", "Multinomial", "Multinomial", "Bernoulli", "Normal", "Normal"]
+    assert [draw.creator.name() for draw in drawn] == names
+    assert [draw.numel() for draw in drawn[:3]] == [3, 1, 2]
+    for draw in drawn:
+        draw.reinforce(1.0)
+    autograd.backward(drawn, [None] * len(drawn))
+    assert probs.grad.isfinite().all()
+    assert probs.grad[0] != 0
+
+
+def test_a_variable_of_constants_draws_without_a_node():
+    probs = Variable(gs.tensor([0.25, 0.75]))
+    assert probs.multinomial(1).creator is None
+    assert probs.bernoulli().creator is None
+
+
+def test_an_instance_knows_whether_an_input_required_grad():
+    seen = []
+
+    class Identity(Function):
+        def forward(self, x):
+            seen.append(self.requires_grad)
+            return x * 1
+
+        def backward(self, grad):
+            return grad
+
+    for x in (leaf(), gs.ones(1)):
+        function = Identity()
+        assert not function.requires_grad
+        function(x)
+        seen.append(function.requires_grad)
+    assert seen == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "method", ["save_for_backward", "mark_dirty", "mark_non_differentiable", "mark_shared_storage"]
+)
+def test_what_forward_says_of_its_tensors_is_refused_elsewhere(method):
+    x = leaf()
+
+    def say(function, tensor):
+        getattr(function, method)((tensor, tensor) if method == "mark_shared_storage" else tensor)
+
+    class Early(Function):
+        def __init__(self):
+            super().__init__()
+            say(self, x)
+
+    class Late(Function):
+        def forward(self, x):
+            return x * 1
+
+        def backward(self, grad):
+            say(self, grad)
+            return grad
+
+    message = rf"{method}\(\) can only be called inside of forward"
+    with pytest.raises(RuntimeError, match=message):
+        Early()
+    with pytest.raises(RuntimeError, match=message):
+        Late()(x).sum().backward()
+
+
+def test_every_tensor_has_the_attributes_of_the_founding_documents():
+    code = """
+import gradscope as gs, sys
+x = gs.ones(2, 3, requires_grad=True)
+y = x * 2
+y.sum().backward()
+assert x.name is None and x.names == (None, None) and gs.ones(()).names == ()
+assert x.volatile is False and x._grad is x.grad and x._grad_fn is None and y._grad_fn is y.grad_fn is y.creator
+assert isinstance(x._cdata, int) and x._cdata == x._cdata != y._cdata
+assert x._backward_hooks is None and y._backward_hooks is None
+hook = lambda grad: None
+for tensor in (x, y):
+    tensor.register_hook(hook)
+    assert list(tensor._backward_hooks.values()) == [hook]
+for place in ("vulkan", "mlc", "ipu", "xla", "maia", "mps", "xpu", "mtia"):
+    assert getattr(x, "is_" + place) is False
+assert y.grad_fn.previous_functions == y.grad_fn.next_functions
+assert "gradscope.autograd" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy
+
+from .arrays import conj
 from .errors import checked_ufunc, real_ufunc, refuse_kinds
 from .extremes import elementwise, integral
 from .registry import OPERATORS, operator, public
@@ -249,22 +253,21 @@ def xlogy_(self: Any, other: Any) -> Any:
     return _form_for("xlogy", other).inplace_function(self, other)
 
 
-@public
-def ldexp(self: Any, other: Any, *, out: Any = None) -> Any:
-    """Return ``self * 2 ** other``."""
-    return OPERATORS["mul"].function(self, _power_of_two(self, other), out=out)
-
-
-@public
-def ldexp_(self: Any, other: Any) -> Any:
-    """In-place form of :func:`ldexp`."""
-    return OPERATORS["mul"].inplace_function(self, _power_of_two(self, other))  # type: ignore[misc]
-
-
-def _power_of_two(self: Any, other: Any) -> Any:
-    """Return ``2 ** other``, which does not widen a floating-point `self` where `other` holds integers."""
-    power = OPERATORS["pow.base"].function(2.0, other)
-    return power.to(self.dtype) if self.is_floating_point() and not other.is_floating_point() else power
+operator(
+    "ldexp(Tensor self, Tensor other)",
+    lambda xp, self, other: self * 2**other,
+    promote="float",
+    inplace=True,
+    out=True,
+    derivatives={
+        "self": lambda g, other: g * conj(2**other),
+        "other": lambda g, result: g * conj(result * math.log(2)),
+    },
+    doc="Return ``self * 2 ** other``.",
+    samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(2, 3), make(3)), {})],
+    reference=lambda self, other: self * numpy.exp2(other),
+    differs=((lambda self, other: numpy.abs(other) > 125, "2 ** other is a number of the dtype, as in PyTorch"),),
+)
 
 
 def _nextafter(xp: Any, self: Any, other: Any) -> Any:

@@ -438,7 +438,7 @@ def make_node(
     array = outputs[0]._array
     node.shape, node.dtype, node.kind = array.shape, array.dtype, type(array)
     if op.multi:
-        node.outs = [(o._array.shape, o._dtype) for o in outputs]
+        node.outs = [(o._array.shape, o._dtype) for o in op.graded_outputs(outputs)]
     save_operands(op, node, by_name, aux)
     return node
 

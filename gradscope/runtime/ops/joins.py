@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from .. import dtype as dtypes
 from ..creation import broadcast_shapes
 from .parts import cat, slice_
-from .registry import METHODS, OPERATORS, public
+from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
 _cat = cat.function
@@ -94,23 +95,54 @@ def column_stack(tensors: Any, *, out: Any = None) -> Any:
     return _joined("column_stack", columns, 1, out)
 
 
+def _at_least_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the block that a tensor is: a vector is a row."""
+    return (1,) * (2 - len(shape)) + tuple(shape)
+
+
+def _block_diag(xp: Any, tensors: Any) -> Any:
+    for position, array in enumerate(tensors):
+        if array.ndim > 2:
+            raise RuntimeError(
+                f"block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has {array.ndim} "
+                "dimensions"
+            )
+    shapes = [_at_least_rows(array.shape) for array in tensors]
+    kind = dtypes.result_numpy(tensors)
+    result = xp.zeros((sum(rows for rows, _ in shapes), sum(columns for _, columns in shapes)), dtype=kind)
+    top = left = 0
+    for array, (rows, columns) in zip(tensors, shapes, strict=True):
+        result[top : top + rows, left : left + columns] = array.reshape(rows, columns)
+        top, left = top + rows, left + columns
+    return result
+
+
+def _block_diag_backward(g: Any, tensors_shape: Any, F: Any) -> list[Any]:
+    parts: list[Any] = []
+    top = left = 0
+    for shape in tensors_shape:
+        rows, columns = _at_least_rows(shape)
+        block = F.slice(F.slice(g, 0, top, top + rows, 1), 1, left, left + columns, 1)
+        parts.append(F.reshape(block, shape))
+        top, left = top + rows, left + columns
+    return parts
+
+
+_blocks = operator(
+    "block_diag(Tensor[] tensors)",
+    _block_diag,
+    method=False,
+    public_name=False,
+    derivatives={"tensors": _block_diag_backward},
+    doc="Return the matrix with the given matrices on its diagonal and zeros elsewhere.",
+    samples=lambda make: [(([make(2, 3), make(3), make()],), {}), (([make(2, 1)],), {})],
+)
+
+
 @public(method=False)
 def block_diag(*tensors: Any) -> Any:
     """Return the matrix with the given matrices on its diagonal and zeros elsewhere."""
-    blocks = [atleast_2d(tensor) for tensor in tensors]
-    for position, block in enumerate(blocks):
-        if block._array.ndim != 2:
-            raise RuntimeError(
-                f"block_diag: Input tensors must have 2 or fewer dimensions. Input {position} has "
-                f"{block._array.ndim} dimensions"
-            )
-    width, before, rows = sum(b._array.shape[1] for b in blocks), 0, []
-    for block in blocks:
-        height, own = block._array.shape
-        parts = [block.new_zeros(height, before), block, block.new_zeros(height, width - before - own)]
-        rows.append(_cat(parts, 1))
-        before += own
-    return _cat(rows, 0)
+    return _blocks.function(tensors)
 
 
 # --- splitting --------------------------------------------------------------------------------------------------------

@@ -362,14 +362,6 @@ operator(
 # --- distances --------------------------------------------------------------------------------------------------------
 
 
-@public
-def dist(self: Any, other: Any, p: Any = 2) -> Any:
-    """Return the `p`-norm of ``self - other``."""
-    if state.casting and autocast.covers("dist", (self, other)):
-        return autocast.call("dist", dist, self, other, p)
-    return METHODS["norm"](self - other, p)
-
-
 @public(method=False)
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """Return the `p`-norm distances between the rows of batches of matrices.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import numpy
@@ -445,14 +444,3 @@ operator(
     reference=_mode_reference,
     supports="f",
 )
-
-_Aminmax = namedtuple("aminmax", ["min", "max"])  # type: ignore[name-match]
-
-
-@public
-def aminmax(self: Any, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
-    """Return the smallest and the largest element, of all or along a dimension; equal ones share the gradient."""
-    dims = () if dim is None else (dim,)
-    targets = (None, None) if out is None else out
-    found = [OPERATORS[n].function(self, dims, keepdim, out=t) for n, t in zip(("amin", "amax"), targets, strict=True)]
-    return _Aminmax(*found)

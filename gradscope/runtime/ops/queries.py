@@ -230,6 +230,10 @@ def _layout(self: Any) -> Any:
 
 
 METHODS["layout"] = property(_layout)  # type: ignore[assignment]
+METHODS["names"] = property(  # type: ignore[assignment]
+    lambda self: (None,) * self._array.ndim, doc="The names of the dimensions: they have none."
+)
+METHODS["_cdata"] = property(id, doc="A number that tells living tensors apart.")  # type: ignore[assignment]
 
 
 # --- where the elements are, and what they are not --------------------------------------------------------------------
@@ -249,6 +253,12 @@ for _name, _what in (
     ("is_mkldnn", "MKL-DNN's layout"),
     ("is_mps", "elements on a device of Apple's"),
     ("is_xpu", "elements on a device of Intel's"),
+    ("is_xla", "elements on a device of XLA's"),
+    ("is_ipu", "elements on a device of Graphcore's"),
+    ("is_mtia", "elements on a device of Meta's"),
+    ("is_maia", "elements on a device of Microsoft's"),
+    ("is_vulkan", "elements on a device of Vulkan's"),
+    ("is_mlc", "elements on a device of ML Compute's"),
 ):
     METHODS[_name] = _never(f"Whether it has {_what}: False.")
 

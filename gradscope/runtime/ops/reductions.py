@@ -391,6 +391,38 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
     )
 
 
+def _aminmax(xp: Any, self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    dims = () if dim is None else dim
+    return tuple(OPERATORS[name].run_forward(xp, self, dims, keepdim) for name in ("amin", "amax"))
+
+
+def _aminmax_self(g: Any, self: Any, min: Any, max: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+    dims = dims_or_all(() if dim is None else dim)
+    found = [
+        _evenly_along(gradient, self, result, dims, keepdim, F)
+        for gradient, result in zip(g, (min, max), strict=True)
+        if gradient is not None
+    ]
+    return found[0] if len(found) == 1 else found[0] + found[1]
+
+
+operator(
+    "aminmax(Tensor self, *, int? dim=None, bool keepdim=False)",
+    _aminmax,
+    out=True,
+    outputs=("min", "max"),
+    graded=2,
+    derivatives={"self": _aminmax_self},
+    doc="Return the smallest and the largest element, of all or along a dimension; equal ones share the gradient.",
+    samples=lambda make: [
+        ((make(2, 3),), {}),
+        ((make(2, 3),), {"dim": 1}),
+        ((make(2, 3),), {"dim": 0, "keepdim": True}),
+    ],
+    supports="f",
+)
+
+
 def _extreme(name: str, self: Any, dim: Any, keepdim: bool, other: Any, out: Any) -> Any:
     if other is not None or hasattr(dim, "_array"):
         return OPERATORS[f"{name}imum"].function(self, dim if other is None else other, out=out)

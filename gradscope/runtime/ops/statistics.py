@@ -414,6 +414,35 @@ def norm(
     return OPERATORS["linalg_vector_norm"].function(self, 2 if p is None else p, dim, keepdim)
 
 
+def _dist(xp: Any, self: Any, other: Any, p: Any = 2) -> Any:
+    return _vector_norm(xp, self - other, p)
+
+
+def _dist_self(g: Any, self: Any, other: Any, result: Any, p: Any, F: Any) -> Any:
+    return _vector_norm_self(g, self - other, result, p, None, False, F)
+
+
+def _dist_other(g: Any, self: Any, other: Any, result: Any, p: Any, F: Any) -> Any:
+    return _vector_norm_self(g, other - self, result, p, None, False, F)
+
+
+operator(
+    "dist(Tensor self, Tensor other, Scalar p=2)",
+    _dist,
+    promote="numeric",
+    derivatives={"self": _dist_self, "other": _dist_other},
+    doc="Return the `p`-norm of ``self - other``.",
+    samples=lambda make: [
+        ((make(3, 4), make(3, 4)), {}),
+        ((make(3, 4), make(4)), {"p": 3}),
+        ((make(2, 3), make(2, 3), 1), {}),
+        ((make(2, 3), make(2, 3), math.inf), {}),
+    ],
+    reference=lambda self, other, p=2: numpy.linalg.norm((self - other).ravel(), p),
+    supports="f",
+)
+
+
 # --- covariances ------------------------------------------------------------------------------------------------------
 
 

@@ -48,6 +48,7 @@ def compare_with_torch(
                 assert output.requires_grad == other.requires_grad, f"{what}, output {index} requires grad"
             if output.grad_fn is not None and op.name not in cases.OTHER_NAMES:
                 assert cases.node_name(output) == cases.node_name(other), what
+                assert len(output.grad_fn._input_metadata) == len(other.grad_fn._input_metadata), what
         if not any(o.requires_grad for o in outputs):
             continue
         seeds = [torch.from_numpy(cases.host(seed)) for seed in cases.seeds_for(outputs)]

@@ -179,7 +179,7 @@ def _node_lines(op: Operator) -> list[str]:
     if op.output_list:
         lines.append("_n.outs = [(_t._array.shape, _t._dtype) for _t in _o]")
     elif op.multi:
-        lines.append(f"_n.outs = [{', '.join(f'(_r{nr}.shape, _o{nr}._dtype)' for nr in range(len(op.outputs)))}]")
+        lines.append(f"_n.outs = [{', '.join(f'(_r{nr}.shape, _o{nr}._dtype)' for nr in range(op.graded))}]")
     for name, users in saved_by(op).items():
         lines += _save_lines(op, name, users)
     return lines + _history_lines(op)
