@@ -140,3 +140,30 @@ def test_reductions_and_ignored_classes_by_position(torch: Any) -> None:
 
     for mine, theirs in zip(losses(gs), losses(torch), strict=True):
         numpy.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+# --- results into tensors that are there ------------------------------------------------------------------------------
+
+INTO: dict[str, Any] = {
+    "linear": lambda m, x, out: m.nn.functional.linear(x, m.ones(3, 4, dtype=m.float64), out=out),
+    "gelu": lambda m, x, out: m.nn.functional.gelu(x, approximate="tanh", out=out),
+    "softplus": lambda m, x, out: m.nn.functional.softplus(x, 2.0, out=out),
+    "logsigmoid": lambda m, x, out: m.nn.functional.logsigmoid(x, out=out),
+    "hardshrink": lambda m, x, out: m.nn.functional.hardshrink(x, out=out),
+    "softshrink": lambda m, x, out: m.nn.functional.softshrink(x, out=out),
+    "avg_pool2d": lambda m, x, out: m.nn.functional.avg_pool2d(x, 2, out=out),
+    "avg_pool3d": lambda m, x, out: m.nn.functional.avg_pool3d(x[None], (1, 2, 2), out=out),
+}
+
+
+@pytest.mark.parametrize("name", INTO)
+def test_a_result_is_written_where_it_is_wanted(torch: Any, name: str) -> None:
+    found = []
+    for m in (gs, torch):
+        x, out = m.arange(-8.0, 8.0, dtype=m.float64).reshape(1, 4, 4), m.empty(0, dtype=m.float64)
+        assert INTO[name](m, x, out) is out
+        assert out.tolist() == INTO[name](m, x, None).tolist()
+        found.append(out.numpy())
+        with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+            INTO[name](m, x.requires_grad_(), out)
+    numpy.testing.assert_allclose(*found, rtol=1e-9)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...runtime.ops.catalogue import PUBLIC
 from ...runtime.ops.pooling import avg_pool, max_pool
+from ...runtime.ops.writes import into
 from ...runtime.tensor import Tensor
 
 __all__ = [
@@ -83,6 +84,8 @@ def avg_pool2d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return the mean of each window of images.
 
@@ -99,7 +102,10 @@ def avg_pool2d(
     divisor_override : int, optional
         Divide by this instead.
     """
-    return avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    settings = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    if out is not None:
+        return into(out, "avg_pool2d", [input], lambda: avg_pool(2, input, *settings))
+    return avg_pool(2, input, *settings)
 
 
 def avg_pool3d(
@@ -110,6 +116,11 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return the mean of each window of volumes, see :func:`avg_pool2d`."""
-    return avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    settings = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    if out is not None:
+        return into(out, "avg_pool3d", [input], lambda: avg_pool(3, input, *settings))
+    return avg_pool(3, input, *settings)

@@ -13,7 +13,7 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
 
 class NormBase(Module):
@@ -92,10 +92,7 @@ class _BatchNorm(NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the normalised input."""
-        ndim = input.ndim
-        if ndim not in self.dimensions:
-            expected = " or ".join(f"{d}D" for d in self.dimensions)
-            raise ValueError(f"expected {expected} input (got {ndim}D input)")
+        self._check_input_dim(input)
         momentum = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             with no_grad():
@@ -114,6 +111,11 @@ class _BatchNorm(NormBase):
             momentum,
             self.eps,
         )
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim not in self.dimensions:
+            expected = " or ".join(f"{d}D" for d in self.dimensions)
+            raise ValueError(f"expected {expected} input (got {input.ndim}D input)")
 
 
 class BatchNorm1d(_BatchNorm):
@@ -148,3 +150,72 @@ class BatchNorm3d(_BatchNorm):
     """Batch normalisation of volumes (N, C, D, H, W); parameters as of :class:`BatchNorm1d`."""
 
     dimensions = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of any number of dimensions, over the batches of all processes.
+
+    There are no process groups here: as in PyTorch where none is initialised, the statistics are those of the batch of
+    this process.
+
+    Parameters
+    ----------
+    num_features, eps, momentum, affine, track_running_stats, bias
+        As of :class:`BatchNorm1d`.
+    process_group : None
+        The processes that share their statistics.
+
+    Raises
+    ------
+    NotImplementedError
+        If a process group is given.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        if process_group is not None:
+            raise NotImplementedError(
+                f"SyncBatchNorm(process_group={process_group!r}): there are no process groups here\n"
+                "Leave it out: the statistics are those of the batch of this process, as of BatchNorm."
+            )
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = None
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """Return `module` with a :class:`SyncBatchNorm` in the place of each batch normalisation in it.
+
+        They share parameters and buffers with those they replace.
+        """
+        converted = module
+        if isinstance(module, _BatchNorm):
+            converted = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
+            converted._parameters.update(module._parameters)
+            converted._buffers.update(module._buffers)
+            converted.training = module.training
+        for name, child in module.named_children():
+            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return converted

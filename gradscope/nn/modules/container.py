@@ -84,6 +84,13 @@ class _Numbered(Module):
         return module
 
 
+def _check_factor(sequence: Sequential, factor: Any) -> None:
+    if not isinstance(factor, int):
+        raise TypeError(f"unsupported operand type(s) for *: {type(sequence)} and {type(factor)}\nGive an integer.")
+    if factor <= 0:
+        raise ValueError(f"Non-positive multiplication factor {factor} for {type(sequence)}\nIt is 1 at least.")
+
+
 class Sequential(_Numbered):
     """Modules that are called one after the other.
 
@@ -115,6 +122,17 @@ class Sequential(_Numbered):
 
     def __iadd__(self, other: Sequential) -> Sequential:
         return self.extend(other)
+
+    def __mul__(self, other: int) -> Sequential:
+        """Return its modules `other` times over: the same ones, which share their parameters."""
+        _check_factor(self, other)
+        return Sequential(*list(self) * other)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: int) -> Sequential:
+        _check_factor(self, other)
+        return self.extend(list(self) * (other - 1))
 
     def forward(self, input: Any) -> Any:
         """Return what the last module makes of what the others made of `input`."""

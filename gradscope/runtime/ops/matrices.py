@@ -455,7 +455,7 @@ operator(
 _linear_with_bias = OPERATORS["linear.bias"].function
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
     """Return ``input @ weight.T + bias``.
 
     Parameters
@@ -467,6 +467,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     bias : Tensor, optional
         Of shape (out_features).
     """
+    if out is not None:
+        return writes.into(out, "linear", [input, weight, bias], lambda: linear(input, weight, bias))
     if state.casting and autocast.covers("linear", (input, weight, bias)):
         return autocast.call("linear", linear, input, weight, bias)
     if bias is not None:

@@ -378,3 +378,35 @@ def test_parameter_containers(torch: Any) -> None:
 )
 def test_wrong_containers_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, lambda lib: wrong(lib.nn))
+
+
+def test_a_sequence_times_a_number(torch: Any) -> None:
+    found = []
+    for lib in (gs, torch):
+        sequence = lib.nn.Sequential(lib.nn.Linear(2, 2), lib.nn.ReLU())
+        double, triple = sequence * 2, 3 * sequence
+        assert double[2] is double[0] is sequence[0]
+        sequence *= 2
+        found.append([len(double), len(triple), len(sequence), [*dict(triple.named_children())]])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("factor", [0, -1, 1.5])
+def test_a_sequence_times_what_is_no_count(torch: Any, factor: Any) -> None:
+    same_complaint(torch, lambda lib: lib.nn.Sequential() * factor)
+
+
+def test_batch_normalization_over_all_processes_is_that_of_this_one(torch: Any) -> None:
+    found = []
+    for lib in (gs, torch):
+        plain = lib.nn.Sequential(lib.nn.BatchNorm2d(3, momentum=None), lib.nn.Sequential(lib.nn.BatchNorm1d(3)))
+        model = lib.nn.SyncBatchNorm.convert_sync_batchnorm(plain)
+        assert model[0].weight is plain[0].weight
+        assert model[0].running_mean is plain[0].running_mean
+        x = lib.arange(24.0).reshape(2, 3, 4)
+        found.append([model[0](x).tolist(), plain[0].running_var.tolist(), repr(model)])
+    numpy.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-4)
+    assert found[0][1:] == found[1][1:]
+    same_complaint(torch, lambda lib: lib.nn.SyncBatchNorm(3)(lib.ones(3)))
+    with pytest.raises(NotImplementedError, match="there are no process groups here"):
+        gs.nn.SyncBatchNorm(3, process_group=object())
