@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["FileWatch"]
+__all__ = ["FileWatch", "read_header"]
 
 _HEADER = 100  # bytes of a database in which every writer leaves a trace
+_watched: dict[tuple[int, int], FileWatch] = {}
 _POSIX = os.name == "posix"  # elsewhere an open file can neither be moved nor deleted
 
 
@@ -32,12 +33,14 @@ class FileWatch:
         self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC) if _POSIX else -1
         self._log: tuple[int, int] | None = None
         self.learn()
+        if _POSIX:
+            _watched[self._identity()] = self
 
     def learn(self) -> None:
         """Take note of what the file looks like, after it has been written."""
         if _POSIX:
             self._size = os.fstat(self._descriptor).st_size
-            self._header = os.pread(self._descriptor, _HEADER, 0)
+            self._header = self.header()
             self._log = _identity(f"{self.path}-wal")
 
     def in_place(self) -> bool:
@@ -50,9 +53,11 @@ class FileWatch:
         """Return whether nobody else has written into the file."""
         if not _POSIX:
             return True
-        return (
-            os.fstat(self._descriptor).st_size >= self._size and os.pread(self._descriptor, _HEADER, 0) == self._header
-        )
+        return os.fstat(self._descriptor).st_size >= self._size and self.header() == self._header
+
+    def header(self) -> bytes:
+        """Return the first bytes of the file."""
+        return os.pread(self._descriptor, _HEADER, 0)
 
     def moved_to(self) -> str | None:
         """Return where the file is now; None if it is nowhere, or the system does not tell."""
@@ -72,12 +77,40 @@ class FileWatch:
     def close(self) -> None:
         """Stop watching."""
         if self._descriptor >= 0:
+            _watched.pop(self._identity(), None)
             os.close(self._descriptor)
             self._descriptor = -1
 
     def _is_at(self, path: str) -> bool:
+        return _identity(path) == self._identity()
+
+    def _identity(self) -> tuple[int, int]:
         own = os.fstat(self._descriptor)
-        return _identity(path) == (own.st_dev, own.st_ino)
+        return own.st_dev, own.st_ino
+
+
+def read_header(path: str) -> bytes:
+    """Return the first bytes of a database; of one that this process writes, without a descriptor of its own.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    OSError, ValueError
+        If it cannot be read.
+    """
+    found = os.stat(path)
+    watch = _watched.get((found.st_dev, found.st_ino))
+    if watch is not None:
+        return watch.header()
+    with open(path, "rb") as file:
+        return file.read(_HEADER)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -12,6 +12,8 @@ import sqlite3
 import stat
 import tempfile
 
+from .file_watch import read_header
+
 __all__ = [
     "APPLICATION_ID",
     "SCHEMA",
@@ -166,8 +168,7 @@ def check_file(path: str) -> None:
         if not stat.S_ISREG(os.stat(path).st_mode):
             kind = "a directory" if os.path.isdir(path) else "no regular file"
             raise RecordingError(f"{path} is {kind}, not a recording")
-        with open(path, "rb") as file:
-            header = file.read(_HEADER)
+        header = read_header(path)
     except FileNotFoundError:
         raise RecordingError(
             f"there is no recording {path}\nMake one with `gradscope record SCRIPT -o {os.path.basename(path)}`."

@@ -212,3 +212,20 @@ def test_a_pipe_is_no_recording(tmp_path):
     with pytest.raises(RecordingError, match="no regular file"):
         gi.record(tmp_path / "run.gscope").start()
     assert time.monotonic() - began < 10
+
+
+def test_another_program_that_opens_the_file_and_leaves_is_no_matter(tmp_path):
+    """Reading a file's first bytes gives up this process's locks on it, were they read the plain way."""
+    path = tmp_path / "run.gscope"
+    with gi.record(path) as recorder:
+        train(mlp(), 2)
+        recorder.flush()
+        gi.open_recording(path).close()
+        look = (
+            "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(*c.execute('SELECT id FROM runs')); c.close()"
+        )
+        subprocess.run([sys.executable, "-c", look, str(path)], check=True)
+        assert (tmp_path / "run.gscope-wal").exists()
+        train(mlp(), 2)
+    assert (recorder.failure, recorder.nodes) == ("", 36)
+    assert nodes_in(path) == 36
