@@ -201,6 +201,7 @@ operator(
         ((make(2, 2, 3),), {}),
         ((make(2, 3), True), {}),
     ],
+    reference=lambda A, full_matrices=False: numpy.linalg.svd(A, full_matrices),
 )
 
 
@@ -242,6 +243,7 @@ operator(
     public_name=False,
     doc="Return singular values only, which takes a fraction of the time.",
     samples=lambda make: [((make(3, 2),), {})],
+    reference="numpy.linalg.svdvals",
 )
 
 
@@ -326,6 +328,7 @@ operator(
     derivatives={"A": _eigh_gradient},
     doc="Return eigenvalues and eigenvectors of Hermitian matrices.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2), "U"), {}), ((make(0, 0),), {})],
+    reference=lambda A, UPLO="L": tuple(numpy.linalg.eigh(A, UPLO)),
 )
 operator(
     "linalg_hermitian_eigenvalues(Tensor A, str UPLO='L')",
@@ -334,6 +337,7 @@ operator(
     public_name=False,
     doc="Return eigenvalues of Hermitian matrices only, which takes a fraction of the time.",
     samples=lambda make: [((make(3, 3),), {})],
+    reference="numpy.linalg.eigvalsh",
 )
 
 
@@ -440,6 +444,11 @@ def _eig_gradient(g: Any, eigenvalues: Any, eigenvectors: Any, F: Any) -> Any:
     return F.linalg_solve(Vh, F.matmul(inner, Vh))
 
 
+def _eig_reference(A: Any) -> Any:
+    values, vectors = numpy.linalg.eig(A)
+    return values.astype(complex), vectors.astype(complex)
+
+
 operator(
     "linalg_eig(Tensor A)",
     _eig,
@@ -451,6 +460,7 @@ operator(
     derivatives={"A": _eig_gradient},
     doc="Return eigenvalues and eigenvectors of square matrices, complex ones.",
     samples=lambda make: [((dominant(make, 3),), {}), ((dominant(make, 2, 2),), {}), ((make(0, 0),), {})],
+    reference=_eig_reference,
 )
 operator(
     "linalg_general_eigenvalues(Tensor A)",
@@ -459,6 +469,7 @@ operator(
     public_name=False,
     doc="Return eigenvalues of square matrices only, which takes a fraction of the time.",
     samples=lambda make: [((dominant(make, 3),), {})],
+    reference=lambda A: _eig_reference(A)[0],
 )
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy
+
 from . import lapack
 from .arrays import conj
 from .matrix_checks import adjoint, need_float, need_matrices, need_one_dtype, refuse_low
+from .references import each_matrix
 from .registry import OPERATORS, operator, public
 from .samples import dominant
 
@@ -89,6 +92,7 @@ operator(
         ((make(2, 2, 3),), {}),
         ((make(2, 3), "complete"), {}),
     ],
+    reference="numpy.linalg.qr",
 )
 
 
@@ -138,6 +142,29 @@ def _no_geqrf_derivative(g: Any) -> Any:
     raise NotImplementedError("the derivative for 'geqrf' is not implemented.\nUse linalg.qr(), which has one.")
 
 
+def _geqrf_reference(self: Any) -> list[Any]:
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    return each_matrix(lambda A: get_lapack_funcs("geqrf", (A,))(A)[:2], self)
+
+
+def _reflected_reference(vectors: Any, tau: Any) -> Any:
+    """Return the product of Householder reflections ``1 - tau v v'``, as square matrices."""
+    size = vectors.shape[-2]
+    product = numpy.broadcast_to(numpy.eye(size), (*vectors.shape[:-2], size, size))
+    for column in range(tau.shape[-1]):
+        v = numpy.where(numpy.arange(size) > column, vectors[..., column], 0)
+        v[..., column] = 1
+        product = product - tau[..., column, None, None] * (product @ v[..., None]) @ v[..., None, :].conj()
+    return product
+
+
+def _ormqr_reference(vectors: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Any:
+    Q = _reflected_reference(vectors, tau)
+    Q = numpy.swapaxes(Q, -1, -2).conj() if transpose else Q
+    return Q @ other if left else other @ Q
+
+
 operator(
     "geqrf(Tensor self)",
     _geqrf,
@@ -147,6 +174,7 @@ operator(
     derivatives={"self": _no_geqrf_derivative},
     doc="Return a QR decomposition as LAPACK keeps it: R and, below its diagonal, Householder vectors; their factors.",
     samples=lambda make: [((make(3, 2).detach(),), {}), ((make(2, 2, 3).detach(),), {})],
+    reference=_geqrf_reference,
 )
 
 
@@ -223,6 +251,7 @@ operator(
         ((make(2, 3, 3), make(2, 2)), {}),
         ((make(3, 2), make(0)), {}),
     ],
+    reference=lambda input, tau: _reflected_reference(input, tau)[..., : input.shape[-1]],
 )
 
 
@@ -309,4 +338,5 @@ operator(
         ((make(3, 2), make(2), make(3, 1), True, True), {}),
         ((make(3, 2), make(2), make(2, 3), False, True), {}),
     ],
+    reference=_ormqr_reference,
 )

@@ -11,6 +11,7 @@ from . import lapack
 from .errors import scalar_type
 from .lu import into_each
 from .matrix_checks import batch_of, first_failure, need_float, need_matrices, need_one_dtype, need_square, refuse_low
+from .references import each_matrix
 from .registry import OPERATORS, not_implemented, operator, public
 from .samples import dominant
 
@@ -52,6 +53,22 @@ def _symmetric(make: Any, *shape: int) -> Any:
     return x.detach()
 
 
+def _ldl_reference(self: Any, hermitian: bool = False) -> list[Any]:
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    name = "hetrf" if hermitian and self.dtype.kind == "c" else "sytrf"
+    LD, pivots = each_matrix(lambda A: get_lapack_funcs(name, (A,))(A, lower=1)[:2], self)
+    return [numpy.tril(LD), pivots, numpy.zeros(self.shape[:-2], "int32")]
+
+
+def _ldl_solve_reference(LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> Any:
+    """For pivots that exchange nothing."""
+    L = numpy.tril(LD, -1) + numpy.eye(LD.shape[-1])
+    turned = numpy.swapaxes(L, -1, -2)
+    D = LD * numpy.eye(LD.shape[-1])
+    return numpy.linalg.solve(L @ D @ (turned.conj() if hermitian else turned), B)
+
+
 operator(
     "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False)",
     _ldl_factor_ex,
@@ -64,6 +81,7 @@ operator(
         "Only the lower triangle of the matrices is read; with `hermitian` they are equal to their adjoints."
     ),
     samples=lambda make: [((_symmetric(make, 3),), {}), ((_symmetric(make, 2, 2),), {"hermitian": True})],
+    reference=_ldl_reference,
 )
 
 
@@ -138,6 +156,7 @@ operator(
         ((_symmetric(make, 3), _pivots(make, 3), make(3, 2).detach()), {}),
         ((_symmetric(make, 2, 2), _pivots(make, 2, 2), make(2, 1).detach()), {"hermitian": True}),
     ],
+    reference=_ldl_solve_reference,
 )
 
 

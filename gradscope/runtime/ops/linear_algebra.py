@@ -26,6 +26,7 @@ from .matrix_checks import (
     need_square,
     refuse_low,
 )
+from .references import solved
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
@@ -85,7 +86,19 @@ operator(
     },
     doc="Return the determinant of square matrices.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {}), ((make(1, 1),), {})],
+    reference="numpy.linalg.det",
 )
+
+
+def _cofactors_reference(self: Any) -> Any:
+    """The determinants of what is left when a row and a column are taken out, with their signs."""
+    found = numpy.empty_like(self)
+    for i, j in numpy.ndindex(self.shape[-2:]):
+        minor = numpy.delete(numpy.delete(self, i, -2), j, -1)
+        found[..., i, j] = (-1) ** (i + j) * numpy.linalg.det(minor)
+    return found
+
+
 operator(
     "cofactors(Tensor self)",
     _cofactors,
@@ -94,6 +107,7 @@ operator(
     derivatives={"self": _cofactors_self},
     doc="Return the cofactors of square matrices: the gradient of the determinant.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
+    reference=_cofactors_reference,
 )
 
 
@@ -132,6 +146,7 @@ operator(
     derivatives={"self": inverse_self},
     doc="Return the inverse of square matrices.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {}), ((make(0, 0),), {})],
+    reference="numpy.linalg.inv",
 )
 
 
@@ -181,6 +196,10 @@ def solve_self(g: Any, self: Any, other_shape: Any, result: Any, left: bool, F: 
     return -(F.matmul(of_other, adjoint(result, F)) if left else F.matmul(adjoint(result, F), of_other))
 
 
+def _solve_reference(self: Any, other: Any, left: bool = True) -> Any:
+    return solved(self, other, left)
+
+
 operator(
     "linalg_solve(Tensor self, Tensor other, *, bool left=True)",
     lambda xp, self, other, left=True: _solve(xp, self, other, left),
@@ -197,6 +216,7 @@ operator(
         ((make(2, 2), make(3, 2, 1)), {}),
         ((make(2, 2), make(3, 2)), {"left": False}),
     ],
+    reference=_solve_reference,
 )
 
 
@@ -218,6 +238,10 @@ def _slogdet_gradient(g: Any, A: Any, sign: Any, F: Any) -> Any:
     return F.reshape(factor, (*A.shape[:-2], 1, 1)) * adjoint(F.linalg_inv_ex(A)[0], F)
 
 
+def _slogdet_reference(A: Any) -> Any:
+    return tuple(numpy.linalg.slogdet(A))
+
+
 operator(
     "linalg_slogdet(Tensor A)",
     _slogdet,
@@ -227,6 +251,7 @@ operator(
     derivatives={"A": _slogdet_gradient},
     doc="Return sign and logarithm of the absolute value of the determinant of square matrices.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
+    reference=_slogdet_reference,
 )
 
 _Slogdet = namedtuple("slogdet", ["sign", "logabsdet"])  # type: ignore[name-match]
@@ -302,6 +327,11 @@ def _length(array: Any, axis: int) -> Any:
     return array.shape[axis] if axis < array.ndim else "none"
 
 
+def _cross_reference(self: Any, other: Any, dim: int = -1) -> Any:
+    a, b = numpy.moveaxis(self, dim, 0), numpy.moveaxis(other, dim, 0)
+    return numpy.stack([a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)], dim)
+
+
 operator(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1)",
     lambda xp, self, other, dim=-1: _cross(xp, self, other, dim),
@@ -312,6 +342,7 @@ operator(
     },
     doc="Return the cross products of vectors of three elements along a dimension.",
     samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(3, 2), make(3, 1)), {"dim": 0})],
+    reference=_cross_reference,
 )
 
 
@@ -356,6 +387,7 @@ operator(
     derivatives={"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
     doc="Return the inner product of the conjugate of `self` with `other`.",
     samples=lambda make: [((make(3), make(3)), {})],
+    reference="numpy.vdot",
 )
 
 

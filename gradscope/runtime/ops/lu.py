@@ -21,6 +21,7 @@ from .matrix_checks import (
     need_square,
     refuse_low,
 )
+from .references import each_matrix, solved
 from .registry import OPERATORS, operator, public
 from .samples import dominant
 from .triangular import triangular_solution
@@ -177,6 +178,41 @@ def _lu_samples(make: Any) -> Any:
     return [((dominant(make, 3),), {}), ((make(4, 2),), {}), ((make(2, 2, 3),), {})]
 
 
+def _lu_reference(A: Any, pivot: bool = True) -> list[Any]:
+    from scipy.linalg import lu
+
+    P, L, U = each_matrix(lu, A)
+    return [L, U, P]
+
+
+def _lu_factor_reference(A: Any, pivot: bool = True) -> list[Any]:
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    LU, pivots, info = each_matrix(lambda matrix: get_lapack_funcs("getrf", (matrix,))(matrix), A)
+    return [LU, pivots + 1, info]
+
+
+def _lu_parts_reference(LU: Any, pivots: Any) -> list[Any]:
+    rows, columns = LU.shape[-2:]
+    L = numpy.tril(LU, -1)[..., : min(rows, columns)] + numpy.eye(rows, min(rows, columns))
+    return [L, numpy.triu(LU)[..., : min(rows, columns), :], _permutation_reference(pivots, rows)]
+
+
+def _permutation_reference(pivots: Any, rows: int) -> Any:
+    """Return P of exchanges of rows, made one after the other."""
+    P = numpy.broadcast_to(numpy.eye(rows), (*pivots.shape[:-1], rows, rows)).copy()
+    for place in numpy.ndindex(pivots.shape[:-1]):
+        for row, other in enumerate(pivots[place] - 1):
+            P[place][:, [row, other]] = P[place][:, [other, row]]
+    return P
+
+
+def _lu_solve_reference(LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bool = False) -> Any:
+    L, U, P = _lu_parts_reference(LU, pivots)
+    A = P @ L @ U
+    return solved(numpy.swapaxes(A, -1, -2).conj() if adjoint else A, B, left)
+
+
 operator(
     "linalg_lu_parts(Tensor A, *, bool pivot=True)",
     _linalg_lu,
@@ -188,6 +224,7 @@ operator(
     derivatives={"A": lambda g, P, L, U, pivot, F: _lu_gradient(g[0], g[1], P, L, U, F)},
     doc="Return L, U and P of ``A = P @ L @ U``.",
     samples=_lu_samples,
+    reference=_lu_reference,
 )
 
 
@@ -225,6 +262,7 @@ operator(
     derivatives={"A": _lu_factor_gradient},
     doc="Return both LU factors in one tensor, the pivots, and where the first 0 on the diagonal of U is.",
     samples=_lu_samples,
+    reference=_lu_factor_reference,
 )
 
 
@@ -273,6 +311,7 @@ operator(
     derivatives={"LU_data": _lu_parts_data},
     doc="Return L, U and P, given LU factors in one tensor and their pivots.",
     samples=lambda make: [((make(*shape), _pivots(make, *shape)), {}) for shape in ((3, 3), (3, 2), (2, 2, 3))],
+    reference=_lu_parts_reference,
 )
 
 
@@ -341,6 +380,7 @@ operator(
         ((dominant(make, 3), _pivots(make, 3, 3), make(2, 3, 1)), {"adjoint": True}),
         ((dominant(make, 2), _pivots(make, 2, 2), make(1, 2)), {"left": False, "adjoint": True}),
     ],
+    reference=_lu_solve_reference,
 )
 
 # --- what is public ---------------------------------------------------------------------------------------------------

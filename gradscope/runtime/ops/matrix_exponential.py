@@ -83,4 +83,5 @@ matrix_exp = operator(
     derivatives={"self": _matrix_exp_self},
     doc="Return the exponential of square matrices.",
     samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2, low=-9, high=9),), {}), ((make(0, 0),), {})],
+    reference="scipy.linalg.expm",
 ).function

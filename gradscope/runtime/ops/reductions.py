@@ -419,6 +419,9 @@ operator(
         ((make(2, 3),), {"dim": 1}),
         ((make(2, 3),), {"dim": 0, "keepdim": True}),
     ],
+    reference=lambda self, dim=None, keepdim=False: [
+        _along_reference(name)(self, dim, keepdim) for name in ("min", "max")
+    ],
     supports="f",
 )
 

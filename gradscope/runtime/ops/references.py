@@ -12,12 +12,14 @@ __all__ = [
     "adjoint",
     "by_lines",
     "columns",
+    "each_matrix",
     "from_library",
     "gathered_at",
     "padded",
     "placed",
     "reduced_slices",
     "slices_at",
+    "solved",
 ]
 
 
@@ -132,3 +134,19 @@ def columns(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: An
         found[:, :, i, j] = window[:, :, :: stride[0], :: stride[1]]
     found = found.reshape(images.shape[0], -1, rows * lines)
     return found if self.ndim == 4 else found[0]
+
+
+def solved(A: Any, B: Any, left: bool = True) -> Any:
+    """Return X of ``A @ X = B``, or of ``X @ A = B``; B may be a vector, or a batch of them."""
+    if not left:
+        return numpy.swapaxes(solved(numpy.swapaxes(A, -1, -2), numpy.swapaxes(B, -1, -2)), -1, -2)
+    vector = B.ndim == 1 or B.shape == A.shape[:-1]
+    found = numpy.linalg.solve(A, B[..., None] if vector else B)
+    return found[..., 0] if vector else found
+
+
+def each_matrix(function: Callable[..., Any], *batches: Any) -> list[Any]:
+    """Return what a function of single matrices (the last of `batches` may be vectors) makes of each of a batch."""
+    lead = batches[0].shape[:-2]
+    results = [function(*(batch[place] for batch in batches)) for place in numpy.ndindex(lead)]
+    return [numpy.array(parts).reshape((*lead, *numpy.shape(parts[0]))) for parts in zip(*results)]

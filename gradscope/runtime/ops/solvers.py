@@ -26,6 +26,7 @@ from .matrix_checks import (
     need_one_dtype,
     need_square,
 )
+from .references import each_matrix, solved
 from .registry import METHODS, OPERATORS, operator, public
 from .samples import dominant
 from .triangular import triangular_solution
@@ -67,6 +68,7 @@ operator(
     derivatives={"A": lambda g, inverse, F: inverse_self(g[0], inverse, F)},
     doc="Return inverses, and 0 or where elimination met a 0 on the diagonal.",
     samples=lambda make: [((dominant(make, 3),), {}), ((dominant(make, 2, 2),), {}), ((make(0, 0),), {})],
+    reference=lambda A: (numpy.linalg.inv(A), numpy.zeros(A.shape[:-2], "int32")),
 )
 
 
@@ -123,6 +125,7 @@ operator(
         ((dominant(make, 2, 2), make(2, 2)), {}),
         ((dominant(make, 3), make(2, 3)), {"left": False}),
     ],
+    reference=lambda A, B, left=True: (solved(A, B, left), numpy.zeros(A.shape[:-2], "int32")),
 )
 
 
@@ -201,6 +204,7 @@ operator(
     derivatives={"self": _pinv_self},
     doc="Return the Moore-Penrose pseudoinverses of matrices.",
     samples=lambda make: [((make(3, 2),), {}), ((make(2, 2, 3),), {}), ((make(0, 2),), {})],
+    reference="numpy.linalg.pinv",
 )
 
 
@@ -307,6 +311,15 @@ def _lstsq_both(g: Any, self: Any, b: Any, solution: Any, needs: Any, F: Any) ->
     return (of_A if needs[0] else None, of_B if needs[1] else None)
 
 
+def _lstsq_reference(self: Any, b: Any, rcond: float | None = None, driver: str | None = None) -> list[Any]:
+    nothing = numpy.empty(0)
+    X, residuals, rank, values = each_matrix(lambda A, B: numpy.linalg.lstsq(A, B, rcond), self, b)
+    if driver == "gels":
+        return [X, numpy.sum(numpy.abs(self @ X - b) ** 2, axis=-2), nothing, nothing]
+    # The driver that PyTorch takes unless told, gelsy, says nothing of residuals and singular values.
+    return [X, nothing, rank, nothing] if driver in (None, "gelsy") else [X, residuals, rank, values]
+
+
 operator(
     "linalg_lstsq(Tensor self, Tensor b, *, float? rcond=None, str? driver=None)",
     lambda xp, self, b, rcond=None, driver=None: _lstsq(xp, self, b, rcond, driver),
@@ -322,6 +335,7 @@ operator(
         ((make(2, 3), make(2, 1)), {}),
         ((make(4, 2), make(4, 1)), {"driver": "gels"}),
     ],
+    reference=_lstsq_reference,
 )
 
 

@@ -20,6 +20,7 @@ from .matrix_checks import (
     need_square,
     refuse_low,
 )
+from .references import solved
 from .registry import OPERATORS, operator, public
 from .samples import dominant
 
@@ -80,6 +81,12 @@ def _solve_triangular_self(g: Any, self: Any, result: Any, upper: bool, left: bo
     return F.triu(whole, int(unitriangular)) if upper else F.tril(whole, -int(unitriangular))
 
 
+def _triangle_reference(self: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    A = numpy.triu(self) if upper else numpy.tril(self)
+    diagonal = numpy.eye(A.shape[-1], dtype=bool)
+    return solved(numpy.where(diagonal, 1, A) if unitriangular else A, B, left)
+
+
 operator(
     "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False)",
     lambda xp, self, B, upper, left=True, unitriangular=False: _solve_triangular(
@@ -96,6 +103,7 @@ operator(
         ((dominant(make, 3), make(2, 3, 1)), {"upper": False, "unitriangular": True}),
         ((make(0, 0), make(0, 2)), {"upper": True}),
     ],
+    reference=_triangle_reference,
 )
 
 
@@ -176,6 +184,13 @@ def _old_triangular_solve_both(
     return (of_b if needs[0] else None, of_A if needs[1] else None)
 
 
+def _older_triangle_reference(
+    self: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    turned = numpy.swapaxes(A, -1, -2) if transpose else A
+    return _triangle_reference(turned, self, upper != transpose, True, unitriangular), A
+
+
 operator(
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False)",
     _old_triangular_solve,
@@ -189,6 +204,7 @@ operator(
         ((make(2, 1), dominant(make, 2, 2), False, True), {}),
         ((make(3, 1), dominant(make, 3), True, False, True), {}),
     ],
+    reference=_older_triangle_reference,
 )
 
 # --- Cholesky factors -------------------------------------------------------------------------------------------------
@@ -261,6 +277,16 @@ def _cholesky_self(g: Any, L: Any, upper: bool, F: Any) -> Any:
     return F.linalg_solve_triangular(L, half, upper=False, left=False) * 0.5
 
 
+def _cholesky_reference(self: Any, upper: bool = False) -> Any:
+    return numpy.linalg.cholesky(self, upper=upper)
+
+
+def _product_reference(factor: Any, upper: bool) -> Any:
+    """Return the matrix of which `factor` is the Cholesky factor."""
+    L = numpy.swapaxes(numpy.triu(factor), -1, -2).conj() if upper else numpy.tril(factor)
+    return L @ numpy.swapaxes(L, -1, -2).conj()
+
+
 operator(
     "linalg_cholesky_ex(Tensor self, *, bool upper=False, str? checked_as=None)",
     _cholesky_ex,
@@ -275,6 +301,7 @@ operator(
         ((dominant(make, 2, 2),), {"upper": True}),
         ((make(0, 0),), {}),
     ],
+    reference=lambda self, upper=False: (_cholesky_reference(self, upper), numpy.zeros(self.shape[:-2], "int32")),
 )
 
 
@@ -342,6 +369,7 @@ operator(
     derivatives={"self": lambda g, result, upper, F: _cholesky_self(g, result, upper, F)},
     doc="Return the Cholesky factors of positive-definite matrices; :func:`linalg.cholesky` is the newer form.",
     samples=lambda make: [((dominant(make, 3),), {}), ((dominant(make, 2, 2), True), {})],
+    reference=_cholesky_reference,
 )
 
 
@@ -389,6 +417,7 @@ operator(
         ((make(3, 2), dominant(make, 3)), {}),
         ((make(2, 1), dominant(make, 2, 2), True), {}),
     ],
+    reference=lambda self, factor, upper=False: numpy.linalg.solve(_product_reference(factor, upper), self),
 )
 
 
@@ -410,4 +439,5 @@ operator(
     derivatives={"self": _cholesky_inverse_self},
     doc="Return the inverse of A, given its Cholesky factor.",
     samples=lambda make: [((dominant(make, 3),), {}), ((dominant(make, 2, 2), True), {})],
+    reference=lambda self, upper=False: numpy.linalg.inv(_product_reference(self, upper)),
 )
