@@ -119,9 +119,6 @@ LEFT_OUT = {
         nn.functional.conv2d: error 0, error 1, error 5
         nn.functional.conv3d: error 0, error 1, error 5
         nn.functional.group_norm: values
-        nn.functional.interpolate.bilinear: dtypes
-        nn.functional.interpolate.bicubic: dtypes
-        nn.functional.upsample_bilinear: dtypes
         nn.functional.soft_margin_loss: dtypes
         nn.functional.avg_pool2d: values, out
         nn.functional.linear: out

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-__all__ = ["Taps", "along", "resample"]
+__all__ = ["Taps", "along", "resample", "resample_bytes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,26 @@ class Taps:
         filling = numpy.arange(shape[0])[:, None] >= counts
         places[filling] = numpy.broadcast_to(places[0], shape)[filling]
         return Taps(places, spread, self.places.shape[1])
+
+    @cached_property
+    def whole(self) -> tuple[numpy.ndarray, int]:
+        """The weights as integers of 16 bits, and how many of these bits are behind the point.
+
+        As in Pillow and in PyTorch, images of bytes are resampled with these: the results are the same to the bit.
+        """
+        weights = self.weights.copy()
+        for later in range(1, len(weights)):
+            for earlier in range(later):  # a place that is read twice is read once, with both weights
+                twice = self.places[earlier] == self.places[later]
+                weights[earlier] += numpy.where(twice, weights[later], 0)
+                weights[later][twice] = 0
+        bits = 0
+        while bits < _MOST_BITS and int(0.5 + weights.max() * (1 << (bits + 1))) < 1 << 15:
+            bits += 1
+        return numpy.trunc(weights * (1 << bits) + numpy.copysign(0.5, weights)).astype(numpy.int32), bits
+
+
+_MOST_BITS = 22
 
 
 def _as_slice(places: numpy.ndarray) -> Any:
@@ -107,6 +127,25 @@ def resample(xp: Any, x: Any, maps: Sequence[Taps]) -> Any:
     for axis in _order(x.shape[lead:], maps):
         result = along(xp, result, lead + axis, maps[axis])
     return xp.ascontiguousarray(result) if result is not x else x.copy()
+
+
+def resample_bytes(xp: Any, x: Any, maps: Sequence[Taps]) -> Any:
+    """Return images of bytes with a map applied to each of the last dimensions, the last first, rounded after each."""
+    result = x
+    for axis, taps in zip(range(x.ndim - 1, 0, -1), reversed(maps), strict=False):
+        if not taps.identity:
+            result = _bytes_along(xp, result, axis, taps)
+    return xp.ascontiguousarray(result) if result is not x else x.copy()
+
+
+def _bytes_along(xp: Any, x: Any, axis: int, taps: Taps) -> Any:
+    weights, bits = taps.whole
+    shape = (-1,) + (1,) * (x.ndim - 1 - axis)
+    total: Any = 1 << (bits - 1)
+    for places, weight in zip(taps.places, weights, strict=True):
+        part = x.take(xp.asarray(places), axis=axis).astype("int32")
+        total = part * xp.asarray(weight).reshape(shape) + total
+    return xp.minimum(xp.maximum(total >> bits, 0), 255).astype("uint8")
 
 
 def _order(sizes: Sequence[int], maps: Sequence[Taps]) -> Iterable[int]:

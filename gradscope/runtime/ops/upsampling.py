@@ -15,7 +15,7 @@ import numpy
 
 from .errors import refuse_kinds
 from .registry import operator
-from .separable import Taps, cubic_weights, lanczos, linear_parts, resample, windows
+from .separable import Taps, cubic_weights, lanczos, linear_parts, resample, resample_bytes, windows
 
 Ints = tuple[int, ...]
 
@@ -125,7 +125,7 @@ def _check(name: str, x: Any, out: Ints) -> None:
         )
     if shape[0] and not shape[1]:
         raise RuntimeError(f"Non-empty {spatial + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
-    if x.dtype.name != "uint8" or "nearest" not in name:
+    if x.dtype.name != "uint8" or ("nearest" not in name and "2d" not in name):
         refuse_kinds(name, x, "biuc")
 
 
@@ -174,7 +174,8 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
 
     def forward(xp: Any, self: Any, output_size: Ints, *values: Any) -> Any:
         _check(name, self, output_size)
-        return resample(xp, self, _maps(mode, self.shape[2:], output_size, *split(values)))
+        maps = _maps(mode, self.shape[2:], output_size, *split(values))
+        return (resample_bytes if aligned and self.dtype.kind == "u" else resample)(xp, self, maps)
 
     def backward(xp: Any, grad_output: Any, output_size: Ints, input_size: Ints, *values: Any) -> Any:
         maps = _maps(mode, tuple(input_size)[2:], output_size, *split(values))

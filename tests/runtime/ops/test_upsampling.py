@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy
@@ -135,3 +136,35 @@ def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
 def test_sizes_and_dtypes_that_do_not_fit(options: Any) -> None:
     with pytest.raises((TypeError, NotImplementedError), match=r"must be an int|not implemented for 'Long'"):
         gs.nn.functional.interpolate(gs.zeros(1, 1, 4, 4, dtype=gs.int64), **options)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("mode", "antialias"), [("bilinear", False), ("bilinear", True), ("bicubic", False), ("bicubic", True)]
+)
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_images_of_bytes_are_pytorchs_to_the_bit(torch: Any, mode: str, antialias: bool, align_corners: bool) -> None:
+    generator = numpy.random.default_rng(5)
+    for size, out in itertools.product([(5, 7), (16, 9), (2, 3)], [(4, 8), (11, 2), (20, 5), (1, 2)]):
+        image = generator.integers(0, 256, (2, 3, *size), dtype=numpy.uint8)
+        found, expected = (
+            lib.nn.functional.interpolate(
+                lib.from_numpy(image), out, mode=mode, align_corners=align_corners, antialias=antialias
+            ).numpy()
+            for lib in (gs, torch)
+        )
+        assert found.dtype == "uint8"
+        assert (found == expected).all()
+
+
+def test_signals_and_volumes_of_bytes_are_refused() -> None:
+    for shape, mode in (((1, 2, 5), "linear"), ((1, 1, 3, 3, 3), "trilinear")):
+        with pytest.raises(NotImplementedError, match="not implemented for 'Byte'"):
+            gs.nn.functional.interpolate(gs.zeros(shape, dtype=gs.uint8), scale_factor=2, mode=mode)
+
+
+def test_images_of_bytes_on_other_devices(other_device: str) -> None:
+    image = gs.arange(24, dtype=gs.uint8).reshape(1, 1, 4, 6)
+    found = gs.nn.functional.interpolate(image.to(other_device), (3, 3), mode="bicubic")
+    assert found.device.type == other_device
+    assert found.cpu().tolist() == gs.nn.functional.interpolate(image, (3, 3), mode="bicubic").tolist()
