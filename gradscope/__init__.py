@@ -88,7 +88,7 @@ else:
 
 _LAZY = (
     *("amp", "autograd", "backends", "check", "compiler", "cuda", "distributed", "distributions", "fft"),
-    *("func", "inspect", "jit", "linalg", "masked", "nn", "optim", "profiler", "random"),
+    *("func", "inspect", "jit", "linalg", "masked", "nn", "optim", "overrides", "profiler", "random"),
     *("serialization", "signal", "special", "testing", "utils", "version"),
 )
 

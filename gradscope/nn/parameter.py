@@ -7,18 +7,28 @@ from typing import Any
 
 from ..runtime import state
 from ..runtime.creation import empty
+from ..runtime.overrides import disabled, has_say
 from ..runtime.tensor import Tensor
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
-class Parameter(Tensor):
+class _ParameterType(type(Tensor)):  # type: ignore[misc]
+    """The class of Parameter: a parameter that keeps a subclass of its own is an instance too."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=_ParameterType):
     """A tensor that becomes a parameter of the module it is assigned to.
 
     Parameters
     ----------
     data : Tensor, optional
-        Its memory is shared.
+        Its memory is shared. What is of a subclass stays of it, and is a parameter all the same.
     requires_grad : bool
 
     Examples
@@ -30,6 +40,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         """Return a parameter that shares memory and version with `data`."""
@@ -39,7 +50,17 @@ class Parameter(Tensor):
                 f"Creating a Parameter from an instance of type {type(source).__name__} requires that detach() returns "
                 "an instance of the same type.\nMake a tensor of it first: gradscope.tensor(...)."
             )
-        return cls._sharing(source).requires_grad_(requires_grad)
+        if not has_say(type(source)):
+            return cls._sharing(source).requires_grad_(requires_grad)
+        kept = source.detach().requires_grad_(requires_grad)
+        if type(kept) is not type(source):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(source).__name__} requires that detach() returns "
+                f"an instance of the same type, but return type {type(kept).__name__} was found instead.\n"
+                "Return it from __torch_function__, or hand over as_subclass(gradscope.Tensor)."
+            )
+        kept._is_param = True  # type: ignore[attr-defined]
+        return kept  # type: ignore[return-value]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) in memo:
@@ -61,6 +82,7 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled
 
     persistent: bool
 
@@ -82,6 +104,7 @@ class _Uninitialized(Tensor):
     """A tensor without a shape: it has a dtype and a device, and becomes another class once it is materialized."""
 
     __slots__ = ()
+    __torch_function__ = disabled
 
     cls_to_become: type[Tensor]
 

@@ -402,11 +402,13 @@ class GraphTask:
         if outer is not None:
             self.depth = outer.depth + 1
         modes.grad_enabled, modes.current_task = self.records, self
+        modes.overrides_off += 1  # a derivative is the runtime's own affair
 
     def _leave(self) -> None:
         if self._outside is not None:
             modes = state.local
             modes.grad_enabled, modes.current_task = self._outside
+            modes.overrides_off -= 1
             self._outside = None
             global entered
             with _entered_lock:

@@ -1,8 +1,8 @@
 """The flags that every operator checks, and the per-thread modes behind them.
 
 ``special`` is the one module-level flag of law 5: whether anything wants more than plain recording (event listeners,
-anomaly mode, saved-tensor hooks, inference mode, autocast) in any thread. While nothing does an operator looks no
-further.
+anomaly mode, saved-tensor hooks, inference mode, autocast, subclasses that override calls) in any thread. While nothing
+does an operator looks no further.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ special: bool = False
 modes_on: int = 0
 # In how many threads autocast is on.
 casting: int = 0
+# How many tensors and modes there are that have their say in calls (runtime/overrides.py).
+overriding: int = 0
 anomaly: bool = False
 anomaly_check_nan: bool = True
 anomaly_check_inf: bool = False
 
 _listening = False
-_special_lock = threading.Lock()
+# A collection may end a tensor's life while the lock is held.
+_special_lock = threading.RLock()
 
 # Compiled operators call next() themselves, which is the fastest way to a number that no other thread gets.
 sequence = itertools.count()
@@ -61,6 +64,14 @@ def add_casting(amount: int) -> None:
         _set_special()
 
 
+def add_overriding(amount: int) -> None:
+    """Raise (or lower) the count of what has its say in calls."""
+    global overriding
+    with _special_lock:
+        overriding += amount
+        _set_special()
+
+
 def set_listening(anybody: bool) -> None:
     """Say whether anybody listens to events."""
     global _listening
@@ -71,7 +82,7 @@ def set_listening(anybody: bool) -> None:
 
 def _set_special() -> None:
     global special
-    special = _listening or modes_on > 0 or casting > 0
+    special = _listening or modes_on > 0 or casting > 0 or overriding > 0
 
 
 # One entry for each thread that does not record: while it is empty an operator need not read its own thread's mode,
@@ -95,6 +106,9 @@ class ThreadModes(threading.local):
     in_tangent: bool = False
     # The dtype of autocast for each device type that it is on for; None while it is off (runtime/autocast.py).
     autocast: dict[str, Any] | None = None
+    # How many blocks are open in which tensors have no say in calls, and the modes that have (runtime/overrides.py).
+    overrides_off: int = 0
+    function_modes: tuple[Any, ...] = ()
 
     @property
     def grad_enabled(self) -> bool:

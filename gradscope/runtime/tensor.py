@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any
 
-from . import backward, events, graph, state
+from . import backward, events, graph, overrides, state
 from . import device as devices
 from . import dtype as dtypes
 from .bfloat16 import marked
@@ -106,6 +106,57 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
         else:
             made = creation.zeros(creation.shape_of(data, "new") if data else (0,), device=device)
         return made if cls is Tensor else cls._sharing(made)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        overrides.take_part(cls, Tensor)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Override a call with an instance of a subclass: make it, and give its results the subclass.
+
+        Parameters
+        ----------
+        func : callable
+            The function or method that was called.
+        types : sequence of type
+            The classes among the arguments that take part; with one that is no base of this one it is left to others.
+        args : tuple
+        kwargs : dict, optional
+        """
+        if not all(issubclass(cls, kind) for kind in types):
+            return NotImplemented
+        modes = state.local
+        modes.overrides_off += 1
+        try:
+            result = func(*args, **(kwargs or {}))
+        finally:
+            modes.overrides_off -= 1
+        return result if cls is Tensor else _as_subclass(result, cls, (*args, *(kwargs or {}).values()))
+
+    def as_subclass(self, cls: type[Tensor]) -> Any:
+        """Return a tensor of another class that shares memory and history with this one.
+
+        Raises
+        ------
+        TypeError
+            If `cls` is no subclass of Tensor.
+        """
+        if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+            raise TypeError(f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
+        from .ops.registry import OPERATORS
+
+        modes = state.local
+        modes.overrides_off += 1
+        try:
+            return _become(OPERATORS["alias"].function(self), cls)
+        finally:
+            modes.overrides_off -= 1
+
+    @staticmethod
+    def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Any:
+        """Return a leaf of class `cls` that shares the memory of `data`."""
+        return cls._sharing(data).requires_grad_(require_grad)
 
     @classmethod
     def _wrap(cls, array: Any, shape: tuple[int, ...] | None = None) -> Tensor:
@@ -573,6 +624,23 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
         return getattr(creation, function)(*args, **{"dtype": self.dtype, "device": self.device, **given})
 
 
+def _become(tensor: Tensor, kind: type[Tensor]) -> Tensor:
+    """Give a fresh tensor another class."""
+    tensor.__class__ = kind
+    return overrides.count(tensor) if overrides.has_say(kind) else tensor
+
+
+def _as_subclass(result: Any, kind: type[Tensor], given: tuple[Any, ...]) -> Any:
+    """Give the tensors in the result of a call the class `kind`; what the call was given stays what it is."""
+    if isinstance(result, Tensor):
+        known = isinstance(result, kind) or any(result is value for value in given)
+        return result if known else _become(result, kind)
+    if isinstance(result, (tuple, list)):
+        parts = [_as_subclass(part, kind, given) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
 class _Detach:
     """Stands for detach() in events."""
 
@@ -588,7 +656,7 @@ def finish_class(methods: dict[str, Callable[..., Any]]) -> None:
     for name, method in methods.items():
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)
-    graph.tensor_type = Tensor
+    graph.tensor_type = overrides._root[0] = Tensor
     fresh = starmap(_new, repeat((Tensor,)))  # next() of it takes less than a call of __new__
     for scope in general.scopes_wanting_tensor:
         scope["Tensor"] = Tensor

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .. import autocast, device, dtype, events, state, tangents
+from .. import autocast, device, dtype, events, overrides, state, tangents
 from ..bfloat16 import CHAR, BFloat16Array, cast, marked, narrows, plain, rounded, widened
 from ..graph import PackedTensor, SavedResult, SavedTensor, edge_to, pack_slot, unpack
 from ..storage import VersionCounter, element_strides, memory_of, offset_of
@@ -75,7 +75,7 @@ def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
             )
         for index, item in enumerate(items):
             if not isinstance(item, tensor_type):
-                raise TypeError(
+                raise OperandError(
                     f"expected Tensor as element {index} in argument '{parameter.name}' of {op.name}(), "
                     f"but got {type(item).__name__}"
                 )
@@ -270,7 +270,13 @@ class OperatorForm:
 
 def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
     """Call `op`: unwrap, promote, forward, wrap, record, instrument."""
-    operands, bare, xp = prepare(op, arguments)
+    try:
+        operands, bare, xp = prepare(op, arguments)
+    except OperandError:
+        overridden = overrides.of_operator(op, arguments)
+        if overridden is overrides.NONE:
+            raise
+        return overridden
     try:
         results = forward(op, xp, bare)
     except (ValueError, TypeError) as error:
@@ -287,6 +293,10 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
 
     The user's frame is `depth` frames up at least.
     """
+    if state.overriding:
+        overridden = overrides.of_operator(op, arguments)
+        if overridden is not overrides.NONE:
+            return overridden
     if state.casting and modes.autocast is not None:
         arguments = autocast.arguments(op, arguments)
     if state.modes_on:

@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .. import overrides, state
+
 __all__ = ["as_function", "as_method", "numpy_dims"]
 
 _INPUT = ("input", "x", "a", "x1")
@@ -30,6 +32,10 @@ def as_function(body: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(body)
     def function(*args: Any, **kwargs: Any) -> Any:
+        if state.overriding:
+            overridden = overrides.dispatch(function, args, kwargs)
+            if overridden is not overrides.NONE:
+                return overridden
         if kwargs:
             kwargs = _own_names(kwargs, others)
         try:
@@ -40,6 +46,9 @@ def as_function(body: Callable[..., Any]) -> Callable[..., Any]:
             first = args[0] if args else kwargs[own]
             if hasattr(first, "_array"):
                 raise
+            overridden = overrides.dispatch(function, args, kwargs)
+            if overridden is not overrides.NONE:
+                return overridden
             raise TypeError(
                 f"{body.__name__}(): argument 'input' (position 1) must be Tensor, not {first.__class__.__name__}\n"
                 "Wrap it: gradscope.tensor(...)."

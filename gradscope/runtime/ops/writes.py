@@ -6,11 +6,12 @@ history.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import device, dtype, state, tangents
+from .. import device, dtype, overrides, state, tangents
 from ..graph import edge_to, hold_edge
 from ..storage import overlap_error, overlaps_itself, shared_part
 from ..views import check_inplace, saved_result
@@ -27,6 +28,10 @@ def run_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
 
     Nothing is changed when anything raises: the checks and the computation come first, then the write.
     """
+    if state.overriding:
+        overridden = overrides.of_operator(op, arguments, "_")
+        if overridden is not overrides.NONE:
+            return overridden
     finish = tangents.before_write(op, arguments) if state.special else None
     target = write_inplace(op, arguments)
     if finish is not None:
@@ -172,6 +177,11 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
 
     Of an operator with several results `out` is a tuple of as many tensors.
     """
+    if state.overriding:
+        function = functools.partial(op.function, out=out)
+        overridden = overrides.dispatch(functools.update_wrapper(function, op.function), arguments, {})
+        if overridden is not overrides.NONE:
+            return overridden
     operands, bare, xp = general.prepare(op, arguments)
     targets = several_out(op, out) if op.multi else (out,)
     for target in targets:
