@@ -235,7 +235,8 @@ def tensors_in(value: Any) -> list[Any]:
 
 def array(tensor: Any) -> numpy.ndarray:
     """Return a tensor's values."""
-    return tensor.detach().resolve_conj().resolve_neg().numpy(force=True)
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    return (tensor.float() if str(tensor.dtype).endswith("bfloat16") else tensor).numpy(force=True)
 
 
 def same(mine: Any, theirs: Any, what: str, *, values: bool = True, tolerance: float | None = None) -> None:

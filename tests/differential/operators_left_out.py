@@ -41,7 +41,6 @@ LEFT_OUT = {
         native_group_norm: missing
         native_layer_norm: missing
         native_batch_norm: missing
-        bfloat16: missing
         chalf: missing
         hash_tensor: missing
         _segment_reduce.lengths: missing
