@@ -357,6 +357,26 @@ operator(
 )
 
 
+@public
+def abs_(input: Any) -> Any:
+    """Write the absolute values in place of the elements.
+
+    Raises
+    ------
+    RuntimeError
+        For a complex tensor: they are real.
+    """
+    if input._dtype.kind == "c":
+        raise RuntimeError("In-place abs is not supported for complex tensors.\nUse abs(), whose result is real.")
+    return OPERATORS["abs"].inplace_function(input)  # type: ignore[misc]
+
+
+@public
+def absolute_(input: Any) -> Any:
+    """Another name of :func:`abs_`."""
+    return abs_(input)
+
+
 def _signbit(xp: Any, self: Any) -> Any:
     if self.dtype.kind == "c":
         raise NotImplementedError("signbit is not implemented for complex tensors.\nTake real or imag of the tensor.")
