@@ -199,7 +199,7 @@ def _take_over(node: FunctionNode, output: Tensor, index: int, is_input: bool, c
 
 
 def _view_as_self(node: FunctionNode, tensor: Tensor) -> Tensor:
-    view = Tensor._wrap(tensor._array.view())
+    view = Tensor._wrap(tensor._memory.view())
     tensor._make_view(view, "custom", node._forward_cls.__name__)
     return view
 

@@ -44,6 +44,14 @@ def random_seed(output: Tensor, non_contiguous: bool) -> Tensor:
     return Tensor._wrap(array[..., ::2] if wide != shape else array).requires_grad_()
 
 
+def moving(tensor: Tensor) -> tuple[Any, Callable[[], None]]:
+    """Return an array of the elements to write into, and what makes the tensor have them."""
+    if not (tensor.is_conj() or tensor.is_neg()):
+        return tensor._array, lambda: None
+    elements = tensor._array.copy()
+    return elements, lambda: tensor._write(elements)
+
+
 def host_copy(tensor: Tensor) -> numpy.ndarray:
     """Return the values in host memory, flat and apart from the tensor's."""
     return numpy.array(device.to_host(tensor._array), copy=True).reshape(-1)
@@ -128,7 +136,7 @@ class Checker:
 
     def numerical(self, tensor: Tensor, outputs: Sequence[int]) -> list[numpy.ndarray]:
         """Return the complex Jacobians of `outputs` with respect to `tensor`; (directions, elements, output)."""
-        array = tensor._array
+        array, show = moving(tensor)
         directions = (1, 1j) if tensor.is_complex() else (1,)
         sizes = [int(self.all_outputs[o]._array.size) for o in outputs]
         result = [numpy.zeros((len(directions), array.size, size), dtype=numpy.complex128) for size in sizes]
@@ -138,6 +146,7 @@ class Checker:
 
                 def write(step: float, index: Any = index, before: Any = before, direction: Any = direction) -> None:
                     array[index] = before + array.dtype.type(step * direction) if step else before
+                    show()
 
                 slopes = self._slopes(write)
                 for jacobian, output in zip(result, outputs, strict=True):
@@ -274,12 +283,13 @@ class Checker:
 
     def slope_along(self, tensor: Tensor, direction: numpy.ndarray) -> list[numpy.ndarray]:
         """Return how the outputs change when `tensor` moves in `direction`."""
-        array = tensor._array
+        array, show = moving(tensor)
         before = array.copy()
         step_of = device.to_device(direction.astype(array.dtype).reshape(array.shape), tensor.device)
 
         def write(step: float) -> None:
             array[...] = before + step_of * array.dtype.type(step) if step else before
+            show()
 
         return self._slopes(write)
 

@@ -144,7 +144,7 @@ def trunc_normal_(
         tensor.mul_(std * math.sqrt(2.0)).add_(mean)
         array = tensor._array
         xp = devices.array_module(array)
-        xp.minimum(xp.maximum(array, a), b, out=array)
+        tensor._write(xp.minimum(xp.maximum(array, a), b))
     return tensor
 
 

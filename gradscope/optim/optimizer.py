@@ -166,7 +166,7 @@ class Optimizer:
         Raises
         ------
         ValueError
-            If a parameter is no leaf, or is in another group already.
+            If a parameter is no leaf, is in another group already, or is a conjugate view.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -208,6 +208,11 @@ class Optimizer:
             if not isinstance(parameter, Tensor):
                 raise TypeError(
                     f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}"
+                )
+            if parameter.is_conj() or parameter.is_neg():
+                raise ValueError(
+                    f"can't optimize a Tensor that is a conjugate or a negative of its memory, of shape "
+                    f"{list(parameter.shape)}\nOptimize parameter.resolve_conj().resolve_neg(), made a leaf."
                 )
             if not (parameter.is_leaf or parameter.retains_grad):
                 raise ValueError(

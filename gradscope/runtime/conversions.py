@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from . import device as devices
 from . import graph, state
 from .formatting import tensor_repr
+from .math_bits import mark, plain_type
 from .ops import general
 from .storage import contiguous_strides, element_strides, is_dense, memory_copy, memory_of, offset_of, strided_view
 
@@ -26,6 +27,9 @@ class Convertible:
     __slots__ = ()
 
     _array: Any
+    _memory: Any
+    _conjugated: ClassVar[bool]
+    _negated: ClassVar[bool]
     _dtype: Any
     _flags: int
     _meta: Any
@@ -146,7 +150,7 @@ class Convertible:
         return bool(devices.to_host((self._array == general.array_of(element)).any()))
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and (spec or type(self) is graph.tensor_type):
+        if self._array.ndim == 0 and (spec or plain_type(self) is graph.tensor_type):
             return format(self.item(), spec)
         if spec:
             raise TypeError(
@@ -187,18 +191,28 @@ class Convertible:
         return strided_view(memo[id(owner)], geometry, array.dtype)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        host = devices.to_host(self._array)
+        host = devices.to_host(self._memory)
         dense = is_dense(host)
         geometry = (host.shape, element_strides(host) if dense else contiguous_strides(host.shape), 0)
         flat = np.array(host.ravel(order="K" if dense else "C"))
         facts = (str(self.device), self.requires_grad, self.__dict__ or None)
-        return _rebuild, (type(self), flat, geometry, *facts)
+        bits = ((self._conjugated, self._negated),) if self._flags & state.TURNED else ()
+        return _rebuild, (plain_type(self), flat, geometry, *facts, *bits)
 
 
-def _rebuild(cls: type[Tensor], flat: Any, geometry: Any, place: str, requires_grad: bool, attributes: Any) -> Tensor:
+def _rebuild(
+    cls: type[Tensor],
+    flat: Any,
+    geometry: Any,
+    place: str,
+    requires_grad: bool,
+    attributes: Any,
+    bits: tuple[bool, bool] = (False, False),
+) -> Tensor:
     """Return a tensor from its elements in the order of their memory, and how they lie there."""
     tensor = cls._wrap(strided_view(devices.to_device(flat, place), geometry))
     tensor._flags = state.GRAD if requires_grad else 0
+    mark(tensor, *bits)
     if attributes:
         tensor.__dict__.update(attributes)
     return tensor

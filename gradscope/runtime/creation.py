@@ -244,7 +244,7 @@ def asarray(
     """
     if isinstance(obj, Tensor):
         result = as_tensor(obj.detach() if requires_grad is False else obj, dtype, device)
-        shared = result._array is obj._array
+        shared = result._memory is obj._memory
     else:
         array, shared = _shared(obj, dtype, device)
         result = finish(array, False)

@@ -389,6 +389,11 @@ def copy_to(target: Any, source: Any) -> None:
         target[...] = plain(source)
 
 
+def own(array: Any) -> Any:
+    """Return `array`, or a copy where NumPy may not write it: what parts of it are taken from is the caller's."""
+    return array if getattr(array.flags, "writeable", True) else array.copy()  # CuPy has no such flag
+
+
 def address(array: Any) -> int:
     """Return the address of the first element of `array`."""
     return backend_of(array).address(array)

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import device, graph, state
 from .graph import ACCUMULATE_SEQUENCE, Edge, Node, hold_edge
+from .math_bits import mark
 
 __all__ = ["AccumulateGrad", "accumulate_edge"]
 
@@ -34,7 +35,7 @@ class AccumulateGrad(Node):
         self.leaf_type = type(variable)
         self.leaf_meta = variable._extras()
         self.extra = self._site = self._notes = None
-        array = self.array = variable._array
+        array = self.array = variable._memory
         self.shape = variable._shape
         self.dtype = array.dtype
         self.kind = type(array)
@@ -46,8 +47,9 @@ class AccumulateGrad(Node):
         if leaf is None:
             leaf = self.leaf_type._wrap(self.array)
             leaf._meta = self.leaf_meta
-            leaf._flags = state.GRAD
-            leaf._edge = self
+            mark(leaf, self.leaf_type._conjugated, self.leaf_type._negated)
+            leaf._flags |= state.GRAD
+            hold_edge(leaf, self)
             self.reference = weakref.ref(leaf)
         return leaf
 
@@ -64,7 +66,7 @@ class AccumulateGrad(Node):
             total, shape = old._array, old._shape
             try:
                 # What arrives has been held against this node's shape and dtype, which are quicker to read.
-                if shape != self.shape or old._dtype is not self.dtype:
+                if shape != self.shape or old._dtype is not self.dtype or old._flags & state.TURNED:
                     raise ValueError
                 if shape or type(total) is not device.ndarray:
                     total += grad
@@ -72,7 +74,11 @@ class AccumulateGrad(Node):
                     # A quarter of the time of a sum of 0-d arrays, and the same number: a sum of two floats taken in
                     # double precision and rounded to half its digits or fewer is the correctly rounded one.
                     total[()] = total.item() + grad.item()
-            except ValueError:  # the user has set another dtype or shape, or a read-only array, as .grad
+            except ValueError:  # the user has set another dtype or shape, a read-only array or a conjugate as .grad
+                if old._flags & state.TURNED:
+                    old._write(total + grad)
+                    old._bump("AccumulateGrad")
+                    return
                 meta.grad = graph.tensor_type._wrap(device.array_module(self.array).asarray(total + grad))
                 return
             counter = old._vc

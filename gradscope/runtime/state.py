@@ -11,7 +11,7 @@ import itertools
 import threading
 from typing import Any
 
-__all__ = ["GRAD", "INFERENCE", "STOCHASTIC", "VIEW", "VOLATILE", "local", "next_sequence"]
+__all__ = ["GRAD", "INFERENCE", "STOCHASTIC", "TURNED", "VIEW", "VOLATILE", "local", "next_sequence"]
 
 # Bits of Tensor._flags. Anything from VOLATILE up leaves the common path.
 GRAD = 1
@@ -20,6 +20,8 @@ VOLATILE = 4
 INFERENCE = 8
 # Drawn by a stochastic function (gradscope.autograd.legacy): has a node, though it does not require grad.
 STOCHASTIC = 16
+# Its elements are the conjugates or the negatives of what lies in its memory (runtime/math_bits.py).
+TURNED = 32
 
 # Stands for True as ``grad_enabled`` in inference mode, where nothing is recorded whatever is enabled inside it.
 UNRECORDED: Any = 0

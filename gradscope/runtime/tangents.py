@@ -20,6 +20,7 @@ from . import device, state
 from .dtype import BY_NUMPY, INEXACT
 from .graph import SavedResult, ends_of, own_edge
 from .storage import bytes_of, element_strides, geometry_of, memory_of, offset_of, strided_view
+from .views import steps_to, taken
 
 if TYPE_CHECKING:
     from .ops.registry import Operator
@@ -129,20 +130,16 @@ def tangent_of(tensor: Tensor) -> Tensor | None:
     whole = None if base is None else tangent_of(base)
     if base is None or whole is None:
         return None
-    part = _part_of(whole, tensor, base)
+    part = _part_of(whole, tensor)
     attach(tensor, part)
     return part
 
 
-def _part_of(whole: Tensor, view: Tensor, base: Tensor) -> Tensor:
+def _part_of(whole: Tensor, view: Tensor) -> Tensor:
     """Return the part of a base's tangent that belongs to `view`, sharing memory."""
-    from .ops.arrays import TENSOR_OPERATORS as F
-
+    assert view._view is not None
     with Deriving(recorded=True):
-        if view._dtype != base._dtype:
-            whole = F.view_as_real(whole) if base.is_complex() else F.view_as_complex(whole.view(-1, 2))
-        size, stride, offset = geometry_of(view._array, base._array)
-        return F.as_strided(whole, size, stride, offset_of(whole._array) + offset)
+        return taken(whole, steps_to(view, view._view))
 
 
 def attach(tensor: Tensor, tangent: Tensor | None) -> None:
@@ -191,10 +188,11 @@ def laid_out_like(primal: Any, dtype: Any) -> Any:
 
 def fitted(tangent: Tensor, primal: Tensor) -> Tensor:
     """Return `tangent` in the layout of `primal`: itself if it has it, else a recorded copy."""
-    if same_layout(tangent._array, primal._array):
+    alike = (tangent._conjugated, tangent._negated) == (primal._conjugated, primal._negated)
+    if alike and same_layout(tangent._memory, primal._memory):
         return tangent
     with Deriving(modes.grad_enabled):
-        return type(tangent)._wrap(laid_out_like(primal._array, tangent._dtype)).copy_(tangent)
+        return primal._around(laid_out_like(primal._memory, tangent._dtype)).copy_(tangent)
 
 
 # Stands for the edge of an operand whose gradient is wanted.
@@ -343,9 +341,9 @@ def owned(tangent: Tensor, output: Tensor, others: Sequence[Any]) -> Tensor:
     """Return a new output's tangent with memory of its own, laid out as the output."""
     from .ops.general import tensors_among
 
-    memory = memory_of(tangent._array)
-    shared = any(memory_of(o._array) is memory for o in tensors_among(list(others)))
-    if not shared and element_strides(tangent._array) == element_strides(output._array):
+    memory = memory_of(tangent._memory)
+    shared = any(memory_of(o._memory) is memory for o in tensors_among(list(others)))
+    if not shared and element_strides(tangent._memory) == element_strides(output._memory):
         return tangent
     with Deriving(modes.grad_enabled):
         if output._array.flags.c_contiguous:
@@ -363,8 +361,8 @@ def before_write(op: Operator, arguments: tuple[Any, ...]) -> Callable[[Tensor],
         return None
     operands: Sequence[Any] = arguments
     if op.view is None:
-        memory = memory_of(arguments[0]._array)
-        operands = [_each(a, lambda t: _copied(t) if memory_of(t._array) is memory else t) for a in arguments]
+        memory = memory_of(arguments[0]._memory)
+        operands = [_each(a, lambda t: _copied(t) if memory_of(t._memory) is memory else t) for a in arguments]
     tangents = [tangent_of(t) if hasattr(t, "_array") else None for t in edged_operands(op, operands)]
     return partial(_after_write, op, operands, tangents)
 
@@ -408,7 +406,7 @@ def carry_written(target: Tensor, tangent: Tensor) -> None:
     held = target._meta.forward if target._meta is not None else None
     cut = held is not None and held.level is level
     base = target if target._base is None or cut else target._base
-    attach(base, type(target)._wrap(laid_out_like(base._array, base._dtype)))
+    attach(base, base._around(laid_out_like(base._memory, base._dtype)))
     current = tangent_of(target)
     assert current is not None
     _overwrite(current, tangent)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from itertools import repeat, starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import backward, events, graph, overrides, state
 from . import device as devices
@@ -22,9 +22,10 @@ from .graph import Edge, Node, ends_of, hold_edge, own_edge
 from .historical import Historical
 from .layout import check_memory, contiguous_format, preserve_format
 from .leaves import AccumulateGrad
+from .math_bits import mark, share_bits
 from .ops import general
 from .storage import Storage, VersionCounter, element_strides, offset_of, shared_shape
-from .views import ViewInfo, check_inplace, current_view_edge, edge_of, rebase
+from .views import RereadView, ViewInfo, check_inplace, current_view_edge, edge_of, rebase, strided_step
 
 if TYPE_CHECKING:
     from .ops.interface import TensorMethods
@@ -77,7 +78,11 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
 
     __slots__ = ("__dict__", "__weakref__", "_array", "_dtype", "_edge", "_flags", "_meta", "_shape", "_vc", "_view")
 
+    # The elements, and the memory that they lie in: two names of one slot, but for tensors with a bit (math_bits.py).
     _array: Any
+    _memory: Any
+    _conjugated: ClassVar[bool] = False
+    _negated: ClassVar[bool] = False
     # Like the shape: the array's, which takes long to tell them.
     _dtype: Any
     _edge: Edge | None
@@ -173,14 +178,22 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
     @classmethod
     def _sharing(cls, source: Tensor) -> Any:
         """Return a fresh leaf that shares memory and version with `source`."""
-        tensor = cls._wrap(source._array)
+        tensor = cls._wrap(source._memory)
         tensor._vc = source._counter()
         tensor._flags = source._flags & state.INFERENCE
-        return tensor
+        return share_bits(tensor, source)
+
+    def _around(self, memory: Any) -> Tensor:
+        """Return a fresh tensor around memory that is read as this tensor's is."""
+        return self._wrap(memory)
+
+    def _write(self, values: Any) -> None:
+        """Write an array (broadcast, any dtype, any device) into the elements; it is no business of versions here."""
+        devices.copy_to(self._memory, values)
 
     def _hold(self, array: Any) -> None:
-        """Be a tensor around another bare array from now on."""
-        self._array = marked(array)
+        """Be a tensor around other memory from now on."""
+        self._memory = marked(array)
         self._dtype = array.dtype
         self._shape = shared_shape(array.shape)
 
@@ -197,25 +210,25 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
 
     def stride(self, dim: int | None = None) -> Any:
         """Return the strides in elements, or that of one dimension."""
-        strides = element_strides(self._array)
+        strides = element_strides(self._memory)
         return strides if dim is None else strides[dim]
 
     def storage_offset(self) -> int:
         """Return the number of elements before the first one in the storage."""
-        return offset_of(self._array)
+        return offset_of(self._memory)
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self._array.ndim
+        return self._memory.ndim
 
     def dim(self) -> int:
         """Return the number of dimensions."""
-        return self._array.ndim
+        return self._memory.ndim
 
     def numel(self) -> int:
         """Return the number of elements."""
-        return int(self._array.size)
+        return int(self._memory.size)
 
     nelement = numel
 
@@ -228,7 +241,7 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return int(self._array.nbytes)
+        return int(self._memory.nbytes)
 
     itemsize = property(element_size)
 
@@ -240,7 +253,7 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
     @property
     def device(self) -> devices.device:
         """The device that holds the memory."""
-        return devices.device_of(self._array)
+        return devices.device_of(self._memory)
 
     @property
     def is_cpu(self) -> bool:
@@ -263,24 +276,29 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie without gaps in row-major order, or as ``channels_last`` has them."""
         if memory_format is None or memory_format is contiguous_format:
-            return bool(self._array.flags.c_contiguous)
+            return bool(self._memory.flags.c_contiguous)
         if memory_format is preserve_format:
             raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-        return self._array.ndim == 4 and bool(self._array.transpose((0, 2, 3, 1)).flags.c_contiguous)
+        return self._memory.ndim == 4 and bool(self._memory.transpose((0, 2, 3, 1)).flags.c_contiguous)
 
     def data_ptr(self) -> int:
         """Return the address of the first element."""
-        return devices.address(self._array)
+        return devices.address(self._memory)
 
     def untyped_storage(self) -> Storage:
         """Return the memory behind the tensor."""
-        return Storage(self._array)
+        return Storage(self._memory)
 
     storage = untyped_storage
 
     def is_set_to(self, other: Tensor) -> bool:
         """Whether both are the same view of the same memory."""
-        return self.data_ptr() == other.data_ptr() and self.shape == other.shape and self.stride() == other.stride()
+        return (
+            (self._conjugated, self._negated) == (other._conjugated, other._negated)
+            and self.data_ptr() == other.data_ptr()
+            and self.shape == other.shape
+            and self.stride() == other.stride()
+        )
 
     # --- versions ---
 
@@ -440,14 +458,16 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
         if self._flags & state.INFERENCE:
             output._flags |= state.INFERENCE
             return
-        base = self
-        if self._view is not None:
-            base = self._view.base
-            if self._view.creation != "default" and creation == "default":
-                creation = self._view.creation
+        base, parent = self, self._view
+        if parent is not None:
+            base = parent.base
+            if parent.creation != "default" and creation == "default":
+                creation = parent.creation
         if not state.local.grad_enabled and creation != "custom":
             creation = "inference" if state.local.inference else "no_grad"
         output._view = ViewInfo(base, creation, operator, counter.version)
+        if parent is not None and parent.steps:
+            output._view = RereadView(output._view, (*parent.steps, strided_step(output._memory, self._memory)))
         if state.special:
             output._view.site = events.call_site_if_wanted()
         output._flags |= state.VIEW
@@ -522,9 +542,12 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
 
     def detach(self) -> Tensor:
         """Return a tensor that shares memory and version, but no history."""
-        result = Tensor._wrap(self._array)
+        result = Tensor._wrap(self._memory)
         result._vc = self._counter()
-        result._flags = self._flags & (state.VOLATILE | state.INFERENCE)
+        flags = self._flags
+        result._flags = flags & (state.VOLATILE | state.INFERENCE)
+        if flags & state.TURNED:
+            share_bits(result, self)
         if state.special:
             general.instrument(_DETACH, None, [self], [result], fresh=False)
         return result
@@ -555,9 +578,9 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
     def data(self) -> Tensor:
         """A tensor sharing the memory, with neither history nor version: writes through it go unseen by autograd."""
         self._tell_shared(".data")
-        result = Tensor._wrap(self._array)
+        result = Tensor._wrap(self._memory)
         result._flags = self._flags & state.INFERENCE
-        return result
+        return share_bits(result, self)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -568,13 +591,15 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
                 f"data set to a tensor that requires gradients must be floating point or complex dtype, got "
                 f"{value.dtype}"
             )
-        old = self._array
-        self._hold(value._array)
+        old = self._memory
+        self._hold(value._memory)
         self._flags = self._flags & ~state.INFERENCE | value._flags & state.INFERENCE
         edge: Any = own_edge(self)
+        if (self._flags | value._flags) & state.TURNED:
+            mark(self, value._conjugated, value._negated)
         if type(edge) is AccumulateGrad:
-            if old.shape == value._shape and old.dtype == value._dtype and type(old) is type(value._array):
-                edge.array = value._array
+            if old.shape == value._shape and old.dtype == value._dtype and type(old) is type(value._memory):
+                edge.array = value._memory
             else:
                 edge = None
         hold_edge(self, edge)
@@ -649,6 +674,7 @@ class _Detach:
 
 
 _DETACH: Any = _Detach()
+Tensor._memory = Tensor._array  # the slot itself
 
 
 def finish_class(methods: dict[str, Callable[..., Any]]) -> None:

@@ -8,12 +8,14 @@ the memory has been written through another alias since, the edge is made anew f
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import device, events, graph, state
 from .errors import InplaceError, SavedTensorFreedError
 from .graph import Edge, Node, NodeExtra, SavedPart, SavedResult, SavedTensor, edge_to, ends_of, own_edge
 from .leaves import accumulate_edge
+from .math_bits import mark, turned, turned_tensor
 from .storage import (
     Geometry,
     contiguous_strides,
@@ -26,9 +28,22 @@ from .storage import (
 )
 
 if TYPE_CHECKING:
+    from .ops.registry import Operator
     from .tensor import Tensor
 
-__all__ = ["CopySlices", "ViewInfo", "check_inplace", "check_view", "edge_of", "rebase", "saved_result"]
+__all__ = [
+    "CopySlices",
+    "RereadView",
+    "ViewInfo",
+    "check_inplace",
+    "check_view",
+    "edge_of",
+    "rebase",
+    "reread",
+    "saved_result",
+]
+
+Step = Callable[["Tensor"], "Tensor"]
 
 
 class ViewInfo:
@@ -50,6 +65,9 @@ class ViewInfo:
 
     __slots__ = ("base", "creation", "edge", "operator", "output_nr", "site", "version")
 
+    # What views have that read their memory otherwise, see RereadView.
+    steps: tuple[Step, ...] = ()
+
     def __init__(self, base: Tensor, creation: str, operator: str, version: int, output_nr: int = 0) -> None:
         self.base = base
         self.edge: Edge | None = None
@@ -58,6 +76,55 @@ class ViewInfo:
         self.version = version
         self.output_nr = output_nr
         self.site: Any = None
+
+
+class RereadView(ViewInfo):
+    """What a view knows that reads its memory otherwise than its base does: conjugated, or as another dtype.
+
+    Sizes and strides alone do not lead to it from the base: its edge is made anew by the steps that made the view.
+
+    Attributes
+    ----------
+    steps : tuple of callable
+        What makes the view of its base.
+    """
+
+    __slots__ = ("steps",)
+
+    def __init__(self, view: ViewInfo, steps: tuple[Step, ...]) -> None:
+        super().__init__(view.base, view.creation, view.operator, view.version, view.output_nr)
+        self.edge, self.site = view.edge, view.site
+        self.steps = steps
+
+
+def reread(source: Tensor, output: Tensor, op: Operator, *arguments: Any) -> None:
+    """Let `output`, the view that `op` has just made of `source`, be read as the declaration of `op` says."""
+    if op.reads != "dtype":
+        mark(output, source._conjugated != (op.reads == "conj"), source._negated != (op.reads == "neg"))
+    if output._view is None:
+        return
+    before = () if source._view is None else steps_to(source, source._view)
+    output._view = RereadView(output._view, (*before, lambda tensor: op.function(tensor, *arguments)))
+
+
+def steps_to(tensor: Tensor, view: ViewInfo) -> tuple[Step, ...]:
+    """Return what makes a view of its base, or of what lies in memory as the base does."""
+    return view.steps or (strided_step(tensor._memory, view.base._memory),)
+
+
+def strided_step(part: Any, memory: Any) -> Step:
+    """Return what makes a tensor that lies as `part` does of one that lies as `memory` does."""
+    from .ops.arrays import TENSOR_OPERATORS as F
+
+    size, stride, offset = geometry_of(part, memory)
+    return lambda tensor: F.as_strided(tensor, size, stride, offset_of(tensor._memory) + offset)
+
+
+def taken(base: Tensor, steps: tuple[Step, ...]) -> Tensor:
+    """Return what `steps` make of `base`."""
+    for step in steps:
+        base = step(base)
+    return base
 
 
 def edge_of(tensor: Tensor) -> Edge | None:
@@ -84,18 +151,18 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
     if view.creation != "default":
         writes = [w for w in counter.writes or () if w.version > view.version]
         raise refuse(InplaceError(_forbidden(view, indirect=True), view.creation, tensor, view, writes))
-    base_edge = edge_of(base)
-    tensor._set_edge(_view_node(tensor, base, base_edge))
+    tensor._set_edge(_view_node(tensor, base, edge_of(base)))
     return view.edge
 
 
 def _view_node(tensor: Tensor, base: Tensor, base_edge: Edge | None) -> Any:
     """Return the node of a view as a part of its base."""
-    part = geometry_of(tensor._array, base._array)
-    if tensor._dtype != base._dtype:
-        return _reinterpreted_node(base, part)
-    shape, strides, _ = geometry_of(base._array, base._array)
-    return _as_strided_node(part, base_edge, (shape, strides, offset_of(base._array)), base._dtype, type(base._array))
+    if tensor._view is not None and tensor._view.steps:
+        return _reread_node(base, tensor._view.steps)
+    memory = base._memory
+    part = geometry_of(tensor._memory, memory)
+    shape, strides, _ = geometry_of(memory, memory)
+    return _as_strided_node(part, base_edge, (shape, strides, offset_of(memory)), base._dtype, type(memory))
 
 
 def _as_strided_node(part: Geometry, base_edge: Edge | None, base: Geometry, dtype: Any, kind: type) -> Any:
@@ -113,18 +180,13 @@ def _as_strided_node(part: Geometry, base_edge: Edge | None, base: Geometry, dty
     return node
 
 
-def _reinterpreted_node(base: Tensor, part: Geometry) -> Any:
-    """Return the node of a view with another dtype than its base's: parts of complex numbers, or pairs as numbers."""
-    from .ops.arrays import TENSOR_OPERATORS as F
-
+def _reread_node(base: Tensor, steps: tuple[Step, ...]) -> Any:
+    """Return the node of a view that reads its memory otherwise than its base does."""
     before, state.local.grad_enabled = state.local.grad_enabled, True
     try:
-        pairs = F.view_as_real(base) if base.is_complex() else F.view_as_complex(base.view(-1, 2))
-        size, stride, offset = part
-        view = F.as_strided(pairs, size, stride, offset_of(pairs._array) + offset)
+        return taken(base, steps).grad_fn
     finally:
         state.local.grad_enabled = before
-    return view.grad_fn
 
 
 class CopySlices(Node):
@@ -133,12 +195,12 @@ class CopySlices(Node):
     The first edge leads to the base before the write, the others are those of the operator's other arguments.
     """
 
-    __slots__ = ("base_geometry", "freed", "function", "view_dtype", "view_geometry")
+    __slots__ = ("base_bits", "base_geometry", "freed", "function", "steps", "view_bits", "view_dtype", "view_geometry")
 
     node_name = "CopySlices"
 
     def __init__(self, base: Tensor, view: Tensor, function: Node) -> None:
-        array = base._array
+        array = base._memory
         self.edges = (edge_of(base) if base.requires_grad else None, *function.edges[1:])
         self.seq = state.next_sequence()
         # Pack hooks, which may have their say later, run in a backward as a user's code does.
@@ -146,7 +208,11 @@ class CopySlices(Node):
         self.shape, self.dtype, self.kind = array.shape, array.dtype, type(array)
         # None while the base lies contiguously.
         self.base_geometry = None if array.flags.c_contiguous else geometry_of(array, array)
-        self.view_geometry = geometry_of(view._array, array)
+        self.view_geometry = geometry_of(view._memory, array)
+        # The gradient of what lies in memory is that of the elements, conjugated or negated as they are.
+        self.base_bits = (base._conjugated, base._negated)
+        self.view_bits = (view._conjugated, view._negated)
+        self.steps = () if view._view is None else view._view.steps
         self.view_dtype = view._dtype
         self.function = function
         self.freed = False
@@ -159,11 +225,11 @@ class CopySlices(Node):
             return (None,) * len(self.edges)
         whole, flat = self._laid_out(grad)
         part = strided_view(flat, self.view_geometry, self.view_dtype)
-        results = self.function.apply(part.copy())
+        results = self.function.apply(turned(part.copy(), *self.view_bits))
         if self.edges[0] is None:
             return (None, *results[1:])
-        part[...] = 0 if results[0] is None else results[0]
-        return (whole, *results[1:])
+        part[...] = 0 if results[0] is None else turned(results[0], *self.view_bits)
+        return (turned(whole, *self.base_bits), *results[1:])
 
     def apply_graph(self, grad: Any) -> Any:
         """Run it on tensors, so that it is itself recorded."""
@@ -174,6 +240,7 @@ class CopySlices(Node):
         if grad is None:
             return (None,) * len(self.edges)
         geometry = self.base_geometry
+        grad = turned_tensor(grad, *self.base_bits)
         if geometry is None:
             whole = flat = grad.clone(memory_format="contiguous")
         else:
@@ -183,17 +250,19 @@ class CopySlices(Node):
             part = F.as_strided(pairs, *self.view_geometry)
         else:
             part = F.as_strided(flat, *self.view_geometry)
+        part = turned_tensor(part, *self.view_bits)
         results = self.function.apply_graph(part.clone())
         if self.edges[0] is None:
             return (None, *results[1:])
         part.copy_(F.zeros_like(part) if results[0] is None else results[0])
         if geometry is not None:
             whole = F.as_strided(flat, *geometry)
-        return (whole, *results[1:])
+        return (turned_tensor(whole, *self.base_bits), *results[1:])
 
     def _laid_out(self, grad: Any) -> tuple[Any, Any]:
         """Return a copy of `grad` whose elements lie in memory as the base's do, and that memory, flat."""
         xp = device.array_module(grad)
+        grad = turned(grad, *self.base_bits)
         if self.base_geometry is None:
             whole = xp.array(grad, order="C", copy=True)
             return whole, whole.reshape(-1)
@@ -205,13 +274,14 @@ class CopySlices(Node):
     def part_edge(self) -> Edge:
         """Return the edge of the view that was written, as a part of the base after the write."""
         whole = self.base_geometry or (self.shape, contiguous_strides(self.shape), 0)
-        if self.view_dtype == self.dtype:
+        if not self.steps:
             return edge_to(_as_strided_node(self.view_geometry, self, whole, self.dtype, self.kind))
         # Operators that read no element make the nodes: any memory will do.
         memory = device.module_of(self.kind).empty(extent_of(whole), dtype=self.dtype)
         base = graph.tensor_type._wrap(strided_view(memory, whole))
+        mark(base, *self.base_bits)
         base._set_edge(edge_to(self))
-        return edge_to(_reinterpreted_node(base, self.view_geometry))
+        return edge_to(_reread_node(base, self.steps))
 
     @property
     def saved_names(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -275,7 +345,7 @@ def check_inplace(tensor: Tensor, recording: bool, *, expanded: bool = False) ->
                 "Write it under gradscope.no_grad(), as optimizers do, or use the out-of-place form."
             )
             raise refuse(InplaceError(message, "leaf", tensor))
-    if not expanded and overlaps_itself(tensor._array):
+    if not expanded and overlaps_itself(tensor._memory):
         raise overlap_error()
     if state.local.before_write is not None:
         state.local.before_write(tensor)

@@ -15,6 +15,7 @@ from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParamete
 from ..runtime import device as devices
 from ..runtime import dtype as dtypes
 from ..runtime import state as modes
+from ..runtime.math_bits import mark
 from ..runtime.storage import strided_view
 from ..runtime.tensor import Size, Tensor
 from .names import DEVICE, DTYPES, PARAMETER, PARAMETER_WITH_STATE, SIZE, STORAGES, SUBCLASS, TENSOR, TENSOR_CLASS
@@ -44,11 +45,21 @@ def _rebuild_tensor(
             f"of {memory.array.size} elements\nThe file is damaged."
         )
     tensor = Tensor._wrap(strided_view(memory.array, (tuple(size), tuple(stride), offset)))
+    if metadata:
+        mark(tensor, *_bits(metadata, tensor.is_complex()))
     if memory.first is None:
         memory.first = tensor
     else:
         tensor._vc = memory.first._counter()
     return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _bits(metadata: Any, is_complex: bool) -> tuple[bool, bool]:
+    """Return the conjugate and the negative bit that a tensor was saved with."""
+    known = {"conj", "neg"} if is_complex else {"neg"}
+    if not isinstance(metadata, dict) or not metadata.keys() <= known:
+        raise pickle.UnpicklingError(f"a tensor in the pickle has metadata {metadata!r}, which is not known here")
+    return bool(metadata.get("conj")), bool(metadata.get("neg"))
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any, attributes: Any = None) -> Parameter:

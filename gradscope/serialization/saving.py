@@ -15,6 +15,7 @@ import numpy
 from ..nn.parameter import Parameter
 from ..runtime import device as devices
 from ..runtime import dtype as dtypes
+from ..runtime.math_bits import plain_type, share_bits
 from ..runtime.storage import element_strides, geometry_of, is_dense, memory_of
 from ..runtime.tensor import Size, Tensor
 from .names import (
@@ -169,12 +170,15 @@ class _Pickler(_PicklerInPython):
 
     def _reduced(self, tensor: Tensor) -> tuple[Any, ...]:
         attributes = tensor.__dict__ or None
-        memory, offset, strides = self._place(tensor._array)
+        memory, offset, strides = self._place(tensor._memory)
         # In the place of hooks, which are not saved, PyTorch has an ordered dict without entries.
         plain: Any = (memory, offset, tuple(tensor.shape), strides, tensor.requires_grad, OrderedDict())
-        kind = type(tensor)
+        bits = {name: True for name, is_set in (("conj", tensor._conjugated), ("neg", tensor._negated)) if is_set}
+        if bits:
+            plain = (*plain, bits)
+        kind = plain_type(tensor)
         if kind is Parameter:
-            data = Tensor._wrap(tensor._array)
+            data = share_bits(Tensor._wrap(tensor._memory), tensor)
             if attributes is None:
                 return PARAMETER, (data, tensor.requires_grad, OrderedDict())
             return PARAMETER_WITH_STATE, (data, tensor.requires_grad, OrderedDict(), dict(attributes))

@@ -164,11 +164,11 @@ class NativeAdapter:
 
     def memory(self, tensor: Any) -> Any:
         """Return the array that owns the memory that a tensor looks at."""
-        return memory_of(tensor._array)
+        return memory_of(tensor._memory)
 
     def region(self, tensor: Any) -> Region | None:
         """Return which bytes a tensor looks at."""
-        array = tensor._array
+        array = tensor._memory
         return Region(device.address(array), array.shape, array.strides, array.itemsize)
 
     def version(self, tensor: Any) -> int | None:
@@ -177,7 +177,7 @@ class NativeAdapter:
 
     def bits(self, tensor: Any) -> Any:
         """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one."""
-        array = plain(tensor._array)
+        array = plain(tensor._memory)
         if type(array) is numpy.ndarray:
             return bits_of(array)
         return device.to_host(bits_of(array, whole=DEVICE_ELEMENTS * array.itemsize, sample=DEVICE_ELEMENTS))
@@ -413,7 +413,7 @@ class NativeShare:
 
     def __init__(self, event: events.MemoryShared) -> None:
         self.tensor, self.how = event.tensor, event.how
-        self.memory = weakref.ref(memory_of(event.tensor._array))
+        self.memory = weakref.ref(memory_of(event.tensor._memory))
         self._site = event.call_site
 
     @property

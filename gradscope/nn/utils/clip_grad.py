@@ -60,10 +60,10 @@ def get_total_norm(
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """Scale the gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
     for grad in _gradients(parameters):
-        xp = devices.array_module(grad._array)
+        xp = devices.array_module(grad._memory)
         # Multiplied also by 1, so that a GPU need not be waited for.
         factor = xp.minimum(float(max_norm) / (total_norm._array + 1e-6), 1.0)
-        xp.multiply(grad._array, factor.astype(grad._dtype), out=grad._array)
+        xp.multiply(grad._memory, factor.astype(grad._dtype), out=grad._memory)
         grad._bump("clip_grad_norm_")
 
 
@@ -102,6 +102,6 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     for grad in _gradients(parameters):
         if grad.is_complex():
             raise NotImplementedError("clamp is not supported for complex types\nUse clip_grad_norm_().")
-        xp = devices.array_module(grad._array)
-        xp.minimum(xp.maximum(grad._array, -limit), limit, out=grad._array)
+        xp = devices.array_module(grad._memory)
+        xp.minimum(xp.maximum(grad._memory, -limit), limit, out=grad._memory)
         grad._bump("clip_grad_value_")

@@ -16,21 +16,72 @@ def _is_complex(tensor: Any) -> bool:
     return tensor._dtype.kind == "c"
 
 
+def _complex_samples(make: Any) -> Any:
+    return [((make(2, 3, dtype="complex128"),), {}), ((make(dtype="complex128"),), {})]
+
+
 operator(
-    "conj.complex(Tensor self)",
-    lambda xp, self: xp.conjugate(self),
-    method=False,
+    "_conj(Tensor self)",
+    lambda xp, self: self.view(),
+    view="always",
+    reads="conj",
     node="ConjBackward0",
     derivatives={"self": lambda g: conjugate(g)},
-    doc="Return the complex conjugate.",
-    samples=lambda make: [((make(2, 3, dtype="complex128"),), {}), ((make(dtype="complex128"),), {})],
+    doc="View a complex tensor as its conjugate: the elements stay where they are, and are read otherwise.",
+    samples=_complex_samples,
 )
+operator(
+    "_neg_view(Tensor self)",
+    lambda xp, self: self.view(),
+    view="always",
+    reads="neg",
+    node="NegViewBackward0",
+    derivatives={"self": lambda g: -g},
+    doc="View a tensor as its negative: the elements stay where they are, and are read otherwise.",
+    samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
+)
+_conj_physical = operator(
+    "conj_physical(Tensor self)",
+    "conjugate",
+    inplace=True,
+    inplace_node="ConjPhysicalBackward1",
+    out=True,
+    public_name=False,
+    derivatives={"self": lambda g: conjugate(g)},
+    doc="Return the complex conjugate in memory of its own.",
+    samples=_complex_samples,
+)
+
+
+@public
+def conj_physical(input: Any, *, out: Any = None) -> Any:
+    """Return the complex conjugate in memory of its own; a real tensor as it is."""
+    if out is not None:
+        return _conj_physical.function(input, out=out)
+    return _conj_physical.function(input) if _is_complex(input) else input
+
+
+@public
+def conj_physical_(input: Any) -> Any:
+    """Write the complex conjugates in place of the elements."""
+    return _conj_physical.inplace_function(input)  # type: ignore[misc]
 
 
 @public(arrays=lambda xp, self: conjugate(self))
 def conj(self: Any) -> Any:
-    """Return the complex conjugate; a real tensor is returned as it is."""
-    return OPERATORS["conj.complex"].function(self) if _is_complex(self) else self
+    """Return the complex conjugate, a view of the same memory (lazily conjugated); a real tensor as it is.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> x = gs.tensor([1 + 1j])
+    >>> y = x.conj()
+    >>> x.mul_(2)
+    tensor([2.+2.j])
+    >>> y, y.is_conj()
+    (tensor([2.-2.j]), True)
+    """
+    return OPERATORS["_conj"].function(self) if _is_complex(self) else self
 
 
 def _view_as_real(xp: Any, self: Any) -> Any:
@@ -58,27 +109,53 @@ operator(
     "view_as_real(Tensor self)",
     _view_as_real,
     view="always",
+    reads="dtype",
     method=False,
+    public_name=False,
     derivatives={"self": lambda g, F: F.view_as_complex(F.clone(g, memory_format="contiguous"))},
     doc="View a complex tensor as a real one whose last dimension holds real and imaginary part.",
-    samples=lambda make: [((make(2, 3, dtype="complex128"),), {}), ((make(dtype="complex128"),), {})],
+    samples=_complex_samples,
 )
 operator(
     "view_as_complex(Tensor self)",
     _view_as_complex,
     view="always",
+    reads="dtype",
     method=False,
-    derivatives={"self": lambda g, F: F.view_as_real(g)},
+    derivatives={"self": lambda g, F: F.view_as_real(F.resolve_conj(g))},
     doc="View a real tensor whose last dimension holds real and imaginary part as a complex one.",
     samples=lambda make: [((make(3, 2),), {}), ((make(2),), {})],
     supports="f",
 )
 
 
+@public(method=False, arrays=_view_as_real)
+def view_as_real(input: Any) -> Any:
+    """View a complex tensor as a real one whose last dimension holds real and imaginary part.
+
+    Raises
+    ------
+    RuntimeError
+        If it is a conjugate, in whose memory the imaginary parts have the other sign.
+    """
+    if input._conjugated:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+            "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the "
+            "original."
+        )
+    return OPERATORS["view_as_real"].function(input)
+
+
+def _pairs(self: Any) -> Any:
+    """View a complex tensor as pairs of real numbers; of a conjugate, the pairs of what it is the conjugate of."""
+    return OPERATORS["view_as_real"].function(OPERATORS["_conj"].function(self) if self._conjugated else self)
+
+
 @public(arrays=lambda xp, self: self.real)
 def real(self: Any) -> Any:
     """Return a view of the real part; a real tensor is returned as it is."""
-    return METHODS["select"](OPERATORS["view_as_real"].function(self), -1, 0) if _is_complex(self) else self
+    return METHODS["select"](_pairs(self), -1, 0) if _is_complex(self) else self
 
 
 @public(arrays=lambda xp, self: self.imag)
@@ -92,7 +169,24 @@ def imag(self: Any) -> Any:
     """
     if not _is_complex(self):
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return METHODS["select"](OPERATORS["view_as_real"].function(self), -1, 1)
+    pairs = _pairs(self)
+    return METHODS["select"](OPERATORS["_neg_view"].function(pairs) if self._conjugated else pairs, -1, 1)
+
+
+def _set_real(self: Any, value: Any) -> None:
+    _set_part(real(self), value)
+
+
+def _set_imag(self: Any, value: Any) -> None:
+    _set_part(imag(self), value)
+
+
+def _set_part(part: Any, value: Any) -> None:
+    """Write a number or a tensor into the real or the imaginary part."""
+    if hasattr(value, "_array"):
+        part.copy_(value)
+    else:
+        part.fill_(value)
 
 
 # --- made of parts, and taken apart -----------------------------------------------------------------------------------
@@ -171,5 +265,5 @@ operator(
 )
 
 # As in PyTorch, `z.real` and `z.imag` are attributes, `real(z)` and `imag(z)` functions.
-METHODS["real"] = property(real)  # type: ignore[assignment]
-METHODS["imag"] = property(imag)  # type: ignore[assignment]
+METHODS["real"] = property(real, _set_real)  # type: ignore[assignment]
+METHODS["imag"] = property(imag, _set_imag)  # type: ignore[assignment]

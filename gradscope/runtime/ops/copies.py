@@ -209,7 +209,7 @@ def contiguous(self: Any, memory_format: Any = "contiguous_format") -> Any:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator\nUse clone().")
     if name == "channels_last":
         check_rank(self._shape)
-    array = self._array if name == "contiguous_format" else self._array.transpose((0, 2, 3, 1))
+    array = self._memory if name == "contiguous_format" else self._memory.transpose((0, 2, 3, 1))
     return self if array.flags.c_contiguous else METHODS["clone"](self, memory_format=memory_format)
 
 
@@ -234,11 +234,11 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     if not hasattr(src, "_array"):
         raise TypeError(f"copy_(): argument 'other' must be Tensor, not {src.__class__.__name__}")
     op = OPERATORS["copy"]
-    if type_differs(self._array, src._array):
+    if type_differs(self._memory, src._memory):
         src = to(src, device=self.device)
     recording = self._dtype.kind in "fc" and general.wants_grad([self, src])
     self._check_inplace(recording)
-    writes.check_overlap(self._array, src._array)
+    writes.check_overlap(self._memory, src._memory)
     _check_broadcast(self, src)
     if not recording and not (state.special and tangents.active()):
         return writes.commit_inplace(op, self, src._array, None, [self, src])
@@ -251,7 +251,7 @@ def type_differs(a: Any, b: Any) -> bool:
 
 
 def _check_broadcast(target: Any, source: Any) -> None:
-    have, want = source._array.shape, target._array.shape
+    have, want = source._shape, target._shape
     fits = len(have) <= len(want) and all(a in (1, b) for a, b in zip(reversed(have), reversed(want), strict=False))
     if not fits:
         mismatch = broadcast_mismatch([want, have])

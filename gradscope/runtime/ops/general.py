@@ -19,7 +19,9 @@ import numpy
 from .. import autocast, device, dtype, events, overrides, state, tangents
 from ..bfloat16 import CHAR, BFloat16Array, cast, marked, narrows, plain, rounded, widened
 from ..graph import PackedTensor, SavedResult, SavedTensor, edge_to, pack_slot, unpack
+from ..math_bits import turned
 from ..storage import VersionCounter, element_strides, memory_of, offset_of
+from ..views import reread
 from .arrays import HALF, HALVES, SINGLE, TENSOR_OPERATORS, array_operators
 from .errors import forward_error, refuse_bools
 
@@ -119,6 +121,8 @@ def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[A
     xp = numpy if kinds == _PLAIN or kinds <= _ON_HOST else check_devices(op, bare)
     if op.promote:
         promote(op, bare, operands)
+    if op.view is not None:
+        bare[0] = operands[0]._memory
     return operands, bare, xp
 
 
@@ -305,7 +309,7 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
     if output is None:
         return run(op, arguments)
     node: Any = None
-    first = output if type(output) is _scope["Tensor"] else next(iter(output), None)
+    first = next(iter(output), None) if op.multi else output
     if first is not None:
         node = first._edge if first._view is None else first._view.edge
         if type(node) is tuple:
@@ -329,7 +333,7 @@ def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any],
     outputs = [tensor_type._wrap(a if device.is_array(a) else xp.asarray(a)) for a in arrays]
     if op.view is not None:
         for nr, output in enumerate(outputs):
-            link_view(op, operands[0], output, nr)
+            link_view(op, operands, output, nr)
     node = record(op, operands, outputs, aux)
     if state.special:
         if tangents.active():
@@ -352,12 +356,16 @@ def return_type(op: Operator) -> Any:
     return _return_types[key]
 
 
-def link_view(op: Operator, source: Tensor, output: Tensor, nr: int = 0) -> None:
-    """Make `output` a view of `source` (of its base) when they share memory."""
-    if op.view == "maybe" and memory_of(output._array) is not memory_of(source._array):
+def link_view(op: Operator, operands: list[Any], output: Tensor, nr: int = 0) -> None:
+    """Make `output` a view of the first operand (of its base) when they share memory."""
+    source: Tensor = operands[0]
+    if op.view == "maybe" and memory_of(output._memory) is not memory_of(source._memory):
+        output._hold(turned(output._memory, source._conjugated, source._negated))
         return
     creation = "multi" if op.view == "multi" else "default"
     source._make_view(output, creation, op.node_name.removesuffix("Backward0"))
+    if op.reads is not None:
+        reread(source, output, op, *operands[1:])
     if output._view is not None:
         output._view.output_nr = nr
 
@@ -445,10 +453,10 @@ def make_node(
     node.edges = tuple(edges)
     node.seq = state.next_sequence()
     node.extra = None
-    array = outputs[0]._array
+    array = outputs[0]._memory
     node.shape, node.dtype, node.kind = array.shape, array.dtype, type(array)
     if op.multi:
-        node.outs = [(o._array.shape, o._dtype) for o in op.graded_outputs(outputs)]
+        node.outs = [(o._shape, o._dtype) for o in op.graded_outputs(outputs)]
     save_operands(op, node, by_name, aux)
     return node
 
@@ -484,8 +492,8 @@ def saved_fact(by_name: dict[str, Any], name: str) -> Any:
     value = by_name[argument]
     read = {"strides": element_strides, "offset": offset_of}.get(fact, attrgetter(fact))
     if isinstance(value, list):
-        return [read(t._array) for t in value]
-    return read(value._array) if hasattr(value, "_array") else None
+        return [read(t._memory) for t in value]
+    return read(value._memory) if hasattr(value, "_memory") else None
 
 
 def save_value(node: Any, name: str, value: Any) -> None:

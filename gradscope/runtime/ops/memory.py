@@ -91,8 +91,8 @@ def _resize(self: Any, name: str, shape: tuple[int, ...], format: str) -> Any:
         check_rank(shape)
         batch, *rest = contiguous_strides((shape[0], *shape[2:], shape[1]))
         strides = (batch, rest[-1], *rest[:-1])
-    if shape != self._array.shape or (format == "channels_last" and strides != self.stride()):
-        self.data = type(self)._wrap(_resized(name, self._array, shape, strides))
+    if shape != self._shape or (format == "channels_last" and strides != self.stride()):
+        self.data = self._around(_resized(name, self._memory, shape, strides))
         self._bump(name)
     return self
 
@@ -139,7 +139,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
             "derivative for aten::set_ is not implemented: the tensor or its source requires grad.\n"
             "Use detach(), or gradscope.no_grad()."
         )
-    self.data = type(self)._wrap(_chosen_part(self, source, storage_offset, size, stride))
+    self.data = self._around(_chosen_part(self, source, storage_offset, size, stride))
     self._bump("set_")
     return self
 
@@ -147,7 +147,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
 def _source_of(self: Any, source: Any) -> Any:
     """Return the array that set_() is to show."""
     if source is None:
-        return devices.array_module(self._array).empty((0,), dtype=self._dtype)
+        return devices.array_module(self._memory).empty((0,), dtype=self._dtype)
     if isinstance(source, Storage):
         return strided_view(source._array, ((source.nbytes() // self._dtype.itemsize,), (1,), 0), self._dtype)
     if not hasattr(source, "_array"):
@@ -157,7 +157,7 @@ def _source_of(self: Any, source: Any) -> Any:
             f"Could not set tensor of type {source.dtype.name} to a tensor of type {self.dtype.name}\n"
             "Convert the source with .to()."
         )
-    return source._array
+    return source._memory
 
 
 def _chosen_part(self: Any, source: Any, storage_offset: int, size: Any, stride: Any) -> Any:
@@ -193,7 +193,7 @@ def _replace(self: Any, name: str, function: Callable[..., Any], *others: Any) -
         if other._dtype != self._dtype:
             found, wanted = (dtypes.BY_NUMPY[t._dtype].legacy_name for t in (other, self))
             raise TypeError(f"{name}: expected {wanted} for 'other' (got {found})\nConvert it with .to().")
-        check_overlap(self._array, other._array)
+        check_overlap(self._memory, other._memory)
     arrays = [self._array, *(other.expand(*self._array.shape)._array for other in others)]
     columns = [array.reshape(-1).tolist() for array in arrays]
     values = [function(*elements) for elements in zip(*columns, strict=True)]
@@ -201,7 +201,7 @@ def _replace(self: Any, name: str, function: Callable[..., Any], *others: Any) -
         if not isinstance(value, general.NUMBERS):
             kind = type(value).__name__
             raise TypeError(f"must be real number, not {kind}\nThe function given to {name}() returned it.")
-    self._array[...] = numpy.array(values).astype(self._dtype).reshape(self._array.shape)
+    self._write(numpy.array(values).astype(self._dtype).reshape(self._shape))
     self._bump(name)
     return self
 

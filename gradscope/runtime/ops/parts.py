@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from .. import device as devices
 from .. import dtype as dtypes
 from .arrays import in_rows
 from .errors import BadValueError
@@ -376,7 +377,7 @@ operator(
 )
 operator(
     "unsafe_split(Tensor self, int split_size, int dim=0)",
-    _split,
+    lambda xp, self, split_size, dim=0: _split(xp, devices.own(self), split_size, dim),
     output_list=True,
     derivatives={"self": _split_backward},
     doc="Return consecutive parts of a dimension, of one size; autograd does not know that they share memory.",
@@ -385,7 +386,7 @@ operator(
 )
 operator(
     "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0)",
-    _split,
+    lambda xp, self, split_sizes, dim=0: _split(xp, devices.own(self), split_sizes, dim),
     output_list=True,
     derivatives={"self": _split_sizes_backward},
     doc="Return consecutive parts of a dimension, of given sizes; autograd does not know that they share memory.",

@@ -270,31 +270,28 @@ def get_device(self: Any) -> int:
     return -1 if place.type == "cpu" else place.index or 0
 
 
-@public(method=False)
+@public
 def is_conj(input: Any) -> bool:
-    """Whether the conjugate is still to be taken: False, it always has been."""
-    return False
+    """Whether the elements are the conjugates of what lies in memory: views by :func:`conj` are lazy."""
+    return bool(input._conjugated)
 
 
-@public(method=False)
+@public
 def is_neg(input: Any) -> bool:
-    """Whether the sign is still to be turned: False, it always has been."""
-    return False
+    """Whether the elements are the negatives of what lies in memory, as the imaginary part of a conjugate is."""
+    return bool(input._negated)
 
 
-METHODS["is_conj"], METHODS["is_neg"] = is_conj, is_neg
+@public(arrays=lambda xp, input: input)
+def resolve_conj(input: Any) -> Any:
+    """Return a copy in whose memory the conjugates lie, or the tensor itself where its elements are no conjugates."""
+    return input.clone() if input._conjugated else input
 
 
-@public
-def resolve_conj(self: Any) -> Any:
-    """Return the tensor itself: its elements are what they stand for."""
-    return self
-
-
-@public
-def resolve_neg(self: Any) -> Any:
-    """Return the tensor itself: its elements are what they stand for."""
-    return self
+@public(arrays=lambda xp, input: input)
+def resolve_neg(input: Any) -> Any:
+    """Return a copy in whose memory the negatives lie, or the tensor itself where its elements are no negatives."""
+    return input.clone() if input._negated else input
 
 
 @public(function_too=False)

@@ -102,6 +102,7 @@ class Operator:
     output_list: bool
     aux: tuple[str, ...]
     view: str | None
+    reads: str | None
     inplace: bool
     inplace_node: str | None
     expanded: str | None
@@ -234,6 +235,7 @@ def operator(
     output_list: bool = False,
     aux: tuple[str, ...] = (),
     view: str | None = None,
+    reads: str | None = None,
     inplace: bool = False,
     inplace_node: str | None = None,
     expanded: str | None = None,
@@ -279,7 +281,9 @@ def operator(
     aux : tuple of str
         Names of what the forward returns after its result, for the derivative only.
     view : {None, "always", "maybe", "multi"}
-        Whether the result shares memory with the first argument.
+        Whether the result shares memory with the first argument. Its forward gets that memory as it lies there.
+    reads : {None, "conj", "neg", "dtype"}
+        How a view reads the memory otherwise than its argument does: conjugated, negated, or as another dtype.
     inplace, out : bool
         Whether there is ``name_`` and an ``out=`` argument. The in-place form of a view gives the tensor itself the
         new shape and strides.
@@ -331,6 +335,7 @@ def operator(
         output_list=output_list,
         aux=aux,
         view=view,
+        reads=reads,
         inplace=inplace,
         inplace_node=inplace_node,
         expanded=expanded,

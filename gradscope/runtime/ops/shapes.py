@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import operator as operators
+import warnings
 from typing import Any
 
 import numpy
 
+from .. import device as devices
 from .. import dtype as dtypes
 from ..bfloat16 import marked
 from ..storage import Geometry, element_strides, is_viewable, offset_of, strided_view
@@ -133,7 +135,7 @@ operator(
 )
 operator(
     "unsafe_view(Tensor self, int[] size)",
-    lambda xp, self, size: self.reshape(size),
+    lambda xp, self, size: devices.own(self).reshape(size),
     method=False,
     public_name=False,
     derivatives={"self": lambda g, self_shape, F: F.reshape(g, self_shape)},
@@ -152,10 +154,10 @@ def reshape(self: Any, *sizes: Any, shape: Any = None) -> Any:
     *sizes : int
         One may be -1; also given as one tuple, or as `shape`.
     """
-    wanted = full_shape(sizes_of(sizes, "reshape", "shape", shape), self._array.size)
-    if self._array.flags.c_contiguous:
+    wanted = full_shape(sizes_of(sizes, "reshape", "shape", shape), self._memory.size)
+    if self._memory.flags.c_contiguous:
         return OPERATORS["view.size"].function(self, wanted)
-    if is_viewable(self._array, wanted):
+    if is_viewable(self._memory, wanted):
         return OPERATORS["reshape_alias"].function(self, wanted)
     return OPERATORS["unsafe_view"].function(self.clone(memory_format="contiguous"), wanted)
 
@@ -175,6 +177,14 @@ def view(self: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     if len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
         dtype = shape[0]
     if dtype is not None:
+        if self._conjugated or self._negated:
+            what, bit = (
+                ("conjugate view tensors", "conj") if self._conjugated else ("tensors with negative bit set", "neg")
+            )
+            raise RuntimeError(
+                f"gradscope.Tensor.view is not supported for {what} when converting to a different dtype.\n"
+                f"View a resolve_{bit}(), which is a copy."
+            )
         result = OPERATORS["view.dtype"].function(self, dtypes.to_dtype(dtype))
         result._vc = self._counter()
         return result
@@ -363,35 +373,42 @@ def moveaxis(self: Any, source: Any, destination: Any) -> Any:
     return movedim(self, source, destination)
 
 
-def _need_matrices(name: str, self: Any) -> None:
-    if self._array.ndim < 2:
+def _need_matrices(name: str, self: Any, instead: str = "Consider using x.conj().") -> None:
+    """Raise for a vector, and warn of a number, as PyTorch does."""
+    ndim = self._memory.ndim
+    if ndim == 0:
+        shown = name if name.endswith("()") else f"Tensor.{name}"
+        warnings.warn(f"{shown} is deprecated on 0-D tensors. {instead}", UserWarning, stacklevel=3)
+    elif ndim == 1:
         raise RuntimeError(
-            f"tensor.{name} is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
+            f"tensor.{name} is only supported on matrices or batches of matrices. Got {ndim}-D tensor.\n"
+            "Give it a second dimension with unsqueeze()."
         )
+
+
+def _transposed(self: Any, *, conj: bool = False) -> Any:
+    """A view with the last two dimensions swapped, and conjugated if that is asked for and it is complex."""
+    turned = OPERATORS["transpose"].function(self, -2, -1) if self._memory.ndim else self
+    return METHODS["conj"](turned) if conj else turned
 
 
 @public
 def adjoint(self: Any) -> Any:
     """Return a view with the last two dimensions swapped, conjugated if complex."""
-    if self._array.ndim:
-        _need_matrices("adjoint()", self)
-    turned = OPERATORS["transpose"].function(self, -2, -1) if self._array.ndim else self
-    return turned.conj() if self._dtype.kind == "c" else turned
+    _need_matrices("adjoint()", self)
+    return _transposed(self, conj=True)
 
 
 def _matrix_transposed(self: Any) -> Any:
     """A view with the last two dimensions swapped."""
-    if not self._array.ndim:
-        return self
-    _need_matrices("mT", self)
-    return OPERATORS["transpose"].function(self, -2, -1)
+    _need_matrices("mT", self, "This function is the identity in these cases.")
+    return _transposed(self)
 
 
 def _matrix_adjoint(self: Any) -> Any:
-    """The last two dimensions swapped, conjugated if complex."""
-    if self._array.ndim:
-        _need_matrices("mH", self)
-    return adjoint(self)
+    """A view with the last two dimensions swapped, conjugated if complex."""
+    _need_matrices("mH", self)
+    return _transposed(self, conj=True)
 
 
 def _reversed(self: Any) -> Any:
@@ -400,13 +417,15 @@ def _reversed(self: Any) -> Any:
 
 
 def _hermitian(self: Any) -> Any:
-    """The adjoint of a matrix."""
-    if self._array.ndim not in (0, 2):
+    """The adjoint of a matrix, a view."""
+    ndim = self._memory.ndim
+    if ndim not in (0, 2):
         raise RuntimeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor. For batches of "
+            f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor. For batches of "
             "matrices, consider using tensor.mH"
         )
-    return adjoint(self) if self._array.ndim else self
+    _need_matrices("H", self)
+    return _transposed(self, conj=True)
 
 
 for _attribute, _getter in (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import device, dtype, overrides, state, tangents
 from ..graph import edge_to, hold_edge
 from ..storage import overlap_error, overlaps_itself, shared_part
-from ..views import check_inplace, saved_result
+from ..views import RereadView, check_inplace, saved_result, strided_step
 from . import general
 from .errors import forward_error, scalar_type, wrong_argument
 
@@ -47,9 +47,9 @@ def write_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
     check_inplace(target, recording, expanded=op.expanded is not None or op.view is not None)
     if op.view is not None:
         return run_relayout(op, operands, bare, xp, recording)
-    if op.expanded == "deprecated" and overlaps_itself(target._array):
+    if op.expanded == "deprecated" and overlaps_itself(target._memory):
         warn_expanded(op)
-    for value in bare[1:]:
+    for value in bare[1:] if not target._flags & state.TURNED else ():  # a conjugate is computed beside its memory
         if device.is_array(value) and op.name != "fill.Tensor":
             check_overlap(target._array, value)
     if op.write is not None:
@@ -63,7 +63,7 @@ def write_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
         results, *extra = results
         aux = dict(zip(op.aux, extra, strict=True))
     result = results if device.is_array(results) else xp.asarray(results)
-    check_result(op, target._array, result)
+    check_result(op, target._memory, result)
     node = inplace_node(op, operands, aux) if recording else None
     return commit_inplace(op, target, result, node, operands)
 
@@ -81,13 +81,15 @@ def warn_expanded(op: Operator) -> None:
 def run_relayout(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recording: bool) -> Tensor:
     """Finish the in-place call of a view: the tensor gets its shape and strides; the elements stay where they are."""
     target: Tensor = operands[0]
-    result = type(target)._wrap(general.forward(op, xp, bare))
-    result._flags = target._flags & state.INFERENCE
+    result = target._around(general.forward(op, xp, bare))
+    result._flags |= target._flags & state.INFERENCE
     node: Any = general.make_node(op, operands, [result], {}, op.inplace_node_class) if recording else None
+    if isinstance(target._view, RereadView):
+        target._view.steps += (strided_step(result._memory, target._memory),)
     if node is None:
         target.data = result
     else:
-        target._hold(result._array)
+        target._hold(result._memory)
     target._bump(op.name.partition(".")[0] + "_")
     if node is not None:
         hang_relaid(target, node)
@@ -115,11 +117,14 @@ def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recor
         node = inplace_node(op, operands, {}) if recording else None
     except AttributeError as error:  # a tensor where none is taken has no place among what a node saves
         raise wrong_argument(op, tuple(operands)) or error from None
+    result = None
+    if operands[0]._flags & state.TURNED:
+        result = bare[0] = bare[0].copy()
     try:
         general.write(op, xp, bare)
     except (ValueError, TypeError) as error:
         raise forward_error(op, tuple(operands), error) from error
-    return commit_inplace(op, operands[0], None, node, operands)
+    return commit_inplace(op, operands[0], result, node, operands)
 
 
 def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
@@ -137,7 +142,7 @@ def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
 def commit_inplace(op: Any, target: Tensor, result: Any, node: Any, operands: list[Any]) -> Tensor:
     """Write `result` (None if it is written already), bump the version, rebase the history onto `node`."""
     if result is not None:
-        device.copy_to(target._array, result)
+        target._write(result)
     target._bump(op.name.partition(".")[0] + "_")
     if general.flags_of(operands) & state.VOLATILE:
         target._make_volatile()
@@ -200,9 +205,9 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
         )
     results = [r if device.is_array(r) else xp.asarray(r) for r in results]
     for target, result in zip(targets, results, strict=True):
-        check_castable(op.name.partition(".")[0], target._array, result)
+        check_castable(op.name.partition(".")[0], target._memory, result)
         if op.multi and target._dtype != result.dtype:
-            names = [dtype.BY_NUMPY[array.dtype].name for array in (result, target._array)]
+            names = [dtype.BY_NUMPY[array.dtype].name for array in (result, target._memory)]
             raise RuntimeError(f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead")
     for target, result in zip(targets, results, strict=True):
         store_out(op.name.partition(".")[0], result, operands, target)
@@ -247,19 +252,19 @@ def refuse_out(name: str, operands: list[Any], out: Any) -> None:
 
 def store_out(name: str, result: Any, operands: list[Any], out: Tensor) -> Tensor:
     """Write the array `result` into `out`, resized where its shape differs; nothing is changed when it does not fit."""
-    check_castable(name, out._array, result)
+    check_castable(name, out._memory, result)
     out._check_inplace(False)
-    if result.shape != out._array.shape:
-        if out._array.size:
+    if result.shape != out._shape:
+        if out._memory.size:
             warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which "
+                f"An output with one or more elements was resized since it had shape {list(out._shape)}, which "
                 f"does not match the required output shape {list(result.shape)}. This behavior is deprecated, and in "
                 "a future PyTorch release outputs will not be resized unless they have zero elements.",
                 UserWarning,
                 stacklevel=4,
             )
         out._hold(device.array_module(result).empty(result.shape, dtype=out._dtype))
-    device.copy_to(out._array, result)
+    out._write(result)
     out._bump(name)
     if general.flags_of(operands) & state.VOLATILE:
         out._make_volatile()

@@ -10,6 +10,7 @@ import numpy
 
 import gradscope as gs
 from gradscope.runtime import backward, device, dtype
+from gradscope.runtime.math_bits import mark, turned
 from gradscope.runtime.ops.registry import OPERATORS, PUBLIC, Operator
 from gradscope.runtime.tensor import Tensor
 
@@ -37,7 +38,6 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "as_strided_scatter": lambda t, x, src, *part: _written_through(x.clone(), src, *part),
     "clone": lambda t, x, memory_format=None: x.clone(),
     "ctc_loss.examples": lambda t, *arguments: t.ops.aten._ctc_loss(*arguments)[0],
-    "conj.complex": lambda t, x: x.conj(),
     "copy": lambda t, x, src: x.clone().copy_(src),
     "div.mode": lambda t, x, y, rounding_mode: t.div(x, y, rounding_mode=rounding_mode),
     "embedding_bag.bags": lambda t, weight, indices, offsets, *rest: t.ops.aten._embedding_bag(
@@ -344,6 +344,16 @@ def relaid(tensor: Tensor) -> Tensor:
     else:
         copy = array.copy()
     return Tensor._wrap(copy).requires_grad_(tensor.requires_grad)
+
+
+def lazy(tensor: Tensor) -> Tensor:
+    """Return a leaf of the same elements whose memory holds their conjugates, or their negatives if they are real."""
+    if tensor._dtype.kind not in "fc":
+        return tensor
+    bits = (tensor.is_complex(), not tensor.is_complex())
+    leaf = Tensor._wrap(turned(tensor._array, *bits))
+    mark(leaf, *bits)
+    return leaf.requires_grad_(tensor.requires_grad)
 
 
 def moved(tensor: Tensor, to: str) -> Tensor:

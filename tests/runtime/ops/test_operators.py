@@ -20,6 +20,7 @@ import gradscope as gs
 from gradscope.autograd.gradcheck import gradcheck, gradgradcheck
 from gradscope.runtime.errors import SavedTensorModifiedError
 from gradscope.runtime.graph import RELEASED
+from gradscope.runtime.math_bits import turned
 from gradscope.runtime.ops import codegen, general
 from gradscope.runtime.ops.registry import METHODS, OPERATORS, PUBLIC, Operator
 from gradscope.runtime.storage import is_viewable
@@ -198,7 +199,7 @@ def check_inputs_untouched(op: Operator) -> None:
             numpy.testing.assert_array_equal(tensor._array, values)
             assert tensor._version == 0
         for output in outputs:
-            shared = any(numpy.shares_memory(output._array, t._array) for t in inputs)
+            shared = any(numpy.shares_memory(output._memory, t._memory) for t in inputs)
             if op.name in SHARING:
                 continue
             if op.view is None:
@@ -312,6 +313,84 @@ def check_out(op: Operator) -> None:
             out = [gs.zeros(tuple(e.shape), dtype=e.dtype) for e in expected]
             with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
                 op.function(*args, **kwargs, out=tuple(out) if several else out[0])
+
+
+# --- the conjugate and the negative bit -------------------------------------------------------------------------------
+
+# They refuse a tensor with a bit, or read memory by what the operator is given beside it.
+REFUSING_BITS = ("view_as_real", "view.dtype")
+
+
+def with_bits(op: Operator) -> list[tuple[cases.Sample, cases.Sample]]:
+    """Return samples, and the same with tensors that are read conjugated (complex ones) or negated (real ones)."""
+    kinds = ["float64", "complex128"] if cases.has_derivative(op) and "c" in op.supports else ["float64"]
+    samples = [sample for kind in kinds for sample in cases.samples(op, kind)]
+    return [(sample, tuple(cases.convert(part, cases.lazy) for part in sample)) for sample in samples]
+
+
+def check_math_bits(op: Operator) -> None:
+    """A tensor that is read conjugated or negated is to every operator what its elements are."""
+    for plain, lazy in with_bits(op):
+        expected, found = cases.call(op, plain), cases.call(op, lazy)
+        for a, b in zip(found, expected, strict=True):
+            cases.same(cases.host(a), cases.host(b), op.name)
+            if op.view is None and op.name not in cases.REGULAR_FORMS:
+                assert (a.is_conj(), a.is_neg()) == (False, False)
+                assert a._memory.flags.writeable or 0 in a._memory.strides, f"{op.name} returned read-only memory"
+            elif op.view is not None and a.numel():
+                assert any(numpy.shares_memory(a._memory, t._memory) for t in cases.leaves(list(lazy)))
+        if not any(o.requires_grad for o in found):
+            continue
+        wanted = cases.gradients(expected, plain)
+        for create_graph in (True, False):
+            gradients = cases.gradients(cases.call(op, lazy), lazy, create_graph=create_graph)
+            for a, b in zip(gradients, wanted, strict=True):
+                cases.same(cases.host(a), cases.host(b), f"{op.name} gradient")
+
+
+def lazy_twin(tensor: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a recorded function of `tensor` with other elements, and a view of it with the same elements again."""
+    turn = gs.conj_physical if tensor.is_complex() else gs.neg
+    base = turn(tensor.clone())
+    return base, base.conj() if tensor.is_complex() else base._neg_view()
+
+
+def check_math_bits_inplace(op: Operator) -> None:
+    """An in-place form writes through a conjugate (a negative), and gradients follow the write."""
+    assert op.inplace_function is not None
+    for plain, _ in with_bits(op):
+        (self, *rest), kwargs = plain
+        if self._dtype.kind not in "fc":
+            continue
+        expected = op.function(self, *rest, **kwargs)
+        if op.view is None and (expected.shape != self.shape or expected.dtype.category != self.dtype.category):
+            continue
+        base, target = lazy_twin(self)
+        bits = (target.is_conj(), target.is_neg())
+        assert op.inplace_function(target, *rest, **kwargs) is target
+        assert (target.is_conj(), target.is_neg()) == bits
+        assert base._version == target._version == 1
+        cases.same(cases.host(target), cases.host(expected.to(self.dtype)), f"{op.name}_")
+        if op.view is None:
+            cases.same(turned(base._array, *bits), cases.host(target), f"{op.name}_ in memory")
+        if expected.requires_grad:
+            pairs = zip(cases.gradients([target], plain), cases.gradients([expected], plain), strict=True)
+            for a, b in pairs:
+                cases.same(cases.host(a), cases.host(b), f"{op.name}_ gradient")
+
+
+def check_math_bits_out(op: Operator) -> None:
+    """``out=`` writes through a conjugate (a negative)."""
+    for plain, lazy in with_bits(op):
+        expected = cases.call_itself(op, plain)
+        if any(e._dtype.kind not in "fc" for e in expected):
+            continue
+        with gs.no_grad():
+            bases, views = zip(*(lazy_twin(gs.zeros(tuple(e.shape), dtype=e.dtype)) for e in expected), strict=True)
+            op.function(*lazy[0], **lazy[1], out=views if len(op.outputs) > 1 else views[0])
+        for base, view, e in zip(bases, views, expected, strict=True):
+            cases.same(cases.host(view), cases.host(e), op.name)
+            cases.same(turned(base._array, view.is_conj(), view.is_neg()), cases.host(e), op.name)
 
 
 # --- devices ----------------------------------------------------------------------------------------------------------
@@ -459,6 +538,9 @@ CHECKS: dict[str, tuple[Callable[..., None], Callable[[Operator], Any]]] = {
     "released": (check_released, cases.has_derivative),
     "inplace": (check_inplace, lambda op: op.inplace_function is not None),
     "out": (check_out, lambda op: op.out),
+    "math_bits": (check_math_bits, lambda op: op.name not in REFUSING_BITS),
+    "math_bits_inplace": (check_math_bits_inplace, lambda op: op.inplace_function is not None),
+    "math_bits_out": (check_math_bits_out, lambda op: op.out),
     "device": (check_device, lambda op: op.name not in cases.NOT_IN_CUPY),
 }
 # What draws random numbers has tests of its own; transfer() needs two devices, tests/runtime/test_device.py has them.

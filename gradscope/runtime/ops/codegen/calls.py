@@ -12,6 +12,7 @@ from ...bfloat16 import BFloat16Array
 from ...dtype import INEXACT
 from ...graph import SavedResult
 from ...storage import VersionCounter, element_strides, offset_of
+from ...views import reread
 from .. import general, writes
 from ..arrays import CONSTANTS, constant
 from .compiling import indented
@@ -44,6 +45,7 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "element_strides": element_strides,
         "offset_of": offset_of,
         "op": op,
+        "reread": reread,
         "general": general,
         "writes": writes,
         "forward": op.forward,
@@ -100,6 +102,9 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     if op.view:
         made_by = op.node_name.removesuffix("Backward0")
         lines.append(f"    out._edge = None; out._flags = 0; {first}._make_view(out, 'default', {made_by!r})")
+    if op.reads is not None:
+        more = "".join(f", {p.name}" for p in op.parameters[1:])
+        lines.append(f"    reread({first}, out, op{more})")
     if op.differentiable:
         return [*lines, *indented(1, _record_lines(op, names))]
     return [*lines, "    return out"] if op.view else [*lines, "    out._edge = None; out._flags = 0; return out"]
@@ -113,7 +118,8 @@ def unwrap_lines(
     `run` is the way out of the common path.
     """
     first = names[0]
-    taken = {n: f"x_{n} = {n}._array" + f"; f_{n} = {n}._flags" * (n in flags) for n in names}
+    slot = {n: "_memory" if op.view is not None and n == first else "_array" for n in names}
+    taken = {n: f"x_{n} = {n}.{slot[n]}" + f"; f_{n} = {n}._flags" * (n in flags) for n in names}
     lines = [taken[first]]
     if shaped:
         lines.append(f"sh = {first}._shape")
