@@ -184,7 +184,8 @@ def _plus_product(name: str, product: Any) -> Any:
 
 
 def _scaled(g: Any, factor: Any) -> Any:
-    return g if factor == 1 else g * factor
+    """Return a gradient on its way back through a product with a number."""
+    return g if factor == 1 else g * conj(factor)
 
 
 operator(
