@@ -15,7 +15,7 @@ from operator import index as whole
 from typing import Any
 
 from ..storage import restrided
-from .arrays import matrix_product
+from .arrays import conj, matrix_product
 from .errors import as_element, refuse_kinds
 from .registry import OPERATORS, operator, public
 
@@ -183,16 +183,13 @@ def _conv_input(
     batch = grad_output.shape[0]
     rows = weight.reshape(groups, weight.shape[0] // groups, math.prod(weight.shape[1:]))
     count, depth = math.prod(out), rows.shape[2]
-    adjoint = rows.swapaxes(-1, -2)
-    if adjoint.dtype.kind == "c":
-        adjoint = adjoint.conj()
     # Room for windows that reach beyond the padded input, where a transposed convolution asks for a smaller one.
     reach = tuple((o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(out, stride, dilation, kernel, strict=True))
     size = tuple(max(r, n + 2 * p) for r, n, p in zip(reach, spatial, padding, strict=True))
     whole = xp.zeros((batch, groups, weight.shape[1], *size), dtype=grad_output.dtype)
     grouped = grad_output.reshape(batch, groups, rows.shape[1], count)
     for part in _parts(batch, groups * depth * count):
-        columns = matrix_product(xp, adjoint, grouped[part])
+        columns = matrix_product(xp, rows.swapaxes(-1, -2), grouped[part])
         columns = columns.reshape(columns.shape[0], groups, weight.shape[1], *kernel, *out)
         target = whole[part]
         for position, slices in kernel_places(kernel, out, stride, dilation):
@@ -220,8 +217,6 @@ def _conv_weight(
         size = windows.shape[0] * count
         order = (1, 2, *range(3, 3 + len(kernel)), 0, *range(3 + len(kernel), windows.ndim))
         columns = windows.transpose(order).reshape(groups, depth, size)
-        if columns.dtype.kind == "c":
-            columns = columns.conj()
         rows = grouped[part].transpose(1, 2, 0, 3).reshape(groups, per_group, size)
         result += matrix_product(xp, rows, columns.swapaxes(-1, -2))
     return result.reshape(groups * per_group, channels // groups, *kernel)
@@ -261,10 +256,10 @@ operator(
     public_name=False,
     derivatives={
         "input": lambda g, input_shape, weight, stride, padding, dilation, groups, F: F.conv_input(
-            g, weight, input_shape[2:], stride, padding, dilation, groups
+            g, conj(weight), input_shape[2:], stride, padding, dilation, groups
         ),
         "weight": lambda g, input, weight_shape, stride, padding, dilation, groups, F: F.conv_weight(
-            input, g, weight_shape[2:], stride, padding, dilation, groups
+            conj(input), g, weight_shape[2:], stride, padding, dilation, groups
         ),
         "bias": _sum_channels,
     },
@@ -281,13 +276,13 @@ for _name, _node in (("conv_input", "ConvolutionBackwardBackward0"), ("conv_tran
         node=_node,
         derivatives={
             "grad_output": lambda g, grad_output_shape, weight, stride, padding, dilation, groups, F: _leading(
-                F.convolution(g, weight, None, stride, padding, dilation, groups), grad_output_shape, F
+                F.convolution(g, conj(weight), None, stride, padding, dilation, groups), grad_output_shape, F
             ),
             "weight": lambda g, grad_output, weight_shape, stride, padding, dilation, groups, F: F.conv_weight(
-                g, grad_output, weight_shape[2:], stride, padding, dilation, groups
+                g, conj(grad_output), weight_shape[2:], stride, padding, dilation, groups
             ),
         },
-        doc="The adjoint of convolution in its input: a transposed convolution.",
+        doc="The transpose of convolution in its input: a transposed convolution.",
         samples=lambda make: [
             ((make(2, 2, 2, 3), make(2, 1, 3, 2), (3, 4), (2, 1), (1, 0), (1, 1), 2), {}),
         ],
@@ -301,13 +296,13 @@ operator(
     node="ConvolutionBackwardBackward0",
     derivatives={
         "input": lambda g, input_shape, grad_output, stride, padding, dilation, groups, F: F.conv_input(
-            grad_output, g, input_shape[2:], stride, padding, dilation, groups
+            conj(grad_output), g, input_shape[2:], stride, padding, dilation, groups
         ),
         "grad_output": lambda g, input, grad_output_shape, stride, padding, dilation, groups, F: _leading(
-            F.convolution(input, g, None, stride, padding, dilation, groups), grad_output_shape, F
+            F.convolution(conj(input), g, None, stride, padding, dilation, groups), grad_output_shape, F
         ),
     },
-    doc="The adjoint of convolution in its weight.",
+    doc="The transpose of convolution in its weight.",
     samples=lambda make: [((make(2, 2, 5, 4), make(2, 2, 2, 3), (3, 2), (2, 1), (0, 0), (1, 1), 2), {})],
     supports="f",
 )
