@@ -267,12 +267,13 @@ def _cholesky_ex(xp: Any, self: Any, upper: bool = False, checked_as: str | None
 
 
 def _cholesky_self(g: Any, L: Any, upper: bool, F: Any) -> Any:
-    # I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 10, made Hermitian.
+    # I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 10. As in PyTorch it is Hermitian but
+    # for what stands on the diagonal: an imaginary part there has no meaning, as that of L is real.
     if upper:
         g, L = adjoint(g, F), adjoint(L, F)
     inner = F.tril(F.matmul(adjoint(L, F), g), -1)
     diagonal = F.sum(conj(L) * g, -2)  # the diagonal of L^H g
-    inner = inner + adjoint(inner, F) + F.diag_embed(F.real(diagonal) if L.dtype.kind == "c" else diagonal)
+    inner = inner + adjoint(inner, F) + F.diag_embed(diagonal)
     half = F.linalg_solve_triangular(adjoint(L, F), inner, upper=True)
     return F.linalg_solve_triangular(L, half, upper=False, left=False) * 0.5
 
