@@ -138,13 +138,18 @@ def counterpart(value: Any, known: dict[Any, Any] | None = None) -> Any:
 
 def _tensor(source: Any, known: dict[Any, Any]) -> gs.Tensor:
     # A view of a copy of the whole memory: overlapping and partial views, and tensors that share memory, stay so.
-    plain = source.detach().resolve_conj().resolve_neg()
+    conj, neg = source.is_conj(), source.is_neg()
+    plain = source.detach()  # and below what lies in memory
+    plain = plain.conj() if conj else plain
+    plain = plain._neg_view() if neg else plain
     storage = plain.untyped_storage()
     place = (storage.data_ptr(), plain.dtype)
     if place not in known:
         length = storage.nbytes() // plain.element_size()
         known[place] = gs.from_numpy(torch.as_strided(plain, (length,), (1,), 0).numpy().copy())
     view = known[place].as_strided(tuple(plain.shape), plain.stride(), plain.storage_offset())
+    view = view.conj() if conj else view
+    view = view._neg_view() if neg else view
     return view.detach().requires_grad_(source.requires_grad)
 
 

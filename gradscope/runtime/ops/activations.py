@@ -412,13 +412,13 @@ operator(
 
 
 def _silu(xp: Any, self: Any) -> Any:
-    need_floating("silu_cpu", self)
+    refuse_kinds("silu_cpu", self, "biu")
     return self * _sigmoid(xp, self)
 
 
 def _silu_backward(g: Any, self: Any, F: Any) -> Any:
     s = F.sigmoid(self)
-    return g * (s * (self * (1 - s) + 1))
+    return g * conj(s * (self * (1 - s) + 1))
 
 
 operator(
@@ -432,7 +432,6 @@ operator(
     samples=unary(),
     reference=lambda self: self / (1 + numpy.exp(-self)),
     extremes=elementwise(),
-    supports="f",
 )
 
 

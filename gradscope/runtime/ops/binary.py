@@ -124,20 +124,40 @@ operator(
     reference="numpy.hypot",
     supports="f",
 )
+
+
+def log_add_exp(xp: Any, self: Any, other: Any) -> Any:
+    """Return ``log(exp(self) + exp(other))`` without overflow.
+
+    Of complex numbers it is the one with the larger real part, plus the logarithm of 1 and something: as in PyTorch the
+    imaginary part is not brought back into (-π, π].
+    """
+    refuse_kinds("logaddexp_cpu", self, "biu")
+    if self.dtype.kind != "c":
+        return xp.logaddexp(self, other)
+    swapped = (self.real < other.real) | (other != other)
+    low, high = xp.where(swapped, self, other), xp.where(swapped, other, self)
+    alike = xp.isinf(high.real) & (low.real == high.real)
+    ratio = xp.exp(xp.where(alike, xp.zeros_like(low), low - high))
+    a, b = ratio.real, ratio.imag
+    one_more = 0.5 * xp.log1p(a * (2 + a) + b * b) + 1j * xp.arctan2(b, 1 + a)
+    infinite = xp.where(high.real < 0, low, xp.log(xp.exp(low) + xp.exp(high)))
+    return xp.where(alike, infinite, high + one_more).astype(self.dtype, copy=False)
+
+
 operator(
     "logaddexp(Tensor self, Tensor other)",
-    checked_ufunc("logaddexp", "logaddexp_cpu", "biu"),
+    log_add_exp,
     promote="numeric",
     numbers=None,
     out=True,
     derivatives={
-        "self": lambda g, self, other, F: g / (F.exp(other - self) + 1),
-        "other": lambda g, self, other, F: g / (F.exp(self - other) + 1),
+        "self": lambda g, self, other, F: g / conj(F.exp(other - self) + 1),
+        "other": lambda g, self, other, F: g / conj(F.exp(self - other) + 1),
     },
     doc="Return ``log(exp(self) + exp(other))`` without overflow.",
     samples=binary(scalar=None),
     reference="numpy.logaddexp",
-    supports="f",
 )
 operator(
     "logaddexp2(Tensor self, Tensor other)",

@@ -10,6 +10,7 @@ from .. import bfloat16 as brain
 from ..bfloat16 import cast
 from . import writes
 from .arrays import HALVES, conj, in_rows
+from .binary import log_add_exp
 from .errors import refuse_kinds
 from .reductions import evenly, reduce_dtype
 from .references import by_lines
@@ -152,8 +153,14 @@ del _name, _function, _word
 
 def _logcumsumexp(xp: Any, self: Any, dim: int) -> Any:
     axis = axis_of(dim, self.ndim)
-    refuse_kinds("logcumsumexp_out_cpu", self, "biuc")
-    return _running(xp, xp.logaddexp, self, axis) if self.ndim else self.copy()
+    refuse_kinds("logcumsumexp_out_cpu", self, "biu")
+    if self.dtype.kind != "c" or not self.ndim:
+        return _running(xp, xp.logaddexp, self, axis) if self.ndim else self.copy()
+    result = self.copy()
+    rows = xp.moveaxis(result, axis, 0)
+    for place in range(1, self.shape[axis]):  # the imaginary parts depend on the order in which they are added
+        rows[place] = log_add_exp(xp, rows[place], rows[place - 1])
+    return result
 
 
 def _logcumsumexp_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
@@ -167,7 +174,7 @@ def _logcumsumexp_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
         return F.cat([F.slice(x, dim, step, size, 1), F.zeros_like(F.slice(x, dim, 0, step, 1))], dim)
 
     def ratio(low: Any, high: Any) -> Any:
-        return F.exp(F.where(low == high, F.zeros_like(low), low - high))
+        return conj(F.exp(F.where(low == high, F.zeros_like(low), low - high)))
 
     later = F.cat([F.slice(result, dim, 1, size, 1), F.slice(result, dim, max(size - 1, 0), size, 1)], dim)
     total, factor, step = g, ratio(result, later), 1
@@ -186,7 +193,6 @@ operator(
     doc="Return the logarithm of the running sum of exponentials along a dimension, without overflow.",
     samples=_along_samples,
     reference=lambda self, dim: numpy.logaddexp.accumulate(numpy.atleast_1d(self), dim).reshape(self.shape),
-    supports="f",
 )
 
 # --- sorting ----------------------------------------------------------------------------------------------------------
