@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
     check_lr,
@@ -17,8 +16,8 @@ from .optimizer import (
     counted,
     descent,
     mix_square,
-    plain_number,
     scalar_state,
+    setting,
     zeros_state,
 )
 
@@ -83,11 +82,10 @@ class Adadelta(ParameterwiseOptimizer):
             state["square_avg"] = zeros_state(parameter)
             state["acc_delta"] = zeros_state(parameter)
         counted(state)
-        rho, eps, lr = group["rho"], group["eps"], plain_number(group["lr"])
-        array = parameter._array
-        xp = devices.array_module(array)
-        arrays = (array, grad, state["square_avg"]._array, state["acc_delta"]._array)
-        for p, g, square, moved, w, t, delta in self._blocks(3, *arrays):
+        rho, eps, lr = group["rho"], group["eps"], setting(group, "lr")
+        for xp, p, g, square, moved, w, t, delta in self._blocks(
+            3, group, parameter, grad, state["square_avg"], state["acc_delta"]
+        ):
             g = descent(xp, p, g, group["weight_decay"], group["maximize"], t)
             mix_square(xp, square, g, rho, w)
             xp.add(square, eps, out=w)

@@ -99,6 +99,7 @@ class Adafactor(ParameterwiseOptimizer):
         return state
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
+        grad = grad._array
         state = self.state[parameter] or self._start(parameter, grad)
         count, lr, (eps1, eps2) = counted(state), plain_number(group["lr"]), group["eps"]
         array = parameter._array

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..runtime import device as devices
 from ..runtime.tensor import Tensor
-from .optimizer import ParameterwiseOptimizer, check_lr, check_range, counted, descent, plain_number, scalar_state
+from .optimizer import ParameterwiseOptimizer, check_lr, check_range, counted, descent, scalar_state, setting
 
 __all__ = ["Adagrad"]
 
@@ -88,10 +88,8 @@ class Adagrad(ParameterwiseOptimizer):
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
         state = self.state[parameter] or self._start(parameter)
-        lr = plain_number(group["lr"]) / (1 + (counted(state) - 1) * group["lr_decay"])
-        array = parameter._array
-        xp = devices.array_module(array)
-        for p, g, total, w, t in self._blocks(2, array, grad, state["sum"]._array):
+        lr = setting(group, "lr") / (1 + (counted(state) - 1) * group["lr_decay"])
+        for xp, p, g, total, w, t in self._blocks(2, group, parameter, grad, state["sum"]):
             g = descent(xp, p, g, group["weight_decay"], group["maximize"], t)
             xp.multiply(g, g, out=w)
             total += w

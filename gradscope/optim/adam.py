@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
     check_betas,
@@ -25,6 +24,7 @@ from .optimizer import (
     move_towards,
     plain_number,
     scalar_state,
+    setting,
     zeros_state,
 )
 
@@ -105,17 +105,13 @@ class Adam(ParameterwiseOptimizer):
                 state["max_exp_avg_sq"] = zeros_state(parameter)
         count = counted(state)
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
-        lr, eps = plain_number(group["lr"]), group["eps"]
+        lr, eps = setting(group, "lr"), group["eps"]
         shrink, decay = decays(group, lr)
         up, amsgrad = group["maximize"], group["amsgrad"]
         step_size = lr / (1 - beta1**count)
         root = math.sqrt(1 - beta2**count)
-        array = parameter._array
-        xp = devices.array_module(array)
-        arrays = [array, grad, state["exp_avg"]._array, state["exp_avg_sq"]._array]
-        if amsgrad:
-            arrays.append(state["max_exp_avg_sq"]._array)
-        for p, g, mean, square, *most, w, t in self._blocks(2, *arrays):
+        held = [state["exp_avg"], state["exp_avg_sq"], *([state["max_exp_avg_sq"]] if amsgrad else [])]
+        for xp, p, g, mean, square, *most, w, t in self._blocks(2, group, parameter, grad, *held):
             if shrink != 1:
                 p *= shrink
             g = descent(xp, p, g, decay, up, t)

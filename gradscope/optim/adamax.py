@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
     check_betas,
@@ -20,6 +19,7 @@ from .optimizer import (
     move_towards,
     plain_number,
     scalar_state,
+    setting,
     zeros_state,
 )
 
@@ -83,11 +83,10 @@ class Adamax(ParameterwiseOptimizer):
             state["exp_avg"] = zeros_state(parameter)
             state["exp_inf"] = zeros_state(parameter)
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
-        step_size = plain_number(group["lr"]) / (1 - beta1 ** counted(state))
-        array = parameter._array
-        xp = devices.array_module(array)
-        arrays = (array, grad, state["exp_avg"]._array, state["exp_inf"]._array)
-        for p, g, mean, largest, w, t in self._blocks(2, *arrays):
+        step_size = setting(group, "lr") / (1 - beta1 ** counted(state))
+        for xp, p, g, mean, largest, w, t in self._blocks(
+            2, group, parameter, grad, state["exp_avg"], state["exp_inf"]
+        ):
             g = descent(xp, p, g, group["weight_decay"], group["maximize"], t)
             move_towards(xp, mean, g, 1 - beta1, w)
             largest *= beta2

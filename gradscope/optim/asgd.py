@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
     check_lr,
@@ -89,9 +88,7 @@ class ASGD(ParameterwiseOptimizer):
             state["ax"] = zeros_state(parameter)
         count = counted(state)
         eta, mu = float(state["eta"]._array), float(state["mu"]._array)
-        array = parameter._array
-        xp = devices.array_module(array)
-        for p, g, average, w, t in self._blocks(2, array, grad, state["ax"]._array):
+        for xp, p, g, average, w, t in self._blocks(2, group, parameter, grad, state["ax"]):
             g = descent(xp, p, g, group["weight_decay"], group["maximize"], t)
             p *= 1 - lambd * eta
             xp.multiply(g, eta, out=w)

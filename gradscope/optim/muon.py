@@ -95,6 +95,7 @@ class Muon(ParameterwiseOptimizer):
         return 2  # the decay, then the step
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
+        grad = grad._array
         state = self.state[parameter]
         if not state:
             state["momentum_buffer"] = zeros_state(parameter)

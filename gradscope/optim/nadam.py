@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
     check_betas,
@@ -22,6 +21,7 @@ from .optimizer import (
     move_towards,
     plain_number,
     scalar_state,
+    setting,
     zeros_state,
 )
 
@@ -100,7 +100,7 @@ class NAdam(ParameterwiseOptimizer):
             state["exp_avg_sq"] = zeros_state(parameter)
         count = counted(state)
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
-        lr, slowness = plain_number(group["lr"]), group["momentum_decay"]
+        lr, slowness = setting(group, "lr"), group["momentum_decay"]
         mu = beta1 * (1 - 0.5 * 0.96 ** (count * slowness))
         mu_next = beta1 * (1 - 0.5 * 0.96 ** ((count + 1) * slowness))
         product = state["mu_product"]._array
@@ -109,10 +109,9 @@ class NAdam(ParameterwiseOptimizer):
         of_mean = lr * mu_next / (1 - float(product) * mu_next)
         shrink, decay = decays(group, lr)
         correction = 1 - beta2**count
-        array = parameter._array
-        xp = devices.array_module(array)
-        arrays = (array, grad, state["exp_avg"]._array, state["exp_avg_sq"]._array)
-        for p, g, mean, square, w, t in self._blocks(2, *arrays):
+        for xp, p, g, mean, square, w, t in self._blocks(
+            2, group, parameter, grad, state["exp_avg"], state["exp_avg_sq"]
+        ):
             if shrink != 1:
                 p *= shrink
             g = descent(xp, p, g, decay, group["maximize"], t)

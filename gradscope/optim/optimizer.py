@@ -19,6 +19,7 @@ from ..runtime.hooks import HookTable, RemovableHandle, add_hook
 from ..runtime.modes import enable_grad
 from ..runtime.ops.registry import OPERATORS
 from ..runtime.tensor import Tensor
+from .recorded import recorded_parts
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
@@ -102,8 +103,9 @@ class Optimizer:
     Notes
     -----
     The settings that most optimizers share: with `maximize` they go up the gradient; `foreach`, `capturable` and
-    `fused` are accepted for PyTorch's sake and change nothing, for there is one implementation; `differentiable` must
-    be False, for steps are not recorded.
+    `fused` are accepted for PyTorch's sake and change nothing, for there is one implementation. With `differentiable`
+    steps are recorded, as functions of the parameters before, of their gradients, and of a learning rate or weight
+    decay that is a tensor; the parameters are no leaves then.
     """
 
     param_groups: list[dict[str, Any]]
@@ -214,7 +216,7 @@ class Optimizer:
                     f"can't optimize a Tensor that is a conjugate or a negative of its memory, of shape "
                     f"{list(parameter.shape)}\nOptimize parameter.resolve_conj().resolve_neg(), made a leaf."
                 )
-            if not (parameter.is_leaf or parameter.retains_grad):
+            if not (self.defaults.get("differentiable") or parameter.is_leaf or parameter.retains_grad):
                 raise ValueError(
                     f"can't optimize a non-leaf Tensor\nIts shape is {list(parameter.shape)}; it was computed by "
                     f"{parameter.grad_fn}. Optimize the leaf it comes from, or parameter.detach().requires_grad_()."
@@ -269,8 +271,23 @@ class Optimizer:
         with enable_grad():
             return closure()
 
-    def _blocks(self, count: int, *arrays: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield the arrays in parts that fit the cache, with `count` work arrays each of the part's shape."""
+    def _blocks(
+        self, count: int, group: dict[str, Any], parameter: Tensor, grad: Tensor, *states: Tensor
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield an array module, arrays in parts that fit the cache, and `count` work arrays each of the part's shape.
+
+        The arrays are those of the parameter, of its gradient, which stays as it is, and of the states. Where the steps
+        are to be recorded there is one part, of tensors in the place of arrays.
+        """
+        if group["differentiable"]:
+            yield from recorded_parts(count, parameter, grad, states)
+            return
+        xp = devices.array_module(parameter._array)
+        for parts in self._array_blocks(count, *[tensor._array for tensor in (parameter, grad, *states)]):
+            yield (xp, *parts)
+
+    def _array_blocks(self, count: int, *arrays: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield arrays in parts that fit the cache, with `count` work arrays each of the part's shape."""
         first = arrays[0]
         if first.dtype.kind == "c":
             view_as_real = OPERATORS["view_as_real"].run_forward
@@ -394,12 +411,12 @@ class ParameterwiseOptimizer(Optimizer):
         loss = self._evaluate(closure)
         name = f"{type(self).__name__}.step"
         for group in self.param_groups:
-            writes = self._writes(group)
+            writes = self._writes(group) if not group.get("differentiable") else 0  # what is recorded counts itself
             for parameter in group["params"]:
                 meta = parameter._meta
                 if meta is None or meta.grad is None:
                     continue
-                self._update(parameter, meta.grad._array, group)
+                self._update(parameter, meta.grad, group)
                 for _ in range(writes):
                     parameter._bump(name)
         return loss
@@ -409,7 +426,7 @@ class ParameterwiseOptimizer(Optimizer):
         return 1
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
-        """Update the array of `parameter` and its state; `grad` is an array too, and stays as it is."""
+        """Update `parameter` and its state; `grad` stays as it is."""
         raise NotImplementedError(f"{type(self).__name__} does not define _update()")
 
 
@@ -435,17 +452,12 @@ _ON_HOST = frozenset(["mu_product", "eta", "mu"])
 
 
 def _check_implementation(settings: dict[str, Any]) -> None:
-    """Refuse what PyTorch refuses of the settings that choose an implementation, and what would be ignored."""
+    """Refuse what PyTorch refuses of the settings that choose an implementation."""
     if settings.get("fused"):
         if settings.get("differentiable"):
             raise RuntimeError("`fused` does not support `differentiable`\nLeave out one of them.")
         if settings.get("foreach"):
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.\nLeave out one of them.")
-    if settings.get("differentiable"):
-        raise ValueError(
-            "differentiable=True: the steps of an optimizer are not recorded\n"
-            "Compute the new parameters out of place from gradients with create_graph=True."
-        )
 
 
 def complete_groups(optimizer: Optimizer, **settings: Any) -> None:
@@ -516,6 +528,11 @@ def decays(group: dict[str, Any], lr: float) -> tuple[float, float]:
 def plain_number(value: Any) -> float:
     """Return a setting that may be a one-element tensor as a number."""
     return value.item() if isinstance(value, Tensor) else value
+
+
+def setting(group: dict[str, Any], name: str) -> Any:
+    """Return a setting as a number; where steps are recorded it may be a one-element tensor that takes part."""
+    return group[name] if group["differentiable"] else plain_number(group[name])
 
 
 def zeros_state(parameter: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
     check_betas,
@@ -23,6 +22,7 @@ from .optimizer import (
     move_towards,
     plain_number,
     scalar_state,
+    setting,
     zeros_state,
 )
 
@@ -95,16 +95,15 @@ class RAdam(ParameterwiseOptimizer):
             state["exp_avg_sq"] = zeros_state(parameter)
         count = counted(state)
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
-        lr = plain_number(group["lr"])
+        lr = setting(group, "lr")
         shrink, decay = decays(group, lr)
         step_size = lr / (1 - beta1**count)
         rectified = rectification(beta2, count)
         if rectified is not None:
-            step_size *= rectified * math.sqrt(1 - beta2**count)
-        array = parameter._array
-        xp = devices.array_module(array)
-        arrays = (array, grad, state["exp_avg"]._array, state["exp_avg_sq"]._array)
-        for p, g, mean, square, w, t in self._blocks(2, *arrays):
+            step_size = step_size * (rectified * math.sqrt(1 - beta2**count))
+        for xp, p, g, mean, square, w, t in self._blocks(
+            2, group, parameter, grad, state["exp_avg"], state["exp_avg_sq"]
+        ):
             if shrink != 1:
                 p *= shrink
             g = descent(xp, p, g, decay, group["maximize"], t)

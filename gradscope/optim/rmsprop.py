@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime import device as devices
 from .optimizer import (
     ParameterwiseOptimizer,
     check_lr,
@@ -20,8 +19,8 @@ from .optimizer import (
     descent,
     mix_square,
     move_towards,
-    plain_number,
     scalar_state,
+    setting,
     zeros_state,
 )
 
@@ -101,15 +100,13 @@ class RMSprop(ParameterwiseOptimizer):
             if centered:
                 state["grad_avg"] = zeros_state(parameter)
         counted(state)
-        alpha, lr, eps = group["alpha"], plain_number(group["lr"]), group["eps"]
-        array = parameter._array
-        xp = devices.array_module(array)
-        arrays = [array, grad, state["square_avg"]._array]
+        alpha, lr, eps = group["alpha"], setting(group, "lr"), group["eps"]
+        held = [state["square_avg"]]
         if momentum > 0:
-            arrays.append(state["momentum_buffer"]._array)
+            held.append(state["momentum_buffer"])
         if centered:
-            arrays.append(state["grad_avg"]._array)
-        for p, g, square, *others, w, t in self._blocks(2, *arrays):
+            held.append(state["grad_avg"])
+        for xp, p, g, square, *others, w, t in self._blocks(2, group, parameter, grad, *held):
             g = descent(xp, p, g, group["weight_decay"], group["maximize"], t)
             mix_square(xp, square, g, alpha, w)
             if centered:

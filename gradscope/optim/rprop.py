@@ -79,10 +79,9 @@ class Rprop(ParameterwiseOptimizer):
         counted(state)
         shrink, grow = group["etas"]
         shortest, longest = group["step_sizes"]
-        array = parameter._array
-        xp = devices.array_module(array)
-        arrays = (array, grad, state["prev"]._array, state["step_size"]._array)
-        for p, g, previous, step, w, t in self._blocks(2, *arrays):
+        for xp, p, g, previous, step, w, t in self._blocks(
+            2, group, parameter, grad, state["prev"], state["step_size"]
+        ):
             g = descent(xp, p, g, 0, group["maximize"], t)
             xp.multiply(g, previous, out=w)
             turned, kept = w < 0, w > 0

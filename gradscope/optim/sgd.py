@@ -8,7 +8,7 @@ from typing import Any
 from ..runtime import device as devices
 from ..runtime.dtype import FLOATING
 from ..runtime.tensor import Tensor
-from .optimizer import Optimizer, check_lr, check_range, complete_groups, plain_number
+from .optimizer import Optimizer, check_lr, check_range, complete_groups, setting
 
 __all__ = ["SGD"]
 
@@ -92,8 +92,8 @@ class SGD(Optimizer):
         """Update the parameters once; return the closure's loss, if there is one."""
         loss = self._evaluate(closure)
         for group in self.param_groups:
-            lr, decay = plain_number(group["lr"]), plain_number(group["weight_decay"])
-            momentum, up = group["momentum"], group["maximize"]
+            lr, decay = setting(group, "lr"), setting(group, "weight_decay")
+            momentum, up, recorded = group["momentum"], group["maximize"], group["differentiable"]
             for parameter in group["params"]:
                 meta = parameter._meta
                 if meta is None or meta.grad is None:
@@ -101,34 +101,34 @@ class SGD(Optimizer):
                 if momentum:
                     self._with_momentum(parameter, meta.grad, group, lr, decay)
                 else:
-                    self._plain(parameter._array, meta.grad._array, -lr if up else lr, -decay if up else decay)
-                parameter._bump("SGD.step")
+                    self._plain(parameter, meta.grad, group, -lr if up else lr, -decay if up else decay)
+                if not recorded:
+                    parameter._bump("SGD.step")
         return loss
 
-    def _plain(self, array: Any, grad: Any, lr: float, decay: float) -> None:
-        if not decay and array.size <= _AT_ONCE and array.dtype.kind in FLOATING:
-            array -= grad * lr
+    def _plain(self, parameter: Tensor, grad: Tensor, group: dict[str, Any], lr: Any, decay: Any) -> None:
+        array = parameter._array
+        if not decay and not group["differentiable"] and array.size <= _AT_ONCE and array.dtype.kind in FLOATING:
+            array -= grad._array * lr
             return
-        multiply = devices.array_module(array).multiply
-        for p, g, w in self._blocks(1, array, grad):
+        for xp, p, g, w in self._blocks(1, group, parameter, grad):
             if decay:
-                multiply(p, decay, out=w)
+                xp.multiply(p, decay, out=w)
                 w += g
                 w *= lr
             else:
-                multiply(g, lr, out=w)
+                xp.multiply(g, lr, out=w)
             p -= w
 
-    def _with_momentum(self, parameter: Any, grad: Any, group: dict[str, Any], lr: float, decay: float) -> None:
-        array = parameter._array
-        xp = devices.array_module(array)
+    def _with_momentum(self, parameter: Tensor, grad: Tensor, group: dict[str, Any], lr: Any, decay: Any) -> None:
         momentum, keep = group["momentum"], 1 - group["dampening"]
         state = self.state[parameter]
         buffer = state.get("momentum_buffer")
         first = buffer is None
         if buffer is None:
-            buffer = state["momentum_buffer"] = Tensor._wrap(xp.empty_like(array))
-        for p, g, b, w in self._blocks(1, array, grad._array, buffer._array):
+            array = parameter._array
+            buffer = state["momentum_buffer"] = Tensor._wrap(devices.array_module(array).empty_like(array))
+        for xp, p, g, b, w in self._blocks(1, group, parameter, grad, buffer):
             if decay:
                 xp.multiply(p, decay, out=w)
                 (xp.subtract if group["maximize"] else xp.add)(w, g, out=w)
@@ -150,4 +150,5 @@ class SGD(Optimizer):
             else:
                 xp.multiply(b, lr, out=w)
             xp.subtract(p, w, out=p)
-        buffer._bump("SGD.step")
+        if not group["differentiable"]:
+            buffer._bump("SGD.step")

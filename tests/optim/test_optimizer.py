@@ -475,11 +475,6 @@ def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, wrong)
 
 
-def test_steps_that_would_have_to_be_recorded_are_refused() -> None:
-    with pytest.raises(ValueError, match="the steps of an optimizer are not recorded"):
-        gs.optim.Adam([leaf()], differentiable=True)
-
-
 def test_the_same_parameter_twice_warns() -> None:
     x = leaf()
     with pytest.warns(UserWarning, match="duplicate parameters"):
