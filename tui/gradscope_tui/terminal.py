@@ -20,6 +20,7 @@ from textual.driver import Driver
 from textual.filter import LineFilter
 
 from gradscope.inspect.terminal import visible
+from gradscope_tui.given_back import given_back
 
 __all__ = ["VisibleText", "own_terminal"]
 
@@ -62,7 +63,7 @@ def own_terminal(take: Callable[[str], None]) -> Iterator[type[Driver] | None]:
     os.close(writer)
     pump = threading.Thread(target=_pump, args=(reader, take), name="gradscope output", daemon=True)
     pump.start()
-    with _Screen(io.FileIO(saved[0], "w", closefd=False), encoding="utf-8") as screen:
+    with given_back(saved[0]), _Screen(io.FileIO(saved[0], "w", closefd=False), encoding="utf-8") as screen:
         try:
             yield _driver(screen, saved[0])
         finally:
