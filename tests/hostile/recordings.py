@@ -55,6 +55,8 @@ def _numbers(data: bytearray, chance: random.Random) -> None:
 def _pages(data: bytearray, chance: random.Random) -> None:
     size = 8192
     count = len(data) // size
+    if count < 2:
+        return
     for _ in range(chance.choice((1, 2, 5))):
         one, other = (chance.randrange(1, count) * size for _ in range(2))
         data[one : one + size] = data[other : other + size]

@@ -142,7 +142,9 @@ def check_schema(connection: sqlite3.Connection, path: str) -> None:
     ------
     RecordingError
     """
+    connection.text_factory = functools.partial(str, encoding="utf-8", errors="replace")  # a damaged one is no text
     found = set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100"))
+    connection.text_factory = str
     wanted = _schema()
     for kind, name, *_ in sorted(found - wanted, key=str):
         raise RecordingError(

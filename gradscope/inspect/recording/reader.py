@@ -17,6 +17,7 @@ import numpy
 
 from ..debugging.breakpoints import parse_spec
 from ..records import NodeRecord
+from ..terminal import one_line
 from . import schema
 from .blobs import unpack_array
 from .database import Database
@@ -30,6 +31,7 @@ __all__ = ["Recording", "TaskNodes", "open_recording"]
 T = TypeVar("T")
 
 _KEPT_PAGES = 64
+_LONGEST = 200  # letters of what SQLite or NumPy say of damage
 _DAMAGE = (
     sqlite3.Error, ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, RecursionError,
     MemoryError,
@@ -77,7 +79,7 @@ class Recording:
                 yield
         except _DAMAGE as error:
             raise RecordingError(
-                f"{self.path} cannot be read: {error}\n"
+                f"{self.path} cannot be read: {one_line(str(error)):.{_LONGEST}}\n"
                 "The file is damaged or was cut short; what other tools salvage from a SQLite file, they may from this."
             ) from error
 
