@@ -10,6 +10,7 @@ from ..runtime import device, events, state, tangents
 from ..runtime.dtype import INEXACT
 from ..runtime.graph import Node, NodeExtra, own_edge, pack_slot
 from ..runtime.ops import general
+from ..runtime.storage import memory_of
 from ..runtime.tensor import Tensor
 from ..runtime.views import check_view, edge_of, rebase, saved_result
 from .context import SAVED, FunctionNode
@@ -252,8 +253,10 @@ def _output_of(node: FunctionNode, tensor: Tensor) -> int | None:
 def _instrument(node: FunctionNode, args: tuple[Any, ...], outputs: list[Tensor], recorded: bool) -> None:
     """Do what listeners, anomaly mode and inference mode ask of a call."""
     if modes.inference:
+        given = [memory_of(value._array) for value in args if isinstance(value, Tensor)]
         for output in outputs:
-            output._mark_inference()
+            if not _among(memory_of(output._array), given):  # an argument, or a part of one, stays what it was
+                output._mark_inference()
     if recorded:
         general.annotate(node)
         general.tell_recorded(node)

@@ -79,7 +79,7 @@ class AccumulateGrad(Node):
                     old._write(total + grad)
                     old._bump("AccumulateGrad")
                     return
-                meta.grad = graph.tensor_type._wrap(device.array_module(self.array).asarray(total + grad))
+                meta.grad = old.detach() + graph.tensor_type._wrap(device.array_module(self.array).asarray(grad))
                 return
             counter = old._vc
             if counter is None or state.special:

@@ -324,10 +324,11 @@ def saved_result(tensor: Tensor, nr: int = 0) -> SavedResult:
     return SavedPart(tensor._array, tensor._counter(), nr, weakref.ref(ends_of(history)[0]))
 
 
-def check_inplace(tensor: Tensor, recording: bool, *, expanded: bool = False) -> None:
+def check_inplace(tensor: Tensor, recording: bool, *, expanded: bool = False, differentiable: bool = True) -> None:
     """Raise where PyTorch forbids an in-place write: leaves, views of leaves, multi-output views ...
 
-    Elements that lie at one address may be written by operators that allow `expanded` tensors.
+    Elements that lie at one address may be written by operators that allow `expanded` tensors. Operators that are not
+    `differentiable` (logical_not_) leave the history as it is, and may write a leaf.
     """
     if tensor._flags & state.INFERENCE and not state.local.inference:
         message = (
@@ -336,7 +337,7 @@ def check_inplace(tensor: Tensor, recording: bool, *, expanded: bool = False) ->
         )
         raise refuse(InplaceError(message, "inference tensor", tensor))
     view = tensor._view
-    if recording or (state.local.grad_enabled and tensor.requires_grad):
+    if differentiable and (recording or (state.local.grad_enabled and tensor.requires_grad)):
         if view is not None:
             check_view(tensor, view)
         if tensor.requires_grad and tensor._known_edge() is None:

@@ -425,7 +425,7 @@ operator(
 
 
 def _pow_choice(self: Any, exponent: Any) -> tuple[Any, bool]:
-    number = isinstance(exponent, (int, float, complex)) and not isinstance(exponent, bool)
+    number = isinstance(exponent, (int, float, complex))
     integers = number and getattr(self, "_array", self).dtype.kind in "iub"
     return ("pow.tensor" if not number or integers else "pow.scalar"), bool(integers)
 
@@ -458,7 +458,12 @@ def pow(self: Any, exponent: Any, *, out: Any = None) -> Any:
 @public(method=True)
 def pow_(self: Any, exponent: Any) -> Any:
     """In-place form of :func:`pow`."""
-    return _function(_pow_choice(self, exponent)[0]).operator.inplace_function(self, exponent)
+    if self._dtype.kind == "b" and isinstance(exponent, bool):
+        return METHODS["mul_" if exponent else "fill_"](self, True)
+    name, integers = _pow_choice(self, exponent)
+    if integers and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.\nConvert the tensor with .float().")
+    return _function(name).operator.inplace_function(self, exponent)
 
 
 del _form, _node, _nr

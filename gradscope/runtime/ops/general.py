@@ -606,10 +606,10 @@ def announce_saved(node: Node) -> None:
 
 
 def pack_all(node: Any) -> None:
-    """Run the innermost pack hook of this thread over everything a node has saved."""
+    """Run the innermost pack hook of this thread over everything a node has saved, but for what is packed already."""
     hooks = modes.saved_hooks[-1]
     for name in type(node).saved_names:
-        value = getattr(node, "s_" + name)
+        value = getattr(node, "s_" + name, None)
         if isinstance(value, list) and value and hasattr(value[0], "_array"):
             setattr(node, "s_" + name, [pack_slot(node, name, item, hooks) for item in value])
         elif name in type(node).versioned_names or name in getattr(type(node).op, "aux", ()):

@@ -73,6 +73,11 @@ def _layer_norm(xp: Any, input: Any, weight: Any, bias: Any, normalized_shape: I
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(value.shape)} and normalized_shape = {list(normalized_shape)}"
             )
+        if value is not None and value.dtype != input.dtype and not (is_half(input) and value.dtype.char == "f"):
+            raise RuntimeError(
+                "mixed dtype (CPU): all inputs must share same datatype.\n"
+                f"The input is {input.dtype.name}, the {name} {value.dtype.name}: convert one of them."
+            )
     if is_half(input):
         result, mean, rstd = _layer_norm(xp, single(input), single(weight), single(bias), normalized_shape, eps)
         return result.astype(input.dtype), mean, rstd

@@ -104,7 +104,7 @@ def sum(
     if axis is not None or keepdims is not None:
         dim, keepdim = numpy_dims("sum", dim, keepdim, axis, keepdims)
     if out is not None:
-        return writes.into(out, "sum", [self], partial(sum, self, dim, keepdim, dtype=dtype))
+        return writes.into(out, "sum", [self], partial(sum, self, dim, keepdim, dtype=writes.dtype_of(out, dtype)))
     if dim is None and not keepdim:
         return _sum_of_all(self, dtype=dtype)
     return _sum_along(self, dim, keepdim, dtype=dtype)
@@ -136,12 +136,18 @@ def _mean(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any
     return total / total.dtype.type(count_of(self.shape, dim))
 
 
+def _mean_self(g: Any, self_shape: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+    """Return the gradient as an array of its own, which whoever receives it may write, as that of PyTorch."""
+    part = spread(over(g, count_of(self_shape, dim) or 1), self_shape, dim, keepdim, F)
+    return F.clone(part, memory_format="contiguous")
+
+
 operator(
     "mean.all(Tensor self, *, dtype? dtype=None)",
     lambda xp, self, dtype=None: _mean(xp, self, dtype=dtype),
     method=False,
     node="MeanBackward0",
-    derivatives={"self": lambda g, self_shape, F: F.broadcast_to(over(g, count_of(self_shape, None) or 1), self_shape)},
+    derivatives={"self": lambda g, self_shape, F: _mean_self(g, self_shape, None, False, F)},
     doc="Average all elements.",
     samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
     reference="numpy.mean",
@@ -151,11 +157,7 @@ operator(
     _mean,
     method=False,
     node="MeanBackward1",
-    derivatives={
-        "self": lambda g, self_shape, dim, keepdim, F: spread(
-            over(g, count_of(self_shape, dim) or 1), self_shape, dim, keepdim, F
-        )
-    },
+    derivatives={"self": _mean_self},
     doc="Average along dimensions.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 4), (0, 2), True), {})],
     reference=lambda self, dim, keepdim=False: numpy.mean(self, dim, keepdims=keepdim),
@@ -256,7 +258,7 @@ operator(
 def prod(self: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """Multiply all elements, or those along dimension `dim`; integers give ``int64``."""
     if out is not None:
-        return writes.into(out, "prod", [self], lambda: prod(self, dim, keepdim, dtype=dtype))
+        return writes.into(out, "prod", [self], partial(prod, self, dim, keepdim, dtype=writes.dtype_of(out, dtype)))
     if dim is None:
         result = OPERATORS["prod.all"].function(self, dtype=dtype)
         return result.reshape((1,) * self._array.ndim) if keepdim else result

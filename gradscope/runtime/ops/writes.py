@@ -44,7 +44,8 @@ def write_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
     operands, bare, xp = general.prepare(op, arguments)
     target: Tensor = operands[0]
     recording = general.wants_grad(operands)
-    check_inplace(target, recording, expanded=op.expanded is not None or op.view is not None)
+    expanded = op.expanded is not None or op.view is not None
+    check_inplace(target, recording, expanded=expanded, differentiable=op.differentiable)
     if op.view is not None:
         return run_relayout(op, operands, bare, xp, recording)
     if op.expanded == "deprecated" and overlaps_itself(target._memory):
@@ -136,6 +137,8 @@ def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
     saves_target: bool = node is not None and getattr(node, "s_" + name, None) is operands[0]
     if saves_target:
         general.save_value(node, name, operands[0].clone())
+    if node is not None and state.special and state.local.saved_hooks:
+        general.pack_all(node)  # an operand may be the target itself: it is packed before it is written
     return node
 
 
@@ -187,10 +190,10 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
         overridden = overrides.dispatch(functools.update_wrapper(function, op.function), arguments, {})
         if overridden is not overrides.NONE:
             return overridden
-    operands, bare, xp = general.prepare(op, arguments)
+    operands, bare, xp = general.prepare(op, in_dtype_of(out, op, arguments))
     targets = several_out(op, out) if op.multi else (out,)
     for target in targets:
-        refuse_out(op.name.partition(".")[0], operands, target)
+        refuse_out(op.name.partition(".")[0], operands, target, op.differentiable)
         for tensor in general.tensors_among(operands):
             check_overlap(target._array, tensor._array)
     try:
@@ -210,8 +213,21 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
             names = [dtype.BY_NUMPY[array.dtype].name for array in (result, target._memory)]
             raise RuntimeError(f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead")
     for target, result in zip(targets, results, strict=True):
-        store_out(op.name.partition(".")[0], result, operands, target)
+        store_out(op.name.partition(".")[0], result, operands, target, op.differentiable)
     return op.result_type(*targets) if len(op.outputs) > 1 else out
+
+
+def in_dtype_of(out: Any, op: Operator, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments of a call that may be told a dtype, with that of `out` where it was told none."""
+    last = len(arguments) - 1
+    if op.parameters[last].name != "dtype":
+        return arguments
+    return (*arguments[:last], dtype_of(out, arguments[last]))
+
+
+def dtype_of(out: Any, told: Any) -> Any:
+    """Return the dtype in which a reduction is made: the one it was told, else that of its ``out=``."""
+    return getattr(out, "dtype", None) if told is None else told
 
 
 def several_out(op: Operator, out: Any) -> tuple[Tensor, ...]:
@@ -231,14 +247,15 @@ def into(out: Tensor, name: str, operands: list[Any], compute: Callable[[], Tens
     return store_out(name, compute()._array, operands, out)
 
 
-def refuse_out(name: str, operands: list[Any], out: Any) -> None:
-    """Raise when `out` is no tensor, or when it or an operand requires grad."""
+def refuse_out(name: str, operands: list[Any], out: Any, differentiable: bool = True) -> None:
+    """Raise when `out` is no tensor, or when it or an operand of what is `differentiable` requires grad."""
     if not hasattr(out, "_array"):
         raise TypeError(
             f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}\n"
             "Give the tensor that the result is to be written into."
         )
-    if state.local.grad_enabled and any(t.requires_grad for t in [*general.tensors_among(operands), out]):
+    tensors = [*general.tensors_among(operands), out]
+    if differentiable and state.local.grad_enabled and any(tensor.requires_grad for tensor in tensors):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad.\nDrop out=, or compute it under gradscope.no_grad()."
@@ -250,11 +267,16 @@ def refuse_out(name: str, operands: list[Any], out: Any) -> None:
         )
 
 
-def store_out(name: str, result: Any, operands: list[Any], out: Tensor) -> Tensor:
+def store_out(name: str, result: Any, operands: list[Any], out: Tensor, differentiable: bool = True) -> Tensor:
     """Write the array `result` into `out`, resized where its shape differs; nothing is changed when it does not fit."""
     check_castable(name, out._memory, result)
-    out._check_inplace(False)
+    check_inplace(out, False, differentiable=differentiable)
     if result.shape != out._shape:
+        if any(tensor is out for tensor in general.tensors_among(operands)):
+            raise RuntimeError(
+                f"output with shape {list(out._shape)} doesn't match the broadcast shape {list(result.shape)} in "
+                f"{name}()\nAn operand that is overwritten cannot be resized: give another tensor as out=."
+            )
         if out._memory.size:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape {list(out._shape)}, which "
