@@ -1,0 +1,577 @@
+"""Random programs whose statements follow the live state, on PyTorch and on gradscope.
+
+:mod:`tests.differential.programs` decides what to do before anything runs, and reads the backward graph and what it
+saved. Here the next statement is written when the ones before it have run, for the tensors that PyTorch then has
+(:class:`~tests.differential.statements.Writer`): mixed dtypes, ``out=``, indices, custom Functions, checkpoints,
+modules, modes, ``set_()``, ``.data``. A program is a list of lines of Python; each runs with ``torch`` as PyTorch, and
+with ``torch`` as gradscope. After each line are compared: whether it raised, and the class; of every tensor the values,
+dtype, shape, strides, version, flags, the name of ``grad_fn``, the gradient; who shares memory with whom, and which
+names are one object; and what the hooks were told. For a line that raised, nothing may have changed.
+
+A long run, which prints each new divergence as the shortest program that still diverges so::
+
+    python -m tests.differential.live --programs 20000 --seed 1
+
+What it prints runs as it is, with ``import torch`` or ``import gradscope as torch``. Remaining differences that are
+known stand in :data:`DIFFERENCES`, each with its reason; a program ends where one is met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import random
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from .machine import error_outcome
+from .statements import PREAMBLE, Writer
+
+__all__ = ["DIFFERENCES", "Divergence", "first_divergence", "live_program", "minimise"]
+
+TOLERANCES = {"float16": 2e-2, "float32": 1e-4, "complex64": 1e-4, "float64": 1e-8, "complex128": 1e-8}
+LARGEST = {"float16": 1e2, "float32": 1e4, "complex64": 1e4, "float64": 1e6, "complex128": 1e6}
+"""Beyond these, rounding makes other numbers; a program ends there."""
+
+
+class _NotComparableError(Exception):
+    """The numbers have left the range in which rounding stays small."""
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """A program whose last line makes a difference: in what, and what there was expected and found."""
+
+    lines: tuple[str, ...]
+    what: str
+    expected: Any
+    found: Any
+    is_new_memory: bool = False
+    dtype: str = ""
+    overlaps: bool = False
+
+    def __str__(self) -> str:
+        text = "\n".join(self.lines)
+        needed = PREAMBLE if any(f"{name}" in text for name in _PREAMBLE_NAMES) else "\n"
+        facts = f"# {self.what}\n#   torch:     {self.expected}\n#   gradscope: {self.found}"
+        return f"import torch{needed}\n{text}\n{facts}"
+
+
+_PREAMBLE_NAMES = (
+    "note",
+    "known(",
+    "Cube",
+    "Doubled",
+    "Ranked",
+    "Pair",
+    "Same",
+    "Row",
+    "bent",
+    "layer",
+    "packed",
+    "log",
+)
+
+
+Facts = list[tuple[str, Any]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference that stays: its name, why, and which divergences it is."""
+
+    name: str
+    reason: str
+    is_it: Callable[[Divergence], bool]
+
+
+def _outcome(divergence: Divergence, expected: str, found: str) -> bool:
+    return divergence.what == f"outcome {expected} | {found}"
+
+
+def _says(divergence: Divergence, expected: str = "", found: str = "") -> bool:
+    return expected in str(divergence.expected) and found in str(divergence.found)
+
+
+def _says_either(divergence: Divergence, text: str) -> bool:
+    return _says(divergence, text) or _says(divergence, found=text)
+
+
+def _of_two_faults(divergence: Divergence) -> bool:
+    """Whether both refuse a line, one for its index and one for something else."""
+    both = {"outcome RuntimeError | IndexError", "outcome IndexError | RuntimeError"}
+    return divergence.what in both and bool(re.search(r"index|\[.*\]|scatter|gather|min\(|max\(", divergence.lines[-1]))
+
+
+DIFFERENCES = (
+    Difference(
+        "layout of a result",
+        "A result that is no view lies in memory as NumPy's does; PyTorch's order is followed where one copies.",
+        lambda d: d.what.startswith("strides of ") and d.is_new_memory,
+    ),
+    Difference(
+        "write to an expanded tensor",
+        "PyTorch takes or deprecates some writes to elements that lie at one address (copy_, fill_, index_put_); here "
+        "they are refused, as it refuses most.",
+        lambda d: _outcome(d, "ok", "RuntimeError") and _says(d, found="more than one element of the written-to"),
+    ),
+    Difference(
+        "which of two faults is told",
+        "A line that is wrong in two ways raises for the one that is found first.",
+        _of_two_faults,
+    ),
+    Difference(
+        "memory that does not grow",
+        "PyTorch refuses to resize the storage of torch.tensor(list), or grows it under all its tensors; here out= "
+        "gets new memory of its own.",
+        lambda d: (
+            "out=" in d.lines[-1]
+            and (
+                (_outcome(d, "RuntimeError", "ok") and _says(d, "storage that is not resizable"))
+                or d.what.startswith("memory of ")
+            )
+        ),
+    ),
+    Difference(
+        "a dtype for which PyTorch has no kernel",
+        "The operator computes here.",
+        lambda d: _outcome(d, "RuntimeError", "ok") and _says(d, "not implemented for '"),
+    ),
+    Difference(
+        "no elements of a dtype that is refused",
+        "PyTorch looks at the dtype when it meets the first element.",
+        lambda d: (
+            _outcome(d, "ok", "RuntimeError") and _says(d, found="not implemented for '") and "(0,)" in str(d.lines)
+        ),
+    ),
+    Difference(
+        "a derivative that PyTorch has not implemented",
+        "The node has PyTorch's name for the other operand.",
+        lambda d: d.what.startswith("grad_fn of ") and d.expected == "NotImplemented",
+    ),
+    Difference(
+        "Linear is one operator",
+        "PyTorch folds the dimensions before the last of its input, and views the product in their shape.",
+        lambda d: d.what.startswith("_is_view of ") and "torch.nn.Linear" in d.lines[-1] and d.expected is True,
+    ),
+    Difference(
+        "writes to an alias of an inference tensor",
+        "PyTorch lets .data and detach() of an inference tensor be written outside of inference mode.",
+        lambda d: _outcome(d, "ok", "RuntimeError") and _says(d, found="Inplace update to inference tensor outside"),
+    ),
+    Difference(
+        "versions of what is computed from inference tensors",
+        "Outside of inference mode PyTorch's composite kernels count their own writes to such a result.",
+        lambda d: d.what.startswith("version of ") and "inference_mode()" in str(d.lines) and d.found == 0,
+    ),
+    Difference(
+        "a leaf that asks for gradients in inference mode",
+        "It requires grad for itself alone: PyTorch records nothing of it, and detach_() does not change it.",
+        lambda d: (
+            any("inference_mode()" in line and "requires_grad" in line for line in d.lines)
+            or (
+                d.what.startswith("requires_grad of ")
+                and "inference_mode()" in str(d.lines)
+                and "detach_" in d.lines[-1]
+            )
+        ),
+    ),
+    Difference(
+        "a value in the memory that it is written into",
+        "PyTorch and gradscope compare the strides of dimensions of size 1 or of nothing otherwise; a number, and a "
+        "mask with one, is filled in.",
+        lambda d: _says_either(d, "some elements of the input tensor and the written-to tensor refer"),
+    ),
+    Difference(
+        "out= of another dtype",
+        "Some of PyTorch's kernels convert what they write, some do not; here all do.",
+        lambda d: (
+            _outcome(d, "RuntimeError", "ok")
+            and "out=" in d.lines[-1]
+            and (_says(d, "Found dtype") or _says(d, "Expected out type"))
+        ),
+    ),
+    Difference(
+        "abs_() of complex tensors",
+        "PyTorch refuses it.",
+        lambda d: _outcome(d, "RuntimeError", "ok") and _says(d, "In-place abs is not supported for complex"),
+    ),
+    Difference(
+        "rounding at a step",
+        "Where a function jumps, the last digit of its argument makes another value.",
+        lambda d: (
+            d.what.startswith("values of ") and bool(re.search(r"//|floor|trunc|round|sgn|sign|%|mod|rem", d.lines[-1]))
+        ),
+    ),
+    Difference(
+        "integers that are compared with what requires grad, in place",
+        "PyTorch makes the result one that requires grad, and fails at its next use.",
+        lambda d: _outcome(d, "RuntimeError", "ok") and _says(d, "Autograd not support dtype"),
+    ),
+    Difference(
+        "what masked_select() saves",
+        "PyTorch saves the tensor and misses it when it is written; here its shape is enough.",
+        lambda d: (
+            _outcome(d, "RuntimeError", "ok")
+            and _says(d, "modified by an inplace operation")
+            and "masked_select" in str(d.lines)
+        ),
+    ),
+    Difference(
+        "versions of products",
+        "PyTorch's kernels write a product of a matrix and a vector of one element twice, and count it.",
+        lambda d: d.what.startswith("version of ") and d.found == 0 and bool(re.search("@|matmul|addmm", d.lines[-1])),
+    ),
+    Difference(
+        "einsum() of two dtypes",
+        "PyTorch multiplies where there is nothing to sum, and promotes.",
+        lambda d: "einsum" in d.lines[-1] and _says(d, found="expected m1 and m2 to have the same dtype"),
+    ),
+    Difference(
+        "operands that overlap with gaps",
+        "What a write reads of its own target is arbitrary, in PyTorch too.",
+        lambda d: d.what.startswith("values of ") and d.overlaps,
+    ),
+    Difference(
+        "parts of nothing",
+        "chunk() of a dimension of size 0 makes one part.",
+        lambda d: "chunk" in d.lines[-1] and "SplitWithSizesBackward0" in str(d.expected),
+    ),
+    Difference(
+        "gradients of nothing",
+        "PyTorch's cat() of empty tensors leads nowhere.",
+        lambda d: _outcome(d, "RuntimeError", "ok") and _says(d, "does not require grad") and "(0,)" in str(d.lines),
+    ),
+    Difference(
+        "the gradient of a sum",
+        "PyTorch's is a view, made without grad mode, of the one number it holds.",
+        lambda d: (
+            _outcome(d, "RuntimeError", "ok")
+            and (_says(d, "A view was created in no_grad mode") or _says(d, "Can't detach views in-place"))
+            and bool(re.search(r"\.grad\(.*\.sum\(\)", str(d.lines)))
+        ),
+    ),
+    Difference(
+        "set_() of a history",
+        "PyTorch gives the tensor a node that no backward can pass; here it is refused at once.",
+        lambda d: _outcome(d, "ok", "RuntimeError") and _says(d, found="derivative for aten::set_ is not implemented"),
+    ),
+    Difference(
+        "bytes as a mask",
+        "PyTorch deprecates uint8 masks, and takes them for some values only.",
+        lambda d: _outcome(d, "RuntimeError", "ok") and _says(d, "masked_fill_ only supports boolean masks"),
+    ),
+    Difference(
+        "data from inference mode",
+        "A tensor that is given the data of an inference tensor is one here, and keeps no version.",
+        lambda d: "inference_mode()" in d.lines[-1] and ".data = " in d.lines[-1],
+    ),
+    Difference(
+        "detach_() of a view in inference mode",
+        "PyTorch does not look there; here it is refused as elsewhere.",
+        lambda d: _outcome(d, "ok", "RuntimeError") and _says(d, found="Can't detach views in-place"),
+    ),
+    Difference(
+        "integers filled with a number that requires grad",
+        "PyTorch makes the tensor require grad, which no integer may.",
+        lambda d: d.what.startswith("requires_grad of ") and d.dtype.startswith(("int", "uint", "bool")),
+    ),
+    Difference(
+        "a complex number put into real ones at a mask",
+        "Its imaginary part is dropped; PyTorch refuses it.",
+        lambda d: (
+            _outcome(d, "RuntimeError", "ok")
+            and _says(d, "value cannot be converted to type")
+            and "] = " in d.lines[-1]
+        ),
+    ),
+)
+
+
+# --- one side ---------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _compiled(line: str) -> Any:
+    return compile(line, f"<{line}>", "exec")
+
+
+class Side:
+    """The names of a program on one module."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.names: dict[str, Any] = {"torch": module}
+        exec(_compiled(PREAMBLE), self.names)
+
+    def run(self, line: str) -> str:
+        """Run one line; return "ok", or the built-in class of the error."""
+        try:
+            exec(_compiled(line), self.names)
+        except Exception as error:
+            self.error = error
+            label = error_outcome(error).label.partition(":")[0]
+            return "RuntimeError" if label == "NotImplementedError" else label  # which is one too
+        return "ok"
+
+    def tensors(self) -> dict[str, Any]:
+        """Return the living tensors by name."""
+        return {name: value for name, value in self.names.items() if isinstance(value, self.module.Tensor)}
+
+    def facts(self, watch: bool, gradients: set[str]) -> Iterator[tuple[str, Any]]:
+        """Yield what is compared; the history, which looking at makes anew, only where it is watched.
+
+        Of what a backward computed neither the place in memory is compared nor how it was made there: both write the
+        same derivatives in other operators.
+        """
+        tensors = self.tensors()
+        yield "names", sorted(tensors)
+        first: dict[Any, str] = {}
+        for name, tensor in tensors.items():
+            yield f"{name} is", first.setdefault(id(tensor), name)
+        for name, tensor in tensors.items():
+            if tensor.numel() and name not in gradients:
+                yield f"memory of {name}", first.setdefault(("memory", tensor.untyped_storage().data_ptr()), name)
+        for name, tensor in tensors.items():
+            for what, fact in self.facts_of(tensor, watch, name in gradients):
+                yield f"{what} of {name}", fact
+        for number, entry in enumerate(self.names["log"]):
+            yield f"log[{number}]", self.shown(entry)
+
+    def facts_of(self, tensor: Any, watch: bool, gradient: bool) -> Iterator[tuple[str, Any]]:
+        """Yield the facts of one tensor, which may be a gradient."""
+        yield "dtype", str(tensor.dtype).rpartition(".")[2]
+        yield "shape", tuple(tensor.shape)
+        yield "values", self.values(tensor)
+        yield "requires_grad", tensor.requires_grad
+        yield "is_inference", tensor.is_inference()
+        if not gradient:
+            yield "version", asked(lambda: tensor._version)
+            yield "_is_view", tensor._is_view()
+        if tensor.numel() and not gradient:
+            yield "strides", [step for size, step in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+            yield "storage_offset", tensor.storage_offset()
+        grad = tensor.grad
+        yield "grad", grad is not None
+        if grad is not None:
+            yield "dtype of grad", str(grad.dtype).rpartition(".")[2]
+            yield "shape of grad", tuple(grad.shape)
+            yield "requires_grad of grad", grad.requires_grad
+            yield "values of grad", self.values(grad)
+        if watch:
+            yield "is_leaf", asked(lambda: tensor.is_leaf)
+        if watch and not gradient:
+            yield "grad_fn", asked(lambda: node_of(tensor))
+
+    def values(self, tensor: Any) -> numpy.ndarray:
+        """Return a copy of the elements."""
+        array = getattr(tensor, "_array", None)
+        if array is None:
+            array = tensor.numpy(force=True) if str(tensor.dtype) != "torch.complex32" else 0
+        return numpy.array(array)
+
+    def shown(self, entry: Any) -> Any:
+        """Return an entry of the log with arrays for tensors."""
+        if isinstance(entry, (tuple, list)):
+            return [self.shown(item) for item in entry]
+        return self.values(entry) if isinstance(entry, self.module.Tensor) else entry
+
+
+def asked(question: Callable[[], Any]) -> Any:
+    """Return an answer, or the class of the error."""
+    try:
+        return question()
+    except RuntimeError as error:
+        return error_outcome(error).label
+
+
+def node_of(tensor: Any) -> Any:
+    """Return the name of a tensor's node."""
+    node = tensor.grad_fn
+    return node and node.name().rpartition("::")[2]
+
+
+# --- both -------------------------------------------------------------------------------------------------------------
+
+
+class Pair:
+    """PyTorch and gradscope at the same point of a program."""
+
+    def __init__(self, watch: bool) -> None:
+        import torch
+
+        import gradscope
+
+        self.reference, self.candidate = Side(torch), Side(gradscope)
+        self.watch = watch
+        self.lines: list[str] = []
+        self.gradients: set[str] = set()
+        self.before: tuple[Facts, Facts] = ([], [])
+        self.coarsest = 0.0  # of all tolerances of dtypes that were met: what was computed in one may be in another now
+
+    def run(self, line: str) -> Divergence | None:
+        """Run a line on both; return the first difference."""
+        self.lines.append(line)
+        words = set(re.findall(r"\w+", line))
+        if {"grad", "g"} & words or self.gradients & words:
+            self.gradients |= {word for word in words if re.fullmatch(r"g|v\d+", word) and f"{word} = " in line}
+        expected, found = self.reference.run(line), self.candidate.run(line)
+        if expected != found:
+            told = [
+                f"{o}: {s.error}" if o != "ok" else o for o, s in ((expected, self.reference), (found, self.candidate))
+            ]
+            return Divergence(tuple(self.lines), f"outcome {expected} | {found}", *told)
+        reference, candidate = (
+            list(side.facts(self.watch, self.gradients)) for side in (self.reference, self.candidate)
+        )
+        if expected != "ok" and self.parted(self.before[0], reference):
+            raise _NotComparableError  # PyTorch has done a part of what it refused
+        difference = self.parted(reference, candidate)
+        if difference is None:
+            self.before = reference, candidate
+            return None
+        tensor = self.reference.tensors().get(difference[0].rpartition(" of ")[2])
+        if tensor is None:
+            return Divergence(tuple(self.lines), *difference)
+        dtype, overlaps = str(tensor.dtype).partition(".")[2], self.overlaps(words)
+        return Divergence(tuple(self.lines), *difference, not tensor._is_view(), dtype, overlaps)
+
+    def overlaps(self, words: set[str]) -> bool:
+        """Whether two tensors that a line names share memory."""
+        named = [tensor for name, tensor in self.reference.tensors().items() if name in words and tensor.numel()]
+        return len({tensor.untyped_storage().data_ptr() for tensor in named}) < len(named)
+
+    def parted(self, facts: Facts, others: Facts) -> tuple[str, Any, Any] | None:
+        """Return the first fact in which two differ, and both sides of it."""
+        dtypes = {fact for what, fact in facts if what.startswith("dtype of")}
+        if "complex32" in dtypes:
+            raise _NotComparableError  # for which PyTorch has few kernels
+        coarsest = self.coarsest = max([self.coarsest, *(TOLERANCES.get(dtype, 0.0) for dtype in dtypes)])
+        for (what, fact), (also, other) in zip(facts, others, strict=False):
+            if what != also or not same(fact, other, coarsest):
+                return what if what == also else f"{what} | {also}", fact, other
+        return None
+
+
+def same(expected: Any, found: Any, coarsest: float = 0.0) -> bool:
+    """Whether two facts agree; arrays up to rounding, NaN with NaN."""
+    if isinstance(expected, list) and isinstance(found, list):
+        return len(expected) == len(found) and all(same(a, b, coarsest) for a, b in zip(expected, found, strict=True))
+    if not isinstance(expected, numpy.ndarray):
+        return bool(type(expected) is type(found) and expected == found)
+    if not isinstance(found, numpy.ndarray) or expected.dtype != found.dtype or expected.shape != found.shape:
+        return False
+    tolerance = TOLERANCES.get(expected.dtype.name)
+    if tolerance is None:
+        return bool(numpy.array_equal(expected, found))
+    tolerance = max(tolerance, coarsest)
+    finite = numpy.abs(expected[numpy.isfinite(expected)])
+    if finite.size and finite.max() > LARGEST[expected.dtype.name]:
+        raise _NotComparableError
+    return bool(numpy.allclose(found, expected, rtol=tolerance, atol=tolerance, equal_nan=True))
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Leave out what either says about numbers and old calls."""
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def live_program(seed: int) -> tuple[list[str], Divergence | None, bool]:
+    """Write and run the program of a seed; return its lines, where it diverged, and whether histories were watched."""
+    choices = random.Random(seed)
+    pair = Pair(watch=choices.random() < 0.5)
+    writer = Writer(pair.reference.module, choices)
+    with quiet():
+        for _ in range(choices.randint(6, 24)):
+            try:
+                divergence = pair.run(writer.statement(pair.reference.tensors()))
+            except _NotComparableError:
+                break
+            if divergence is not None:
+                return pair.lines, divergence, pair.watch
+    return pair.lines, None, pair.watch
+
+
+def first_divergence(lines: Sequence[str], watch: bool) -> Divergence | None:
+    """Run given lines; return where they diverge."""
+    pair = Pair(watch)
+    with quiet():
+        for line in lines:
+            try:
+                divergence = pair.run(line)
+            except _NotComparableError:
+                return None
+            if divergence is not None:
+                return divergence
+    return None
+
+
+def minimise(divergence: Divergence, watch: bool) -> Divergence:
+    """Return a divergence in the same fact, of a program from which no line can be dropped."""
+    best = divergence
+    size = max(len(best.lines) // 2, 1)
+    while size:
+        start, dropped = 0, False
+        while start < len(best.lines):
+            shorter = first_divergence(best.lines[:start] + best.lines[start + size :], watch)
+            if shorter is not None and is_alike(shorter, divergence) and len(shorter.lines) < len(best.lines):
+                best, dropped = shorter, True
+            else:
+                start += size
+        size = size if dropped else size // 2
+    return best
+
+
+def is_alike(divergence: Divergence, other: Divergence) -> bool:
+    """Whether two differ in the same, and are known by the same name."""
+    return kind_of(divergence) == kind_of(other) and known(divergence) is known(other)
+
+
+def kind_of(divergence: Divergence) -> str:
+    """Return what differs, without the name of the tensor."""
+    return divergence.what.rpartition(" of ")[0] or divergence.what
+
+
+def known(divergence: Divergence) -> Difference | None:
+    """Return the known difference that a divergence is."""
+    return next((difference for difference in DIFFERENCES if difference.is_it(divergence)), None)
+
+
+# --- a long run -------------------------------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run many programs; print the divergences that are not known; return 1 if there were any."""
+    parser = argparse.ArgumentParser(prog="python -m tests.differential.live", description="A long run.")
+    parser.add_argument("--programs", type=int, default=1000, help="how many")
+    parser.add_argument("--seed", type=int, default=0, help="of the first program; the next has the next")
+    parser.add_argument("--show", type=int, default=20, help="how many divergences to print, minimised")
+    options = parser.parse_args(arguments)
+    found, met = 0, dict.fromkeys((difference.name for difference in DIFFERENCES), 0)
+    for seed in range(options.seed, options.seed + options.programs):
+        _, divergence, watch = live_program(seed)
+        if divergence is None:
+            continue
+        difference = known(divergence)
+        if difference is not None:
+            met[difference.name] += 1
+            continue
+        found += 1
+        if found <= options.show:
+            print(f"--- program {seed}\n{minimise(divergence, watch)}\n", flush=True)
+    print(f"{options.programs} programs, {found} divergences; known ones: {met}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

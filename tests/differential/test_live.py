@@ -1,0 +1,151 @@
+"""Statements chosen by the live state do the same on PyTorch and on gradscope; so do programs that once did not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.differential import live
+from tests.differential.live import DIFFERENCES, Divergence, Side, first_divergence, known, live_program, main, minimise
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.torch
+
+PROGRAMS, PARTS = 1000, 20
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_live_programs_agree(part: int) -> None:
+    size = PROGRAMS // PARTS
+    for seed in range(part * size, part * size + size):
+        _, divergence, watch = live_program(seed)
+        if divergence is not None and known(divergence) is None:
+            pytest.fail(f"program {seed}\n{minimise(divergence, watch)}")
+
+
+FOUND = {
+    "an operand that is written is packed before": """
+        x = torch.tensor([2.0, 3.0], requires_grad=True)
+        y = x * 1
+        with torch.autograd.graph.saved_tensors_hooks(packed, unpacked):
+            y.mul_(y)
+        y.sum().backward()
+        """,
+    "the gradient of a mean is an array of its own": """
+        x = torch.tensor([2.0, 3.0], requires_grad=True)
+        v1 = torch.autograd.grad(x.mean(), [x])[0]
+        v1[[1]] = 5.0
+        v1.mul_(2)
+        """,
+    "an operator without a derivative writes leaves, and out= of what requires grad": """
+        x = torch.tensor([0.0, 3.0], requires_grad=True)
+        x.logical_not_()
+        x.view(2, 1).logical_and_(x)
+        torch.gt(x, 0.5, out=x)
+        y = torch.zeros(2)
+        torch.eq(x * 2, 2.0, out=y)
+        """,
+    "a reduction is made in the dtype of its out=": """
+        x = torch.tensor([True, True, False])
+        torch.sum(x, 0, out=torch.zeros((), dtype=torch.bool))
+        y = torch.sum(torch.tensor([1.5, 2.0]), 0, out=torch.zeros((), dtype=torch.int32))
+        z = torch.prod(torch.tensor([1.5, 2.0]), 0, out=torch.zeros((), dtype=torch.int32))
+        u = torch.cumsum(torch.tensor([1.5, 2.0]), 0, out=torch.zeros(2, dtype=torch.int32))
+        """,
+    "an operand that is out= keeps its shape": """
+        x = torch.tensor([1.0, 2.0])
+        y = torch.tensor(1.0)
+        torch.add(x, y, out=y)
+        """,
+    "what a Function writes in inference mode stays what it was": """
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        with torch.inference_mode():
+            y = Doubled.apply(x)
+        """,
+    "bools as exponents": """
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x ** True
+        z = torch.tensor([True, False])
+        z.pow_(True)
+        z.pow_(False)
+        """,
+    "weights of another dtype normalise nothing": """
+        x = torch.nn.functional.layer_norm(torch.zeros(2, 3, dtype=torch.float64), (3,), torch.ones(3))
+        """,
+    "a gradient of another shape than that which is there": """
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        x.sum().backward()
+        x.data = torch.zeros(3)
+        y = x * 2
+        y.sum().backward()
+        """,
+}
+
+
+@pytest.mark.parametrize("text", FOUND.values(), ids=FOUND)
+@pytest.mark.parametrize("watch", [False, True])
+def test_once_different(text: str, watch: bool) -> None:
+    divergence = first_divergence(lines_of(text), watch)
+    assert divergence is None, str(divergence)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the statements of an indented text; an indented line belongs to the block before it."""
+    lines: list[str] = []
+    for line in text.strip("\n").splitlines():
+        line = line.removeprefix(" " * 8)
+        if line.startswith(" "):
+            lines[-1] += f"\n{line}"
+        elif line:
+            lines.append(line)
+    return lines
+
+
+def test_known_differences_have_names_of_their_own() -> None:
+    assert len({difference.name for difference in DIFFERENCES}) == len(DIFFERENCES)
+    nothing = Divergence(("x = torch.zeros(2)",), "values of x", [0.0, 0.0], [0.0, 1.0])
+    assert known(nothing) is None
+
+
+@pytest.fixture
+def wrong_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let gradscope's side take twice the negative."""
+    right = Side.run
+
+    def run(self: Side, line: str) -> str:
+        return right(self, line if self.module is torch else line.replace("torch.neg(", "2 * torch.neg("))
+
+    monkeypatch.setattr(Side, "run", run)
+
+
+@pytest.mark.usefixtures("wrong_negative")
+def test_a_long_run_prints_short_programs_that_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--programs", "40", "--show", "1"]) == 1
+    shown = capsys.readouterr().out
+    assert "torch.neg(" in shown
+    program = shown.partition("--- program ")[2].partition("\n")[2].partition("\n#")[0]
+    assert program.startswith("import torch\n")
+    assert len([line for line in program.splitlines() if line.startswith("v")]) <= 3
+    names: dict[str, Any] = {}
+    exec(program.replace("import torch\n", "import gradscope as torch\n"), names)
+    assert "v1" in names or "v2" in names
+
+
+def test_a_long_run_is_quiet_when_all_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--programs", "5", "--seed", "3"]) == 0
+    assert capsys.readouterr().out.startswith("5 programs, 0 divergences")
+
+
+@pytest.mark.usefixtures("wrong_negative")
+def test_a_minimised_program_still_diverges() -> None:
+    lines = ["x = torch.ones(2)", "y = x * 3", "z = torch.neg(y)", "u = z + 1"]
+    divergence = first_divergence(lines, watch=False)
+    assert divergence is not None
+    assert minimise(divergence, watch=False).lines == ("x = torch.ones(2)", "y = x * 3", "z = torch.neg(y)")
+
+
+def test_numbers_that_leave_the_range_end_a_program() -> None:
+    assert first_divergence(["x = torch.full((2,), 1e30)", "y = torch.sin(x) * 0 + x.numel()"], watch=True) is None
+    assert live.same(live.numpy.array([1.0, float("nan")]), live.numpy.array([1.0, float("nan")]))
