@@ -749,8 +749,8 @@ def scalar_tensor(
     return finish(array, requires_grad)
 
 
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape that all of `shapes` broadcast to.
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the shape that all of `shapes` broadcast to; an integer is a shape of one dimension.
 
     Raises
     ------
@@ -758,9 +758,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         If there is none.
     """
     try:
-        return numpy.broadcast_shapes(*(tuple(s) for s in shapes))
+        return numpy.broadcast_shapes(*(operators.index(s) if hasattr(s, "__index__") else tuple(s) for s in shapes))
     except ValueError:
-        found = " and ".join(str(list(s)) for s in shapes)
+        found = " and ".join(str([s] if hasattr(s, "__index__") else list(s)) for s in shapes)
         raise RuntimeError(
             f"Shape mismatch: objects cannot be broadcast to a single shape: {found}\n"
             "Counted from the right, sizes must be equal or 1."

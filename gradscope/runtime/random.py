@@ -496,6 +496,8 @@ def multinomial(
         keys = xp.where(rows > 0, keys, -xp.inf)
         chosen = xp.argsort(-keys, axis=-1)[..., :num_samples]
     if out is not None:
+        if out._dtype != xp.int64:
+            raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype}\nGive one of int64.")
         return writes.store_out("multinomial", chosen.astype(xp.int64), [input], out)
     return Tensor._wrap(chosen.astype(xp.int64))
 
@@ -660,6 +662,8 @@ def normal(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return normal numbers of the given mean and standard deviation, tensors or (with `size`) numbers.
 
@@ -668,6 +672,8 @@ def normal(
     TypeError
         If neither a tensor nor a size says how many.
     """
+    if layout is not None or pin_memory:
+        check_memory("normal", layout, pin_memory)
     if out is not None:
         return writes.into(out, "normal", [mean, std], lambda: normal(mean, std, size, generator=generator))
     of_mean, of_std = isinstance(mean, Tensor), isinstance(std, Tensor)

@@ -57,11 +57,18 @@ UNDETERMINED = """
     rand_like randint randint_like randn randn_like svd_lowrank uniform
 """
 
-FURTHER_DTYPES = (torch.float32, torch.int64, torch.bool, torch.float16, torch.uint8)
+FURTHER_DTYPES = (torch.float32, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.uint8)
 FLOATS = (torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 # By how much results may differ, relative to the largest expected value.
-TOLERANCE = {"e": 2e-2, "f": 1e-4, "F": 1e-4, "d": 1e-7, "D": 1e-7}
+TOLERANCE = {
+    torch.bfloat16: 5e-2,
+    torch.float16: 2e-2,
+    torch.float32: 1e-4,
+    torch.complex64: 1e-4,
+    torch.float64: 1e-7,
+    torch.complex128: 1e-7,
+}
 GRADIENT_TOLERANCE = 1e-5
 
 # How many samples of an entry the test runs, spread evenly over those that there are.
@@ -146,7 +153,10 @@ def _tensor(source: Any, known: dict[Any, Any]) -> gs.Tensor:
     place = (storage.data_ptr(), plain.dtype)
     if place not in known:
         length = storage.nbytes() // plain.element_size()
-        known[place] = gs.from_numpy(torch.as_strided(plain, (length,), (1,), 0).numpy().copy())
+        memory = torch.as_strided(plain, (length,), (1,), 0)
+        bits = memory.view(torch.int16) if plain.dtype is torch.bfloat16 else memory
+        copied = gs.from_numpy(bits.numpy().copy())
+        known[place] = copied if bits is memory else copied.view(gs.bfloat16)
     view = known[place].as_strided(tuple(plain.shape), plain.stride(), plain.storage_offset())
     view = view.conj() if conj else view
     view = view._neg_view() if neg else view
@@ -240,8 +250,8 @@ def tensors_in(value: Any) -> list[Any]:
 
 def array(tensor: Any) -> numpy.ndarray:
     """Return a tensor's values."""
-    tensor = tensor.detach().resolve_conj().resolve_neg()
-    return (tensor.float() if str(tensor.dtype).endswith("bfloat16") else tensor).numpy(force=True)
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    return (plain.float() if str(plain.dtype).endswith("bfloat16") else plain).numpy(force=True)
 
 
 def same(mine: Any, theirs: Any, what: str, *, values: bool = True, tolerance: float | None = None) -> None:
@@ -267,7 +277,7 @@ def _same_tensor(a: Any, b: Any, place: str, *, values: bool, tolerance: float |
     if not values:
         return
     got, expected = array(a), array(b)
-    tolerance = tolerance or TOLERANCE.get(expected.dtype.char, 0)
+    tolerance = tolerance or TOLERANCE.get(b.dtype, 0)
     scale = max(1.0, numpy.abs(expected[numpy.isfinite(expected)]).max(initial=0.0)) if tolerance else 0.0
     if not numpy.allclose(got, expected, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
         raise Differs(f"{place}:\n{got}\nnot\n{expected}")
@@ -307,16 +317,25 @@ def seed() -> None:
     numpy.random.seed(0)  # noqa: NPY002 - it is what PyTorch's tests draw from
 
 
+def drops(op: Any, sample: Any) -> bool:
+    """Whether attention drops weights at random."""
+    if op.name == "nn.functional.multi_head_attention_forward":
+        return bool(sample.kwargs.get("training", True))
+    return bool(sample.kwargs.get("dropout_p"))
+
+
 class Case:
     """One sample of an entry, for both libraries."""
 
-    def __init__(self, sample: Any, number: int) -> None:
+    def __init__(self, op: Any, sample: Any, number: int) -> None:
         self.number = number
         self.sample = sample
         self.theirs = (sample.input, *sample.args), sample.kwargs
         # What makes results unique that are so up to a sign, a phase or an order only: of others the identity.
         self.process = sample.output_process_fn_grad
         self.unique = self.process.__module__ == type(sample).__module__
+        self.determined = op.name not in UNDETERMINED.split() and not drops(op, sample)
+        self.compared = self.determined and self.unique
 
     def mine(self) -> tuple[Any, Any]:
         """Return the arguments as gradscope's, new ones each time."""
@@ -336,7 +355,6 @@ class Comparison:
         self.function = function_of(op)
         self.dtypes = op.supported_dtypes("cpu")
         self.graded_dtypes = op.supported_backward_dtypes("cpu") if op.supports_autograd else set()
-        self.determined = op.name not in UNDETERMINED.split()
 
     @property
     def main_dtype(self) -> Any:
@@ -349,7 +367,7 @@ class Comparison:
         # Not op.sample_inputs(), which looks through the stack for a test case, and seeds again for each sample.
         samples = list(self.op.sample_inputs_func(self.op, "cpu", dtype, requires_grad=grad))
         chosen = numpy.linspace(0, len(samples) - 1, min(limit or len(samples), len(samples))).round().astype(int)
-        return [Case(samples[i], int(i)) for i in chosen]
+        return [Case(self.op, samples[i], int(i)) for i in chosen]
 
     def compare(self, case: Case, *, grad: bool, twice: bool) -> list[tuple[str, str]]:
         """Return in which aspects one sample differs, and how."""
@@ -360,12 +378,12 @@ class Comparison:
         my_args, my_kwargs = case.mine()
         try:
             result = self.function(*my_args, **my_kwargs)
-            same(result, expected, "result", values=self.determined and case.unique)
+            same(result, expected, "result", values=case.compared)
             if not case.unique:
                 same(counterpart(case.process)(result), case.process(expected), "result made unique")
         except Exception as error:
             return [("values", problem(case, error))]
-        if not grad or not self.determined or not any(t.requires_grad for t in tensors_in(expected)):
+        if not grad or not case.determined or not any(t.requires_grad for t in tensors_in(expected)):
             return []
         return self._gradients(case, (my_args, my_kwargs), result, expected, twice)
 
@@ -434,7 +452,7 @@ class Comparison:
         try:
             mine = form if getattr(form, "__module__", "") == "_operator" else counterpart(form)
             my_args, my_kwargs = case.mine()
-            same(mine(*my_args, **my_kwargs), expected, "result", values=self.determined and case.unique)
+            same(mine(*my_args, **my_kwargs), expected, "result", values=case.compared)
         except Exception as error:
             name = PATHS.get(id(form)) or getattr(form, "__name__", repr(form))
             yield "names", f"{name}, {problem(case, error)}"
@@ -461,7 +479,7 @@ class Comparison:
             elif mine is not None:
                 raise mine
             else:
-                same(result, expected, "result or gradient", values=self.determined, tolerance=GRADIENT_TOLERANCE)
+                same(result, expected, "result or gradient", values=case.determined, tolerance=GRADIENT_TOLERANCE)
         except Exception as error:
             yield "in place", problem(case, error)
 
@@ -489,7 +507,7 @@ class Comparison:
             elif error is not None:
                 raise error
             else:
-                same(mine, given, "out", values=self.determined and case.unique)
+                same(mine, given, "out", values=case.compared)
                 for a, b in zip(tensors_in(result), tensors_in(mine), strict=returned is not None):
                     if a is not b:
                         raise Differs("what is returned is not what was given as out")
@@ -535,13 +553,13 @@ def same_refusal(mine: Exception | None, theirs: Exception) -> None:
 def same_gradients(mine: Sequence[Any], theirs: Sequence[Any], inputs: Sequence[Any] | None, what: str) -> None:
     """Raise unless gradients are the same; where PyTorch has none there may be zeros."""
     for index, (a, b) in enumerate(zip(mine, theirs, strict=True)):
-        if b is None and (a is None or not array(a).any()):
-            continue
-        if a is None and not array(b).any():
-            continue
         if a is None or b is None:
-            raise Differs(f"{what} {index}: {a if a is None else array(a)}, not {b if b is None else array(b)}")
-        same(a.detach(), b.detach(), f"{what} {index}", tolerance=GRADIENT_TOLERANCE)
+            only = [array(x) for x in (a, b) if x is not None]
+            if only and not numpy.allclose(only[0], 0, atol=GRADIENT_TOLERANCE):
+                raise Differs(f"{what} {index}: {only[0]}, {'not None' if b is None else 'which is None here'}")
+            continue
+        tolerance = max(GRADIENT_TOLERANCE, TOLERANCE[b.dtype])
+        same(a.detach(), b.detach(), f"{what} {index}", tolerance=tolerance)
 
 
 def problem(case: Case, error: Exception) -> str:
@@ -557,7 +575,7 @@ def refusals(op: Any) -> list[tuple[Case, Exception]]:
     if op.error_inputs_func is None:
         return []
     seed()
-    cases = [Case(wrong.sample_input, number) for number, wrong in enumerate(op.error_inputs_func(op, "cpu"))]
+    cases = [Case(op, wrong.sample_input, number) for number, wrong in enumerate(op.error_inputs_func(op, "cpu"))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         said = [(case, outcome(op.op, *case.theirs[0], **case.theirs[1])[1]) for case in cases]

@@ -36,11 +36,51 @@ LEFT_OUT = {
     "PyTorch's gradient keeps what was written over and drops what was kept; this is the derivative.": """
         as_strided_scatter: gradients, complex
     """,
+    "PyTorch leaves open which of several equal elements is named.": """
+        kthvalue: dtypes
+        topk: dtypes
+        mode: dtypes
+        sort: dtypes
+        argsort: dtypes
+    """,
+    "PyTorch overflows in float16; this is computed in float32 and rounded once.": """
+        matrix_exp: dtypes
+        nn.functional.soft_margin_loss: dtypes
+    """,
+    "PyTorch places the samples in bfloat16; here positions are computed in float32.": """
+        nn.functional.grid_sample: dtypes
+        grid_sampler_2d: dtypes
+        grid_sampler_3d: dtypes
+    """,
+    "PyTorch's second gradient at zero is NaN; this is that of the subgradient.": """
+        linalg.norm.subgradients_at_zero: second gradients, complex
+    """,
+    "PyTorch has no gradient by the window; this is it.": """
+        istft: gradients, complex
+    """,
+    "PyTorch resizes a tensor that would be broadcast; here it is refused, as by its relatives.": """
+        addbmm: in place
+    """,
+    "There is no complex number of half precision.": """
+        chalf: missing
+        view_as_complex: dtypes
+        complex: dtypes
+    """,
+    "PyTorch reports an assertion of its own; here it is an IndexError.": """
+        narrow_copy: error 1
+    """,
+    "Called as a function, a reflected operator looks at its second operand alone.": """
+        __radd__: error 0, error 1
+        __rmul__: error 0, error 1
+        __rand__: error 0, error 1
+        __ror__: error 0, error 1
+        __rxor__: error 0, error 1
+        __rdiv__: error 0, error 1
+    """,
     "It is not there.": """
         native_group_norm: missing
         native_layer_norm: missing
         native_batch_norm: missing
-        chalf: missing
         hash_tensor: missing
         _segment_reduce.lengths: missing
         _segment_reduce.offsets: missing
@@ -50,18 +90,18 @@ LEFT_OUT = {
         special.bessel_j1: values, out
         special.bessel_y1: values, out
     """,
-    "It asks for sparse tensors or bfloat16.": """
-        signal.windows.hamming: error 1, error 3
-        signal.windows.hann: error 1, error 3
-        signal.windows.bartlett: error 1, error 3
-        signal.windows.blackman: error 1, error 3
-        signal.windows.cosine: error 1, error 3
-        signal.windows.exponential: error 1, error 3
-        signal.windows.gaussian: error 1, error 3
-        signal.windows.kaiser: error 1, error 3
-        signal.windows.general_cosine: error 1, error 3
-        signal.windows.general_hamming: error 1, error 3
-        signal.windows.nuttall: error 1, error 3
+    "It asks for a sparse tensor.": """
+        signal.windows.hamming: error 1
+        signal.windows.hann: error 1
+        signal.windows.bartlett: error 1
+        signal.windows.blackman: error 1
+        signal.windows.cosine: error 1
+        signal.windows.exponential: error 1
+        signal.windows.gaussian: error 1
+        signal.windows.kaiser: error 1
+        signal.windows.general_cosine: error 1
+        signal.windows.general_hamming: error 1
+        signal.windows.nuttall: error 1
     """,
     "It is an approximation by other random numbers.": """
         svd_lowrank: values, complex, dtypes
@@ -74,89 +114,10 @@ LEFT_OUT = {
         nn.functional.linear_cross_entropy.chunked_none: values, dtypes
     """,
     "It differs.": """
-        addbmm: dtypes, in place
-        atan2: error 0
-        broadcast_shapes: values
-        view_as_complex: dtypes
-        complex: dtypes, error 2
-        cov: second gradients, complex, error 3, error 7, error 8
-        diff: values, complex, error 0
-        fmax: error 0
-        fmin: error 0
-        istft: gradients, complex
-        isin: out
-        kthvalue: dtypes, error 0
-        logaddexp: error 0
         masked_fill: error 2
-        masked_select: error 1, error 2
-        matrix_exp: dtypes
-        quantile: gradients
-        nanquantile: gradients
-        maximum: error 0
-        minimum: error 0
-        logical_and: error 0
-        logical_or: error 0
-        logical_xor: error 0
-        lcm: error 0
-        gcd: error 0
-        aminmax: error 3
-        nn.functional.cosine_similarity: values
-        nn.functional.adaptive_avg_pool2d: error 0
-        nn.functional.adaptive_avg_pool3d: error 0
-        nn.functional.adaptive_max_pool2d: error 0
-        nn.functional.adaptive_max_pool3d: error 0
-        nn.functional.avg_pool3d: out
-        nn.functional.conv_transpose2d: gradients, complex
-        nn.functional.conv_transpose3d: gradients, complex
-        nn.functional.conv1d: error 0, error 1
-        nn.functional.conv2d: error 0, error 1, error 5
-        nn.functional.conv3d: error 0, error 1, error 5
-        nn.functional.group_norm: values
-        nn.functional.soft_margin_loss: dtypes
-        nn.functional.avg_pool2d: values, out
-        nn.functional.linear: out
-        nn.functional.prelu: error 2
-        nn.functional.scaled_dot_product_attention: values
-        nn.functional.logsigmoid: out
-        nextafter: error 0
-        topk: dtypes
         nn.functional.batch_norm: values
-        nn.functional.softshrink: out
-        nn.functional.gelu: out
-        mode: dtypes
-        narrow: error 8
-        narrow_copy: error 1
         ormqr: gradients, complex
-        roll: error 0
-        __radd__: error 0, error 1
-        __rdiv__: error 0, error 1
-        __rmul__: error 0, error 1
-        __rand__: error 0, error 1
-        __ror__: error 0, error 1
-        __rxor__: error 0, error 1
-        unravel_index: dtypes
-        gather: values, complex, error 1, error 6
-        index_fill: gradients, complex, in place
-        sort: dtypes
-        take: error 1
-        multinomial: error 2
-        normal.number_mean: values
-        hypot: error 0
-        searchsorted: values
-        cat: error 6, error 7
-        movedim: error 0, error 1
-        take_along_dim: values, complex, dtypes, out
-        tensordot: values, complex, dtypes, out
         nonzero: out
-        nn.functional.embedding: error 0
-        nn.functional.multi_head_attention_forward: values, dtypes
-        nn.functional.softplus: out
-        mean: error 1
-        argsort: dtypes
-        linalg.det: complex
-        linalg.lstsq: out
-        linalg.norm.subgradients_at_zero: second gradients, complex
-        linalg.vander: values, complex, dtypes
     """,
 }
 

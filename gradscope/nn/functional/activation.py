@@ -7,7 +7,6 @@ from typing import Any
 
 from ...runtime.ops.catalogue import PUBLIC
 from ...runtime.ops.registry import OPERATORS
-from ...runtime.ops.writes import into
 from ...runtime.tensor import Tensor
 
 __all__ = [
@@ -139,39 +138,29 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def gelu(input: Tensor, *, approximate: str = "none", out: Tensor | None = None) -> Tensor:
     """Return the Gaussian error linear unit, exact (``"none"``) or by tanh (``"tanh"``)."""
-    if out is not None:
-        return into(out, "gelu", [input], lambda: gelu(input, approximate=approximate))
-    return OPERATORS["gelu"].function(input, approximate=approximate)
+    return OPERATORS["gelu"].function(input, approximate=approximate, out=out)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """Return ``log(1 + exp(beta * input)) / beta``; the input itself where ``beta * input`` exceeds the threshold."""
-    if out is not None:
-        return into(out, "softplus", [input], lambda: softplus(input, beta, threshold))
-    return OPERATORS["softplus"].function(input, beta, threshold)
+    return OPERATORS["softplus"].function(input, beta, threshold, out=out)
 
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return ``log(sigmoid(input))``."""
-    if out is not None:
-        return into(out, "log_sigmoid", [input], lambda: logsigmoid(input))
-    return OPERATORS["log_sigmoid"].function(input)
+    return OPERATORS["log_sigmoid"].function(input, out=out)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Return the elements beyond [-lambd, lambd], and 0 for the others."""
-    if out is not None:
-        return into(out, "hardshrink", [input], lambda: hardshrink(input, lambd))
-    return OPERATORS["hardshrink"].function(input, lambd)
+    return OPERATORS["hardshrink"].function(input, lambd, out=out)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Return the elements moved towards 0 by `lambd`."""
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    if out is not None:
-        return into(out, "softshrink", [input], lambda: softshrink(input, lambd))
-    return OPERATORS["softshrink"].function(input, lambd)
+    return OPERATORS["softshrink"].function(input, lambd, out=out)
 
 
 def softsign(input: Any) -> Tensor:

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ...runtime.creation import zeros, zeros_like
+from ...runtime.dtype import FLOATING
 from ...runtime.ops.attention import scaled_dot_product_attention
 from ...runtime.ops.catalogue import METHODS, OPERATORS
 from ...runtime.ops.matrices import linear
@@ -162,14 +163,14 @@ def canonical_mask(
     if mask is None:
         return None
     kind = mask._dtype.kind
-    if kind not in "bf":
+    if kind not in f"b{FLOATING}":
         raise AssertionError(f"only bool and floating types of {name} are supported\nIt is of {mask.dtype}.")
     if other is not None and other.dtype is not mask.dtype:
         warnings.warn(
             f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
             stacklevel=stacklevel,
         )
-    if kind == "f":
+    if kind in FLOATING:
         return mask
     return METHODS["masked_fill_"](zeros_like(mask, dtype=dtype), mask, -math.inf)
 

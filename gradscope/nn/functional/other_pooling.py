@@ -82,6 +82,14 @@ def max_pool3d_with_indices(
 # --- to a given size --------------------------------------------------------------------------------------------------
 
 
+def _need_dimensions(input: Tensor, output_size: Any) -> None:
+    if isinstance(output_size, (list, tuple)) and input.dim() <= len(output_size):
+        raise ValueError(
+            f"Input dimension should be at least {len(output_size) + 1}\n"
+            f"Its shape is {list(input.shape)}; one dimension at least is that of the channels."
+        )
+
+
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Return means of windows of images, so chosen that the output has the given height and width.
 
@@ -92,11 +100,13 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     output_size : int, None, or pair of them
         None keeps the input's size.
     """
+    _need_dimensions(input, output_size)
     return adaptive_avg_pool(2, input, output_size)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Return means of windows of volumes, see :func:`adaptive_avg_pool2d`."""
+    _need_dimensions(input, output_size)
     return adaptive_avg_pool(3, input, output_size)
 
 
@@ -117,6 +127,7 @@ def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Return the largest elements of windows of images, and where in the flat image they were."""
+    _need_dimensions(input, output_size)
     return adaptive_max_pool(2, input, output_size)
 
 
@@ -132,7 +143,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return_indices : bool
         Return also where in the flat image each element was.
     """
-    found = adaptive_max_pool(2, input, output_size)
+    found = adaptive_max_pool2d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
 
@@ -140,12 +151,13 @@ def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Return the largest elements of windows of volumes, and where in the flat volume they were."""
+    _need_dimensions(input, output_size)
     return adaptive_max_pool(3, input, output_size)
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest elements of windows of volumes, see :func:`adaptive_max_pool2d`."""
-    found = adaptive_max_pool(3, input, output_size)
+    found = adaptive_max_pool3d_with_indices(input, output_size)
     return found if return_indices else found[0]
 
 

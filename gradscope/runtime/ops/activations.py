@@ -304,6 +304,7 @@ operator(
         ),
     ),
     method=False,
+    out=True,
     public_name=False,
     derivatives={"self": lambda g, self, lambd, F: F.where((self >= -lambd) & (self <= lambd), F.zeros_like(g), g)},
     doc="Move the elements towards 0 by `lambd`.",
@@ -347,6 +348,11 @@ def prelu(self: Any, weight: Any) -> Any:
         return autocast.call("prelu", prelu, self, weight)
     if not hasattr(weight, "_array"):
         raise TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
+    if weight._array.ndim > 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._array.ndim}\n"
+            "Give one weight, or one for each channel."
+        )
     array, count = self._array, weight._array.size
     channels = array.shape[1] if array.ndim > 1 else 1
     if count not in (1, channels):
@@ -401,6 +407,7 @@ operator(
     "log_sigmoid(Tensor self)",
     _log_sigmoid,
     method=False,
+    out=True,
     public_name=False,
     derivatives={"self": lambda g, self, F: g * F.sigmoid(-self)},
     doc="Return ``log(sigmoid(self))`` without loss.",
@@ -449,6 +456,7 @@ operator(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)",
     _softplus,
     method=False,
+    out=True,
     public_name=False,
     derivatives={
         "self": lambda g, self, beta, threshold, F: F.where(self * beta > threshold, g, g * F.sigmoid(self * beta)),
@@ -569,6 +577,7 @@ operator(
     "gelu(Tensor self, *, str approximate='none')",
     _gelu,
     method=False,
+    out=True,
     public_name=False,
     derivatives={"self": _gelu_backward},
     doc="Return ``self`` times the normal distribution function of ``self``, or its tanh approximation.",

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from .. import autocast, device, state
+from .. import dtype as dtypes
 from .activations import need_floating
 from .arrays import is_half, single
 from .errors import scalar_type
@@ -310,7 +311,7 @@ def cross_entropy(
     code = reduction_code(reduction, size_average, reduce)
     array, wanted = input._array, target._array
     logs = OPERATORS["log_softmax.int"].function(input, 0 if array.ndim == 1 else 1)
-    if wanted.dtype.kind == "f" and wanted.shape == array.shape:
+    if wanted.dtype.kind in dtypes.FLOATING and wanted.shape == array.shape:
         return _probability_loss(logs, target, weight, code, label_smoothing)
     if not label_smoothing:
         return nll(logs, target, weight, code, ignore_index)

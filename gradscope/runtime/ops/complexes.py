@@ -237,7 +237,7 @@ operator(
     "complex(Tensor real, Tensor imag)",
     _complex,
     method=False,
-    out=True,
+    out="exact",
     derivatives={"real": lambda g, F: F.real(g), "imag": lambda g, F: F.real(g * -1j)},
     doc="Return complex numbers with these real and imaginary parts.",
     samples=lambda make: [((make(2, 3, dtype="float64"), make(3, dtype="float64")), {})],
@@ -254,7 +254,7 @@ operator(
     "polar(Tensor abs, Tensor angle)",
     _polar,
     method=False,
-    out=True,
+    out="exact",
     derivatives={
         "abs": lambda g, result, F: F.real(g * conjugate(F.sgn(result))),
         "angle": lambda g, result, F: F.real(g * conjugate(result * 1j)),

@@ -122,6 +122,10 @@ def _check_channels(x: Any, weight: Any, bias: Any, into: int, out: int, given: 
         raise RuntimeError(
             f"Input type ({x.dtype}) and weight type ({weight.dtype}) should be the same\nConvert one of them."
         )
+    if bias is not None and bias.dtype != x.dtype:
+        raise RuntimeError(
+            f"Input type ({x.dtype}) and bias type ({bias.dtype}) should be the same\nConvert one of them."
+        )
 
 
 def _check(x: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
@@ -390,6 +394,11 @@ def _named_padding(x: Any, weight: Any, padding: str, stride: Ints, dilation: In
         return x, (0,) * len(stride)
     if padding != "same":
         raise RuntimeError(f"Invalid padding string: '{padding}'\nUse 'valid', 'same' or numbers.")
+    if weight._array.ndim != x._array.ndim:
+        raise RuntimeError(
+            f"Expected {weight._array.ndim}-dimensional input for {weight._array.ndim}-dimensional weight"
+            f"{list(weight.shape)}, but got {x._array.ndim}-dimensional input of size {list(x.shape)} instead"
+        )
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]

@@ -236,7 +236,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     op = OPERATORS["copy"]
     if type_differs(self._memory, src._memory):
         src = to(src, device=self.device)
-    recording = self._dtype.kind in "fc" and general.wants_grad([self, src])
+    recording = self._dtype.kind in dtypes.INEXACT and general.wants_grad([self, src])
     self._check_inplace(recording)
     writes.check_overlap(self._memory, src._memory)
     _check_broadcast(self, src)

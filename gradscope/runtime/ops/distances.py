@@ -38,7 +38,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     if state.casting and autocast.covers("cosine_similarity", (x1, x2)):
         return autocast.call("cosine_similarity", cosine_similarity, x1, x2, dim, eps)
     kind = dtypes.result_numpy([x1._array, x2._array])
-    if kind.kind != "f":
+    if kind.kind not in dtypes.FLOATING:
         raise RuntimeError(
             f"expected common dtype to be floating point, yet common dtype is {scalar_type(kind)}\n"
             "Convert one of them with .float()."

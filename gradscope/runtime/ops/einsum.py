@@ -295,8 +295,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Any:
     for number, (i, j) in enumerate(zip(of_a, of_b, strict=True)):
         have_a, have_b = a._array.shape[i], b._array.shape[j]
         if have_a != have_b and 1 in (have_a, have_b):  # sums, as if it were expanded
-            a = METHODS["sum"](a, i, True) if have_b == 1 else a
-            b = METHODS["sum"](b, j, True) if have_a == 1 else b
+            a = METHODS["sum"](a, i, True, dtype=a.dtype) if have_b == 1 else a
+            b = METHODS["sum"](b, j, True, dtype=b.dtype) if have_a == 1 else b
         elif have_a != have_b:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {have_a} in dim {i} and second has size "

@@ -121,6 +121,8 @@ def embedding(
     IndexError
         If an index names no row.
     """
+    if weight._array.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D\nIts shape is {list(weight._array.shape)}; each row is an embedding.")
     rows = weight._array.shape[0]
     if padding_idx is None:
         padding_idx = -1

@@ -40,7 +40,8 @@ def _need_integers(name: str, index: Any) -> None:
 def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any = None) -> int:
     """Return the dimension counted from the front, after the checks that gather and scatter share."""
     axis = axis_of(dim, self.ndim)
-    _need_integers(name, index)
+    if index.size:
+        _need_integers(name, index)
     ndim = max(self.ndim, 1)
     if max(index.ndim, 1) != ndim or (src is not None and max(src.ndim, 1) != ndim):
         other = "src" if src is not None and max(index.ndim, 1) == ndim else "input"
@@ -83,6 +84,9 @@ def along(xp: Any, index: Any, axis: int) -> tuple[Any, ...]:
 
 
 def _gather(xp: Any, self: Any, dim: int, index: Any) -> Any:
+    if not index.size:
+        axis_of(dim, self.ndim)
+        return xp.zeros(index.shape, dtype=self.dtype)
     axis = check_scatter("gather", self, dim, index)
     if self.ndim == 0 or index.ndim == 0:
         return self.reshape(-1)[index.reshape(-1)].reshape(index.shape)
@@ -90,10 +94,12 @@ def _gather(xp: Any, self: Any, dim: int, index: Any) -> Any:
 
 
 def _add_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None:
+    if not index.size:
+        return
     if target.ndim == 0 or index.ndim == 0:
         # One element; a 1-d view of it always exists.
         accumulate_at(xp, "add", target.reshape(-1), index.reshape(-1), values.reshape(-1))
-    elif index.size:
+    else:
         add_at(xp, target, along(xp, index, axis), tuple(range(index.ndim)), values)
 
 
@@ -113,7 +119,7 @@ def longs(like: Any, value: Any) -> Any:
 operator(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False)",
     lambda xp, self, dim, index, sparse_grad=False: _gather(xp, self, dim, index),
-    out=True,
+    out="exact",
     derivatives={"self": lambda g, self_shape, dim, index, F: F.gather_backward(g, self_shape, dim, index)},
     doc="Take, at each place, the element whose position along `dim` is given by `index`.",
     samples=lambda make: [
@@ -347,7 +353,7 @@ def _index_add_reference(self: Any, dim: int, index: Any, source: Any, alpha: An
 operator(
     "index_select(Tensor self, int dim, Tensor index)",
     _index_select,
-    out=True,
+    out="exact",
     derivatives={"self": lambda g, self_shape, dim, index, F: F.index_select_backward(g, self_shape, dim, index)},
     doc="Return the slices along `dim` that `index` lists.",
     samples=lambda make: [

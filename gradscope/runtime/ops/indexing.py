@@ -504,7 +504,7 @@ def _write(target: Any, value: Any) -> None:
         METHODS["copy_"](target, value)
         return
     recorded = general.wants_grad([target, value]) or (state.special and tangents.active())
-    if not have and not (recorded and target._dtype.kind in "fc"):
+    if not have and not (recorded and target._dtype.kind in dtypes.INEXACT):
         target._check_inplace(False)
         writes.commit_inplace(_fill, target, value._array, None, [target, value])
         return

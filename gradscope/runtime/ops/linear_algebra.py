@@ -335,7 +335,7 @@ def _cross_reference(self: Any, other: Any, dim: int = -1) -> Any:
 operator(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1)",
     lambda xp, self, other, dim=-1: _cross(xp, self, other, dim),
-    out=True,
+    out="exact",
     derivatives={
         "self": lambda g, other, dim, F: F.linalg_cross(conj(other), g, dim=dim),
         "other": lambda g, self, dim, F: F.linalg_cross(g, conj(self), dim=dim),

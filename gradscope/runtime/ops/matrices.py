@@ -271,7 +271,7 @@ operator(
 
 
 def _bmm_sum(xp: Any, batch1: Any, batch2: Any) -> Any:
-    return xp.add.reduce(_bmm(xp, batch1, batch2), axis=0)
+    return xp.add.reduce(_bmm(xp, batch1, batch2), axis=0, dtype=batch1.dtype)
 
 
 def _per_batch(g: Any, batch_shape: Any, F: Any) -> Any:

@@ -143,8 +143,9 @@ def vander(x: Any, N: int | None = None) -> Any:
             "linalg.vander supports floating point, complex, and integer tensors, but got "
             f"{scalar_type(array.dtype)}\nConvert it with .float()."
         )
-    if array.ndim == 0 and N is None:
-        N = 1
+    if array.ndim == 0:
+        x = METHODS["unsqueeze"](x, 0)
+        array = x._array
     count = array.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")

@@ -403,7 +403,7 @@ def dropout_mask(input: Any, p: float, shape: Any) -> Any:
     xp = device.array_module(array)
     keep = 1.0 - p
     drawn = generator_for(device.device_of(array)).draw("random", shape, dtype=xp.float32) < keep
-    mask = cast(drawn, array.dtype)
+    mask = xp.asarray(cast(drawn, array.dtype))
     if keep:
         mask *= 1.0 / keep
     return type(input.detach())._wrap(mask)

@@ -336,7 +336,7 @@ operator(
     derivatives={
         "self": lambda g, self_shape, dim, indices, keepdim, F: back_along(g, self_shape, dim, indices, keepdim, F),
     },
-    out=True,
+    out="apart",
     doc="Return the `k`-th smallest element along a dimension, counted from 1, and where it was.",
     samples=lambda make: [((make(3, 4), 2), {}), ((make(4, 2), 3, 0, True), {}), ((make(), 1), {})],
     reference=_kthvalue_reference,

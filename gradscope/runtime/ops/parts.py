@@ -114,10 +114,16 @@ operator(
 
 
 @public
-def narrow(self: Any, dim: int, start: int, length: int) -> Any:
+def narrow(self: Any, dim: int, start: Any, length: int) -> Any:
     """View `length` indices of dimension `dim` from `start`."""
     if self._array.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.\nGive it a dimension: tensor.reshape(1).")
+    if hasattr(start, "_array"):
+        if start._array.ndim or start._dtype.kind not in "iu":
+            raise RuntimeError(
+                f"start must be an 0-dim integral Tensor.\nIt is of {start.dtype}, with shape {list(start.shape)}."
+            )
+        start = int(start)
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative.\nIt is {length}.")
     axis = axis_of(dim, self._array.ndim)
@@ -242,7 +248,7 @@ cat = operator(
     "cat(Tensor[] tensors, int dim=0)",
     _cat,
     method=False,
-    out=True,
+    out="apart",
     alias=("concat", "concatenate"),
     derivatives={"tensors": _cat_backward},
     doc="Join tensors along a dimension.",

@@ -351,7 +351,7 @@ operator(
 def window_sizes(spatial: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Ints, Ints, Ints]:
     """Return size, stride and padding of windows; the stride is the size unless given."""
     kernel = several(kernel_size, spatial, "kernel_size")
-    steps = kernel if stride is None or stride == [] else several(stride, spatial, "stride")
+    steps = kernel if stride is None or stride in ([], ()) else several(stride, spatial, "stride")
     if min(*kernel, *steps) <= 0:
         raise RuntimeError(
             f"kernel size and stride must be greater than zero, but got kernel_size={kernel_size}, stride={stride}\n"
@@ -403,7 +403,7 @@ def max_pool(
     if spatial == 1:
         _check_signal(input, kernel_size, padding)
         kernel, steps = _in_rows(kernel_size, "kernel_size", 1), stride
-        if stride is not None and stride != []:
+        if stride is not None and stride not in ([], ()):
             steps = _in_rows(stride, "stride", 1)
         edges, spread = _in_rows(padding, "padding", 0), _in_rows(dilation, "dilation", 1)
         values, indices = max_pool(2, as_image(input, "max_pool1d"), kernel, steps, edges, spread, ceil_mode)
@@ -450,7 +450,7 @@ def avg_pool(
     """Return the mean of each window, over `spatial` dimensions."""
     if spatial == 1:
         image, kernel = as_image(input, "avg_pool1d"), _in_rows(kernel_size, "kernel_size", 1)
-        steps = stride if stride is None or stride == [] else _in_rows(stride, "stride", 1)
+        steps = stride if stride is None or stride in ([], ()) else _in_rows(stride, "stride", 1)
         edges = _in_rows(padding, "padding", 0)
         return avg_pool(2, image, kernel, steps, edges, ceil_mode, count_include_pad).squeeze(-2)
     _check_dimensions(input, spatial)

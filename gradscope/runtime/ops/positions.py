@@ -37,7 +37,7 @@ def _take_backward(xp: Any, self: Any, size: Any, index: Any) -> Any:
 operator(
     "take(Tensor self, Tensor index)",
     _take,
-    out=True,
+    out="exact",
     derivatives={"self": lambda g, self_shape, index, F: F.take_backward(g, self_shape, index)},
     doc="Take elements by their position in row-major order.",
     samples=lambda make: [
@@ -184,10 +184,10 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     >>> gs.unravel_index(gs.tensor([1, 5]), (2, 3))
     (tensor([0, 1]), tensor([1, 2]))
     """
-    if not is_integer(indices._array):
+    if indices._dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}\nConvert them with .long().")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    found, rest = [], indices
+    found, rest = [], indices.long()
     for size in reversed(sizes):
         found.append(rest % size)
         rest = rest // size

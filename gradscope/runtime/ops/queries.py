@@ -186,11 +186,15 @@ def argwhere(self: Any) -> Any:
 
 
 @public(method=False)
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Any:
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
+) -> Any:
     """Say elementwise whether it is one of `test_elements`."""
     tensors = [value for value in (elements, test_elements) if hasattr(value, "_array")]
     if not tensors:
         raise TypeError("isin(): one of the arguments must be a Tensor")
+    if out is not None:
+        return into(out, "isin", [], lambda: isin(elements, test_elements, invert=invert))
     xp = devices.array_module(tensors[0]._array)
     arrays = [getattr(value, "_array", value) for value in (elements, test_elements)]
     found = xp.isin(xp.asarray(arrays[0]), xp.asarray(arrays[1]), invert=invert)

@@ -95,6 +95,8 @@ def _tuple(value: Any) -> tuple[int, ...]:
 
 def _roll(xp: Any, self: Any, shifts: Any, dims: Any = ()) -> Any:
     self, shifts, dims = in_rows(xp, self), _tuple(shifts), _tuple(dims)
+    if not shifts:
+        raise RuntimeError("`shifts` required\nSay by how many places to roll.")
     if not dims and len(shifts) == 1:
         return xp.roll(self, shifts[0])
     if len(shifts) != len(dims):

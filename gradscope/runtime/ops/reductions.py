@@ -380,7 +380,7 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
     operator(
         f"a{_name}(Tensor self, int[]? dim=(), bool keepdim=False)",
         _along,
-        out=True,
+        out="exact",
         derivatives={
             "self": lambda g, self, result, dim, keepdim, F: _evenly_along(
                 g, self, result, dims_or_all(dim), keepdim, F
@@ -475,7 +475,7 @@ for _name, _word in (("argmax", "largest"), ("argmin", "smallest")):
     operator(
         f"{_name}(Tensor self, int? dim=None, bool keepdim=False)",
         _arg_best(_name),
-        out=True,
+        out="exact",
         doc=f"Return where the {_word} element is: its flat position, or its index along `dim`.",
         samples=lambda make: [((make(2, 3),), {}), ((make(2, 3), 1), {}), ((make(2, 3), 0, True), {})],
         reference=_along_reference(_name),

@@ -107,7 +107,7 @@ class Operator:
     inplace_node: str | None
     expanded: str | None
     numbers: str | None
-    out: bool
+    out: bool | str
     method: str | None
     alias: tuple[str, ...]
     node_name: str
@@ -239,7 +239,7 @@ def operator(
     inplace: bool = False,
     inplace_node: str | None = None,
     expanded: str | None = None,
-    out: bool = False,
+    out: bool | str = False,
     method: str | bool | None = True,
     alias: tuple[str, ...] = (),
     numbers: str | None = "second",
@@ -286,7 +286,9 @@ def operator(
         How a view reads the memory otherwise than its argument does: conjugated, negated, or as another dtype.
     inplace, out : bool
         Whether there is ``name_`` and an ``out=`` argument. The in-place form of a view gives the tensor itself the
-        new shape and strides.
+        new shape and strides. What is given as ``out=`` may be one of the arguments, of a wider dtype than the result;
+        ``"apart"`` is for operators whose ``out=`` shares no memory with them, ``"exact"`` where it also is of the
+        dtype of the result.
     inplace_node : str
         Name of the node class of the in-place form, where it is not that of the operator.
     expanded : {None, "allowed", "deprecated"}

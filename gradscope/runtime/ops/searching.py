@@ -84,6 +84,8 @@ def searchsorted(
     where = "right" if right or side == "right" else "left"
     if rows.ndim == 1:
         found = xp.searchsorted(rows, values, side=where)
+    elif not values.size:
+        found = xp.zeros(values.shape)
     else:
         flat, lines = values.reshape(-1, values.shape[-1]), rows.reshape(-1, rows.shape[-1])
         pairs = zip(lines, flat, strict=True)

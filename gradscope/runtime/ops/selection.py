@@ -193,7 +193,7 @@ def _masked_select_backward(xp: Any, self: Any, size: Any, mask: Any) -> Any:
 operator(
     "masked_select(Tensor self, Tensor mask)",
     _masked_select,
-    out=True,
+    out="exact",
     derivatives={"self": lambda g, self_shape, mask, F: F.masked_select_backward(g, self_shape, mask)},
     doc="Return the elements where `mask` holds, in one dimension.",
     samples=lambda make: [((make(3, 4), mask(make, 3, 4)), {}), ((make(2, 1), mask(make, 3)), {})],

@@ -327,6 +327,7 @@ operator(
     graded=2,
     method=False,
     public_name=False,
+    out=True,
     joint=_lstsq_both,
     doc="Return least-squares solutions, squared residuals, ranks and singular values.",
     samples=lambda make: [
@@ -340,7 +341,7 @@ operator(
 
 
 @public(namespace="linalg")
-def lstsq(A: Any, b: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
+def lstsq(A: Any, b: Any, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
     """Return the solution X of least ``‖A @ X - b‖``, the shortest where there are several.
 
     Parameters
@@ -359,7 +360,7 @@ def lstsq(A: Any, b: Any, rcond: float | None = None, *, driver: str | None = No
     linalg_lstsq
         A named tuple of solution, residuals, rank and singular_values, empty where the driver does not compute them.
     """
-    return OPERATORS["linalg_lstsq"].function(A, b, rcond=rcond, driver=driver)
+    return OPERATORS["linalg_lstsq"].function(A, b, rcond=rcond, driver=driver, out=out)
 
 
 # --- ranks and condition numbers --------------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy
 
+from .. import device as devices
 from .. import dtype as dtypes
 from . import writes
 from .arrays import conj, in_rows, is_half, over, single
+from .errors import scalar_type
 from .reductions import count_of, reduced_axes, spread
 from .registry import METHODS, OPERATORS, operator, public
 from .rows import sums
@@ -500,6 +502,14 @@ def _observation_weights(count: int, fweights: Any, aweights: Any) -> Any:
                 f"cov(): expected {name} to have the same numel() as there are observations in the input\n"
                 f"Its shape is {list(weights.shape)}, there are {count}."
             )
+    if fweights is not None and fweights._dtype.kind not in "iu":
+        raise RuntimeError(
+            "cov(): expected fweights to have integral dtype but got fweights with "
+            f"{scalar_type(fweights._dtype)} dtype\nThey count how often each observation occurred."
+        )
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is not None and type(weights._array) is devices.ndarray and (weights._array < 0).any():
+            raise RuntimeError(f"cov(): {name} cannot be negative\nThe least is {weights._array.min()}.")
     if fweights is None or aweights is None:
         return aweights if fweights is None else fweights
     return fweights * aweights

@@ -106,7 +106,7 @@ def _definition(name: str, function: Callable[..., Any], indent: str, method: bo
         return f"{indent}{name}: Any\n"
     op: Operator | None = getattr(function, "operator", None)
     if op is not None and inspect.unwrap(function) is op.function:
-        parameters = _operator_parameters(op, op.out)
+        parameters = _operator_parameters(op, bool(op.out))
         result = "builtins.tuple[Tensor, ...]" if op.output_list else "Any" if op.multi else "Tensor"
     else:
         parameters = _composite_parameters(function)

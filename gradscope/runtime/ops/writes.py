@@ -195,7 +195,7 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
     for target in targets:
         refuse_out(op.name.partition(".")[0], operands, target, op.differentiable)
         for tensor in general.tensors_among(operands):
-            check_overlap(target._array, tensor._array)
+            check_overlap(target._array, tensor._array, "all" if op.out is True else "none")
     try:
         results = general.forward(op, xp, bare)
     except (ValueError, TypeError) as error:
@@ -209,7 +209,7 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
     results = [r if device.is_array(r) else xp.asarray(r) for r in results]
     for target, result in zip(targets, results, strict=True):
         check_castable(op.name.partition(".")[0], target._memory, result)
-        if op.multi and target._dtype != result.dtype:
+        if (op.multi or op.out == "exact") and target._dtype != result.dtype:
             names = [dtype.BY_NUMPY[array.dtype].name for array in (result, target._memory)]
             raise RuntimeError(f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead")
     for target, result in zip(targets, results, strict=True):

@@ -37,7 +37,7 @@ def build(op: Operator) -> None:
         op.ufunc = getattr(numpy, op.forward)
     op.function = compile_function(partial(function_source, op), op.name.replace(".", "_"), function_scope(op), op)
     op.function.__doc__ = docstring(op)
-    op.function.__signature__ = call_signature(op, with_out=op.out)  # type: ignore[attr-defined]
+    op.function.__signature__ = call_signature(op, with_out=bool(op.out))  # type: ignore[attr-defined]
     op.function.operator = op  # type: ignore[attr-defined]
     op.observed = compile_function(partial(observed_source, op), "observed", function_scope(op), op)
     if op.inplace_node is not None:
