@@ -1,0 +1,85 @@
+"""Transforms to regions, beside PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from tests.side_by_side import same_complaint
+
+REGIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "real": lambda m, c: c.real,
+    "positive": lambda m, c: c.positive,
+    "nonnegative": lambda m, c: c.nonnegative,
+    "unit_interval": lambda m, c: c.unit_interval,
+    "half_open_interval": lambda m, c: c.half_open_interval(0.0, 1.0),
+    "interval": lambda m, c: c.interval(-1.0, 3.0),
+    "interval of tensors": lambda m, c: c.interval(m.tensor([0.0, 1.0]), m.tensor([1.0, 2.0])),
+    "less_than": lambda m, c: c.less_than(2.0),
+    "greater_than": lambda m, c: c.greater_than(1.0),
+    "simplex": lambda m, c: c.simplex,
+    "real_vector": lambda m, c: c.real_vector,
+    "independent": lambda m, c: c.independent(c.positive, 1),
+    "lower_cholesky": lambda m, c: c.lower_cholesky,
+    "positive_definite": lambda m, c: c.positive_definite,
+}
+MATRICES = ("lower_cholesky", "positive_definite")
+
+
+@pytest.mark.parametrize("table", ["biject_to", "transform_to"])
+@pytest.mark.parametrize("region", REGIONS)
+def test_transforms_lead_into_the_region_as_in_pytorch(torch: Any, region: str, table: str) -> None:
+    def transform(m: Any) -> Any:
+        return getattr(m.distributions, table)(REGIONS[region](m, m.distributions.constraints))
+
+    if table == "biject_to" and region in MATRICES:
+        for m in (gs, torch):
+            with pytest.raises(NotImplementedError, match="Cannot transform"):
+                transform(m)
+        return
+    found = []
+    for m in (gs, torch):
+        made, x = transform(m), m.tensor([[0.1, -0.2], [0.3, 0.5]])
+        y = made(x)
+        assert REGIONS[region](m, m.distributions.constraints).check(y).all()
+        found.append([y.numpy(), made.log_abs_det_jacobian(x, y).numpy() if table == "biject_to" else None])
+        if table == "biject_to":
+            numpy.testing.assert_allclose(made.inv(y).numpy(), x.numpy(), rtol=1e-4, atol=1e-6)
+    for mine, theirs in zip(*found, strict=True):
+        if theirs is not None:
+            numpy.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_constrained_parameter_is_optimized() -> None:
+    rates = gs.distributions.Gamma(gs.tensor([2.0, 5.0]), gs.tensor([1.0, 2.0]))
+    free = gs.zeros(2, requires_grad=True)
+    transform = gs.distributions.transform_to(gs.distributions.Gamma.support)
+    optimizer = gs.optim.Adam([free], lr=0.05)
+    for _ in range(300):
+        optimizer.zero_grad()
+        (-rates.log_prob(transform(free)).sum()).backward()
+        optimizer.step()
+    numpy.testing.assert_allclose(transform(free).tolist(), rates.mode.tolist(), rtol=1e-3)
+
+
+def test_a_region_of_ones_own_is_registered(torch: Any) -> None:
+    for m in (gs, torch):
+        table = m.distributions.constraint_registry.ConstraintRegistry()
+
+        class Ours(m.distributions.constraints.Constraint):  # type: ignore[misc, name-defined]
+            pass
+
+        @table.register(Ours)
+        def factory(constraint: Any) -> Any:
+            return "made"
+
+        assert table(Ours()) == "made"
+        assert table.register(Ours(), lambda constraint: "again") is not factory
+        assert table(Ours()) == "again"
+    with pytest.raises(NotImplementedError, match="Cannot transform Boolean constraints"):
+        gs.distributions.biject_to(gs.distributions.constraints.boolean)
+    same_complaint(torch, lambda m: m.distributions.constraint_registry.biject_to.register(3, lambda c: c))
