@@ -88,10 +88,10 @@ def test_chebyshev_polynomials_of_any_degree_obey_their_recurrence(letter: str) 
     """The forms for low and high degrees, inside of the interval, at its ends and beyond, agree."""
     polynomial = getattr(gs.special, f"chebyshev_polynomial_{letter}")
     for x in (-3.0, -1.5, -1.0, -0.7, 0.0, 0.3, 1.0, 1.25, 2.0):
-        values = polynomial(x, gs.arange(0, 21, dtype=gs.float64)).tolist()
+        values = polynomial(x, gs.arange(0, 80, dtype=gs.float64)).tolist()
         assert polynomial(-x, gs.tensor(9.9)).dtype is gs.float32
         for before, last, following in zip(values, values[1:], values[2:], strict=False):
-            assert following == pytest.approx(2 * x * last - before, rel=1e-9, abs=1e-9)
+            assert following == pytest.approx(2 * x * last - before, rel=1e-9, abs=1e-8)
 
 
 def test_the_airy_function_of_large_arguments() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .references import from_library
 from .registry import operator
 from .samples import unary
 from .special import native, refuse, special
@@ -126,6 +127,7 @@ operator(
     out=True,
     doc="Return the spherical Bessel function of the first kind of order 0: ``sin(self) / self``, and 1 at 0.",
     samples=unary(0.2, 4.0),
+    reference=lambda x: from_library("scipy.special.spherical_jn")(0, x),
     supports="f",
 )
 
@@ -151,5 +153,7 @@ operator(
     out=True,
     doc="Return the Airy function Ai. CuPy has none: on a GPU it raises NotImplementedError.",
     samples=unary(-2.0, 3.0),
+    reference=lambda x: from_library("scipy.special.airy")(x)[0],
+    differs=((lambda x: (abs(x) > _FAR) & (abs(x) < math.inf), "SciPy has NaN far from 0"),),
     supports="f",
 )

@@ -1,8 +1,8 @@
 """Orthogonal polynomials, without derivatives, as in PyTorch.
 
 A degree counts without its fraction; the polynomial of a negative one is 0. The recurrences are those of the *Digital
-Library of Mathematical Functions*, table 18.9.1; Chebyshev polynomials of high degree come from their definition by
-trigonometric functions, table 18.5.1.
+Library of Mathematical Functions*, table 18.9.1; Chebyshev polynomials of a degree above 64 come from their definition
+by trigonometric functions, table 18.5.1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from .. import device
+from .references import from_library
 from .registry import operator
 from .special import refuse
 
@@ -43,8 +46,8 @@ def _highest(n: Any) -> int:
 
 # --- Chebyshev polynomials --------------------------------------------------------------------------------------------
 
-_EXACT = 8
-"""Up to this degree the recurrence is taken, in which little is lost."""
+_EXACT = 64
+"""Up to this degree the recurrence is taken, which is exact at zeros and grows no error worth the name."""
 
 
 def _chebyshev(first: Callable[..., Any], inside: Callable[..., Any], outside: Callable[..., Any]) -> Any:
@@ -55,7 +58,10 @@ def _chebyshev(first: Callable[..., Any], inside: Callable[..., Any], outside: C
     """
 
     def polynomial(xp: Any, x: Any, n: Any) -> Any:
-        low = _recurrence(xp, n, _EXACT, first(x), lambda k, last, before: 2 * x * last - before)
+        top = _highest(n)
+        low = _recurrence(xp, n, min(top, _EXACT), first(x), lambda k, last, before: 2 * x * last - before)
+        if top <= _EXACT:
+            return low
         size = abs(x)
         within = inside(xp, xp.arccos(xp.where(size < 1, x, 0)), n)
         beyond = outside(xp, xp.arccosh(xp.where(size > 1, size, 2)), n, x < 0)
@@ -111,14 +117,17 @@ _CHEBYSHEV = {
 # --- the others -------------------------------------------------------------------------------------------------------
 
 
+_LAST_HERMITE = 512
+"""Beyond this degree PyTorch's are NaN."""
+
+
 def _hermite(factor: int) -> Any:
     """Return the Hermite polynomials of the weight ``exp(-x**2)`` (2), or of ``exp(-x**2 / 2)`` (1)."""
 
     def polynomial(xp: Any, x: Any, n: Any) -> Any:
-        limit = 128 if x.dtype == "float32" else 512  # beyond, PyTorch's are NaN
-        top = min(_highest(n), limit)
+        top = min(_highest(n), _LAST_HERMITE)
         found = _recurrence(xp, n, top, factor * x, lambda k, last, before: factor * (x * last - k * before))
-        return xp.where(n > limit, math.nan, found)
+        return xp.where(n > _LAST_HERMITE, math.nan, found)
 
     return polynomial
 
@@ -156,9 +165,50 @@ _SHIFTED = {
 def _forward(name: str, polynomial: Any) -> Any:
     def forward(xp: Any, self: Any, n: Any) -> Any:
         refuse(f"{name}_cpu", self, "biuce")
-        return polynomial(xp, self, _degree(xp, n)).astype(self.dtype, copy=False)
+        # In double precision, or the digits close to a polynomial's zeros are lost.
+        wide = self.astype("float64", copy=False)
+        return polynomial(xp, wide, _degree(xp, n)).astype(self.dtype, copy=False)
 
     return forward
+
+
+def _reference(name: str) -> Any:
+    """Return SciPy's polynomial of the name that PyTorch has for it, of integer degrees; those below 0 are 0.
+
+    Those of the third and fourth kind are differences and sums of neighbours of the second (DLMF 18.7.5 and 18.7.6).
+    """
+    shifted, letter = name.startswith("shifted_"), name[-1]
+
+    def polynomial(n: Any, x: Any) -> Any:
+        if letter in "vw" and "chebyshev" in name:
+            second = from_library("scipy.special.eval_sh_chebyu" if shifted else "scipy.special.eval_chebyu")
+            return second(n, x) + (1 if letter == "w" else -1) * second(n - 1, x)
+        return from_library(f"scipy.special.{_IN_SCIPY[name]}")(n, x)
+
+    def reference(x: Any, n: Any) -> Any:
+        degree = numpy.trunc(numpy.where(numpy.abs(n) < 2**20, n, -1)).astype("int64")
+        return numpy.where(degree > 0, polynomial(numpy.maximum(degree, 1), x), degree == 0)
+
+    return reference
+
+
+_IN_SCIPY = {
+    "chebyshev_polynomial_t": "eval_chebyt",
+    "chebyshev_polynomial_u": "eval_chebyu",
+    "shifted_chebyshev_polynomial_t": "eval_sh_chebyt",
+    "shifted_chebyshev_polynomial_u": "eval_sh_chebyu",
+    "hermite_polynomial_h": "eval_hermite",
+    "hermite_polynomial_he": "eval_hermitenorm",
+    "laguerre_polynomial_l": "eval_laguerre",
+    "legendre_polynomial_p": "eval_legendre",
+}
+
+
+def _degrees(make: Any) -> Any:
+    """Return ordinary and extreme places, each with all of some degrees."""
+    places = [0.0, 1e-300, 0.3, -0.999, 1.0, -1.0, 1.001, -1.5, 30.0, math.nan]
+    degrees = [0.0, 1.0, 2.0, 2.9, 8.0, 9.0, 10.0, 21.0, -1.0, -0.5]
+    return [((make.of([x for x in places for _ in degrees]), make.of(degrees * len(places))), {})]
 
 
 def _samples(make: Any) -> Any:
@@ -175,6 +225,8 @@ for _name, (_form, _what) in (_POLYNOMIALS | _SHIFTED).items():
         numbers="either",
         doc=f"Return {_what} of degree `n` at `self`; one of them may be a number.",
         samples=_samples,
+        reference=_reference(_name),
+        extremes=_degrees,
         supports="f",
     )
 del _name, _form, _what
