@@ -15,6 +15,7 @@ from . import device, events, state
 from .dtype import BY_NUMPY, INEXACT
 from .errors import SavedTensorFreedError, SavedTensorModifiedError
 from .hooks import HookTable, RemovableHandle, add_hook
+from .math_bits import share_bits
 from .storage import VersionCounter
 
 __all__ = [
@@ -422,7 +423,11 @@ class SavedTensor:
         if self.released:
             raise SavedTensorFreedError(self.node)
         value = self._value()
-        return value.packed if isinstance(value, PackedTensor) else tensor_type._wrap(self._array())
+        if isinstance(value, PackedTensor):
+            return value.packed
+        if hasattr(value, "_memory"):
+            return share_bits(tensor_type._wrap(value._memory), value)
+        return tensor_type._wrap(self._array())
 
     @property
     def unpack_hook(self) -> Any:

@@ -25,11 +25,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import device, state
+from .overrides import disabled, has_say
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Turned", "mark", "plain_type", "share_bits", "turned", "turned_tensor"]
+__all__ = ["Turned", "mark", "plain_type", "share_bits", "turned", "turned_tensor", "without_bits"]
 
 
 def turned(array: Any, conj: bool, neg: bool) -> Any:
@@ -130,15 +131,22 @@ def _class_with(plain: type[Tensor], conj: bool, neg: bool) -> type[Tensor]:
         "_conjugated": conj,
         "_negated": neg,
     }
+    if not has_say(plain):
+        body["__torch_function__"] = disabled
     make: Any = type(plain)
     made: type[Tensor] = make(plain.__name__, (Turned, plain), body)
     return made
 
 
+def without_bits(kind: Any) -> type[Tensor]:
+    """Return the class that `kind` is for tensors without bits."""
+    plain: type[Tensor] = getattr(kind, "_plain", kind)
+    return plain
+
+
 def plain_type(tensor: Any) -> type[Tensor]:
     """Return the class of `tensor`, as it is without bits."""
-    kind: Any = type(tensor)
-    return kind._plain if tensor._flags & state.TURNED else kind
+    return without_bits(type(tensor))
 
 
 def mark(tensor: Tensor, conj: bool, neg: bool) -> None:

@@ -22,7 +22,7 @@ from .graph import Edge, Node, ends_of, hold_edge, own_edge
 from .historical import Historical
 from .layout import check_memory, contiguous_format, preserve_format
 from .leaves import AccumulateGrad
-from .math_bits import mark, share_bits
+from .math_bits import mark, share_bits, without_bits
 from .ops import general
 from .storage import Storage, VersionCounter, element_strides, offset_of, shared_shape
 from .views import RereadView, ViewInfo, check_inplace, current_view_edge, edge_of, rebase, strided_step
@@ -137,7 +137,8 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
             result = func(*args, **(kwargs or {}))
         finally:
             modes.overrides_off -= 1
-        return result if cls is Tensor else _as_subclass(result, cls, (*args, *(kwargs or {}).values()))
+        kind = without_bits(cls)
+        return result if kind is Tensor else _as_subclass(result, kind, (*args, *(kwargs or {}).values()))
 
     def as_subclass(self, cls: type[Tensor]) -> Any:
         """Return a tensor of another class that shares memory and history with this one.
@@ -651,7 +652,9 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
 
 def _become(tensor: Tensor, kind: type[Tensor]) -> Tensor:
     """Give a fresh tensor another class."""
+    bits = (tensor._conjugated, tensor._negated)
     tensor.__class__ = kind
+    mark(tensor, *bits)
     return overrides.count(tensor) if overrides.has_say(kind) else tensor
 
 

@@ -472,6 +472,33 @@ def test_classes() -> None:
     assert type(parameter.detach().conj()) is Tensor
 
 
+class Labelled(Tensor):
+    """A subclass that takes part in calls."""
+
+
+def test_a_subclass_stays_one_in_conjugates_and_what_is_made_of_them() -> None:
+    x = matrix(gs).as_subclass(Labelled)
+    y = x.conj()
+    assert isinstance(y, Labelled)
+    assert (y.is_conj(), host(y).tolist()) == (True, host(x).conj().tolist())
+    for made in (y * 2, y.clone(), y.resolve_conj(), y.conj(), y + x):
+        assert type(made) is Labelled
+    part = y[0]
+    assert (isinstance(part, Labelled), part.is_conj()) == (True, True)
+    assert type(matrix(gs).conj() * 2) is Tensor
+    y.mul_(1j)
+    assert host(x).tolist() == (numpy.array(VALUES) * -1j).tolist()
+
+
+def test_what_is_asked_of_a_saved_conjugate_shares_its_memory() -> None:
+    x = matrix(gs)
+    node = (matrix(gs, requires_grad=True) * x.conj()).grad_fn
+    (saved,) = node.saved_tensors_info()
+    assert saved.data.is_conj()
+    assert saved.data.data_ptr() == x.data_ptr()
+    assert host(saved.data).tolist() == host(x).conj().tolist()
+
+
 def test_gradients_are_added_to_a_conjugate() -> None:
     """A gradient that the user has set is added to in place, whatever it is read by."""
     x = matrix(gs, requires_grad=True)
