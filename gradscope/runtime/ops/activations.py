@@ -128,7 +128,7 @@ operator(
     inplace_node="ThresholdBackward1",
     method=False,
     derivatives={"self": lambda g, self, threshold, F: F.threshold_backward(g, self, threshold)},
-    out=True,
+    out="castable",
     doc="Return the elements above a threshold, and `value` for the others.",
     samples=lambda make: [((make(2, 3, low=0.2, high=2.0), 0.1, 20.0), {}), ((make(2, 3), 2.5, -1.0), {})],
     reference=lambda self, threshold, value: numpy.where(self <= threshold, value, self),
@@ -691,7 +691,7 @@ def softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
     tensor([0.5000, 0.5000])
     """
     if out is not None:
-        return writes.into(out, "softmax", [self], lambda: softmax(self, dim, dtype))
+        return writes.into(out, "softmax", [self], lambda: softmax(self, dim, dtype), exact=True)
     return _softmax_int(self if dtype is None else self.to(dtype), dim)
 
 
@@ -699,5 +699,5 @@ def softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
 def log_softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
     """Return ``log(softmax(self, dim))`` without loss, after conversion to `dtype` if given."""
     if out is not None:
-        return writes.into(out, "log_softmax", [self], lambda: log_softmax(self, dim, dtype))
+        return writes.into(out, "log_softmax", [self], lambda: log_softmax(self, dim, dtype), exact=True)
     return _log_softmax_int(self if dtype is None else self.to(dtype), dim)

@@ -415,7 +415,7 @@ operator(
     _power_of,
     node="PowBackward2",
     method=False,
-    out=True,
+    out="castable",
     derivatives={"exponent": _power_of_exponent},
     doc="Raise a number to the powers that a tensor holds.",
     samples=lambda make: [((2, make(2, 3)), {}), ((0.5, make()), {}), ((3.0, make(0, 2)), {})],

@@ -277,6 +277,7 @@ operator(
     "ldexp(Tensor self, Tensor other)",
     lambda xp, self, other: self * 2**other,
     promote="float",
+    numbers=None,
     inplace=True,
     out=True,
     derivatives={

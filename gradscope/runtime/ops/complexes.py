@@ -210,7 +210,7 @@ def _angle_backward(g: Any, self: Any, F: Any) -> Any:
 operator(
     "angle(Tensor self)",
     _angle,
-    out=True,
+    out="castable",
     derivatives={"self": _angle_backward},
     doc="Return the angle of complex numbers; 0 of positive and π of negative real ones.",
     samples=lambda make: [((make(*shape),), {}) for shape in ((2, 3), (), (0, 2))],

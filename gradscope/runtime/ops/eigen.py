@@ -256,7 +256,7 @@ def _recorded(*tensors: Any) -> bool:
 def svdvals(A: Any, *, driver: str | None = None, out: Any = None) -> Any:
     """Return the singular values of matrices, in descending order."""
     if out is not None:
-        return writes.into(out, "linalg.svdvals", [A], lambda: svdvals(A, driver=driver))
+        return writes.into(out, "linalg.svdvals", [A], lambda: svdvals(A, driver=driver), exact=True)
     if driver is None and not _recorded(A):
         return OPERATORS["linalg_singular_values"].function(A)
     return svd(A, False, driver=driver)[1]
@@ -375,7 +375,7 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
 def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Return the eigenvalues of Hermitian matrices, in ascending order; see :func:`eigh`."""
     if out is not None:
-        return writes.into(out, "linalg.eigvalsh", [A], lambda: eigvalsh(A, UPLO))
+        return writes.into(out, "linalg.eigvalsh", [A], lambda: eigvalsh(A, UPLO), exact=True)
     if not _recorded(A):
         return OPERATORS["linalg_hermitian_eigenvalues"].function(A, UPLO)
     return eigh(A, UPLO)[0]
@@ -499,7 +499,7 @@ def eig(A: Any, *, out: Any = None) -> Any:
 def eigvals(A: Any, *, out: Any = None) -> Any:
     """Return the eigenvalues of square matrices, complex, in no particular order; see :func:`eig`."""
     if out is not None:
-        return writes.into(out, "linalg.eigvals", [A], lambda: eigvals(A))
+        return writes.into(out, "linalg.eigvals", [A], lambda: eigvals(A), exact=True)
     if not _recorded(A):
         return OPERATORS["linalg_general_eigenvalues"].function(A)
     return eig(A)[0]

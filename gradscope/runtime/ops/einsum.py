@@ -276,7 +276,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Any:
         If the sizes differ.
     """
     if out is not None:
-        return into(out, "tensordot", [a, b], lambda: tensordot(a, b, dims))
+        return into(out, "tensordot", [a, b], lambda: tensordot(a, b, dims), exact=True)
     if state.casting and autocast.covers("tensordot", (a, b)):
         return autocast.call("tensordot", tensordot, a, b, dims)
     if hasattr(dims, "_array"):

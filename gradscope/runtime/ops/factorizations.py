@@ -241,7 +241,7 @@ def _reflections(g: Any, input: Any, tau: Any, Q: Any, F: Any) -> tuple[Any, Any
 operator(
     "linalg_householder_product(Tensor input, Tensor tau)",
     _householder_product,
-    out=True,
+    out="castable",
     method=False,
     public_name=False,
     joint=lambda g, input, tau, result, F: _reflections(g, input, tau, result, F),
@@ -329,7 +329,7 @@ def _ormqr_all(
 operator(
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False)",
     _ormqr,
-    out=True,
+    out="castable",
     joint=_ormqr_all,
     doc="Multiply matrices by a product of Householder reflections, or by its adjoint, from the left or the right.",
     samples=lambda make: [

@@ -35,7 +35,7 @@ operator(
     _lerp,
     method=False,
     inplace=True,
-    out=True,
+    out="castable",
     node="LerpBackward0",
     derivatives={
         "self": lambda g, weight: g * (1 - conj(weight)),

@@ -277,7 +277,7 @@ def logdet(self: Any) -> Any:
 def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
     """Return the `n`-th power of square matrices; a negative one is that of the inverse."""
     if out is not None:
-        return writes.into(out, "matrix_power", [self], lambda: matrix_power(self, n))
+        return writes.into(out, "matrix_power", [self], lambda: matrix_power(self, n), exact=True)
     need_square("linalg.matrix_power", self._array)
     if not hasattr(n, "__index__"):
         raise TypeError(
@@ -438,7 +438,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
 def det(A: Any, *, out: Any = None) -> Any:
     """Return the determinant of square matrices."""
     determinant = OPERATORS["det"].function
-    return determinant(A) if out is None else writes.into(out, "linalg.det", [A], lambda: determinant(A))
+    return determinant(A) if out is None else writes.into(out, "linalg.det", [A], lambda: determinant(A), exact=True)
 
 
 @public(namespace="linalg")

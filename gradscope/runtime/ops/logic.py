@@ -105,7 +105,7 @@ operator(
     "logical_not(Tensor self)",
     "logical_not",
     inplace=True,
-    out=True,
+    out="castable",
     samples=unary(),
     reference="numpy.logical_not",
     extremes=elementwise(),

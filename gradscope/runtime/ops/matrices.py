@@ -255,7 +255,7 @@ operator(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1)",
     _plus_product("addr", _outer),
     inplace=True,
-    out=True,
+    out="castable",
     derivatives={
         "self": lambda g, beta: _scaled(g, beta),
         "vec1": lambda g, vec2, alpha, F: _scaled(F.mv(g, conj(vec2)), alpha),
@@ -305,7 +305,7 @@ operator(
 def inner(self: Any, other: Any, *, out: Any = None) -> Any:
     """Return the inner products along the last dimensions; with a 0-d tensor, the product."""
     if out is not None:
-        return writes.into(out, "inner", [self, other], lambda: inner(self, other))
+        return writes.into(out, "inner", [self, other], lambda: inner(self, other), exact=True)
     if not self._array.ndim or not other._array.ndim:
         return self * other
     from .einsum import tensordot
@@ -323,7 +323,7 @@ def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
         If an argument is 0-d, or the sizes do not fit.
     """
     if out is not None:
-        return writes.into(out, "matmul", [self, other], lambda: matmul(self, other))
+        return writes.into(out, "matmul", [self, other], lambda: matmul(self, other), exact=True)
     if state.casting and autocast.covers("matmul", (self, other)):
         return autocast.call("matmul", matmul, self, other)
     if not hasattr(other, "_array"):

@@ -64,7 +64,7 @@ def matrix_norm(
         For another order, or if `A` is not of a floating point or complex dtype.
     """
     if out is not None:
-        return into(out, "linalg.matrix_norm", [A], lambda: matrix_norm(A, ord, dim, keepdim, dtype=dtype))
+        return into(out, "linalg.matrix_norm", [A], lambda: matrix_norm(A, ord, dim, keepdim, dtype=dtype), exact=True)
     rows, columns = _matrix_dims(A, dim)
     if ord not in ("fro", "nuc", 2, -2, 1, -1, math.inf, -math.inf):
         raise RuntimeError(
@@ -139,7 +139,7 @@ def norm(
         One dimension of vectors, or the two of matrices.
     """
     if out is not None:
-        return into(out, "linalg.norm", [A], lambda: norm(A, ord, dim, keepdim, dtype=dtype))
+        return into(out, "linalg.norm", [A], lambda: norm(A, ord, dim, keepdim, dtype=dtype), exact=True)
     dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")

@@ -35,7 +35,7 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     tensor([3., 3.])
     """
     if out is not None:
-        return writes.into(out, "linalg.multi_dot", list(tensors), lambda: multi_dot(tensors))
+        return writes.into(out, "linalg.multi_dot", list(tensors), lambda: multi_dot(tensors), exact=True)
     if state.casting and autocast.covers("linalg_multi_dot", tensors):
         return autocast.call("linalg_multi_dot", multi_dot, tensors)
     count = len(tensors)
@@ -111,7 +111,7 @@ def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
     """Return the inner products of vectors along a dimension; those of `x` are conjugated."""
     if out is not None:
-        return writes.into(out, "linalg.vecdot", [x, y], lambda: vecdot(x, y, dim=dim))
+        return writes.into(out, "linalg.vecdot", [x, y], lambda: vecdot(x, y, dim=dim), exact=True)
     if state.casting and autocast.covers("linalg_vecdot", (x, y)):
         return autocast.call("linalg_vecdot", lambda x, y: vecdot(x, y, dim=dim), x, y)
     if x._array.ndim == y._array.ndim == 1:

@@ -269,13 +269,13 @@ def argsort(self: Any, dim: int = -1, descending: bool = False, stable: bool = F
 def msort(self: Any, *, out: Any = None) -> Any:
     """Sort along the first dimension."""
     if out is not None:
-        return writes.into(out, "msort", [self], lambda: msort(self))
+        return writes.into(out, "msort", [self], lambda: msort(self), exact=True)
     return OPERATORS["sort"].function(self, 0)[0]
 
 
 def _topk(xp: Any, self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     axis = axis_of(dim, self.ndim)
-    refuse_kinds("topk_cpu", self, "c")
+    refuse_kinds("topk_cpu", self, "bc")
     if not 0 <= k <= (self.shape[axis] if self.ndim else 1):
         raise RuntimeError(f"selected index k out of range\nk is {k}, the shape {list(self.shape)}, dim {dim}.")
     if self.ndim == 0:

@@ -278,7 +278,7 @@ operator(
     "stack(Tensor[] tensors, int dim=0)",
     _stack,
     method=False,
-    out=True,
+    out="castable",
     derivatives={"tensors": _stack_backward},
     doc="Join tensors along a new dimension.",
     samples=lambda make: [(([make(2, 3), make(2, 3)], 1), {}), (([make(), make()], 0), {})],

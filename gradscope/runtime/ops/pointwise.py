@@ -127,7 +127,7 @@ operator(
     "square(Tensor self)",
     lambda xp, self: self * self if self.dtype.kind != "b" else self.astype("int64"),
     inplace=True,
-    out=True,
+    out="castable",
     node="PowBackward0",
     derivatives={"self": lambda g, self: g * conj(self * 2)},
     doc="Return ``self * self``.",

@@ -162,7 +162,7 @@ def take_along_dim(self: Any, indices: Any, dim: int | None = None, *, out: Any 
 def narrow_copy(self: Any, dim: int, start: int, length: int, *, out: Any = None) -> Any:
     """Return a copy of `length` indices of dimension `dim` from `start`."""
     if out is not None:
-        return writes.into(out, "narrow_copy", [self], lambda: self.narrow(dim, start, length))
+        return writes.into(out, "narrow_copy", [self], lambda: self.narrow(dim, start, length), exact=True)
     return self.narrow(dim, start, length).clone()
 
 

@@ -81,7 +81,9 @@ def _interpolated(ranked: Any, ranks: Any, interpolation: str) -> Any:
 
 def _quantile(name: str, self: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, out: Any) -> Any:
     if out is not None:
-        return writes.into(out, name, [self], lambda: _quantile(name, self, q, dim, keepdim, interpolation, None))
+        return writes.into(
+            out, name, [self], lambda: _quantile(name, self, q, dim, keepdim, interpolation, None), exact=True
+        )
     if state.casting and autocast.covers("quantile", (self, q)):
         return autocast.call("quantile", _quantile, name, self, q, dim, keepdim, interpolation, None)
     levels = _levels(name, self, q, interpolation)

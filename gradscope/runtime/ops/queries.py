@@ -130,14 +130,18 @@ def _refuse_complex(name: str, tensor: Any) -> None:
 def isposinf(self: Any, *, out: Any = None) -> Any:
     """Say elementwise whether it is positive infinity."""
     _refuse_complex("isposinf", self)
-    return OPERATORS["eq"].function(self, float("inf"), out=out)
+    if out is not None:
+        return into(out, "isposinf", [self], lambda: isposinf(self), exact=True)
+    return OPERATORS["eq"].function(self, float("inf"))
 
 
 @public
 def isneginf(self: Any, *, out: Any = None) -> Any:
     """Say elementwise whether it is negative infinity."""
     _refuse_complex("isneginf", self)
-    return OPERATORS["eq"].function(self, float("-inf"), out=out)
+    if out is not None:
+        return into(out, "isneginf", [self], lambda: isneginf(self), exact=True)
+    return OPERATORS["eq"].function(self, float("-inf"))
 
 
 @public
@@ -157,10 +161,12 @@ def positive(self: Any) -> Any:
 @public
 def float_power(self: Any, exponent: Any, *, out: Any = None) -> Any:
     """Raise in double precision."""
+    if out is not None:
+        return into(out, "float_power", [self, exponent], lambda: float_power(self, exponent), exact=True)
     wide = dtypes.complex128 if _is_complex(self) or _is_complex(exponent) else dtypes.float64
     base = self.to(wide) if hasattr(self, "_array") else self
     power = exponent.to(wide) if hasattr(exponent, "_array") else exponent
-    return METHODS["pow"](base, power, out=out)
+    return METHODS["pow"](base, power)
 
 
 def _is_complex(value: Any) -> bool:

@@ -360,7 +360,7 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 def diag(self: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     """Return the diagonal of a matrix, or the matrix with a vector on its diagonal."""
     if out is not None:
-        return writes.into(out, "diag", [self], lambda: diag(self, diagonal))
+        return writes.into(out, "diag", [self], lambda: diag(self, diagonal), exact=True)
     if self._array.ndim == 1:
         return OPERATORS["diag_embed"].function(self, diagonal)
     if self._array.ndim != 2:

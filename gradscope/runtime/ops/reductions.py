@@ -355,7 +355,7 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
     operator(
         f"{_name}.all(Tensor self)",
         _of_all,
-        out=True,
+        out="castable",
         method=False,
         node=f"{_name.title()}Backward1",
         derivatives={"self": evenly},
@@ -496,7 +496,7 @@ for _name, _word in (("any", "any element is"), ("all", "all elements are")):
     operator(
         f"{_name}(Tensor self, int[]? dim=None, bool keepdim=False)",
         _truth(_name),
-        out=True,
+        out="castable",
         doc=f"Say whether {_word} nonzero.",
         samples=lambda make: [((make(2, 3) > 0,), {}), ((make(2, 3) > 0, 1), {}), ((make(2, 3), (0, 1), True), {})],
         reference=_along_reference(_name),
@@ -524,7 +524,7 @@ operator(
     derivatives={
         "self": lambda g, self, dim, keepdim, F: (self == self) * spread(g, self.shape, dim, keepdim, F),
     },
-    out=True,
+    out="castable",
     doc="Add the elements that are not NaN.",
     samples=lambda make: [((make(2, 3),), {}), ((make(2, 3), 1, True), {}), ((make(2, 3, 2), (0, 2)), {})],
     reference=lambda self, dim=None, keepdim=False: numpy.nansum(self, dim, keepdims=keepdim),
@@ -569,7 +569,7 @@ def _logsumexp_reference(self: Any, dim: Any, keepdim: bool = False) -> Any:
 operator(
     "logsumexp(Tensor self, int[] dim, bool keepdim=False)",
     _logsumexp,
-    out=True,
+    out="castable",
     alias=("special.logsumexp",),
     derivatives={
         "self": lambda g, self, result, dim, keepdim, F: (

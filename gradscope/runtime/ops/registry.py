@@ -144,6 +144,11 @@ class Operator:
         return self.tensors if self.joint is not None else tuple(p for p in self.tensors if p.name in self.derivatives)
 
     @cached_property
+    def casts_into_out(self) -> bool:
+        """Whether ``out=`` may have another dtype than the result."""
+        return self.out in ("castable", "apart") or (self.out is True and self.promote is not None)
+
+    @cached_property
     def differentiable(self) -> bool:
         """Whether it has a derivative."""
         return bool(self.derivatives) or self.joint is not None
@@ -284,11 +289,13 @@ def operator(
         Whether the result shares memory with the first argument. Its forward gets that memory as it lies there.
     reads : {None, "conj", "neg", "dtype"}
         How a view reads the memory otherwise than its argument does: conjugated, negated, or as another dtype.
-    inplace, out : bool
-        Whether there is ``name_`` and an ``out=`` argument. The in-place form of a view gives the tensor itself the
-        new shape and strides. What is given as ``out=`` may be one of the arguments, of a wider dtype than the result;
-        ``"apart"`` is for operators whose ``out=`` shares no memory with them, ``"exact"`` where it also is of the
-        dtype of the result.
+    inplace : bool
+        Whether there is ``name_``. The in-place form of a view gives the tensor itself the new shape and strides.
+    out : {False, True, "castable", "apart", "exact"}
+        Whether there is an ``out=`` argument. It may be one of the arguments, and has the dtype of the result; or one
+        that this can be cast to, where dtypes are brought together or it is ``"castable"``. ``"apart"`` is for
+        operators whose ``out=`` shares no memory with their arguments, ``"exact"`` where it also is of the dtype of the
+        result.
     inplace_node : str
         Name of the node class of the in-place form, where it is not that of the operator.
     expanded : {None, "allowed", "deprecated"}

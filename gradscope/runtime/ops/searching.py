@@ -62,7 +62,7 @@ def searchsorted(
     """
     if out is not None:
         options = {"out_int32": out_int32, "right": right, "side": side, "sorter": sorter}
-        return writes.into(out, "searchsorted", [], lambda: searchsorted(sorted_sequence, input, **options))
+        return writes.into(out, "searchsorted", [], lambda: searchsorted(sorted_sequence, input, **options), exact=True)
     if side not in (None, "left", "right"):
         raise RuntimeError(f"searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:

@@ -198,7 +198,7 @@ def _pinv_self(g: Any, self: Any, result: Any, F: Any) -> Any:
 operator(
     "linalg_pinv(Tensor self, *, Scalar? atol=None, Scalar? rtol=None, bool hermitian=False)",
     lambda xp, self, atol=None, rtol=None, hermitian=False: _pinv(xp, self, atol, rtol, hermitian),
-    out=True,
+    out="castable",
     method=False,
     public_name=False,
     derivatives={"self": _pinv_self},

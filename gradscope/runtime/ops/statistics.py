@@ -404,7 +404,7 @@ def norm(
         For an integer tensor, or an unknown name of a norm.
     """
     if out is not None:
-        return writes.into(out, "norm", [self], lambda: norm(self, p, dim, keepdim, dtype=dtype))
+        return writes.into(out, "norm", [self], lambda: norm(self, p, dim, keepdim, dtype=dtype), exact=True)
     if isinstance(p, str):
         if p != "fro":
             from .matrix_norms import matrix_norm
@@ -432,6 +432,7 @@ operator(
     "dist(Tensor self, Tensor other, Scalar p=2)",
     _dist,
     promote="numeric",
+    numbers=None,
     derivatives={"self": _dist_self, "other": _dist_other},
     doc="Return the `p`-norm of ``self - other``.",
     samples=lambda make: [

@@ -330,7 +330,7 @@ def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
             [1., 1.]])
     """
     if out is not None:
-        return writes.into(out, "linalg.cholesky", [A], lambda: cholesky(A, upper=upper))
+        return writes.into(out, "linalg.cholesky", [A], lambda: cholesky(A, upper=upper), exact=True)
     return OPERATORS["linalg_cholesky_ex"].function(A, upper=upper, checked_as="linalg.cholesky")[0]
 
 
@@ -366,7 +366,7 @@ def _cholesky(xp: Any, self: Any, upper: bool = False) -> Any:
 operator(
     "cholesky(Tensor self, bool upper=False)",
     _cholesky,
-    out=True,
+    out="castable",
     derivatives={"self": lambda g, result, upper, F: _cholesky_self(g, result, upper, F)},
     doc="Return the Cholesky factors of positive-definite matrices; :func:`linalg.cholesky` is the newer form.",
     samples=lambda make: [((dominant(make, 3),), {}), ((dominant(make, 2, 2), True), {})],
@@ -408,7 +408,7 @@ def _cholesky_solve_input2(g: Any, self_shape: Any, input2: Any, result: Any, up
 operator(
     "cholesky_solve(Tensor self, Tensor input2, bool upper=False)",
     _cholesky_solve,
-    out=True,
+    out="castable",
     derivatives={
         "self": lambda g, input2, upper, F: F.cholesky_solve(g, input2, upper),
         "input2": _cholesky_solve_input2,
@@ -436,7 +436,7 @@ def _cholesky_inverse_self(g: Any, self: Any, result: Any, upper: bool, F: Any) 
 operator(
     "cholesky_inverse(Tensor self, bool upper=False)",
     _cholesky_inverse,
-    out=True,
+    out="castable",
     derivatives={"self": _cholesky_inverse_self},
     doc="Return the inverse of A, given its Cholesky factor.",
     samples=lambda make: [((dominant(make, 3),), {}), ((dominant(make, 2, 2), True), {})],

@@ -70,5 +70,5 @@ def view_copy(self: Any, size: Any = None, *, dtype: Any = None, out: Any = None
     if dtype is None:
         return OPERATORS["view_copy.size"].function(self, size, out=out)
     if out is not None:
-        return writes.into(out, "view_copy", [self], lambda: view_copy(self, dtype))
+        return writes.into(out, "view_copy", [self], lambda: view_copy(self, dtype), exact=True)
     return self.view(dtype).clone()

@@ -195,7 +195,7 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
     for target in targets:
         refuse_out(op.name.partition(".")[0], operands, target, op.differentiable)
         for tensor in general.tensors_among(operands):
-            check_overlap(target._array, tensor._array, "all" if op.out is True else "none")
+            check_overlap(target._array, tensor._array, "none" if op.out in ("apart", "exact") else "all")
     try:
         results = general.forward(op, xp, bare)
     except (ValueError, TypeError) as error:
@@ -209,9 +209,8 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
     results = [r if device.is_array(r) else xp.asarray(r) for r in results]
     for target, result in zip(targets, results, strict=True):
         check_castable(op.name.partition(".")[0], target._memory, result)
-        if (op.multi or op.out == "exact") and target._dtype != result.dtype:
-            names = [dtype.BY_NUMPY[array.dtype].name for array in (result, target._memory)]
-            raise RuntimeError(f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead")
+        if op.multi or not op.casts_into_out:
+            check_same(target._memory, result)
     for target, result in zip(targets, results, strict=True):
         store_out(op.name.partition(".")[0], result, operands, target, op.differentiable)
     return op.result_type(*targets) if len(op.outputs) > 1 else out
@@ -230,6 +229,16 @@ def dtype_of(out: Any, told: Any) -> Any:
     return getattr(out, "dtype", None) if told is None else told
 
 
+def check_same(target: Any, result: Any) -> None:
+    """Raise where a result has another dtype than the tensor that it is to be written into."""
+    if target.dtype != result.dtype:
+        names = [dtype.BY_NUMPY[array.dtype].name for array in (result, target)]
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {names[0]}, but got {names[1]} instead\n"
+            f"Give a tensor of dtype {names[0]}, or convert the result."
+        )
+
+
 def several_out(op: Operator, out: Any) -> tuple[Tensor, ...]:
     """Return the tensors given as ``out=`` to an operator with several results."""
     if not isinstance(out, (tuple, list)) or (len(out) != len(op.outputs) and not op.output_list):
@@ -241,10 +250,13 @@ def several_out(op: Operator, out: Any) -> tuple[Tensor, ...]:
     return tuple(out)
 
 
-def into(out: Tensor, name: str, operands: list[Any], compute: Callable[[], Tensor]) -> Tensor:
-    """Give a composite function its ``out=``: write what `compute` returns into `out`."""
+def into(out: Tensor, name: str, operands: list[Any], compute: Callable[[], Tensor], *, exact: bool = False) -> Tensor:
+    """Give a composite function its ``out=``: write what `compute` returns into `out`, if `exact` of the same dtype."""
     refuse_out(name, operands, out)
-    return store_out(name, compute()._array, operands, out)
+    result = compute()._array
+    if exact:
+        check_same(out._memory, result)
+    return store_out(name, result, operands, out)
 
 
 def refuse_out(name: str, operands: list[Any], out: Any, differentiable: bool = True) -> None:

@@ -219,3 +219,124 @@ def test_memory_that_cannot_be_written_keeps_its_version(alpha: int) -> None:
     with pytest.raises(ValueError, match="read-only"):
         tensor.add_(gs.ones(3), alpha=alpha)
     assert (tensor._version, array.tolist()) == (0, [1.0, 1.0, 1.0])
+
+
+# --- the dtype of what is written to ----------------------------------------------------------------------------------
+
+UNARY = (
+    "abs",
+    "neg",
+    "exp",
+    "sqrt",
+    "floor",
+    "round",
+    "sign",
+    "sgn",
+    "signbit",
+    "frac",
+    "square",
+    "logical_not",
+    "angle",
+    "isneginf",
+    "nan_to_num",
+)
+PAIRS = (
+    "add",
+    "mul",
+    "div",
+    "pow",
+    "maximum",
+    "eq",
+    "logical_and",
+    "hypot",
+    "float_power",
+    "outer",
+    "matmul",
+    "mm",
+    "inner",
+    "kron",
+    "heaviside",
+)
+ALONG = (
+    "sum",
+    "mean",
+    "prod",
+    "amax",
+    "amin",
+    "argmax",
+    "cumsum",
+    "cumprod",
+    "logcumsumexp",
+    "logsumexp",
+    "norm",
+    "std",
+    "quantile",
+    "softmax",
+    "msort",
+    "diff",
+)
+
+
+def _calls() -> dict[str, Callable[..., Any]]:
+    """Return ``call(lib, x, out)`` by name."""
+    found: dict[str, Callable[..., Any]] = {
+        "max": lambda lib, x, out: lib.max(x, out=out),
+        "cat": lambda lib, x, out: lib.cat([x, x], out=out),
+        "stack": lambda lib, x, out: lib.stack([x, x], out=out),
+        "where": lambda lib, x, out: lib.where(x > 2, x, x, out=out),
+        "gather": lambda lib, x, out: lib.gather(x, 0, lib.zeros(1, 3, dtype=lib.int64), out=out),
+        "index_select": lambda lib, x, out: lib.index_select(x, 0, lib.tensor([0]), out=out),
+        "masked_select": lambda lib, x, out: lib.masked_select(x, x > 2, out=out),
+        "nonzero": lambda lib, x, out: lib.nonzero(x, out=out),
+        "tril": lambda lib, x, out: lib.tril(x, out=out),
+        "diag": lambda lib, x, out: lib.diag(x, out=out),
+        "clamp": lambda lib, x, out: lib.clamp(x, 1, 3, out=out),
+        "lerp": lambda lib, x, out: lib.lerp(x, x, 0.5, out=out),
+        "addcmul": lambda lib, x, out: lib.addcmul(x, x, x, out=out),
+        "addmm": lambda lib, x, out: lib.addmm(x, x, x, out=out),
+        "addr": lambda lib, x, out: lib.addr(x, x[0], x[1], out=out),
+        "inverse": lambda lib, x, out: lib.inverse(x, out=out),
+        "det": lambda lib, x, out: lib.linalg.det(x, out=out),
+        "scatter": lambda lib, x, out: lib.scatter(x, 0, lib.zeros(1, 3, dtype=lib.int64), x, out=out),
+        "tensordot": lambda lib, x, out: lib.tensordot(x, x, 1, out=out),
+        "linspace": lambda lib, x, out: lib.linspace(0, 1, 3, out=out),
+        "arange": lambda lib, x, out: lib.arange(3, out=out),
+    }
+    for name in UNARY:
+        found[name] = lambda lib, x, out, name=name: getattr(lib, name)(x, out=out)
+    for name in PAIRS:
+        flat = name == "outer"
+        found[name] = lambda lib, x, out, name=name, flat=flat: getattr(lib, name)(
+            x[0] if flat else x, x[1] if flat else x.t(), out=out
+        )
+    for name in ALONG:
+        given = {"norm": (2, 0), "quantile": (0.3, 0), "msort": (), "diff": ()}.get(name, (0,))
+        found[name] = lambda lib, x, out, name=name, given=given: getattr(lib, name)(x, *given, out=out)
+    return found
+
+
+WRITTEN = _calls()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", WRITTEN)
+def test_out_has_a_dtype_that_pytorch_takes(torch: Any, name: str) -> None:
+    def outcome(lib: Any, kind: str, wanted: str) -> Any:
+        x = lib.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0], [2.0, 9.0, 4.0]]).to(getattr(lib, kind))
+        out = lib.zeros(0, dtype=getattr(lib, wanted))
+        try:
+            WRITTEN[name](lib, x, out)
+        except (RuntimeError, TypeError):  # PyTorch's cat() raises the second
+            return RuntimeError
+        return out.numpy()
+
+    for kind in ("float32", "int64"):
+        for wanted in ("uint8", "int64", "float16", "float32", "float64", "complex64"):
+            if name in ("std", "cumsum", "cumprod") and wanted in ("complex64", "uint8"):
+                continue  # PyTorch has no kernel, or overflows otherwise
+            found, expected = outcome(gs, kind, wanted), outcome(torch, kind, wanted)
+            if isinstance(expected, type) or isinstance(found, type):
+                assert found is expected, (kind, wanted)
+            else:
+                assert found.dtype == expected.dtype
+                numpy.testing.assert_allclose(found, expected, rtol=1e-2 if wanted == "float16" else 1e-5)
