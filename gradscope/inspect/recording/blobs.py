@@ -74,7 +74,9 @@ def unpack_array(data: bytes) -> numpy.ndarray:
     ValueError
         If the bytes are damaged.
     """
-    header, found, body = bytes(data).partition(b"\n")
+    if not isinstance(data, bytes):  # of a number, bytes() would make as many zeros
+        raise ValueError(f"a recorded value is damaged: it is {data!r:.40}")
+    header, found, body = data.partition(b"\n")
     try:
         way, name, shape = json.loads(header)
         # NumPy reads more into a name than dtypes, and raises what it likes.

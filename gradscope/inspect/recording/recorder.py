@@ -262,9 +262,9 @@ def record(
     last : int, optional
         Keep values of the last so many iterations only.
     budget : int or str, optional
-        How many bytes the file may take (``'200MB'``), 1 MiB at least. Beyond, the oldest values go, and then every
-        other one of the older half of the iterations, again and again: the last ones are whole, and those before the
-        sparser the older they are. The first event of the recording says how many have been left out.
+        How many bytes the file may take (``'200MB'``), 1 MiB at least. Beyond, the oldest values go, and then
+        iterations: the newest are all there, and those before stand evenly over all that has run. The first event of
+        the recording says how many have been left out.
     append : bool
         Add a run to the recording that is there.
     title : str

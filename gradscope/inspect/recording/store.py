@@ -13,7 +13,7 @@ import json
 import os
 import socket
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import closing
 from itertools import chain
 from typing import Any, NamedTuple
@@ -289,11 +289,11 @@ class Store:
                 [_storable(value) for row in part for value in row],
             )
 
-    def _write_changes(self, table: str) -> None:
+    def _write_changes(self, table: str, but: Set[int] = frozenset()) -> None:
         rows, columns = self._rows[table], _COLUMNS[table]
-        changed = sorted(self._changed[table])
+        changed = sorted(self._changed[table] - but)
         self._insert(table, [[rows[number].get(name) for name in columns] for number in changed])
-        self._changed[table].clear()
+        self._changed[table] -= set(changed)
         for number in changed:
             if rows[number].get("ended") is not None:
                 del rows[number]
@@ -308,9 +308,13 @@ class Store:
     # --- nodes and values ---
 
     def _write_nodes(self, by_task: dict[int, list[Batch]]) -> None:
+        """Write nodes: all at once, or where a budget holds, so few at a time that older ones can make room."""
         pages: list[Sequence[Any]] = []
         values: list[Sequence[Any]] = []
+        to_come = set(by_task)
+        nbytes = 0
         for task, batches in by_task.items():
+            to_come.discard(task)
             row = self._rows["tasks"].get(task)
             if row is None:
                 continue
@@ -319,9 +323,22 @@ class Store:
                 count = sum(map(len, part))
                 pages.append((task, row["nodes"], count, *self._page(row, part)))
                 row["nodes"] += count
+                nbytes += sum(map(len, pages[-1][3:7]))
             if self._policy.values:
                 values += self._values(row["iteration"], batches)
-        nbytes = sum(len(part) for page in pages for part in page[3:7]) + sum(value[2] for value in values)
+            if self._most is not None and nbytes + sum(value[2] for value in values) > self._most // 4:
+                self._write_pages(pages, values)
+                self._write_changes("iterations")
+                self._write_changes("tasks", but=to_come)
+                pages, values, nbytes = [], [], 0
+        self._write_pages(pages, values)
+
+    def _write_pages(self, pages: Sequence[Sequence[Any]], values: list[Sequence[Any]]) -> None:
+        kept = sum(value[2] for value in values)
+        while self._most is not None and kept > self._most // 2:  # of one backward, which has more than there is room
+            gone = values.pop(0)[2]
+            kept, self._value_bytes = kept - gone, self._value_bytes - gone
+        nbytes = kept + sum(len(part) for page in pages for part in page[3:7])
         self._make_room(nbytes + 2 * _COMMIT + _ROW * (len(pages) + len(values)))
         self._insert("pages", pages)
         self._insert("tensor_values", values)
@@ -388,9 +405,9 @@ class Store:
         return int((pages - free) * size)
 
     def _thin(self) -> bool:
-        """Leave out every other iteration of the older half; return whether there was one.
+        """Leave out some of the older iterations, those that have others closest to them; return whether any were left.
 
-        So the last ones are whole, and those before become the sparser the older they are.
+        So the newest are all there, and those before stand evenly over all that has run.
         """
         running = {*self._rows["iterations"], *(row["iteration"] for row in self._rows["tasks"].values())}
         # The recorder may still move backwards to a run's first iteration, or to the one before the last.
@@ -398,17 +415,19 @@ class Store:
             number
             for (number,) in self._connection.execute("SELECT id FROM iterations WHERE number > 0 ORDER BY id")
             if number not in running
-        ][:-2]
-        older = ended[: (len(ended) + 1) // 2]
-        gone = json.dumps(older[::2])
+        ]
+        older = range(len(ended) - max(2, len(ended) // 4))
         if not older:
             return False
+        gaps = sorted((ended[at + 1] - ended[max(at - 1, 0)], ended[at]) for at in older[len(older) > 1 :: 2])
+        left_out = [number for _, number in gaps[: (len(gaps) + 1) // 2]]
+        gone = json.dumps(left_out)
         chosen = "iteration IN (SELECT value FROM json_each(?))"
         self._connection.execute(f"DELETE FROM pages WHERE task IN (SELECT id FROM tasks WHERE {chosen})", (gone,))
         for table in ("tasks", "tensor_values", "events", "violations"):
             self._connection.execute(f"DELETE FROM {table} WHERE {chosen}", (gone,))
         self._connection.execute("DELETE FROM iterations WHERE id IN (SELECT value FROM json_each(?))", (gone,))
-        self._left_out += len(older[::2])
+        self._left_out += len(left_out)
         self._say_left_out()
         return True
 

@@ -137,6 +137,17 @@ def test_a_value_that_would_unpack_to_more_than_it_may_is_refused():
         unpack_array(bomb)
 
 
+@pytest.mark.parametrize("data", [1 << 40, None, "text", 0.5])
+def test_a_value_that_is_no_bytes_is_refused(path, data):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE tensor_values SET data = ?", (data,))
+    with (
+        gi.open_recording(path) as recording,
+        pytest.raises(RecordingError, match="value is damaged: it is"),
+    ):
+        recording.value(1, 0)
+
+
 def test_many_runs_and_iterations_are_grouped_once(tmp_path):
     path = tmp_path / "run.gscope"
     with gi.record(path):
