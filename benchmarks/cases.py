@@ -153,6 +153,29 @@ def mlp_step(lib: Any) -> Work:
     return nothing, body
 
 
+@case("lgamma, digamma and erfinv of 100,000 float64", target=1.5)
+def special_functions(lib: Any) -> Work:
+    x = lib.tensor(np.random.default_rng(0).uniform(0.01, 0.99, 100_000))
+
+    def body(prepared: None) -> Any:
+        return lib.lgamma(x), lib.digamma(x), lib.erfinv(x)
+
+    return nothing, body
+
+
+@case("LU factors of a 256×256 matrix, and 64 solutions", target=1.2)
+def linear_equations(lib: Any) -> Work:
+    rng = np.random.default_rng(0)
+    matrix = lib.tensor(rng.standard_normal((256, 256)))
+    right = lib.tensor(rng.standard_normal((256, 64)))
+
+    def body(prepared: None) -> Any:
+        factors, pivots = lib.linalg.lu_factor(matrix)
+        return lib.linalg.lu_solve(factors, pivots, right)
+
+    return nothing, body
+
+
 def chain_of_nodes(lib: Any, nodes: int) -> Any:
     """Return the end of a chain of `nodes` nodes, each of which saves its result: an array of one float32."""
     y = lib.ones(1, requires_grad=True)
