@@ -219,7 +219,7 @@ class LBFGS(Optimizer):
             array = pairs(parameter._array)
             piece = row[start : start + array.size].reshape(array.shape)
             start += array.size
-            for p, d, w in self._array_blocks(1, array, piece):
+            for _, p, d, w in self._array_blocks(1, array, piece):
                 devices.array_module(p).multiply(d, length, out=w)
                 p += w
             parameter._bump("LBFGS.step")

@@ -274,29 +274,25 @@ class Optimizer:
     def _blocks(
         self, count: int, group: dict[str, Any], parameter: Tensor, grad: Tensor, *states: Tensor
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield an array module, arrays in parts that fit the cache, and `count` work arrays each of the part's shape.
+        """Yield parts of arrays that fit the cache: the array module, the arrays, `count` work arrays of their shape.
 
         The arrays are those of the parameter, of its gradient, which stays as it is, and of the states. Where the steps
         are to be recorded there is one part, of tensors in the place of arrays.
         """
         if group["differentiable"]:
-            yield from recorded_parts(count, parameter, grad, states)
-            return
-        xp = devices.array_module(parameter._array)
-        for parts in self._array_blocks(count, *[tensor._array for tensor in (parameter, grad, *states)]):
-            yield (xp, *parts)
+            return recorded_parts(count, parameter, grad, states)
+        return self._array_blocks(count, parameter._array, grad._array, *[state._array for state in states])
 
     def _array_blocks(self, count: int, *arrays: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield arrays in parts that fit the cache, with `count` work arrays each of the part's shape."""
         first = arrays[0]
+        xp = devices.array_module(first)
         if first.dtype.kind == "c":
             view_as_real = OPERATORS["view_as_real"].run_forward
-            arrays = tuple(view_as_real(devices.array_module(a), a) for a in arrays)
+            arrays = tuple(view_as_real(xp, a) for a in arrays)
             first = arrays[0]
         whole = type(first) is not devices.ndarray or first.size <= BLOCK
         if whole or not all(a.flags.c_contiguous for a in arrays):
-            empty_like = devices.array_module(first).empty_like
-            yield (*arrays, *[empty_like(first) for _ in range(count)])
+            yield (xp, *arrays, *[xp.empty_like(first) for _ in range(count)])
             return
         flat = [a.reshape(-1) for a in arrays]
         size = first.size
@@ -305,7 +301,7 @@ class Optimizer:
         for start in range(0, size, block):
             if start + block > size:
                 work = [w[: size - start] for w in work]
-            yield (*[f[start : start + block] for f in flat], *work)
+            yield (xp, *[f[start : start + block] for f in flat], *work)
 
     def _buffer(self, like: Any, number: int) -> Any:
         """Return one of the work arrays that all blocks of a dtype share."""
