@@ -266,6 +266,8 @@ def unflatten(self: Any, dim: int, sizes: Any) -> Any:
     """Split dimension `dim` into `sizes`."""
     axis = axis_of(dim, self._array.ndim)
     shape = self._array.shape
+    if not shape:
+        raise RuntimeError("unflatten(): the tensor has no dimension to split\nGive it one: tensor.reshape(1).")
     return view(self, *shape[:axis], *full_shape(tuple(sizes), shape[axis]), *shape[axis + 1 :])
 
 

@@ -22,3 +22,10 @@ def test_a_tensor_without_dimensions_has_one_to_move() -> None:
     x = gs.tensor(1.0)
     assert x.movedim(0, 0).tolist() == 1.0
     assert x.movedim(0, 0)._base is x
+
+
+@pytest.mark.torch
+def test_a_tensor_without_dimensions_has_none_to_split(torch: Any) -> None:
+    for lib in (gs, torch):
+        with pytest.raises(RuntimeError, match="unflatten"):
+            lib.tensor(1.0).unflatten(0, (1, -1))
