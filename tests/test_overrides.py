@@ -165,6 +165,13 @@ def test_it_shares_memory_and_history() -> None:
         z.as_subclass(int)  # type: ignore[arg-type]
 
 
+def test_a_conjugate_keeps_its_class_and_its_bit() -> None:
+    x = gs.tensor([1 + 1j]).as_subclass(Plain)
+    y = x.conj()
+    assert (isinstance(y, Plain), y.is_conj(), (y * 2).tolist()) == (True, True, [2 - 2j])
+    assert type(gs.ones(1) + gs.tensor([1j]).conj()) is gs.Tensor
+
+
 def test_nothing_looks_while_there_is_no_instance() -> None:
     x = gs.ones(1).as_subclass(Plain)
     y = x * 2
