@@ -83,6 +83,7 @@ for _spatial in (2, 3):
     operator(
         f"_adaptive_avg_pool{_spatial}d(Tensor self, int[] output_size)",
         _avg,
+        images=1,
         node=f"AdaptiveAvgPool{_spatial}DBackward0",
         method=False,
         public_name=False,
@@ -103,6 +104,7 @@ def _avg_of_grad(g: Any, grad_output_shape: Any, input_size: Any, F: Any) -> Any
 operator(
     "adaptive_avg_unpool(Tensor grad_output, int[] input_size)",
     _avg_backward,
+    images=1,
     method=False,
     public_name=False,
     node="AdaptiveAvgPoolBackwardBackward0",

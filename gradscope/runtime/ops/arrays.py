@@ -123,6 +123,50 @@ def writable_copy(xp: Any, array: Any) -> Any:
     return xp.array(array, order="C")
 
 
+def has_channels_last(array: Any) -> bool:
+    """Whether images lie in memory with their channels last, as PyTorch decides it by the strides.
+
+    Where sizes of 1 leave it open they do not.
+
+    References
+    ----------
+    ``is_channels_last_strides_2d_s4`` in PyTorch's ``c10/core/MemoryFormat.h``.
+    """
+    if array is None or array.ndim != 4 or array.flags.c_contiguous or not array.size:
+        return False
+    strides, least = array.strides, 0
+    for axis in (1, 3, 2, 0):
+        if strides[axis] < least or (axis == 0 and least == strides[1]) or not strides[1]:
+            return False
+        least = strides[axis] * array.shape[axis]
+    return True
+
+
+def keeping_channels_last(forward: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return a forward whose images have their channels last where one of the first `count` arguments has them so.
+
+    Of an argument that is a list all have to.
+    """
+
+    def asks(argument: Any) -> bool:
+        if type(argument) is list:
+            return bool(argument) and all(map(has_channels_last, argument))
+        return has_channels_last(argument)
+
+    def laid(xp: Any, array: Any) -> Any:
+        if getattr(array, "ndim", 0) != 4 or has_channels_last(array):
+            return array
+        return xp.ascontiguousarray(array.transpose((0, 2, 3, 1))).transpose((0, 3, 1, 2))
+
+    def keeping(xp: Any, *arguments: Any, **options: Any) -> Any:
+        results = forward(xp, *arguments, **options)
+        if not any(map(asks, arguments[:count])):
+            return results
+        return tuple(laid(xp, r) for r in results) if type(results) is tuple else laid(xp, results)
+
+    return keeping
+
+
 def is_half(array: Any) -> bool:
     """Whether an array is of half precision: sums of it are made in single and rounded once."""
     return bool(array.dtype.char == "e")

@@ -256,6 +256,7 @@ def _conv_samples(make: Any) -> Any:
 operator(
     f"convolution(Tensor input, Tensor weight, Tensor? bias, {_GEOMETRY})",
     _convolution,
+    images=2,
     method=False,
     public_name=False,
     derivatives={
@@ -275,6 +276,7 @@ for _name, _node in (("conv_input", "ConvolutionBackwardBackward0"), ("conv_tran
     operator(
         f"{_name}(Tensor grad_output, Tensor weight, int[] input_size, {_GEOMETRY})",
         _conv_input,
+        images=2,
         method=False,
         public_name=False,
         node=_node,
@@ -295,6 +297,7 @@ for _name, _node in (("conv_input", "ConvolutionBackwardBackward0"), ("conv_tran
 operator(
     f"conv_weight(Tensor input, Tensor grad_output, int[] kernel, {_GEOMETRY})",
     _conv_weight,
+    images=2,
     method=False,
     public_name=False,
     node="ConvolutionBackwardBackward0",
@@ -313,6 +316,7 @@ operator(
 operator(
     "constant_pad_nd(Tensor self, int[] pad, Scalar value=0)",
     lambda xp, self, pad, value=0: _constant_pad(xp, self, pad, value),
+    images=1,
     method=False,
     derivatives={"self": lambda g, pad, F: F.constant_pad_nd(g, tuple(-p for p in pad))},
     doc="Pad the last dimensions, last one first, with a number; negative sizes cut.",

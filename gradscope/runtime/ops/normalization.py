@@ -312,6 +312,7 @@ def _group_norm_joint(
 operator(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int group, float eps)",
     _group_norm,
+    images=1,
     aux=("result1", "result2"),  # mean and 1 / standard deviation
     method=False,
     public_name=False,
@@ -406,6 +407,10 @@ def dropout_mask(input: Any, p: float, shape: Any) -> Any:
     mask = xp.asarray(cast(drawn, array.dtype))
     if keep:
         mask *= 1.0 / keep
+    if mask.shape == array.shape and not array.flags.c_contiguous:
+        laid = xp.empty_like(array)  # so that the product lies in memory as the input does
+        laid[...] = mask
+        mask = laid
     return type(input.detach())._wrap(mask)
 
 

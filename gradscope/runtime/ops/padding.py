@@ -120,6 +120,7 @@ def _declare(kind: str, count: int) -> None:
     operator(
         f"{name}(Tensor self, int[] padding)",
         forward,
+        images=1,
         method=False,
         public_name=False,
         node=f"{kind.capitalize()}Pad{count}DBackward0",
@@ -147,6 +148,7 @@ def _unpad_reference(self: Any, input_size: Any, padding: Ints, reflect: bool) -
 operator(
     "unpad(Tensor self, int[] input_size, int[] padding, bool reflect)",
     _unpad,
+    images=1,
     method=False,
     public_name=False,
     node="PadBackwardBackward0",

@@ -247,6 +247,7 @@ def _cat_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
 cat = operator(
     "cat(Tensor[] tensors, int dim=0)",
     _cat,
+    images=1,
     method=False,
     out="apart",
     alias=("concat", "concatenate"),

@@ -81,6 +81,7 @@ def _col2im_reference(self: Any, output_size: Any, kernel_size: Any, *window: An
 operator(
     "pixel_shuffle(Tensor self, int upscale_factor)",
     _pixel_shuffle,
+    images=1,
     method=False,
     derivatives={"self": lambda g, upscale_factor, F: F.pixel_unshuffle(g, upscale_factor)},
     doc="Turn (*, C r r, H, W) into (*, C, H r, W r): channels become pixels.",
@@ -90,6 +91,7 @@ operator(
 operator(
     "pixel_unshuffle(Tensor self, int downscale_factor)",
     _pixel_unshuffle,
+    images=1,
     method=False,
     derivatives={"self": lambda g, downscale_factor, F: F.pixel_shuffle(g, downscale_factor)},
     doc="Turn (*, C, H r, W r) into (*, C r r, H, W): pixels become channels.",
@@ -115,6 +117,7 @@ def _channel_shuffle(xp: Any, self: Any, groups: int) -> Any:
 operator(
     "channel_shuffle(Tensor self, int groups)",
     _channel_shuffle,
+    images=1,
     method=False,
     derivatives={"self": lambda g, self_shape, groups, F: F.channel_shuffle(g, self_shape[1] // groups)},
     doc="Split channels into groups and let the groups take turns.",

@@ -170,6 +170,7 @@ for _spatial in (2, 3):
         f"max_pool{_spatial}d_with_indices(Tensor self, int[] kernel_size, int[] stride, int[] padding, "
         "int[] dilation, bool ceil_mode)",
         _max_pool,
+        images=1,
         outputs=("result0", "result1"),
         node=f"MaxPool{_spatial}DWithIndicesBackward0",
         method=False,
@@ -186,6 +187,7 @@ for _spatial in (2, 3):
 operator(
     "max_unpool(Tensor self, Tensor indices, int[] input_size, bool overlap)",
     max_scatter,
+    images=1,
     method=False,
     public_name=False,
     node="MaxPoolWithIndicesBackwardBackward0",
@@ -197,6 +199,7 @@ operator(
 operator(
     "max_gather(Tensor self, Tensor indices, int spatial)",
     max_gather,
+    images=1,
     method=False,
     public_name=False,
     derivatives={
@@ -308,6 +311,7 @@ for _spatial in (2, 3):
     operator(
         f"avg_pool{_spatial}d(Tensor self, {_POOLING})",
         _avg_pool,
+        images=1,
         node=f"AvgPool{_spatial}DBackward0",
         method=False,
         public_name=False,
@@ -335,6 +339,7 @@ def _avg_pool_of_grad(
 operator(
     f"avg_unpool(Tensor self, int[] input_size, {_POOLING})",
     _avg_unpool,
+    images=1,
     method=False,
     public_name=False,
     node="AvgPoolBackwardBackward0",

@@ -59,7 +59,7 @@ from typing import Any
 
 from ..graph import Node
 from . import codegen, general
-from .arrays import ARRAY_FORMS, writable_copy
+from .arrays import ARRAY_FORMS, keeping_channels_last, writable_copy
 from .extremes import elementwise, substituted
 from .keywords import as_function, as_method
 
@@ -118,6 +118,7 @@ class Operator:
     differs: tuple[tuple[Callable[..., Any], str], ...]
     supports: str
     plain: str | None
+    images: int
     family: str
     write: Callable[..., Any] | None
     function: Callable[..., Any] = field(init=False)
@@ -257,6 +258,7 @@ def operator(
     differs: tuple[tuple[Callable[..., Any], str], ...] = (),
     supports: str = "fc",
     plain: str | None = None,
+    images: int = 0,
 ) -> Operator:
     """Declare an operator and derive all that follows from it.
 
@@ -326,11 +328,16 @@ def operator(
         Kinds of dtypes it is differentiable for: ``"f"`` or ``"fc"``.
     plain : str
         The ufunc that is the forward when all options have their defaults.
+    images : int
+        How many of the first arguments are images (or kernels for them) whose layout the result follows: it has its
+        channels last where one of them has, as in PyTorch.
     """
     name, parameters = parse_schema(schema)
     base = name.partition(".")[0]
     frame = inspect.currentframe()
     family = frame.f_back.f_globals["__name__"] if frame is not None and frame.f_back is not None else __name__
+    if images and callable(forward):
+        forward = keeping_channels_last(forward, images)
     op = Operator(
         name=name,
         schema=schema,
@@ -360,6 +367,7 @@ def operator(
         differs=differs,
         supports=supports,
         plain=plain,
+        images=images,
         family=family,
         write=write,
     )

@@ -192,6 +192,7 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
     operator(
         f"{name}(Tensor self, int[] output_size, {schema})",
         forward,
+        images=1,
         method=False,
         public_name=False,
         node=f"{node}Backward0",
@@ -203,6 +204,7 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
     operator(
         f"{name}_backward(Tensor grad_output, int[] output_size, int[] input_size, {schema})",
         backward,
+        images=1,
         method=False,
         public_name=False,
         node=f"{node}BackwardBackward0",
