@@ -63,7 +63,7 @@ def mutate(sound: list[dict[str, bytes]], number: int) -> bytes:
         records[pickled] = bytes(content)
     elif kind == 2:  # a record that unpacks to far more
         key = chance.choice([name for name in records if "/data/" in name])
-        records[key] = bytes(chance.choice((0, 1, 100_000_000)))
+        records[key] = bytes(chance.choice((0, 1, 5, 17, 100_000_000)))
     data = packed(records, chance)
     if kind == 3:  # the archive, with other bytes
         for _ in range(chance.choice((1, 5, 40))):

@@ -145,15 +145,16 @@ def check_schema(connection: sqlite3.Connection, path: str) -> None:
     connection.text_factory = functools.partial(str, encoding="utf-8", errors="replace")  # a damaged one is no text
     found = set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100"))
     connection.text_factory = str
-    wanted = _schema()
-    for kind, name, *_ in sorted(found - wanted, key=str):
+    strange = min(found - _schema(), key=str, default=None)
+    if strange is not None:
         raise RecordingError(
-            f"{path} is refused: its {kind} {name!r} is none that a recording has\n"
+            f"{path} is refused: its {strange[0]} {strange[1]!r} is none that a recording has\n"
             "It is damaged, or made to harm whoever opens it: ask for another from whoever made it."
         )
-    for kind, name, *_ in sorted(wanted - found):
+    missing = min(_schema() - found, default=None)
+    if missing is not None:
         raise RecordingError(
-            f"{path} is damaged: its {kind} {name!r} is missing\n"
+            f"{path} is damaged: its {missing[0]} {missing[1]!r} is missing\n"
             "What other tools salvage from a SQLite file, they may from this."
         )
 
