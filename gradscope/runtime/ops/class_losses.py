@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .. import autocast, device, state
 from .. import dtype as dtypes
 from .activations import need_floating
@@ -12,6 +14,7 @@ from .arrays import is_half, single
 from .errors import scalar_type
 from .losses import MEAN, NONE, SUM, reduction_code
 from .matrices import linear
+from .references import adjoint
 from .registry import OPERATORS, operator
 
 # --- negative log-likelihood ------------------------------------------------------------------------------------------
@@ -156,6 +159,22 @@ def _nll_backward_samples(make: Any) -> Any:
     ]
 
 
+def _nll_reference(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    scores = numpy.moveaxis(self, 1, -1)
+    losses, weights = numpy.zeros(target.shape, self.dtype), numpy.zeros(target.shape, self.dtype)
+    for place in numpy.ndindex(target.shape):
+        if target[place] != ignore_index:
+            weights[place] = 1 if weight is None else weight[target[place]]
+            losses[place] = -weights[place] * scores[place][target[place]]
+    return (losses, losses.sum() / weights.sum(), losses.sum())[reduction]
+
+
+def _nll_backward_reference(
+    grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int
+) -> Any:
+    return adjoint(lambda x: _nll_reference(x, target, weight, reduction, ignore_index), self.shape, grad_output)
+
+
 # One operator without class weights and one with: tensors that are always there are recorded faster. One node name for
 # rows of classes and one for images of them, as in PyTorch.
 for _suffix, _node, _shape in (("", "NllLossBackward0", (4, 3)), ("2d", "NllLoss2DBackward0", (2, 3, 2, 2))):
@@ -171,6 +190,7 @@ for _suffix, _node, _shape in (("", "NllLossBackward0", (4, 3)), ("2d", "NllLoss
         },
         doc="Return minus the entry of each target's class.",
         samples=_nll_samples(*_shape, weighted=False),
+        reference=lambda self, target, *rest: _nll_reference(self, target, None, *rest),
         supports="f",
     )
     operator(
@@ -185,6 +205,7 @@ for _suffix, _node, _shape in (("", "NllLossBackward0", (4, 3)), ("2d", "NllLoss
         },
         doc="Return minus the entry of each target's class, times the weight of the class.",
         samples=_nll_samples(*_shape, weighted=True),
+        reference=_nll_reference,
         supports="f",
     )
 operator(
@@ -200,6 +221,13 @@ operator(
     },
     doc="The adjoint of nll_loss.",
     samples=_nll_backward_samples,
+    reference=_nll_backward_reference,
+    differs=(
+        (
+            lambda grad, self, target, weight, *rest: weight is not None and not weight.any(),
+            "what no target has a part in has no gradient, though all classes weigh 0",
+        ),
+    ),
     supports="f",
 )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .. import dtype as dtypes
 from ..storage import offset_of, restrided
 from .arrays import conj as conjugate
@@ -115,7 +117,16 @@ operator(
     derivatives={"self": lambda g, F: F.view_as_complex(F.clone(g, memory_format="contiguous"))},
     doc="View a complex tensor as a real one whose last dimension holds real and imaginary part.",
     samples=_complex_samples,
+    reference=lambda self: numpy.stack([self.real, self.imag], -1),
 )
+
+
+def _joined_reference(real: Any, imag: Any) -> Any:
+    found = numpy.empty(numpy.broadcast_shapes(real.shape, imag.shape), numpy.result_type(real, 1j))
+    found.real, found.imag = real, imag
+    return found
+
+
 operator(
     "view_as_complex(Tensor self)",
     _view_as_complex,
@@ -125,6 +136,7 @@ operator(
     derivatives={"self": lambda g, F: F.view_as_real(F.resolve_conj(g))},
     doc="View a real tensor whose last dimension holds real and imaginary part as a complex one.",
     samples=lambda make: [((make(3, 2),), {}), ((make(2),), {})],
+    reference=lambda self: _joined_reference(self[..., 0], self[..., 1]),
     supports="f",
 )
 
@@ -214,6 +226,8 @@ operator(
     derivatives={"self": _angle_backward},
     doc="Return the angle of complex numbers; 0 of positive and π of negative real ones.",
     samples=lambda make: [((make(*shape),), {}) for shape in ((2, 3), (), (0, 2))],
+    reference="numpy.angle",
+    differs=((lambda self: (self == 0) & (self.dtype.kind == "f"), "of -0.0 it is 0 in PyTorch"),),
 )
 
 
@@ -228,9 +242,17 @@ def _need_pair(name: str, a: Any, b: Any, words: tuple[str, str]) -> None:
         )
 
 
+def _joined(xp: Any, real: Any, imag: Any) -> Any:
+    """Return complex numbers of two parts; in a product with 1j an infinite one would make the other NaN."""
+    real, imag = xp.broadcast_arrays(real, imag)
+    found = xp.empty(real.shape, dtype=xp.result_type(real.dtype, xp.complex64))
+    found.real, found.imag = real, imag
+    return found
+
+
 def _complex(xp: Any, real: Any, imag: Any) -> Any:
     _need_pair("complex", real, imag, ("real", "imaginary parts"))
-    return real + 1j * imag
+    return _joined(xp, real, imag)
 
 
 operator(
@@ -241,13 +263,14 @@ operator(
     derivatives={"real": lambda g, F: F.real(g), "imag": lambda g, F: F.real(g * -1j)},
     doc="Return complex numbers with these real and imaginary parts.",
     samples=lambda make: [((make(2, 3, dtype="float64"), make(3, dtype="float64")), {})],
+    reference=_joined_reference,
     supports="f",
 )
 
 
 def _polar(xp: Any, abs: Any, angle: Any) -> Any:
     _need_pair("polar", abs, angle, ("magnitudes", "angles"))
-    return abs * xp.exp(1j * angle)
+    return _joined(xp, abs * xp.cos(angle), abs * xp.sin(angle))
 
 
 operator(
@@ -261,6 +284,7 @@ operator(
     },
     doc="Return complex numbers with these magnitudes and angles.",
     samples=lambda make: [((make(2, 3, low=0.3, dtype="float64"), make(3, dtype="float64")), {})],
+    reference=lambda abs, angle: _joined_reference(abs * numpy.cos(angle), abs * numpy.sin(angle)),
     supports="f",
 )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .. import device
 from .accumulation import accumulate_at
 from .arrays import is_half, single
@@ -69,8 +71,19 @@ operator(
     },
     doc="Return rows of the weight.",
     samples=lambda make: [((make(5, 3), _indices()), {}), ((make(5, 3), _indices(), 2), {})],
+    reference=lambda weight, indices, *rest: weight[indices],
     supports="f",
 )
+
+
+def _embedding_backward_reference(grad: Any, indices: Any, count: int, padding_idx: int, by_freq: bool) -> Any:
+    result = numpy.zeros((count, grad.shape[-1]), grad.dtype)
+    for place in numpy.ndindex(indices.shape):
+        if indices[place] != padding_idx:
+            result[indices[place]] += grad[place]
+    return result
+
+
 operator(
     "embedding_backward(Tensor grad_output, Tensor indices, int count, int padding_idx, bool scale_grad_by_freq)",
     _embedding_backward,
@@ -80,6 +93,7 @@ operator(
     derivatives={"grad_output": _embedding_adjoint},
     doc="The adjoint of the choice of rows: adds each gradient to its row.",
     samples=lambda make: [((make(2, 3, 3), _indices(), 5, 2, False), {})],
+    reference=_embedding_backward_reference,
     supports="f",
 )
 
@@ -317,6 +331,26 @@ def _bag_samples(make: Any) -> Any:
     return found + [((make(5, 3), indices, tensor([0, 2, 6]), False, mode, None, True), {}) for mode in (SUM, MAX)]
 
 
+def _bags_reference(
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    by_freq: bool = False,
+    mode: int = SUM,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> Any:
+    ends = [*offsets[1:], len(indices)]
+    found = []
+    for start, end in list(zip(offsets, ends))[: -1 if include_last_offset else None]:
+        places = [place for place in range(start, end) if indices[place] != padding_idx]
+        rows = weight[indices[places]] if places else numpy.zeros((0, weight.shape[1]), weight.dtype)
+        rows = rows if per_sample_weights is None else rows * per_sample_weights[places][:, None]
+        found.append((numpy.sum, numpy.mean, numpy.max)[mode](rows, axis=0) if places else numpy.zeros(weight.shape[1]))
+    return numpy.array(found)
+
+
 operator(
     "embedding_bag.bags(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
     "Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1)",
@@ -327,6 +361,7 @@ operator(
     derivatives={"weight": _bag_backward, "per_sample_weights": _sample_weight_backward},
     doc="Return sums, means or maxima of rows of the weight.",
     samples=_bag_samples,
+    reference=_bags_reference,
     supports="f",
 )
 

@@ -9,9 +9,12 @@ import math
 import warnings
 from typing import Any
 
+import numpy
+
 from .. import autocast, device, state
 from .arrays import is_half, over, single
 from .errors import cannot_hold, refuse_kinds, scalar_type, undefined_for
+from .references import from_library, reduced_losses
 from .registry import METHODS, operator
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
@@ -64,7 +67,9 @@ def _share(g: Any, reduction: int, shape: Any) -> Any:
     return over(g, max(math.prod(shape), 1)) if reduction == MEAN else g
 
 
-def _pointwise(name: str, function: Any, derivative: Any, doc: str, extra: str = "", samples: Any = None) -> None:
+def _pointwise(
+    name: str, function: Any, derivative: Any, reference: Any, doc: str, extra: str = "", samples: Any = None
+) -> None:
     """Declare a loss of `self - target`: ``function(xp, difference, *extra)`` and its ``derivative(difference, F)``."""
     kernel = f"{name.removesuffix('_loss')}_cpu"
 
@@ -84,6 +89,7 @@ def _pointwise(name: str, function: Any, derivative: Any, doc: str, extra: str =
         derivatives=derivative,
         doc=doc,
         samples=samples or default,
+        reference=lambda self, target, reduction, *more: reduced_losses(reference(self - target, *more), reduction),
         supports="f",
     )
 
@@ -126,8 +132,9 @@ def _three_regions(make: Any) -> Any:
     return [((make(2, 3), make(2, 3, low=3.5, high=6.0), c, b), {}) for c in (NONE, MEAN, SUM) for b in (0.5, 9.0)]
 
 
-_pointwise("mse_loss", lambda xp, d: d * d, _both(lambda d, F: d * 2), "Squared error.")
+_pointwise("mse_loss", lambda xp, d: d * d, _both(lambda d, F: d * 2), numpy.square, "Squared error.")
 _pointwise("smooth_l1_loss", _smooth_l1, _both(_smooth_slope, True),
+           lambda d, beta: numpy.where(abs(d) < beta, d**2 / (2 * beta), abs(d) - beta / 2),
            "Absolute error, squared below `beta`.", ", float beta=1.0", _three_regions)  # fmt: skip
 
 
@@ -138,6 +145,7 @@ def _huber_of(sign: int) -> Any:
 
 
 _pointwise("huber_loss", _huber, {"self": _huber_of(1), "target": _huber_of(-1)},
+           lambda d, delta: from_library("scipy.special.huber")(delta, d),
            "Squared error, linear beyond `delta`.", ", float delta=1.0", _three_regions)  # fmt: skip
 
 
@@ -191,6 +199,17 @@ def _bce_target(g: Any, self: Any, target: Any, weight: Any, reduction: int, F: 
     return scale * (F.log(1 - self) - F.log(self))
 
 
+def _binary_reference(self: Any, target: Any, weight: Any = None, reduction: int = MEAN) -> Any:
+    losses = -(target * numpy.maximum(numpy.log(self), -100) + (1 - target) * numpy.maximum(numpy.log1p(-self), -100))
+    return reduced_losses(losses if weight is None else losses * weight, reduction)
+
+
+def _probable_extremes(make: Any) -> Any:
+    """Probabilities from 0 to 1, both ends among them, with each of some targets."""
+    ends = [0.0, 5e-324, 1e-300, 1e-38, 1e-7, 0.5, 1 - 1e-7, 1.0]
+    return [((make.of(ends), make.of([target] * len(ends)), None, NONE), {}) for target in (0.0, 0.25, 1.0)]
+
+
 operator(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1)",
     _binary_cross_entropy,
@@ -212,6 +231,8 @@ operator(
             )
         ]
     ),
+    reference=_binary_reference,
+    extremes=_probable_extremes,
     supports="f",
 )
 
@@ -252,6 +273,13 @@ def _logits_target(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any,
     return slope if weight is None else slope * weight
 
 
+def _logits_reference(self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN) -> Any:
+    # -log(sigmoid(x)) and -log(1 - sigmoid(x)).
+    wrong, right = numpy.logaddexp(0, -self), numpy.logaddexp(0, self)
+    losses = target * wrong * (1 if pos_weight is None else pos_weight) + (1 - target) * right
+    return reduced_losses(losses if weight is None else losses * weight, reduction)
+
+
 operator(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
     "int reduction=1)",
@@ -264,6 +292,7 @@ operator(
         [((make(2, 3), make(2, 3, low=0.1, high=0.9), None, None, code), {}) for code in (NONE, MEAN, SUM)]
         + [((make(2, 3), make(2, 3, low=0.1, high=0.9), make(3).detach(), make(3, low=0.5, high=2.0).detach(), 1), {})]
     ),
+    reference=_logits_reference,
     supports="f",
 )
 
@@ -297,6 +326,12 @@ def _kl_target(g: Any, self: Any, target: Any, reduction: int, log_target: bool,
     return _share(g, reduction, slope.shape) * slope
 
 
+def _kl_div_reference(self: Any, target: Any, reduction: int = MEAN, log_target: bool = False) -> Any:
+    if log_target:
+        return reduced_losses(numpy.exp(target) * (target - self), reduction)
+    return reduced_losses(from_library("scipy.special.xlogy")(target, target) - target * self, reduction)
+
+
 operator(
     "kl_div(Tensor self, Tensor target, int reduction=1, bool log_target=False)",
     _kl_div,
@@ -309,6 +344,7 @@ operator(
         for code in (NONE, MEAN, SUM)
         for logs in (False, True)
     ],
+    reference=_kl_div_reference,
     supports="f",
 )
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from .. import autocast, device, state
 from .accumulation import accumulate_at
 from .activations import need_floating
 from .arrays import is_half, over, single
 from .errors import cannot_hold, scalar_type, undefined_for
 from .losses import MEAN, NONE, SUM, reduced
+from .references import reduced_losses
 from .registry import METHODS, PUBLIC, operator, public
 
 # --- by operators -----------------------------------------------------------------------------------------------------
@@ -58,6 +61,7 @@ operator(
     derivatives={"self": _soft_margin_backward},
     doc="Return ``log(1 + exp(-target * self))``, reduced.",
     samples=lambda make: [((make(2, 3), make(2, 3).detach(), code), {}) for code in (NONE, MEAN, SUM)],
+    reference=lambda self, target, reduction: reduced_losses(numpy.log1p(numpy.exp(-target * self)), reduction),
     supports="f",
 )
 
@@ -146,6 +150,16 @@ def _multi_margin_samples(make: Any) -> Any:
     return [*batches, ((make(4, 3), target, 1, 1.0, weight, SUM), {}), ((make(3), tensor(1), 2, 1.0, None, NONE), {})]
 
 
+def _multi_margin_reference(self: Any, target: Any, p: int, margin: float, weight: Any, reduction: int) -> Any:
+    def loss(scores: Any, label: int) -> Any:
+        scale = 1 if weight is None else weight[label]
+        others = numpy.delete(scores, label)
+        return numpy.sum(scale * numpy.maximum(0, margin - scores[label] + others) ** p) / len(scores)
+
+    losses = [loss(scores, label) for scores, label in zip(numpy.atleast_2d(self), numpy.atleast_1d(target))]
+    return reduced_losses(numpy.array(losses, self.dtype).reshape(self.shape[:-1]), reduction)
+
+
 operator(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1)",
     _multi_margin,
@@ -154,6 +168,7 @@ operator(
     derivatives={"self": _multi_margin_backward},
     doc="Return the mean over classes of ``max(0, margin - score of the target + score) ** p``, reduced.",
     samples=_multi_margin_samples,
+    reference=_multi_margin_reference,
     supports="f",
 )
 
@@ -239,6 +254,18 @@ operator(
     public_name=False,
     doc="Return the gradient of the multilabel margin loss of each example.",
 )
+
+
+def _multilabel_reference(self: Any, target: Any, reduction: int) -> Any:
+    def loss(scores: Any, labels: Any) -> Any:
+        named = labels[: int((labels < 0).argmax())] if (labels < 0).any() else labels
+        others = [score for place, score in enumerate(scores) if place not in named]
+        return sum(numpy.maximum(0, 1 - (scores[label] - other)) for label in named for other in others) / len(scores)
+
+    losses = [loss(scores, labels) for scores, labels in zip(numpy.atleast_2d(self), numpy.atleast_2d(target))]
+    return reduced_losses(numpy.array(losses, self.dtype).reshape(self.shape[:-1]), reduction)
+
+
 operator(
     "multilabel_margin_loss(Tensor self, Tensor target, int reduction=1)",
     _multilabel_margin,
@@ -247,6 +274,7 @@ operator(
     derivatives={"self": _multilabel_backward},
     doc="Return how much classes that are no labels exceed the labels less 1, summed and divided by C, reduced.",
     samples=_multilabel_samples,
+    reference=_multilabel_reference,
     supports="f",
 )
 

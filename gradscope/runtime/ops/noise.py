@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .. import device
 from .activations import SELU_ALPHA, SELU_SCALE, need_floating
 from .errors import cannot_hold
@@ -32,6 +34,10 @@ def _rrelu_backward(g: Any, self: Any, noise: Any, lower: Any, upper: Any, train
     return g * noise if training else F.where(self > 0, g, g * ((lower + upper) / 2))
 
 
+def _rrelu_reference(self: Any, noise: Any, lower: float, upper: float, training: bool) -> Any:
+    return numpy.where(self > 0, self, self * (noise if training else (lower + upper) / 2))
+
+
 operator(
     "rrelu_with_noise(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, "
     "bool training=False)",
@@ -46,6 +52,7 @@ operator(
         ((make(3, 4, low=-2.0, high=-0.2), make(3, 4, low=0.1, high=0.9).detach(), 0.1, 0.9, training), {})
         for training in (True, False)
     ],
+    reference=_rrelu_reference,
     supports="f",
 )
 

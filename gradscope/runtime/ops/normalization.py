@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .. import autocast, device, state
 from ..bfloat16 import cast
 from ..dtype import finfo
@@ -99,6 +101,20 @@ def _layer_norm_joint(
     return _gradients(g, normalized, rstd, weight, axes, tuple(range(axes[0])), False, needs, F)
 
 
+def _normal(x: Any, axes: Any, eps: float) -> Any:
+    return (x - x.mean(axes, keepdims=True)) / numpy.sqrt(x.var(axes, keepdims=True) + eps)
+
+
+def _scaled(x: Any, weight: Any, bias: Any, shape: Any) -> Any:
+    x = x if weight is None else x * weight.reshape(shape)
+    return x if bias is None else x + bias.reshape(shape)
+
+
+def _layer_norm_reference(input: Any, weight: Any, bias: Any, normalized_shape: Any, eps: float) -> Any:
+    axes = tuple(range(-len(normalized_shape), 0))
+    return _scaled(_normal(input, axes, eps), weight, bias, normalized_shape)
+
+
 operator(
     "native_layer_norm(Tensor input, Tensor? weight, Tensor? bias, int[] normalized_shape, float eps)",
     _layer_norm,
@@ -112,6 +128,7 @@ operator(
         ((make(2, 2, 3), None, None, (2, 3), 1e-2), {}),
         ((make(5), make(5), None, (5,), 1e-5), {}),
     ],
+    reference=_layer_norm_reference,
     supports="f",
 )
 
@@ -203,6 +220,15 @@ def _batch_norm_joint(
     return (*_gradients(g, normalized, rstd, scale, axes, axes, not training, needs, F), None, None)
 
 
+def _batch_norm_reference(
+    input: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    shape = (-1, *[1] * (input.ndim - 2))
+    if training:
+        return _scaled(_normal(input, (0, *range(2, input.ndim)), eps), weight, bias, shape)
+    return _scaled((input - mean.reshape(shape)) / numpy.sqrt(variance.reshape(shape) + eps), weight, bias, shape)
+
+
 operator(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
     "bool training, float momentum, float eps)",
@@ -217,6 +243,7 @@ operator(
         ((make(2, 3, 2, 2), None, None, None, None, True, 0.1, 1e-3), {}),
         ((make(4, 3), make(3), None, make(3).detach(), make(3, low=0.5, high=2.0).detach(), False, 0.1, 1e-3), {}),
     ],
+    reference=_batch_norm_reference,
     supports="f",
 )
 
@@ -309,6 +336,11 @@ def _group_norm_joint(
     )
 
 
+def _group_norm_reference(input: Any, weight: Any, bias: Any, group: int, eps: float) -> Any:
+    groups = _normal(input.reshape(len(input), group, -1), -1, eps).reshape(input.shape)
+    return _scaled(groups, weight, bias, (-1, *[1] * (input.ndim - 2)))
+
+
 operator(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int group, float eps)",
     _group_norm,
@@ -323,6 +355,7 @@ operator(
         ((make(2, 3, 2, 2), None, None, 1, 1e-2), {}),
         ((make(3, 4), make(4), None, 2, 1e-5), {}),
     ],
+    reference=_group_norm_reference,
     supports="f",
 )
 

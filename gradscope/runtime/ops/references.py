@@ -17,6 +17,7 @@ __all__ = [
     "gathered_at",
     "padded",
     "placed",
+    "reduced_losses",
     "reduced_slices",
     "slices_at",
     "solved",
@@ -150,3 +151,8 @@ def each_matrix(function: Callable[..., Any], *batches: Any) -> list[Any]:
     lead = batches[0].shape[:-2]
     results = [function(*(batch[place] for batch in batches)) for place in numpy.ndindex(lead)]
     return [numpy.array(parts).reshape((*lead, *numpy.shape(parts[0]))) for parts in zip(*results)]
+
+
+def reduced_losses(losses: Any, reduction: int) -> Any:
+    """Return losses as they are (0), their mean (1) or their sum (2)."""
+    return (lambda x: x, numpy.mean, numpy.sum)[reduction](losses)
