@@ -13,6 +13,7 @@ from .arrays import is_half, single
 from .convolution import Ints, several
 from .errors import refuse_kinds
 from .pooling import as_image, distinct
+from .references import adaptive_windows, adjoint, largest, mean_of, pooled
 from .registry import OPERATORS, operator, public
 from .separable import Taps, adaptive_bounds, resample, windows
 
@@ -79,6 +80,19 @@ def _avg_samples(spatial: int) -> Any:
     ]
 
 
+def _adaptive_avg_reference(self: Any, output_size: Ints) -> Any:
+    return pooled(mean_of, self, adaptive_windows(self.shape[self.ndim - len(output_size) :], output_size))
+
+
+def _adaptive_unpool_reference(grad: Any, input_size: Ints) -> Any:
+    lead, out = grad.shape[: grad.ndim - len(input_size)], grad.shape[grad.ndim - len(input_size) :]
+    return adjoint(lambda x: _adaptive_avg_reference(x, out)[0], (*lead, *input_size), grad)
+
+
+def _adaptive_max_reference(self: Any, output_size: Ints) -> Any:
+    return pooled(largest, self, adaptive_windows(self.shape[self.ndim - len(output_size) :], output_size))
+
+
 for _spatial in (2, 3):
     operator(
         f"_adaptive_avg_pool{_spatial}d(Tensor self, int[] output_size)",
@@ -92,6 +106,7 @@ for _spatial in (2, 3):
         },
         doc="Return means of windows, so chosen that the output has the given size.",
         samples=_avg_samples(_spatial),
+        reference=_adaptive_avg_reference,
         supports="f",
     )
 
@@ -111,6 +126,7 @@ operator(
     derivatives={"grad_output": _avg_of_grad},
     doc="The adjoint of adaptive average pooling.",
     samples=lambda make: [((make(1, 2, 3, 2), (5, 4)), {}), ((make(1, 1, 2, 1, 3), (3, 1, 3)), {})],
+    reference=_adaptive_unpool_reference,
     supports="f",
 )
 
@@ -178,22 +194,14 @@ def _best_along(xp: Any, values: Any, index: Any, axis: int, taps: Taps) -> tupl
     """
     if taps.identity:
         return values, index
-    best: Any = None
-    found: Any = None
-    for places, _ in taps.rows:
-        candidate, where = (_read(xp, array, places, axis) for array in (values, index))
-        if best is None:
-            best, found = candidate, where
-            continue
+    best, found = (array.take(xp.asarray(taps.places[0]), axis=axis) for array in (values, index))
+    for tap in range(1, len(taps.places)):
+        candidate, where = (array.take(xp.asarray(taps.places[tap]), axis=axis) for array in (values, index))
         better = (candidate > best) | (candidate != candidate)
+        if taps.filling is not None:
+            better &= xp.asarray(~taps.filling[tap]).reshape(-1, *(1,) * (-1 - axis))
         best, found = xp.where(better, candidate, best), xp.where(better, where, found)
     return best, found
-
-
-def _read(xp: Any, array: Any, places: Any, axis: int) -> Any:
-    if isinstance(places, slice):
-        return array[(Ellipsis, places, *(slice(None),) * (-1 - axis))]
-    return array.take(xp.asarray(places), axis=axis)
 
 
 def _max_samples(spatial: int) -> Any:
@@ -220,6 +228,7 @@ for _spatial in (2, 3):
         },
         doc="Return the largest elements of windows, so chosen that the output has the given size, and their places.",
         samples=_max_samples(_spatial),
+        reference=_adaptive_max_reference,
         supports="f",
     )
 

@@ -31,6 +31,7 @@ operator(
     derivatives={"self": lambda g: conjugate(g)},
     doc="View a complex tensor as its conjugate: the elements stay where they are, and are read otherwise.",
     samples=_complex_samples,
+    reference="numpy.conj",
 )
 operator(
     "_neg_view(Tensor self)",
@@ -41,6 +42,7 @@ operator(
     derivatives={"self": lambda g: -g},
     doc="View a tensor as its negative: the elements stay where they are, and are read otherwise.",
     samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
+    reference="numpy.negative",
 )
 _conj_physical = operator(
     "conj_physical(Tensor self)",
@@ -52,6 +54,7 @@ _conj_physical = operator(
     derivatives={"self": lambda g: conjugate(g)},
     doc="Return the complex conjugate in memory of its own.",
     samples=_complex_samples,
+    reference="numpy.conj",
 )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from ..storage import restrided
 from .arrays import conj, matrix_product
 from .errors import as_element, refuse_kinds
+from .references import adjoint, convolved, padded
 from .registry import OPERATORS, operator, public
 
 Ints = tuple[int, ...]
@@ -253,6 +254,16 @@ def _conv_samples(make: Any) -> Any:
     return found
 
 
+def _conv_input_reference(grad: Any, weight: Any, input_size: Any, *geometry: Any) -> Any:
+    size = (len(grad), weight.shape[1] * geometry[-1], *input_size)
+    return adjoint(lambda x: convolved(x, weight, None, *geometry), size, grad)
+
+
+def _conv_weight_reference(input: Any, grad: Any, kernel: Any, *geometry: Any) -> Any:
+    size = (grad.shape[1], input.shape[1] // geometry[-1], *kernel)
+    return adjoint(lambda w: convolved(input, w, None, *geometry), size, grad)
+
+
 operator(
     f"convolution(Tensor input, Tensor weight, Tensor? bias, {_GEOMETRY})",
     _convolution,
@@ -270,6 +281,7 @@ operator(
     },
     doc="Slide the weight over the input and sum the products (a cross-correlation).",
     samples=_conv_samples,
+    reference=convolved,
     supports="f",
 )
 for _name, _node in (("conv_input", "ConvolutionBackwardBackward0"), ("conv_transpose", "ConvolutionBackward0")):
@@ -292,6 +304,7 @@ for _name, _node in (("conv_input", "ConvolutionBackwardBackward0"), ("conv_tran
         samples=lambda make: [
             ((make(2, 2, 2, 3), make(2, 1, 3, 2), (3, 4), (2, 1), (1, 0), (1, 1), 2), {}),
         ],
+        reference=_conv_input_reference,
         supports="f",
     )
 operator(
@@ -311,6 +324,7 @@ operator(
     },
     doc="The transpose of convolution in its weight.",
     samples=lambda make: [((make(2, 2, 5, 4), make(2, 2, 2, 3), (3, 2), (2, 1), (0, 0), (1, 1), 2), {})],
+    reference=_conv_weight_reference,
     supports="f",
 )
 operator(
@@ -321,6 +335,7 @@ operator(
     derivatives={"self": lambda g, pad, F: F.constant_pad_nd(g, tuple(-p for p in pad))},
     doc="Pad the last dimensions, last one first, with a number; negative sizes cut.",
     samples=lambda make: [((make(2, 3), (1, 2)), {}), ((make(2, 3), (1, -1, 0, 2), 1.5), {})],
+    reference=lambda self, pad, value=0: padded(self, pad, "constant", constant_values=value),
 )
 
 

@@ -122,6 +122,8 @@ class _Substitute:
     def __call__(self, *shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = None) -> Any:
         if dtype is not None and str(dtype).rpartition(".")[2] not in ("float32", "float64"):
             return self._make(*shape, low=low, high=high, dtype=dtype)
+        if (low, high) == (0.0, 1.0):  # chances
+            return self._make(*shape, low=low, high=high, dtype=dtype)
         flat = itertools.islice(itertools.cycle(self._values), math.prod(shape))
         return self._make.of(list(flat), dtype=dtype, shape=shape)
 

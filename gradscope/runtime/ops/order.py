@@ -185,6 +185,12 @@ def _logcumsumexp_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
     return total * ratio(self, result)
 
 
+def _logcumsumexp_reference(self: Any, dim: int) -> Any:
+    if self.dtype.kind == "c":
+        return numpy.log(numpy.cumsum(numpy.exp(self), dim)).reshape(self.shape)
+    return numpy.logaddexp.accumulate(numpy.atleast_1d(self), dim).reshape(self.shape)
+
+
 operator(
     "logcumsumexp(Tensor self, int dim)",
     _logcumsumexp,
@@ -192,7 +198,7 @@ operator(
     derivatives={"self": _logcumsumexp_self},
     doc="Return the logarithm of the running sum of exponentials along a dimension, without overflow.",
     samples=_along_samples,
-    reference=lambda self, dim: numpy.logaddexp.accumulate(numpy.atleast_1d(self), dim).reshape(self.shape),
+    reference=_logcumsumexp_reference,
 )
 
 # --- sorting ----------------------------------------------------------------------------------------------------------

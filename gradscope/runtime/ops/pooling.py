@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .accumulation import accumulate_at
 from .arrays import is_half, single
 from .convolution import Ints, kernel_places, pad_array, several, times
 from .errors import refuse_kinds
+from .references import adjoint, largest, pooled, windows_along
 from .registry import OPERATORS, operator, public
 
 
@@ -165,6 +168,65 @@ def distinct(make: Any, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Any:
     return (x.detach() * 0.01 + order).requires_grad_(x.requires_grad)
 
 
+def _max_pool_reference(
+    self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> list[Any]:
+    shape = self.shape[self.ndim - len(kernel_size) :]
+    windows = []
+    for n, k, step, p, d in zip(shape, kernel_size, stride, padding, dilation):
+        whole = windows_along(n, k, step, p, d, ceil_mode)
+        windows.append([range(max(w.start, w.start % d), min(w.stop, n), d) for w in whole])
+    return pooled(largest, self, windows)
+
+
+def _max_unpool_reference(self: Any, indices: Any, input_size: Ints, *rest: Any) -> Any:
+    """Values that go to one place are added up; of places without one, nothing."""
+    lead = self.shape[: self.ndim - len(input_size)]
+    result = numpy.zeros((int(numpy.prod(lead)), int(numpy.prod(input_size))), self.dtype)
+    flat = indices.reshape(len(result), -1)
+    for row, (places_, values) in enumerate(zip(flat, self.reshape(flat.shape))):
+        numpy.add.at(result[row], places_, values)
+    return result.reshape(*lead, *input_size)
+
+
+def _max_gather_reference(self: Any, indices: Any, spatial: int) -> Any:
+    rows = int(numpy.prod(indices.shape[: indices.ndim - spatial]))
+    flat = indices.reshape(rows, -1)
+    return numpy.take_along_axis(self.reshape(rows, -1), flat, 1).reshape(indices.shape)
+
+
+def _avg_pool_reference(
+    self: Any,
+    kernel_size: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    shape = self.shape[self.ndim - len(kernel_size) :]
+    windows = [windows_along(n, k, s, p, 1, ceil_mode) for n, k, s, p in zip(shape, kernel_size, stride, padding)]
+    inside = [[range(max(w.start, 0), min(w.stop, n)) for w in ranges] for n, ranges in zip(shape, windows)]
+    (total,) = pooled(lambda places_, values: (values.sum(1),), self, inside)
+    # What counts of a window: what lies in the padding too, but not what hangs over it.
+    counted = [[range(w.start, min(w.stop, n + p)) for w in ranges] for n, p, ranges in zip(shape, padding, windows)]
+    chosen = counted if count_include_pad else inside
+    counts = [numpy.array([len(w) for w in ranges]) for ranges in chosen]
+    return total / (_outer(counts) if divisor_override is None else divisor_override)
+
+
+def _outer(vectors: list[Any]) -> Any:
+    found = numpy.ones((1,) * len(vectors))
+    for vector in numpy.ix_(*vectors):
+        found = found * vector
+    return found
+
+
+def _avg_unpool_reference(self: Any, input_size: Ints, *window: Any) -> Any:
+    size = (*self.shape[: self.ndim - len(input_size)], *input_size)
+    return adjoint(lambda x: _avg_pool_reference(x, *window), size, self)
+
+
 for _spatial in (2, 3):
     operator(
         f"max_pool{_spatial}d_with_indices(Tensor self, int[] kernel_size, int[] stride, int[] padding, "
@@ -182,6 +244,7 @@ for _spatial in (2, 3):
         },
         doc="Return the largest element of each window, and where in the flat input it is.",
         samples=_max_pool_samples(_spatial),
+        reference=_max_pool_reference,
         supports="f",
     )
 operator(
@@ -194,6 +257,7 @@ operator(
     derivatives={"self": lambda g, indices, input_size, F: F.max_gather(g, indices, len(input_size))},
     doc="The adjoint of max pooling: each gradient goes where the largest element was.",
     samples=lambda make: [((make(1, 2, 2), places([[0, 3], [1, 2]]), (4,), False), {})],
+    reference=_max_unpool_reference,
     supports="f",
 )
 operator(
@@ -209,6 +273,7 @@ operator(
     },
     doc="Return the elements at the indices of max pooling.",
     samples=lambda make: [((make(1, 2, 4), places([[0, 3], [1, 2]]), 1), {})],
+    reference=_max_gather_reference,
     supports="f",
 )
 
@@ -318,6 +383,7 @@ for _spatial in (2, 3):
         derivatives={"self": _avg_pool_self},
         doc="Return the mean of each window.",
         samples=_avg_pool_samples(_spatial),
+        reference=_avg_pool_reference,
         supports="f",
     )
 
@@ -346,6 +412,7 @@ operator(
     derivatives={"self": _avg_pool_of_grad},
     doc="The adjoint of average pooling.",
     samples=lambda make: [((make(1, 2, 2, 3), (4, 6), (2, 2), (2, 2), (0, 0), False, True, None), {})],
+    reference=_avg_unpool_reference,
     supports="f",
 )
 

@@ -9,18 +9,26 @@ from typing import Any
 import numpy
 
 __all__ = [
+    "adaptive_windows",
     "adjoint",
     "by_lines",
     "columns",
+    "convolved",
     "each_matrix",
     "from_library",
     "gathered_at",
+    "largest",
+    "mean_of",
     "padded",
     "placed",
+    "pooled",
     "reduced_losses",
     "reduced_slices",
+    "resampled",
+    "resampling_matrix",
     "slices_at",
     "solved",
+    "windows_along",
 ]
 
 
@@ -111,12 +119,12 @@ def reduced_slices(self: Any, places: Any, values: Any, reduce: str, include_sel
     return result
 
 
-def padded(self: Any, padding: Any, mode: str) -> Any:
+def padded(self: Any, padding: Any, mode: Any, **options: Any) -> Any:
     """Return an array padded (or cut, where a width is negative) as PyTorch writes it: the last dimension first."""
     widths = [(0, 0)] * self.ndim
     for number in range(len(padding) // 2):
         widths[-1 - number] = (padding[2 * number], padding[2 * number + 1])
-    found = numpy.pad(self, [(max(0, before), max(0, after)) for before, after in widths], mode)  # type: ignore[call-overload]
+    found = numpy.pad(self, [(max(0, before), max(0, after)) for before, after in widths], mode, **options)
     cut = (slice(max(0, -before), -max(0, -after) or None) for before, after in widths)
     return found[tuple(cut)]
 
@@ -156,3 +164,127 @@ def each_matrix(function: Callable[..., Any], *batches: Any) -> list[Any]:
 def reduced_losses(losses: Any, reduction: int) -> Any:
     """Return losses as they are (0), their mean (1) or their sum (2)."""
     return (lambda x: x, numpy.mean, numpy.sum)[reduction](losses)
+
+
+def convolved(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    """Return a convolution (a cross-correlation), one output position and one group of channels at a time."""
+    spatial = len(stride)
+    image = padded(input, [width for size in reversed(padding) for width in (size, size)], "constant")
+    reach = [d * (k - 1) + 1 for d, k in zip(dilation, weight.shape[2:])]
+    size = [(n - r) // s + 1 for n, r, s in zip(image.shape[2:], reach, stride)]
+    result = numpy.zeros((len(input), len(weight), *size), numpy.result_type(input, weight))
+    out, taken = len(weight) // groups, weight.shape[1]
+    for place in numpy.ndindex(*size):
+        window = image[(..., *(slice(i * s, i * s + r, d) for i, s, r, d in zip(place, stride, reach, dilation)))]
+        for group in range(groups):
+            part = window[:, group * taken : (group + 1) * taken]
+            kernel = weight[group * out : (group + 1) * out]
+            axes = tuple(range(1, spatial + 2))
+            filters = slice(group * out, (group + 1) * out)
+            result[(slice(None), filters, *place)] = numpy.tensordot(part, kernel, (axes, axes))
+    return result if bias is None else result + bias.reshape(-1, *[1] * spatial)
+
+
+def pooled(reduce: Callable[[Any, Any], Any], self: Any, windows: list[list[range]]) -> list[Any]:
+    """Return what a function makes of the elements in each window of the last dimensions.
+
+    Parameters
+    ----------
+    reduce : callable
+        Takes the places of a window and the array's elements there, a row for each of the leading dimensions.
+    self : array
+    windows : list of list of range
+        For each dimension, the indices that each of its windows covers.
+    """
+    size = [len(ranges) for ranges in windows]
+    lead = self.shape[: self.ndim - len(windows)]
+    places = numpy.arange(int(numpy.prod(self.shape[len(lead) :]))).reshape(self.shape[len(lead) :])
+    flat = self.reshape(int(numpy.prod(lead)), places.size)
+    parts = []
+    for window in numpy.ndindex(*size):
+        inside = places[numpy.ix_(*(ranges[i] for ranges, i in zip(windows, window)))].reshape(-1)
+        parts.append(reduce(inside, flat[:, inside]))
+    return [numpy.stack(part, -1).reshape(*lead, *size) for part in zip(*parts)]
+
+
+def windows_along(size: int, kernel: int, stride: int, padding: int, dilation: int, hangs_over: bool) -> list[range]:
+    """Return what each window covers of a dimension and its padding; the last one may hang over (`hangs_over`)."""
+    reach = dilation * (kernel - 1) + 1
+    room = size + 2 * padding - reach
+    count = (-(-room // stride) if hangs_over else room // stride) + 1
+    starts = [i * stride - padding for i in range(count) if i * stride < size + padding]
+    return [range(start, start + reach, dilation) for start in starts]
+
+
+def adaptive_windows(shape: Any, output_size: Any) -> list[list[range]]:
+    """Return the windows of adaptive pooling: as even as may be, from ``floor(i n / m)`` to ``ceil((i + 1) n / m)``."""
+    return [[range(i * n // m, -(-(i + 1) * n // m)) for i in range(m)] for n, m in zip(shape, output_size)]
+
+
+def mean_of(places: Any, values: Any) -> tuple[Any]:
+    """Return the means of rows."""
+    return (values.mean(1),)
+
+
+def largest(places: Any, values: Any) -> tuple[Any, Any]:
+    """Return the largest values of rows, NaN before all, and where they are: the first of equal ones, the last NaN."""
+    nan = numpy.isnan(values)
+    last = values.shape[1] - 1 - nan[:, ::-1].argmax(1)
+    best = numpy.where(nan.any(1), last, numpy.where(nan, -numpy.inf, values).argmax(1))
+    return values[numpy.arange(len(values)), best], places[best]
+
+
+def resampled(self: Any, matrices: list[Any]) -> Any:
+    """Return an array whose last dimensions have each been multiplied by a matrix."""
+    for number, matrix in enumerate(reversed(matrices)):
+        moved = numpy.moveaxis(self, -1 - number, -1)
+        columns = [sum_of_taken(moved, row) for row in matrix]
+        self = numpy.moveaxis(numpy.stack(columns, -1), -1, -1 - number)
+    return self
+
+
+def resampling_matrix(kind: str, n: int, m: int, align_corners: bool, scale: float | None) -> Any:
+    """Return the weights with which each of `m` outputs takes the `n` inputs, by the definition of the kernel.
+
+    Keys 1981 for cubics (a = -0.75, and -0.5 where the kernel is widened), Duchon 1979 for Lanczos' kernel.
+    """
+    step = 1 / scale if scale else n / m
+    if align_corners:
+        step = (n - 1) / (m - 1) if m > 1 else 0
+    matrix = numpy.zeros((m, n))
+    for i in range(m):
+        if kind.startswith("nearest"):
+            matrix[i, min(int(numpy.float32(i + 0.5 * (kind == "nearest_exact")) * numpy.float32(step)), n - 1)] = 1
+        elif kind.endswith("_aa"):
+            matrix[i] = _widened_weights(kind.removesuffix("_aa"), n, (i + 0.5) * step, max(step, 1))
+        else:
+            at = i * step if align_corners else (i + 0.5) * step - 0.5
+            at = max(at, 0) if kind == "linear" else at
+            for j in range(int(numpy.floor(at)) - 1, int(numpy.floor(at)) + 3):
+                matrix[i, min(max(j, 0), n - 1)] += _kernel(kind, at - j, -0.75)
+    return matrix
+
+
+def _widened_weights(kind: str, n: int, centre: float, width: float) -> Any:
+    reach = {"linear": 1, "cubic": 2, "lanczos": 3}[kind] * width
+    weights = numpy.zeros(n)
+    for j in range(max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), n)):
+        weights[j] = _kernel(kind, (j - centre + 0.5) / width, -0.5)
+    return weights / weights.sum()
+
+
+def _kernel(kind: str, x: float, a: float) -> float:
+    x = abs(x)
+    if kind == "linear":
+        return max(0.0, 1 - x)
+    if kind == "lanczos":
+        return float(numpy.sinc(x) * numpy.sinc(x / 3)) if x < 3 else 0.0
+    if x < 1:
+        return (a + 2) * x**3 - (a + 3) * x**2 + 1
+    return a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a if x < 2 else 0.0
+
+
+def sum_of_taken(lines: Any, weights: Any) -> Any:
+    """Return the weighted sum of the last dimension; what weighs nothing is left out, were it infinite."""
+    taken = weights != 0
+    return (lines[..., taken] * weights[taken]).sum(-1)

@@ -24,23 +24,27 @@ class Taps:
     places: numpy.ndarray
     """Shape (taps, outputs)."""
     weights: numpy.ndarray
-    """Shape (taps, outputs); a tap that only fills up has weight 0 and reads what the output reads anyhow."""
+    """Shape (taps, outputs); 0 where a tap only fills up."""
     inputs: int
+    filling: numpy.ndarray | None = None
+    """Which taps only fill up, where outputs read different numbers of inputs: shape (taps, outputs)."""
 
     @cached_property
-    def rows(self) -> list[tuple[Any, Any]]:
-        """For each tap its places, as a slice where they are evenly spaced, and its weights, as a number if equal."""
-        return [(_as_slice(p), _as_number(w)) for p, w in zip(self.places, self.weights, strict=True)]
-
-    @cached_property
-    def unread(self) -> numpy.ndarray:
-        """The outputs without any input; only adjoints have them."""
-        return numpy.flatnonzero(~self.weights.any(axis=0))
+    def rows(self) -> list[tuple[Any, Any, Any]]:
+        """For each tap its places, its weights (a number if equal), and the outputs that it is for: None for all."""
+        if self.filling is None:
+            return [(_as_slice(p), _as_number(w), None) for p, w in zip(self.places, self.weights, strict=True)]
+        found = []
+        for places, weights, filling in zip(self.places, self.weights, self.filling, strict=True):
+            kept = numpy.flatnonzero(~filling)
+            outputs = None if kept.size == filling.size else _as_slice(kept)
+            found.append((_as_slice(places[kept]), _as_number(weights[kept]), outputs))
+        return found
 
     @cached_property
     def identity(self) -> bool:
         """Whether every output is the input of its place."""
-        places, weights = self.rows[0]
+        places, weights, _ = self.rows[0]
         straight = isinstance(places, slice) and places == slice(0, self.inputs, 1)
         return self.places.shape == (1, self.inputs) and straight and isinstance(weights, float) and weights == 1.0
 
@@ -58,8 +62,7 @@ class Taps:
         places, spread = numpy.zeros(shape, numpy.int64), numpy.zeros(shape)
         places[number, rows], spread[number, rows] = output, weights
         filling = numpy.arange(shape[0])[:, None] >= counts
-        places[filling] = numpy.broadcast_to(places[0], shape)[filling]
-        return Taps(places, spread, self.places.shape[1])
+        return Taps(places, spread, self.places.shape[1], filling if filling.any() else None)
 
     @cached_property
     def whole(self) -> tuple[numpy.ndarray, int]:
@@ -103,7 +106,7 @@ def along(xp: Any, x: Any, axis: int, taps: Taps) -> Any:
     if not x.shape[axis]:
         return xp.zeros((*x.shape[:axis], taps.places.shape[1], *x.shape[axis + 1 :]), dtype=x.dtype)
     total: Any = None
-    for places, weights in taps.rows:
+    for places, weights, outputs in taps.rows:
         fresh = not isinstance(places, slice)
         part = x.take(xp.asarray(places), axis=axis) if fresh else x[(*lead, places)]
         if isinstance(weights, float):
@@ -114,9 +117,13 @@ def along(xp: Any, x: Any, axis: int, taps: Taps) -> Any:
             part = part if fresh or total is not None else part.copy()
         else:
             part = xp.multiply(part, weight, out=part) if fresh else part * weight
-        total = part if total is None else xp.add(total, part, out=total)
-    if taps.unread.size:
-        total[(*lead, xp.asarray(taps.unread))] = 0
+        if outputs is not None:
+            # What only fills up is left out: 0 times an infinity would be NaN.
+            if total is None:
+                total = xp.zeros((*x.shape[:axis], taps.places.shape[1], *x.shape[axis + 1 :]), dtype=x.dtype)
+            total[(*lead, outputs if isinstance(outputs, slice) else xp.asarray(outputs))] += part
+        else:
+            total = part if total is None else xp.add(total, part, out=total)
     return total
 
 
@@ -184,11 +191,13 @@ def windows(starts: Sequence[int], ends: Sequence[int], size: int, weights: Sequ
     count = max((e - s for s, e in zip(starts, ends, strict=True)), default=0)
     places = numpy.zeros((max(count, 1), len(starts)), numpy.int64)
     spread = numpy.zeros(places.shape)
+    filling = numpy.ones(places.shape, dtype=bool)
     for i, (start, end, row) in enumerate(zip(starts, ends, weights, strict=True)):
         places[:, i] = start
         places[: end - start, i] = range(start, end)
         spread[: end - start, i] = row
-    return Taps(places, spread, size)
+        filling[: end - start, i] = False
+    return Taps(places, spread, size, filling if filling.any() else None)
 
 
 def adaptive_bounds(size: int, out: int) -> tuple[list[int], list[int]]:

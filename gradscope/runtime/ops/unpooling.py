@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from .. import device
 from .convolution import Ints
 from .errors import refuse_kinds, scalar_type
 from .pooling import distinct, max_gather, max_scatter, places
+from .references import largest, pooled
 from .registry import operator
 
 # --- unpooling --------------------------------------------------------------------------------------------------------
@@ -41,6 +44,13 @@ def _unpool(xp: Any, self: Any, indices: Any, output_size: Ints) -> Any:
     return max_scatter(xp, self, indices, output_size, False)
 
 
+def _unpool_reference(self: Any, indices: Any, output_size: Ints, *rest: Any) -> Any:
+    lead = self.shape[: self.ndim - len(output_size)]
+    result = numpy.zeros((math.prod(lead), math.prod(output_size)), self.dtype)
+    numpy.put_along_axis(result, indices.reshape(len(result), -1), self.reshape(len(result), -1), 1)
+    return result.reshape(*lead, *output_size)
+
+
 for _spatial, _more in ((2, ""), (3, ", int[] stride, int[] padding")):
     operator(
         f"max_unpool{_spatial}d(Tensor self, Tensor indices, int[] output_size{_more})",
@@ -57,6 +67,7 @@ for _spatial, _more in ((2, ""), (3, ", int[] stride, int[] padding")):
             if _more
             else (lambda make: [((make(1, 2, 2), places([[0, 3], [5, 2]]), (2, 3)), {})])
         ),
+        reference=_unpool_reference,
         supports="f",
     )
 
@@ -145,6 +156,23 @@ def _fractional_samples(spatial: int) -> Any:
     ]
 
 
+def _fractional_reference(self: Any, kernel_size: Ints, output_size: Ints, random_samples: Any) -> list[Any]:
+    """Windows start at Graham's ``floor(alpha (i + u)) - floor(alpha u)``, the last one at the end."""
+    spatial = len(kernel_size)
+    shape, lead = self.shape[-spatial:], self.shape[:-spatial]
+    values, places_ = [], []
+    for image, chances in zip(self.reshape(-1, *shape), random_samples.reshape(-1, spatial)):
+        windows = []
+        for n, m, k, u in zip(shape, output_size, kernel_size, chances if spatial == 3 else chances[::-1]):
+            alpha = (n - k) / (m - 1) if m > 1 else 0
+            starts = [int((i + u) * alpha) - int(u * alpha) for i in range(m - 1)] + [n - k]
+            windows.append([range(start, start + k) for start in starts])
+        found = pooled(largest, image, windows)
+        values.append(found[0])
+        places_.append(found[1])
+    return [numpy.stack(part).reshape(*lead, *output_size) for part in (values, places_)]
+
+
 for _spatial in (2, 3):
     operator(
         f"fractional_max_pool{_spatial}d(Tensor self, int[] kernel_size, int[] output_size, Tensor random_samples)",
@@ -160,6 +188,7 @@ for _spatial in (2, 3):
         },
         doc="Return the largest elements of windows of random position, and their places.",
         samples=_fractional_samples(_spatial),
+        reference=_fractional_reference,
         supports="f",
     )
 

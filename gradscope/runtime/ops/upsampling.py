@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from .errors import refuse_kinds
+from .references import adjoint, resampled, resampling_matrix
 from .registry import operator
 from .separable import Taps, cubic_weights, lanczos, linear_parts, resample, resample_bytes, windows
 
@@ -181,6 +182,11 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
         maps = _maps(mode, tuple(input_size)[2:], output_size, *split(values))
         return resample(xp, grad_output, [m.adjoint for m in maps])
 
+    def definition(self: Any, output_size: Ints, *values: Any) -> Any:
+        align, scales_ = split(values)
+        given = zip(self.shape[2:], output_size, scales_ or [None] * spatial)
+        return resampled(self, [resampling_matrix(mode, n, m, align, scale) for n, m, scale in given])
+
     def of_self(g: Any, self_shape: Ints, output_size: Ints, *rest: Any) -> Any:
         return getattr(rest[-1], f"{name}_backward")(g, output_size, tuple(self_shape), *rest[:-1])
 
@@ -199,6 +205,7 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
         derivatives={"self": _Formula(["g", "self_shape", "output_size", *options, "F"], of_self)},
         doc=doc,
         samples=_samples(spatial, aligned, backward=False),
+        reference=definition,
         supports="f",
     )
     operator(
@@ -211,6 +218,9 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
         derivatives={"grad_output": _Formula(["g", "output_size", *options, "F"], of_grad)},
         doc=f"The adjoint of {name}.",
         samples=_samples(spatial, aligned, backward=True),
+        reference=lambda grad_output, output_size, input_size, *values: adjoint(
+            lambda x: definition(x, output_size, *values), input_size, grad_output
+        ),
         supports="f",
     )
 

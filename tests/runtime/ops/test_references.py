@@ -72,13 +72,16 @@ def test_differences_that_are_stated_are_there(op: Operator) -> None:
 
 # The families whose declarations all name a reference; the others follow.
 COMPLETE = {
+    "upsampling",
     "activations",
+    "adaptive_pooling",
     "arithmetic",
     "bessel",
     "binary",
     "class_losses",
     "comparisons",
     "complexes",
+    "convolution",
     "copies",
     "distances",
     "eigen",
@@ -107,6 +110,7 @@ COMPLETE = {
     "pixels",
     "pointwise",
     "polynomials",
+    "pooling",
     "positions",
     "quantiles",
     "rearrangements",
@@ -119,6 +123,7 @@ COMPLETE = {
     "statistics",
     "strided",
     "triangular",
+    "unpooling",
 }
 
 
