@@ -74,7 +74,7 @@ from .runtime.settings import (
 )
 from .runtime.tensor import Size, Tensor
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 half, float, double = float16, float32, float64
