@@ -167,14 +167,14 @@ class Backend:
     def linalg_function(self, name: str) -> Any:
         """Return the function `name` of linear algebra that is not in the module's own ``linalg``.
 
+        Host arrays have LAPACK itself (:mod:`gradscope.runtime.ops.lapack`).
+
         Raises
         ------
         NotImplementedError
             If there is none.
         """
-        import scipy.linalg
-
-        return getattr(scipy.linalg, name)
+        raise NotImplementedError(f"{name}() is not implemented for '{self.type_name}' tensors")
 
 
 class CudaBackend(Backend):
@@ -405,7 +405,7 @@ def special_function(array: Any, name: str) -> Any:
 
 
 def linalg_function(array: Any, name: str) -> Any:
-    """Return the function `name` of ``scipy.linalg`` for `array`, or CuPy's of the same name."""
+    """Return the function `name` of ``cupyx.scipy.linalg``, or of another module that holds `array`."""
     return backend_of(array).linalg_function(name)
 
 
