@@ -425,12 +425,13 @@ def _rows(batch: tuple[int, ...]) -> tuple[int, ...]:
 def _linear_weight(g: Any, input: Any, weight_shape: Any, F: Any) -> Any:
     # The product has the layout of the weight, so that AccumulateGrad takes it over as it is.
     if len(g.shape) != 2:
-        g, input = F.reshape(g, (-1, weight_shape[0])), F.reshape(input, (-1, weight_shape[1]))
+        rows = _rows(input.shape[:-1])
+        g, input = F.reshape(g, (*rows, weight_shape[0])), F.reshape(input, (*rows, weight_shape[1]))
     return F.matmul(F.t(g), conj(input))
 
 
 def _linear_bias(g: Any, F: Any) -> Any:
-    return F.sum(g if len(g.shape) == 2 else F.reshape(g, (-1, g.shape[-1])), 0)
+    return F.sum(g if len(g.shape) == 2 else F.reshape(g, (*_rows(g.shape[:-1]), g.shape[-1])), 0)
 
 
 operator(
