@@ -227,6 +227,7 @@ class Writer:
         self.random = choices
         self.count = 0
         self.tensors: Tensors = {}
+        self.leaves: set[str] = set()
         self.functions: list[Callable[[], str]] = []
         for name, weight in WEIGHTS.items():
             self.functions += [getattr(self, "_" + name)] * weight
@@ -234,6 +235,12 @@ class Writer:
     def statement(self, tensors: Tensors) -> str:
         """Return a line for the tensors that there are."""
         self.tensors = tensors
+        line = self._line(tensors)
+        if line.endswith(("requires_grad_()", "requires_grad=True)")):
+            self.leaves.add(line.partition(" = ")[0])
+        return line
+
+    def _line(self, tensors: Tensors) -> str:
         if len(tensors) < 2:
             return self._make()
         if len(tensors) > 12:
@@ -264,6 +271,11 @@ class Writer:
             fitting = names
         return self.random.choice(fitting + fitting[-3:])
 
+    def _writable(self, wanted: Callable[[Any], Any] | None = None) -> str:
+        """Return a tensor that is no leaf, as far as its line says: to ask a view would make its history anew."""
+        leaves = {id(self.tensors[name]) for name in self.leaves if name in self.tensors}
+        return self._pick(lambda t: id(t) not in leaves and (wanted is None or wanted(t)))
+
     def _float(self) -> str:
         return self._pick(lambda t: t.is_floating_point())
 
@@ -272,7 +284,7 @@ class Writer:
 
     def _target(self) -> str:
         """Return something to write to: a tensor, or a part or an alias of one."""
-        name = self._pick(lambda t: not (t.requires_grad and t.is_leaf))
+        name = self._writable()
         tensor = self.tensors[name]
         way = self.random.randrange(12)
         if way == 0:
@@ -573,12 +585,12 @@ class Writer:
         return self.tensors.get(name, next(iter(self.tensors.values())))
 
     def _augmented(self) -> str:
-        name = self._pick(lambda t: not (t.requires_grad and t.is_leaf))
+        name = self._writable()
         other = self._of(self._source(self.tensors[name]), self.random.choice(NUMBERS))
         return f"{name} {self._of('+=', '*=', '-=', '/=')} {other}"
 
     def _set_item(self) -> str:
-        name = self._pick(lambda t: not (t.requires_grad and t.is_leaf))
+        name = self._writable()
         tensor = self.tensors[name]
         key = self._key(tensor)
         value = self._of(
@@ -590,7 +602,7 @@ class Writer:
         return f"{name}[{key}] = {value}"
 
     def _put(self) -> str:
-        name = self._pick(lambda t: t.dim() and t.numel() and not (t.requires_grad and t.is_leaf))
+        name = self._writable(lambda t: t.dim() and t.numel())
         tensor = self.tensors[name]
         size = tensor.shape[0] if tensor.dim() else 1
         value = self._pick(lambda t: t.dtype == tensor.dtype and t.dim() < max(tensor.dim(), 1))
@@ -666,7 +678,7 @@ class Writer:
         )
 
     def _gradient(self) -> str:
-        name = self._pick(lambda t: t.grad is not None if t.is_leaf else False)
+        name = self._pick(lambda t: t.grad is not None)
         return self._of(
             f"{self._new()} = {name}.grad",
             f"{self._new()} = {name}.grad",

@@ -74,6 +74,13 @@ FOUND = {
     "weights of another dtype normalise nothing": """
         x = torch.nn.functional.layer_norm(torch.zeros(2, 3, dtype=torch.float64), (3,), torch.ones(3))
         """,
+    "linear layers of no features, of a vector": """
+        x = torch.zeros(0, requires_grad=True)
+        w = torch.ones(2, 0, requires_grad=True)
+        torch.nn.functional.linear(x, w, torch.ones(2, requires_grad=True)).sum().backward()
+        u = torch.ones(0, 2, requires_grad=True)
+        torch.nn.functional.linear(torch.ones(3, 1, 2), u).sum().backward()
+        """,
     "a gradient of another shape than that which is there": """
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         x.sum().backward()
