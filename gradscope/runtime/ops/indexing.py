@@ -41,16 +41,20 @@ def width_of(array: Any) -> int:
     return array.ndim if array.dtype.kind == "b" else 1
 
 
-def index_error(shape: Any, arrays: Any, dims: Any, error: Exception) -> Exception:
-    """Translate an array module's complaint about index arrays into PyTorch's."""
+def check_masks(shape: Any, arrays: Any, dims: Any) -> None:
+    """Raise IndexError for a mask of another shape than the dimensions it takes; NumPy lets an empty one pass."""
     for position, (array, dim) in enumerate(zip(arrays, dims, strict=True)):
         wanted = shape[dim : dim + width_of(array)]
         if array.dtype.kind == "b" and tuple(array.shape) != tuple(wanted):
             at = next((i for i, (a, b) in enumerate(zip(array.shape, wanted)) if a != b), 0)
-            return IndexError(
+            raise IndexError(
                 f"The shape of the mask {list(array.shape)} at index {at} does not match the shape of the indexed "
                 f"tensor {list(shape)} at index {dim + at}\nThis is index number {position}."
             )
+
+
+def index_error(shape: Any, arrays: Any, error: Exception) -> Exception:
+    """Translate an array module's complaint about index arrays into PyTorch's."""
     text = str(error)
     if "broadcast" in text:
         shapes = ", ".join(str(list(a.shape)) for a in arrays)
@@ -126,13 +130,14 @@ def _product(sizes: Any) -> int:
 
 def _index(xp: Any, self: Any, indices: Any, dims: Any) -> Any:
     first = indices[0]
+    check_masks(self.shape, indices, dims)
     try:
         # Several times faster than an index, and in row-major order.
         if len(indices) == 1 and first.dtype.kind == "i" and self.flags.c_contiguous:
             return self.take(first, axis=dims[0])
         return in_rows(xp, self[key_of(indices, dims)])
     except IndexError as error:
-        raise index_error(self.shape, indices, dims, error) from None
+        raise index_error(self.shape, indices, error) from None
 
 
 def _index_backward(xp: Any, self: Any, indices: Any, dims: Any, size: Any) -> Any:
@@ -199,6 +204,7 @@ operator(
 
 
 def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumulate: bool = False) -> None:
+    check_masks(self.shape, indices, dims)
     if self.dtype != values.dtype:
         if not values.ndim and not accumulate and len(indices) == 1 and indices[0].dtype.kind == "b":
             self[key_of(indices, dims)] = values  # a mask is filled, as by masked_fill_()
@@ -216,7 +222,7 @@ def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumul
         else:
             self[key] = values
     except IndexError as error:
-        raise index_error(self.shape, indices, dims, error) from None
+        raise index_error(self.shape, indices, error) from None
     except (ValueError, TypeError):
         found = _index(xp, self, indices, dims).shape
         raise RuntimeError(
