@@ -81,6 +81,13 @@ FOUND = {
         u = torch.ones(0, 2, requires_grad=True)
         torch.nn.functional.linear(torch.ones(3, 1, 2), u).sum().backward()
         """,
+    "a mask of nothing for something": """
+        x = torch.tensor([1.0, 2.0])
+        y = x[torch.zeros(0, dtype=torch.bool)]
+        x[torch.zeros(0, dtype=torch.bool)] = 1.0
+        y = x.reshape(2, 1)[torch.zeros(2, 0, dtype=torch.bool)]
+        y = x.reshape(2, 1)[:, torch.zeros(0, dtype=torch.bool)]
+        """,
     "a gradient of another shape than that which is there": """
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         x.sum().backward()
