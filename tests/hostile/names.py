@@ -176,7 +176,8 @@ class Case:
     """The case of a number: a program with a hostile name, recorded, looked at, drawn and explained."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="hostile-"))
+        self._kept = tempfile.TemporaryDirectory(prefix="hostile-")
+        self._folder = Path(self._kept.name)
         self._other = _recorded("plain", self._folder / "plain.gscope")
         with gi.open_recording(self._other) as recording:
             self._page = html_report(recording)

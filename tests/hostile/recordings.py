@@ -147,7 +147,8 @@ class Case:
     """The case of a number: a mutated recording that all commands look at."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="hostile-"))
+        self._kept = tempfile.TemporaryDirectory(prefix="hostile-")
+        self._folder = Path(self._kept.name)
         self._sound = self._folder / "sound.gscope"
         self._bytes = make_sound(self._sound)
 
