@@ -141,7 +141,7 @@ def as_element(value: Any, target: Any, *, wide: bool = False) -> Any:
         raise TypeError(f"argument 'value' must be Number, not {value.__class__.__name__}\nGive a number or a tensor.")
     kind, char = target.dtype.kind, target.dtype.char
     if not isinstance(value, (int, float, complex)):
-        return value
+        return value if kind == "c" or value.dtype.kind != "c" else _real_part(value, target)
     if kind == "b":
         return numpy.bool_(value)
     if isinstance(value, complex) and kind != "c":
@@ -187,6 +187,12 @@ def as_multiple(name: str, alpha: Any, target: Any) -> Any:
             f"It is {alpha}; give a real number."
         )
     return as_element(alpha, target)
+
+
+def _real_part(value: Any, target: Any) -> Any:
+    if isinstance(value, (numpy.ndarray, numpy.generic)) and value.imag.any():
+        raise _overflow(target, "It is complex; give a real number.")
+    return value.real
 
 
 def _overflow(target: Any, way_out: str) -> RuntimeError:

@@ -322,7 +322,7 @@ def _ormqr_all(
     of_Q = F.matmul(g, adjoint(input3, F)) if left else F.matmul(adjoint(input3, F), g)
     if transpose:
         of_Q = F.matmul(input3, adjoint(g, F)) if left else F.matmul(adjoint(g, F), input3)
-    eye = F.diag_embed(F.ones_like(of_Q[..., 0]))
+    eye = F.diag_embed(F.ones_like(F.sum(of_Q, -1)))
     return (*_reflections(of_Q, self, input2, F.ormqr(self, input2, eye), F), of_C)
 
 

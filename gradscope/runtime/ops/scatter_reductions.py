@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy
 
+from .. import device
 from .accumulation import accumulate_at
+from .activations import need_floating
 from .arrays import writable_copy
 from .gathers import along, check_scatter, is_integer, kind_of, leading_part, longs, need_same_dtype
 from .indexing import check_bounds
 from .references import gathered_at, reduced_slices
-from .registry import operator
+from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
 _UFUNCS = {"sum": "add", "mean": "add", "amax": "maximum", "amin": "minimum"}
@@ -268,3 +270,112 @@ operator(
     reference=_index_reduce_reference,
     supports="f",
 )
+
+
+# --- segments ---------------------------------------------------------------------------------------------------------
+
+
+@public(method=False)
+def segment_reduce(
+    data: Any,
+    reduce: str,
+    *,
+    lengths: Any = None,
+    offsets: Any = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: float | None = None,
+) -> Any:
+    """Reduce segments that follow one another along a dimension.
+
+    Parameters
+    ----------
+    data : Tensor
+        Of a floating dtype.
+    reduce : {"sum", "mean", "max", "min", "prod"}
+    lengths : Tensor, optional
+        How long the segments are, of shape (*data.shape[:axis], segments).
+    offsets : Tensor, optional
+        Where they start, and where the last one ends, instead of the lengths.
+    axis : int
+    unsafe : bool
+        Do not look whether the segments fill the dimension; what is behind the last one is left out then.
+    initial : float, optional
+        What each segment begins with, and an empty one comes to: 0, NaN, -inf, inf or 1 unless given.
+
+    Raises
+    ------
+    RuntimeError
+        If the lengths do not fit the data.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.segment_reduce(gs.tensor([1.0, 2.0, 3.0]), "sum", lengths=gs.tensor([1, 2]))
+    tensor([1., 5.])
+    """
+    if reduce not in _OF_SEGMENTS:
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, max or min, got {reduce}\nIn segment_reduce()."
+        )
+    axis = axis_of(axis, data._array.ndim)
+    need_floating("_segment_reduce_cpu", data._array)
+    edges = _segment_edges(data, lengths, offsets, axis, unsafe)
+    shape, segments = data._array.shape, edges._array.shape[-1] - 1
+    positions = data.__class__._wrap(device.array_module(data._array).arange(shape[axis]))
+    # A position belongs to the segment after those that have ended; what is in none is cut off below.
+    place = (positions >= edges[..., 1:].unsqueeze(-1)).sum(-2)
+    place = METHODS["masked_fill"](place, positions < edges[..., :1], segments)
+    ones = (1,) * len(shape[axis + 1 :])
+    how, neutral = _OF_SEGMENTS[reduce]
+    target = data.new_full((*shape[:axis], segments + 1, *shape[axis + 1 :]), neutral)
+    index = place.reshape(*place._array.shape, *ones).expand(shape)
+    found = METHODS["scatter_reduce"](target, axis, index, data, how, include_self=False)
+    sizes = METHODS["diff"](edges, dim=-1)
+    return _with_initial(found.narrow(axis, 0, segments), reduce, initial, sizes.reshape(*sizes._array.shape, *ones))
+
+
+_OF_SEGMENTS = {
+    "sum": ("sum", 0.0),
+    "mean": ("sum", 0.0),
+    "max": ("amax", -math.inf),
+    "min": ("amin", math.inf),
+    "prod": ("prod", 1.0),
+}
+
+
+def _segment_edges(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Any:
+    """Return where the segments start, and where the last one ends."""
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.\nGive one of the two.")
+    given, name = (offsets, "offsets") if lengths is None else (lengths, "lengths")
+    if axis != given._array.ndim - 1:
+        raise RuntimeError(
+            f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.\n"
+            f"The shape of {name} is {list(given.shape)}, that of the data {list(data.shape)}."
+        )
+    if lengths is None:
+        return offsets
+    if not unsafe and type(lengths._array) is device.ndarray:
+        if (lengths._array < 0).any():
+            raise RuntimeError(f"lengths contains negative value!\nThe least is {lengths._array.min()}.")
+        if (lengths._array.sum(-1) != data._array.shape[axis]).any():
+            raise RuntimeError(
+                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+                f"!unsafe.\nThey come to {lengths._array.sum(-1).tolist()}, the dimension to {data._array.shape[axis]}."
+            )
+    return OPERATORS["constant_pad_nd"].function(lengths.cumsum(-1), (1, 0))
+
+
+def _with_initial(found: Any, reduce: str, initial: float | None, lengths: Any) -> Any:
+    """Return segments that began with `initial`; a maximum that is equal to it is an element's."""
+    if reduce == "mean":
+        total = found if initial is None else found + initial
+        empty = math.nan if initial is None else initial
+        return METHODS["masked_fill"](total / METHODS["clamp"](lengths, min=1), lengths == 0, empty)
+    if initial is None:
+        return found
+    if reduce in ("sum", "prod"):
+        return found + initial if reduce == "sum" else found * initial
+    beyond = found < initial if reduce == "max" else found > initial
+    return METHODS["masked_fill"](found, beyond, initial)

@@ -285,6 +285,8 @@ def nonzero(self: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     function = OPERATORS["nonzero.indices"].function
     if not as_tuple:
         return function(self, out=out)
+    if out is not None:
+        raise TypeError("nonzero(): argument 'out' must be Tensor, not tuple\nOnly the rows of indices go into out=.")
     return function(self.reshape(1) if self._array.ndim == 0 else self).unbind(1)
 
 

@@ -93,3 +93,33 @@ def test_scatter_knows_two_reductions(torch: Any) -> None:
     same_complaint(torch, lambda m: m.zeros(2).scatter(0, m.tensor([0]), m.ones(1), reduce="amax"))
     with pytest.warns(UserWarning, match="The reduce argument"):
         gs.zeros(2).scatter(0, gs.tensor([0]), gs.ones(1), reduce="add")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+@pytest.mark.parametrize("initial", [None, 2.0])
+def test_segments_are_reduced_as_by_pytorch(reduce: str, initial: float | None, torch: Any) -> None:
+    def reduced(m: Any) -> Any:
+        x = m.tensor([1.0, 2.0, 2.0, 0.0, 5.0, 5.0], requires_grad=True)
+        result = m.segment_reduce(x, reduce, lengths=m.tensor([3, 0, 3]), initial=initial)
+        result[[0, 2]].sum().backward()
+        return result.tolist(), x.grad.tolist()
+
+    assert repr(reduced(gs)) == repr(reduced(torch))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m, x: m.segment_reduce(x, "sum"),
+        lambda m, x: m.segment_reduce(x, "median", lengths=m.tensor([6])),
+        lambda m, x: m.segment_reduce(x, "sum", lengths=m.tensor([5])),
+        lambda m, x: m.segment_reduce(x, "sum", lengths=m.tensor([-1, 7])),
+        lambda m, x: m.segment_reduce(x, "sum", lengths=m.tensor([6]), axis=1),
+        lambda m, x: m.segment_reduce(x.reshape(2, 3), "sum", lengths=m.tensor([3]), axis=1),
+        lambda m, x: m.segment_reduce(x.long(), "sum", lengths=m.tensor([2, 4])),
+    ],
+)
+def test_segments_that_do_not_fit_raise_pytorchs_exception(use: Any, torch: Any) -> None:
+    assert_same_refusal(torch, lambda m: use(m, m.arange(6.0)))
