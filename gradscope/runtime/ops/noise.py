@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from .. import device
+from ..bfloat16 import cast
 from .activations import SELU_ALPHA, SELU_SCALE, need_floating
 from .errors import cannot_hold
 from .normalization import check_probability, feature_shape
@@ -136,6 +137,7 @@ def _scale_and_shift(array: Any, p: float, shape: Any) -> tuple[Any, Any]:
 
     xp = device.array_module(array)
     drawn = generator_for(device.device_of(array)).draw("random", shape, dtype=xp.float32)
-    kept = (drawn < 1.0 - p).astype(array.dtype)
+    kept = cast(drawn < 1.0 - p, array.dtype)
     factor = 1.0 / math.sqrt((_SATURATION * _SATURATION * p + 1.0) * (1.0 - p))
-    return kept * factor, (kept - (1.0 - p)) * (_SATURATION * factor)
+    scale, shift = kept * factor, (kept - (1.0 - p)) * (_SATURATION * factor)
+    return cast(scale, array.dtype), cast(shift, array.dtype)
