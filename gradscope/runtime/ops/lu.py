@@ -333,7 +333,7 @@ def _lu_solution(xp: Any, LU: Any, pivots: Any, B: Any, left: bool, adjoint: boo
         return triangular_solution(xp, LU, half, True)
     turned = conj(xp.swapaxes(LU, -1, -2))
     half = triangular_solution(xp, turned, B, False)
-    return reordered(xp, order.argsort(axis=-1), triangular_solution(xp, turned, half, True, True))
+    return reordered(xp, xp.argsort(order, axis=-1), triangular_solution(xp, turned, half, True, True))
 
 
 def _lu_solve(xp: Any, LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bool = False) -> Any:
