@@ -94,6 +94,8 @@ class Convertible:
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self._dtype.kind == "V":
+            raise BufferError("NumPy exports no bfloat16 by DLPack\nConvert it with .float(), or view it as int16.")
         self._tell_shared("__dlpack__()")
         return self._array.__dlpack__(**kwargs)
 

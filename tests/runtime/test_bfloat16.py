@@ -323,6 +323,24 @@ def test_cuda_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
         device.CudaBackend().from_host(gs.ones(2, dtype=gs.bfloat16)._array, None)
 
 
+def test_other_libraries_get_it_as_floats() -> None:
+    with pytest.raises(BufferError, match="no bfloat16 by DLPack"):
+        gs.utils.dlpack.to_dlpack(gs.ones(2, dtype=gs.bfloat16))
+
+
+# --- instruments ------------------------------------------------------------------------------------------------------
+
+
+def test_a_recording_keeps_its_values(tmp_path: Any) -> None:
+    x = gs.tensor([1.5, 2.5], dtype=gs.bfloat16, requires_grad=True)
+    with gs.inspect.record(tmp_path / "run.gscope", keep="all"):
+        (x * x).sum().backward()
+    recording = gs.inspect.open_recording(tmp_path / "run.gscope")
+    (task,) = recording.tasks()
+    assert {given.dtype for node in task.nodes for given in node.grad_outputs} == {"bfloat16"}
+    assert recording.value(task.id, 0).tolist() == 1.0
+
+
 # --- training ---------------------------------------------------------------------------------------------------------
 
 
