@@ -141,9 +141,7 @@ USES = {
 OTHER_STRIDES = {
     ("x[[0]]", "columns"),
     ("x[[0]]", "images"),
-    ("cat", "images"),
     ("pad nowhere", "columns"),
-    ("pad nowhere", "images"),
     ("pad nowhere", "turned matrix"),
     ("pad nowhere", "complex columns"),
     ("pad nowhere", "turned history"),
