@@ -382,7 +382,7 @@ def copy_to(target: Any, source: Any) -> None:
     if type(source) is not type(target) and is_array(source) and backend_of(source) is not backend_of(target):
         source = backend_of(target).from_host(to_host(source), backend_of(target).index_of(target))
     if getattr(source, "dtype", None) is not None and source.dtype.kind == "c" and target.dtype.kind != "c":
-        source = source.real
+        source = source != 0 if target.dtype.kind == "b" else source.real
     if type(target) is BFloat16Array:
         write(target, source)
     else:
