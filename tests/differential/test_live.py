@@ -88,6 +88,13 @@ FOUND = {
         y = x.reshape(2, 1)[torch.zeros(2, 0, dtype=torch.bool)]
         y = x.reshape(2, 1)[:, torch.zeros(0, dtype=torch.bool)]
         """,
+    "a complex number is true where any part of it is not zero": """
+        x = torch.tensor([-2j, 0j, 1 + 0j])
+        y = torch.zeros(3, dtype=torch.bool)
+        y.copy_(x)
+        z = torch.zeros(3, dtype=torch.bool)
+        z[:] = x
+        """,
     "a gradient of another shape than that which is there": """
         x = torch.tensor([1.0, 2.0], requires_grad=True)
         x.sum().backward()
