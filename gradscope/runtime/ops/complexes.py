@@ -126,7 +126,7 @@ operator(
 
 def _joined_reference(real: Any, imag: Any) -> Any:
     found = numpy.empty(numpy.broadcast_shapes(real.shape, imag.shape), numpy.result_type(real, 1j))
-    found.real, found.imag = real, imag
+    found.real[...], found.imag[...] = real, imag
     return found
 
 
@@ -249,7 +249,7 @@ def _joined(xp: Any, real: Any, imag: Any) -> Any:
     """Return complex numbers of two parts; in a product with 1j an infinite one would make the other NaN."""
     real, imag = xp.broadcast_arrays(real, imag)
     found = xp.empty(real.shape, dtype=xp.result_type(real.dtype, xp.complex64))
-    found.real, found.imag = real, imag
+    found.real[...], found.imag[...] = real, imag
     return found
 
 
