@@ -1,8 +1,8 @@
 """Calls that a class or a mode overrides, by ``__torch_function__``.
 
 A subclass of Tensor keeps its class in the results of its methods, of functions and of operators. What it does in
-``__torch_function__`` is asked first; functions of ``nn.functional`` that are made of several operators are overridden
-operator by operator.
+``__torch_function__`` is asked first, about the function or method that was called, and not about the operators that it
+is made of. Attributes that are tensors (``data``, ``T``, ``real``) are told as their ``__get__``, others are not.
 
 Examples
 --------
@@ -106,7 +106,7 @@ def is_tensor_like(inp: Any) -> bool:
 
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     """Return the functions whose results do not get the subclass: those of attributes that are tensors themselves."""
-    return {Tensor._base.fget, Tensor.grad.fget}  # type: ignore[attr-defined]
+    return {Tensor._base.__get__, Tensor.grad.__get__, Tensor._grad.__get__}
 
 
 class DisableTorchFunctionSubclass:

@@ -53,6 +53,14 @@ RESULTS = {
     "a reduction": lambda m, x: m.mean(x, 0),
     "a view": lambda m, x: x.t(),
     "an item": lambda m, x: x[0],
+    "rows": lambda m, x: next(iter(x)),
+    "zeros like it": lambda m, x: m.zeros_like(x),
+    "ones like it": lambda m, x: m.ones_like(x, dtype=m.float64),
+    "full like it": lambda m, x: m.full_like(input=x, fill_value=3),
+    "transposed": lambda m, x: x.T,
+    "a real part": lambda m, x: x.real,
+    "a grid": lambda m, x: m.meshgrid(m.ones(2), x[0], indexing="ij")[0],
+    "a composed function": lambda m, x: m.nn.functional.normalize(x),
     "a list": lambda m, x: m.cat([m.ones(2, 2), x]),
     "parts": lambda m, x: x.split(1)[0],
     "a named tuple": lambda m, x: x.max(0).values,
@@ -98,6 +106,41 @@ CALLS = {
     "x.view": lambda m, x: x.view(4),
     "x.backward()": lambda m, x: x.requires_grad_().sum().backward(),
     "x.double()": lambda m, x: x.double(),
+    "an item": lambda m, x: x[0],
+    "writing an item": lambda m, x: x.__setitem__(0, 1.0),
+    "1 // x": lambda m, x: 1 // x,
+    "x.data": lambda m, x: x.data,
+    "x.T": lambda m, x: x.T,
+    "x.real": lambda m, x: x.real,
+    "torch.einsum": lambda m, x: m.einsum("ij,ij->i", x, x),
+    "torch.where": lambda m, x: m.where(x > 0, x, x),
+    "torch.meshgrid": lambda m, x: m.meshgrid(x[0], x[1], indexing="ij"),
+    "torch.zeros_like": lambda m, x: m.zeros_like(x),
+    "torch.full_like": lambda m, x: m.full_like(x, 2),
+    "torch.randn_like": lambda m, x: m.randn_like(x),
+    "F.linear": lambda m, x: m.nn.functional.linear(x, m.ones(3, 2), m.ones(3)),
+    "F.linear without bias": lambda m, x: m.nn.functional.linear(m.ones(3, 2), x),
+    "F.cross_entropy": lambda m, x: m.nn.functional.cross_entropy(x, m.tensor([0, 1])),
+    "F.nll_loss": lambda m, x: m.nn.functional.nll_loss(x, m.tensor([0, 1])),
+    "F.l1_loss": lambda m, x: m.nn.functional.l1_loss(x, m.ones(2, 2)),
+    "F.layer_norm": lambda m, x: m.nn.functional.layer_norm(x, (2,)),
+    "F.rms_norm": lambda m, x: m.nn.functional.rms_norm(x, (2,)),
+    "F.group_norm": lambda m, x: m.nn.functional.group_norm(x, 2),
+    "F.conv1d": lambda m, x: m.nn.functional.conv1d(x, m.ones(3, 2, 1)),
+    "F.dropout": lambda m, x: m.nn.functional.dropout(x),
+    "F.softmax": lambda m, x: m.nn.functional.softmax(x, dim=-1),
+    "F.embedding": lambda m, x: m.nn.functional.embedding(m.tensor([0, 1]), x),
+    "F.pad": lambda m, x: m.nn.functional.pad(x, (1, 1)),
+    "F.normalize": lambda m, x: m.nn.functional.normalize(input=x),
+    "F.cosine_similarity": lambda m, x: m.nn.functional.cosine_similarity(x, m.ones(2, 2)),
+    "F.pairwise_distance": lambda m, x: m.nn.functional.pairwise_distance(x, m.ones(2, 2)),
+    "F.max_pool1d": lambda m, x: m.nn.functional.max_pool1d(x, 2),
+    "F.unfold": lambda m, x: m.nn.functional.unfold(x.view(1, 1, 2, 2), 2),
+    "F.interpolate": lambda m, x: m.nn.functional.interpolate(x.view(1, 1, 2, 2), scale_factor=2),
+    "F.embedding_bag": lambda m, x: m.nn.functional.embedding_bag(m.tensor([[0, 1]]), x),
+    "attention": lambda m, x: m.nn.functional.scaled_dot_product_attention(x, x, x),
+    "nn.Linear": lambda m, x: m.nn.Linear(2, 3)(x),
+    "nn.CrossEntropyLoss": lambda m, x: m.nn.CrossEntropyLoss()(x, m.tensor([0, 1])),
 }
 
 
@@ -131,6 +174,31 @@ def test_a_function_can_be_told_by_its_identity() -> None:
 
     x = gs.ones(2).as_subclass(Handled)
     assert (gs.mean(x), x.exp(), type(x.sin())) == ("a mean", "an exponential", Handled)
+
+
+def test_functions_of_nn_functional_are_told_by_their_identity() -> None:
+    F = gs.nn.functional
+    x = gs.ones(2, 2).as_subclass(Logged)
+    told: list[Any] = []
+
+    class Told(overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            told.append(func)
+            return func(*args, **(kwargs or {}))
+
+    with Told():
+        F.linear(gs.ones(2, 2), x)
+        F.normalize(x)
+        F.layer_norm(x, (2,))
+        F.unfold(gs.ones(1, 1, 2, 2), 2)
+        gs.zeros_like(x)
+    assert told == [F.linear, F.normalize, F.layer_norm, F.unfold, gs.zeros_like]
+
+
+@pytest.mark.parametrize("name", ["linear", "conv2d", "layer_norm", "normalize", "relu", "softmax", "unfold"])
+def test_pickle_finds_functions_of_nn_functional(name: str) -> None:
+    function = getattr(gs.nn.functional, name)
+    assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_the_gradient_is_the_same() -> None:

@@ -19,6 +19,7 @@ from . import events, state
 from .from_python import to_array
 from .layout import check_memory, check_rank, format_name
 from .ops.errors import as_element, scalar_type
+from .overrides import overridable
 from .storage import adopted, extent_of, in_order, strided_view
 from .tensor import Tensor
 
@@ -488,6 +489,7 @@ def array_like(function: str, source: Tensor, kind: Any, where: Any, memory_form
     return getattr(module, function)(array.shape, dtype=target)
 
 
+@overridable
 def zeros_like(
     input: Tensor,
     *,
@@ -504,6 +506,7 @@ def zeros_like(
     return finish(array_like("zeros", input, dtype, device, memory_format), requires_grad)
 
 
+@overridable
 def ones_like(
     input: Tensor,
     *,
@@ -520,6 +523,7 @@ def ones_like(
     return finish(array_like("ones", input, dtype, device, memory_format), requires_grad)
 
 
+@overridable
 def empty_like(
     input: Tensor,
     *,
@@ -536,6 +540,7 @@ def empty_like(
     return finish(array_like("empty", input, dtype, device, memory_format), requires_grad)
 
 
+@overridable
 def full_like(
     input: Tensor,
     fill_value: Any,

@@ -2,7 +2,8 @@
 
 It is one of the things behind ``state.special``, which is up while there is an instance of a subclass of Tensor that
 takes part, or while a mode is on; otherwise nothing is asked. A method of such an instance is overridden as a method, a
-function composed of operators by its name, and every other call by the operators that it is made of.
+public function composed of operators as that function (:func:`overridable`), and every other call by the operators that
+it is made of.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import state
 
 if TYPE_CHECKING:
     from .ops.registry import Operator
 
-__all__ = ["NONE", "call", "count", "disabled", "dispatch", "of_operator", "overloaded", "take_part"]
+__all__ = [
+    *("NONE", "asking", "call", "count", "disabled", "dispatch", "is_overridable", "of_operator"),
+    *("overloaded", "overridable", "take_part"),
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 NONE = object()
 """What :func:`dispatch` returns where nobody has a say."""
@@ -122,6 +128,34 @@ def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs) if result is NONE else result
 
 
+def overridable(body: Function) -> Function:
+    """Return a function composed of operators as one that is overridden itself, under its own name."""
+
+    @functools.wraps(body)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if state.overriding:
+            overridden = dispatch(function, args, kwargs)
+            if overridden is not NONE:
+                return overridden
+        return body(*args, **kwargs)
+
+    return asking(function)  # type: ignore[return-value]
+
+
+def asking(function: Function) -> Function:
+    """Note of a function that it asks who overrides it, before it does anything; return it."""
+    _asking.add(function)
+    return function
+
+
+def is_overridable(function: Any) -> bool:
+    """Return whether a function asks by itself who overrides it."""
+    return function in _asking
+
+
+_asking: set[Any] = set()
+
+
 def of_operator(op: Operator, arguments: tuple[Any, ...], suffix: str = "") -> Any:
     """Return what overrides the call of an operator, or of its in-place form (`suffix` ``"_"``); NONE if nothing does.
 
@@ -162,8 +196,10 @@ def take_part(kind: Any, root: Any) -> None:
     for name, method in _methods(root):
         if getattr(kind, name, None) is method:
             setattr(kind, name, _overridden(method))
-    if kind.data is root.data:
-        kind.data = property(lambda self: call(root.data.fget, self), root.data.fset, doc=root.data.__doc__)
+    for name in _VIEWS:
+        attribute = getattr(root, name)
+        if getattr(kind, name) is attribute:
+            setattr(kind, name, _told_of(attribute))
     wrap = kind._wrap.__func__
     kind._wrap = classmethod(lambda cls, *args: count(wrap(cls, *args)))
 
@@ -177,9 +213,18 @@ def _methods(root: Any) -> list[tuple[str, Any]]:
 
 
 _OF_THE_OBJECT = frozenset(
-    """__array__ __deepcopy__ __dlpack__ __dlpack_device__ __hash__ __init__ __init_subclass__ __new__ __reduce__
-    __reduce_ex__ __setstate__ __torch_function__""".split()  # noqa: SIM905
+    """__array__ __deepcopy__ __dlpack__ __dlpack_device__ __hash__ __init__ __init_subclass__ __iter__ __new__
+    __reduce__ __reduce_ex__ __setstate__ __torch_function__""".split()  # noqa: SIM905
 )
+
+
+# The attributes that are told. Those that are no tensors are read all over the runtime, and are not.
+_VIEWS = ("H", "T", "data", "imag", "mH", "mT", "real")
+
+
+def _told_of(attribute: property) -> property:
+    """Return a property whose reading is told as PyTorch tells it: as the property's ``__get__``."""
+    return property(lambda self: call(attribute.__get__, self), attribute.fset, doc=attribute.__doc__)
 
 
 def _overridden(method: Any) -> Callable[..., Any]:

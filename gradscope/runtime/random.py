@@ -22,6 +22,7 @@ from .creation import array_like, finish, numpy_dtype, shape_of
 from .layout import check_memory
 from .ops import general, writes
 from .ops.registry import METHODS, OPERATORS, operator
+from .overrides import overridable
 from .tensor import Tensor
 
 __all__ = [
@@ -340,6 +341,7 @@ def _filled_like(drawn: Tensor, input: Tensor, requires_grad: bool, memory_forma
     return finish(array, requires_grad)
 
 
+@overridable
 def rand_like(
     input: Tensor,
     *,
@@ -358,6 +360,7 @@ def rand_like(
     return _filled_like(drawn, input, requires_grad, memory_format)
 
 
+@overridable
 def randn_like(
     input: Tensor,
     *,
@@ -408,6 +411,7 @@ def randint(
     return finish(drawn, requires_grad, out, "randint")
 
 
+@overridable
 def randint_like(
     input: Tensor,
     low: int,

@@ -5,6 +5,9 @@ Most are operators of the runtime; the others are written in terms of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ...runtime.ops.attention import scaled_dot_product_attention
 from ...runtime.ops.class_losses import cross_entropy, linear_cross_entropy, nll_loss
 from ...runtime.ops.convolution import (
@@ -24,6 +27,8 @@ from ...runtime.ops.normalization import (
     layer_norm,
     rms_norm,
 )
+from ...runtime.ops.registry import OPERATORS, PUBLIC
+from ...runtime.overrides import is_overridable, overridable
 from . import activation, distance, losses, margin_losses, noise, other_pooling, padding, pooling, sparse, vision
 from .activation import *  # noqa: F403
 from .attention import multi_head_attention_forward
@@ -67,3 +72,16 @@ __all__ = [
     *sparse.__all__,
     *vision.__all__,
 ]
+
+
+def _overridden_itself(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that is told to ``__torch_function__`` under its own name, as an operator's is by itself."""
+    if name in OPERATORS or is_overridable(function):
+        return function
+    public = PUBLIC.get(name)
+    result: Any = public if getattr(public, "__wrapped__", None) is function else overridable(function)
+    result.__module__ = __name__  # where pickle finds it
+    return result
+
+
+globals().update({name: _overridden_itself(name, globals()[name]) for name in __all__})

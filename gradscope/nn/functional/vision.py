@@ -15,6 +15,7 @@ from ...runtime.ops.grids import grid_sampler
 from ...runtime.ops.instances import instance_norm as _instance_norm
 from ...runtime.ops.pooling import avg_pool
 from ...runtime.ops.registry import OPERATORS
+from ...runtime.overrides import overridable
 from ...runtime.tensor import Tensor
 
 __all__ = [
@@ -204,6 +205,7 @@ def _pair(value: Any, name: str) -> tuple[int, ...]:
     return several(value, 2, name)
 
 
+@overridable
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Return the windows of images as columns.
 

@@ -54,7 +54,7 @@ def as_function(body: Callable[..., Any]) -> Callable[..., Any]:
                 "Wrap it: gradscope.tensor(...)."
             ) from None
 
-    return function
+    return overrides.asking(function)
 
 
 def as_method(body: Callable[..., Any]) -> Callable[..., Any]:

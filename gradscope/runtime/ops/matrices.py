@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from .. import autocast, state
+from .. import autocast, overrides, state
 from ..dtype import BY_NUMPY
 from . import writes
 from .arrays import conj, expandable, matrix_product
@@ -457,6 +457,7 @@ operator(
 _linear_with_bias = OPERATORS["linear.bias"].function
 
 
+@overrides.asking
 def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
     """Return ``input @ weight.T + bias``.
 
@@ -471,8 +472,12 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
     """
     if out is not None:
         return writes.into(out, "linear", [input, weight, bias], lambda: linear(input, weight, bias))
-    if state.casting and autocast.covers("linear", (input, weight, bias)):
-        return autocast.call("linear", linear, input, weight, bias)
+    if state.special:
+        overridden = overrides.dispatch(linear, (input, weight, bias), {}) if state.overriding else overrides.NONE
+        if overridden is not overrides.NONE:
+            return overridden
+        if state.casting and autocast.covers("linear", (input, weight, bias)):
+            return autocast.call("linear", linear, input, weight, bias)
     if bias is not None:
         return _linear_with_bias(input, weight, bias)
     _check_linear(input._array, weight._array)

@@ -58,6 +58,7 @@ from functools import cached_property
 from typing import Any
 
 from ..graph import Node
+from ..overrides import is_overridable, overridable
 from . import codegen, general
 from .arrays import ARRAY_FORMS, keeping_channels_last, writable_copy
 from .extremes import elementwise, substituted
@@ -426,6 +427,14 @@ def _publish(op: Operator) -> None:
                 METHODS[public_name + "_"] = inplace
 
 
+def _composite(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a composite as a function that is overridden itself; one that chooses an overload is by the overload."""
+    function = as_function(body)
+    if is_overridable(function) or body.__name__ in OPERATORS or f"{body.__name__}.self" in OPERATORS:
+        return function
+    return overridable(function)
+
+
 def _publish_in_namespace(public_name: str, function: Callable[..., Any]) -> bool:
     place = in_namespace(public_name)
     if place is not None:
@@ -453,9 +462,11 @@ def public(
         if arrays is not None:
             ARRAY_FORMS[body.__name__] = arrays
         if namespace is not None:
-            NAMESPACES[namespace][body.__name__] = as_function(body)
+            NAMESPACES[namespace][body.__name__] = _composite(body)
             return body
-        function = as_function(body)
+        if isinstance(method, str) and not function_too:
+            body.__name__ = method  # which is what __torch_function__ is told
+        function = _composite(body)
         if function_too:
             PUBLIC[body.__name__] = function
         for name in alias:
