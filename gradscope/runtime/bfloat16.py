@@ -20,9 +20,8 @@ KIND, CHAR = "V", "E"
 
 _SINGLE = numpy.dtype(numpy.float32)
 
-
 known: bool = False
-"""Whether there may be arrays of it."""
+"""Whether there may be arrays of it: while there are none, nobody looks for them."""
 
 
 @cache
@@ -91,7 +90,10 @@ def plain(value: Any) -> Any:
 def marked(value: Any) -> Any:
     """Return arrays of bfloat16, also in tuples and lists, in the class that says so; all else as it is."""
     if isinstance(value, numpy.ndarray):
-        return value.view(BFloat16Array) if value.dtype.char == CHAR and type(value) is numpy.ndarray else value
+        if value.dtype.char != CHAR or type(value) is not numpy.ndarray:
+            return value
+        numpy_dtype()  # an array that was unpickled may be the first one
+        return value.view(BFloat16Array)
     return type(value)(map(marked, value)) if type(value) in (tuple, list) else value
 
 

@@ -55,6 +55,17 @@ def test_the_name_is_there_before_ml_dtypes_is_imported() -> None:
     assert found.splitlines() == ["(gradscope.bfloat16, 2, True) False", "gradscope.bfloat16 True"]
 
 
+def test_an_unpickled_tensor_may_be_the_first_one() -> None:
+    program = (
+        "import pickle, sys, gradscope as gs; x = pickle.loads(bytes.fromhex(sys.argv[1]));"
+        "print(gs.cat([x, x]), gs.linalg.vector_norm(x, 3))"
+    )
+    x = gs.tensor([1.0, 2.0], dtype=gs.bfloat16)
+    command = [sys.executable, "-c", program, pickle.dumps(x).hex()]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert found == f"{gs.cat([x, x])!r} {gs.linalg.vector_norm(x, 3)!r}\n"
+
+
 # --- each operator ----------------------------------------------------------------------------------------------------
 
 

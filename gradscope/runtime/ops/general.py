@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from .. import autocast, device, dtype, events, overrides, state, tangents
+from .. import autocast, bfloat16, device, dtype, events, overrides, state, tangents
 from ..bfloat16 import CHAR, BFloat16Array, cast, marked, narrows, plain, rounded, widened
 from ..graph import PackedTensor, SavedResult, SavedTensor, edge_to, pack_slot, unpack
 from ..math_bits import turned
@@ -35,12 +35,14 @@ scopes_wanting_tensor: list[dict[str, Any]] = []
 _scope: dict[str, Any] = {"Tensor": None, "edge_of": None}
 scopes_wanting_tensor.append(_scope)
 
-_PARTICULAR = frozenset(
+# Of bfloat16, see forward_of_bfloat16(): operators and families that refuse half precision themselves, the family that
+# takes weights of another float beside it, operators that look at the bits, and those that round their number too.
+_REFUSING_HALF = frozenset(
     "complex polar ctc distances eigen factorizations ldl linear_algebra lu quantiles solvers triangular".split()  # noqa: SIM905
-)  # operators, and families of them, that refuse half precision themselves
-_OF_OWN_ACCORD = "normalization"  # the family that takes weights of another float beside bfloat16, as PyTorch's does
-_OF_BITS = frozenset({"nextafter", "view.dtype"})
-_POWERS = frozenset({"pow.scalar", "pow.base"})  # whose number is rounded too, as in PyTorch
+)
+_MIXING_FLOATS = "normalization"
+_READING_BITS = frozenset({"nextafter", "view.dtype"})
+_ROUNDING_NUMBER = frozenset({"pow.scalar", "pow.base"})
 NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_)
 _PLAIN = {device.ndarray}
 _ON_HOST = {device.ndarray, BFloat16Array}
@@ -179,12 +181,17 @@ def promote(op: Operator, bare: list[Any], operands: list[Any]) -> None:
 
 def forward(op: Operator, xp: Any, bare: list[Any]) -> Any:
     """Run the forward of prepared arguments; what was scaled in single precision is rounded to half."""
-    if BFloat16Array in map(type, bare) or any(type(a) is list and BFloat16Array in map(type, a) for a in bare):
+    if bfloat16.known and _holds_bfloat16(bare):
         return forward_of_bfloat16(op, xp, bare)
     results = op.run_forward(xp, *bare)
     if op.name in SCALES and results.dtype == SINGLE and HALF in [array.dtype for array in bare]:
         return results.astype(HALF)
     return results
+
+
+def _holds_bfloat16(bare: list[Any]) -> bool:
+    """Whether an array among prepared arguments, or in a list of them, is one of bfloat16."""
+    return BFloat16Array in map(type, bare) or any(type(a) is list and BFloat16Array in map(type, a) for a in bare)
 
 
 def forward_of_bfloat16(op: Operator, xp: Any, bare: list[Any]) -> Any:
@@ -194,12 +201,12 @@ def forward_of_bfloat16(op: Operator, xp: Any, bare: list[Any]) -> Any:
     them: it belongs to a family that asks for single precision, or other floats stand beside bfloat16 and nothing
     brought the dtypes together.
     """
-    if op.view is not None or op.name in _OF_BITS:
+    if op.view is not None or op.name in _READING_BITS:
         return marked(op.run_forward(xp, *map(_on_each(plain), bare)))
     family = op.family.rpartition(".")[2]
-    if {op.name, family} & _PARTICULAR or not (op.promote or narrows(bare) or family == _OF_OWN_ACCORD):
+    if {op.name, family} & _REFUSING_HALF or not (op.promote or narrows(bare) or family == _MIXING_FLOATS):
         return marked(op.run_forward(xp, *bare))
-    if op.name in _POWERS:
+    if op.name in _ROUNDING_NUMBER:
         bare = [rounded(value).item() if isinstance(value, float) else value for value in bare]
     results = op.run_forward(xp, *map(_on_each(widened), bare))
     asked = next((value for p, value in zip(op.parameters, bare, strict=True) if p.name == "dtype"), None)
@@ -447,7 +454,7 @@ def make_node(
     if not wanted:
         return None
     node_class = node_class or op.node_class
-    if BFloat16Array in (type(t._array) for t in tensors_among([*operands, outputs[0]])):
+    if bfloat16.known and BFloat16Array in (type(t._array) for t in tensors_among([*operands, outputs[0]])):
         node_class = rounding(node_class)
     node: Any = node_class()
     node.edges = tuple(edges)
