@@ -12,8 +12,8 @@ Examples
 ...     with gs.profiler.record_function("forward"):
 ...         y = (x @ x).sum()
 ...     y.backward()
->>> sorted(row.key for row in prof.key_averages())[:3]
-['MmBackward0', 'SumBackward0', 'forward']
+>>> sorted(row.key for row in prof.key_averages())
+['AccumulateGrad', 'MmBackward0', 'SumBackward0', 'aten::mm', 'aten::sum', 'forward']
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ from typing import Any
 from .runtime import events
 
 __all__ = [
-    *("FunctionEvent", "ProfilerAction", "ProfilerActivity", "EventList", "profile", "record_function", "schedule"),
+    "EventList",
+    "FunctionEvent",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "profile",
+    "record_function",
+    "schedule",
     "tensorboard_trace_handler",
 ]
 
@@ -50,6 +56,9 @@ class ProfilerAction(enum.Enum):
     WARMUP = 1
     RECORD = 2
     RECORD_AND_SAVE = 3
+
+
+_RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 def schedule(
@@ -78,7 +87,7 @@ def schedule(
 
     def action(step: int) -> ProfilerAction:
         if step < 0:
-            raise AssertionError(f"Step must be non-negative. Got {step}.")
+            raise AssertionError(f"Step must be non-negative. Got {step}.\nThe first one is 0.")
         step -= skip_first
         if step < 0 or (repeat and step >= repeat * cycle) or step % cycle < wait:
             return ProfilerAction.NONE
@@ -121,7 +130,7 @@ class EventList(list[FunctionEvent]):
     """Calls, or their averages by name."""
 
     def total_average(self) -> FunctionEvent:
-        """Return the sums of all."""
+        """Return one row, "Total", of the time and the number of all calls."""
         total = FunctionEvent("Total", 0.0, 0.0, 0, count=0)
         for event in self:
             total.cpu_time_total += event.self_cpu_time_total
@@ -237,12 +246,12 @@ class profile(ContextDecorator):  # noqa: N801 - PyTorch's name
         self.stop()
 
     def start(self) -> None:
-        """Begin."""
+        """Begin, with what the schedule says of the first step."""
         self._enter(self._schedule(self.step_num))
 
     def stop(self) -> None:
-        """End; calls of :attr:`on_trace_ready` get what has been recorded since the last one."""
-        recorded = self._action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+        """End; `on_trace_ready` gets what has been recorded since it was called last."""
+        recorded = self._action in _RECORDING
         self._enter(ProfilerAction.NONE)
         if recorded and self.on_trace_ready is not None:
             self.on_trace_ready(self)
@@ -257,9 +266,8 @@ class profile(ContextDecorator):  # noqa: N801 - PyTorch's name
         self._enter(self._schedule(self.step_num))
 
     def _enter(self, action: ProfilerAction) -> None:
-        records = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
-        before, self._action = self._action in records, action
-        if action in records and not before:
+        before, self._action = self._action in _RECORDING, action
+        if action in _RECORDING and not before:
             self._calls = []
             self._threads = _Thread()
             self._threads.ended = _now()
@@ -270,22 +278,25 @@ class profile(ContextDecorator):  # noqa: N801 - PyTorch's name
             }
             self._subscription = events.subscribe_each(listeners)
             _running.append(self)
-        elif before and action not in records:
+        elif before and action not in _RECORDING:
             _running.remove(self)
             self._subscription.unsubscribe()
 
     # --- what is told ---
 
     def _begin(self, key: str) -> None:
+        """A node or a labelled block begins on this thread."""
         self._threads.open.append(FunctionEvent(key, _now(), 0.0, threading.get_ident()))
 
     def _end(self) -> None:
+        """What began last on this thread has ended."""
         if not self._threads.open:  # it began before the profile
             return
         call = self._threads.open.pop()
         self._finish(call)
 
     def _finish(self, call: FunctionEvent) -> None:
+        """Keep a call that ends now; its time is not that of the call around it."""
         thread = self._threads
         thread.ended = _now()
         call.cpu_time_total = thread.ended - call.start

@@ -30,8 +30,8 @@ def printable(text: str) -> str:
 
     Examples
     --------
-    >>> print(printable("a\x1b[2Jb\u202ec"), printable("a\tb\u00e9"))
-    a\x1b[2Jb\u202ec a	b\u00e9
+    >>> print(printable("a\x1b[2Jb\u202ec"), printable("caf\u00e9"))
+    a\x1b[2Jb\u202ec café
     """
     return text if text.isprintable() else _SUSPECT.sub(_shown, text)
 
@@ -112,6 +112,6 @@ def json_text(value: Any, **options: Any) -> str:
     Examples
     --------
     >>> print(json_text(["\x1b", "\x7f", "\u202e"]))
-    ["\\u001b", "\\u007f", "\\u202e"]
+    ["\u001b", "\u007f", "\u202e"]
     """
     return json.dumps(value, allow_nan=False, **options).replace("\x7f", "\\u007f")

@@ -32,6 +32,7 @@ def to_json(graph: BackwardGraph) -> str:
 
     Examples
     --------
+    >>> import json
     >>> import gradscope as gs
     >>> import gradscope.inspect as gi
     >>> data = json.loads(to_json(gi.graph(gs.ones(2, requires_grad=True).exp())))
