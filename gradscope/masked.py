@@ -74,7 +74,7 @@ def _dims(dim: Dims, ndim: int) -> tuple[int, ...]:
                 f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {d})"
             )
         if d in given[:place]:
-            raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
+            raise RuntimeError(f"dim={d} appears multiple times in the list of dims\nName each once.")
     return tuple(sorted(d % limit for d in given))
 
 
@@ -104,6 +104,7 @@ def _least(kind: Any) -> float:
 
 
 def _greatest(kind: Any) -> float:
+    """Return the greatest number of a dtype, which no minimum is changed by."""
     return math.inf if kind.is_floating_point else dtypes.iinfo(kind).max
 
 
@@ -231,7 +232,7 @@ def var(
     With ``unbiased=False`` the correction is 0.
     """
     if unbiased is not None and correction is not None:
-        raise AssertionError("Only one of unbiased and correction may be given")
+        raise AssertionError("Only one of unbiased and correction may be given\ncorrection=0 is unbiased=False.")
     if correction is None:
         correction = 0.0 if unbiased is False else 1.0
     kind = dtype or (input.dtype if input.is_floating_point() or input.is_complex() else dtypes.float32)

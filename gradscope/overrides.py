@@ -85,6 +85,22 @@ def handle_torch_function(
     ------
     TypeError
         If nobody overrides it.
+
+    Examples
+    --------
+    A function of your own that others may override, as operators do:
+
+    >>> import gradscope as gs
+    >>> class Metres:
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         return f"{func.__name__} of metres"
+    >>> def distance(a, b):
+    ...     if has_torch_function((a, b)):
+    ...         return handle_torch_function(distance, (a, b), a, b)
+    ...     return (a - b).abs()
+    >>> distance(Metres(), 1.0)
+    'distance of metres'
     """
     result = overrides.dispatch(public_api, args, kwargs, relevant=tuple(relevant_args))
     if result is overrides.NONE:
@@ -101,7 +117,7 @@ def is_tensor_like(inp: Any) -> bool:
     >>> is_tensor_like(gs.ones(1)), is_tensor_like(1)
     (True, False)
     """
-    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
+    return hasattr(inp, "__torch_function__")
 
 
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
@@ -110,7 +126,20 @@ def get_default_nowrap_functions() -> set[Callable[..., Any]]:
 
 
 class DisableTorchFunctionSubclass:
-    """Let no tensor have a say inside of a block; modes still do."""
+    """Let no tensor have a say inside of a block; modes still do.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> class Metres(gs.Tensor):
+    ...     pass
+    >>> x = gs.ones(1).as_subclass(Metres)
+    >>> type(x + x).__name__
+    'Metres'
+    >>> with DisableTorchFunctionSubclass():
+    ...     type(x + x).__name__
+    'Tensor'
+    """
 
     def __enter__(self) -> None:
         state.local.overrides_off += 1

@@ -1,4 +1,4 @@
-"""The API of PyTorch 0.1, on the same engine; nothing of it lives elsewhere.
+"""The API of PyTorch 0.1, on the same engine.
 
 ``Variable(data, requires_grad, volatile)``, functions that are used through instances (``F(args)(x)``), and stochastic
 functions with ``reinforce(reward)``. What every tensor has of it (``volatile``, ``creator``, ...) is in

@@ -78,7 +78,7 @@ class VonMises(Distribution):
                 z = F.cos(math.pi * u1)
                 f = (1 + proposal * z) / (proposal + z)
                 c = kappa * (proposal - f)
-                # A parameter that is not a number is refused nothing: its angles are none either.
+                # Where a parameter is NaN every draw is accepted, or the loop would not end; the angle is NaN too.
                 accepted = (c * (2 - c) > u2) | (F.log(c / u2) + 1 - c >= 0) | (f != f)
                 angle = F.where(accepted & ~done, F.sign(u3 - 0.5) * F.acos(f), angle)
                 done = done | accepted

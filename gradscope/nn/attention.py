@@ -57,6 +57,9 @@ def sdpa_kernel(backends: Sequence[SDPBackend] | SDPBackend, set_priority: bool 
     """
     chosen = [backends] if isinstance(backends, SDPBackend) else backends
     if not isinstance(chosen, Sequence) or not all(isinstance(backend, SDPBackend) for backend in chosen):
-        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances")
+        raise AssertionError(
+            "Backend must be an instance of SDPBackend or a list of SDPBackend instances\n"
+            f"It is {backends!r}: give SDPBackend.MATH, or others of {[kind.name for kind in SDPBackend]}."
+        )
     with settings.attention(**{name: backend in chosen for name, backend in _SWITCHES.items()}):
         yield

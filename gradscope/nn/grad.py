@@ -100,6 +100,16 @@ def conv2d_weight(
     stride, padding, dilation : int or pair
     groups : int
         As of the convolution.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.nn import functional as F
+    >>> x, weight = gs.rand(1, 1, 3, 3), gs.rand(1, 1, 2, 2, requires_grad=True)
+    >>> y = F.conv2d(x, weight)
+    >>> (expected,) = gs.autograd.grad(y, weight, gs.ones_like(y))
+    >>> gs.equal(gs.nn.grad.conv2d_weight(x, weight.shape, gs.ones_like(y)), expected)
+    True
     """
     return _of_weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
 

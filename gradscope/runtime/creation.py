@@ -666,7 +666,8 @@ def _end_of(name: str, word: str, place: int, value: Any) -> Any:
     """Return one end of linspace() or logspace() as a number."""
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(
-            f"{name} only supports 0-dimensional start and end tensors, but got {word} with {value.ndim} dimension(s)."
+            f"{name} only supports 0-dimensional start and end tensors, but got {word} with {value.ndim} "
+            "dimension(s).\nGive numbers, or tensors of one element as x.squeeze()."
         )
     return number_of(name, word, place, value)
 
@@ -709,7 +710,7 @@ def logspace(
         check_memory("logspace", layout, pin_memory)
     module = devices.module_for(devices.wanted(device))
     if isinstance(base, complex):
-        raise TypeError("logspace(): argument 'base' must be float, not complex")
+        raise TypeError("logspace(): argument 'base' must be float, not complex\nGive a real base.")
     exponents, kind = _evenly("logspace", module, start, end, steps, dtype, out)
     return finish((base**exponents).astype(kind), requires_grad, out, "logspace")
 

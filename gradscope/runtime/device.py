@@ -174,7 +174,9 @@ class Backend:
         NotImplementedError
             If there is none.
         """
-        raise NotImplementedError(f"{name}() is not implemented for '{self.type_name}' tensors")
+        raise NotImplementedError(
+            f"{name}() is not implemented for '{self.type_name}' tensors\nMove the tensor to the CPU: tensor.cpu()."
+        )
 
 
 class CudaBackend(Backend):

@@ -44,10 +44,11 @@ disabled: Any = _disabled
 def has_say(kind: type) -> bool:
     """Whether a class takes part in calls with its instances."""
     method = getattr(kind, "__torch_function__", None)
-    return method is not None and method is not disabled and kind is not _root[0]
+    return method is not None and method is not disabled and kind is not tensor_type
 
 
-_root: list[Any] = [None]  # Tensor, which is defined later
+# Tensor, which is defined later: gradscope.runtime.tensor fills it in.
+tensor_type: Any = None
 
 
 def _leaves(values: Iterable[Any]) -> Iterator[Any]:

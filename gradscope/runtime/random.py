@@ -681,7 +681,7 @@ def normal(
     if out is not None:
         return writes.into(out, "normal", [mean, std], lambda: normal(mean, std, size, generator=generator))
     of_mean, of_std = isinstance(mean, Tensor), isinstance(std, Tensor)
-    if of_mean and stochastic is not None and generator is None and _draws_stochastically(mean):
+    if of_mean and generator is None and _draws_stochastically(mean):
         return stochastic.normal(mean, std)
     if of_mean and of_std:
         return OPERATORS["normal.tensor_tensor"].function(mean, std, generator)
@@ -714,6 +714,7 @@ stochastic: Any = None
 
 
 def _draws_stochastically(tensor: Tensor) -> bool:
+    """Whether a tensor draws as in PyTorch 0.1, so that its gradient comes from a reward."""
     return stochastic is not None and stochastic.wanted(tensor)
 
 
@@ -743,15 +744,15 @@ def multinomial_method(
     return multinomial(self, count, replacement, generator=generator, out=out)
 
 
-bernoulli_modern = METHODS["bernoulli"]
+_draw_bernoulli = METHODS["bernoulli"]
 
 
-@functools.wraps(bernoulli_modern)
+@functools.wraps(_draw_bernoulli)
 def bernoulli_method(self: Tensor, *args: Any, **options: Any) -> Tensor:
     """Return ones with the probabilities `self`, else zeros."""
     if not args and not options and _draws_stochastically(self):
         return stochastic.bernoulli(self)
-    return bernoulli_modern(self, *args, **options)
+    return _draw_bernoulli(self, *args, **options)
 
 
 METHODS["bernoulli_"] = bernoulli_

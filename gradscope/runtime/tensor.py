@@ -149,7 +149,9 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
             If `cls` is no subclass of Tensor.
         """
         if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-            raise TypeError(f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
+            raise TypeError(
+                f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}\nGive the class itself."
+            )
         from .ops.registry import OPERATORS
 
         modes = state.local
@@ -685,7 +687,7 @@ def finish_class(methods: dict[str, Callable[..., Any]]) -> None:
     for name, method in methods.items():
         if name not in Tensor.__dict__:
             setattr(Tensor, name, method)
-    graph.tensor_type = overrides._root[0] = Tensor
+    graph.tensor_type = overrides.tensor_type = Tensor
     fresh = starmap(_new, repeat((Tensor,)))  # next() of it takes less than a call of __new__
     for scope in general.scopes_wanting_tensor:
         scope["Tensor"] = Tensor

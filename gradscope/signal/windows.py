@@ -49,7 +49,7 @@ __all__ = [
 def _window(name: str, M: int, shape: Callable[[Tensor, float], Tensor], sym: bool, options: dict[str, Any]) -> Tensor:
     """Return ``shape(points, last)`` of the points 0, 1, 2, ... of a window from 0 to `last`."""
     if M < 0:
-        raise ValueError(f"{name} requires non-negative window length, got M={M}")
+        raise ValueError(f"{name} requires non-negative window length, got M={M}\nM is the number of points.")
     check_memory(name, options.pop("layout", None), None)
     kind = options.pop("dtype", None)
     kind = dtypes.get_default_dtype() if kind is None else dtypes.to_dtype(kind)
@@ -74,7 +74,7 @@ def _cosines(weights: Sequence[float]) -> Callable[[Tensor, float], Tensor]:
 
 def _check_positive(name: str, value: float) -> None:
     if value <= 0:
-        raise ValueError(f"{name} must be positive, got: {value}")
+        raise ValueError(f"{name} must be positive, got: {value}\nIt is a width, in points.")
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: Any) -> Tensor:
@@ -88,10 +88,10 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
         If there are none.
     """
     if not isinstance(a, Iterable):
-        raise TypeError("Coefficients must be a list/tuple")
+        raise TypeError(f"Coefficients must be a list/tuple\nIt is {a!r}: write [a0, a1, ...].")
     weights = list(a)
     if not weights:
-        raise ValueError("Coefficients cannot be empty")
+        raise ValueError("Coefficients cannot be empty\n[1.0] is the window of ones.")
     return _window("general_cosine", M, _cosines(weights), sym, options)
 
 
@@ -134,7 +134,7 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
     """Return ``exp(-|n - center| / tau)``; the center is the window's, unless given where `sym` is False."""
     _check_positive("Tau", tau)
     if sym and center is not None:
-        raise ValueError("Center must be None for symmetric windows")
+        raise ValueError("Center must be None for symmetric windows\nGive it with sym=False.")
 
     def shape(points: Tensor, last: float) -> Tensor:
         return (-(points - (last / 2 if center is None else center)).abs() / tau).exp()
@@ -155,5 +155,5 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> T
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
     """Return the Kaiser window: a Bessel function of half a circle, the narrower the larger `beta` is."""
     if beta < 0:
-        raise ValueError(f"beta must be non-negative, got: {beta}")
+        raise ValueError(f"beta must be non-negative, got: {beta}\nOf 0 it is the window of ones.")
     return _window("kaiser", M, _between_ends(kaiser_shape(beta)), sym, options)

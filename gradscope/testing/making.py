@@ -59,7 +59,10 @@ def make_tensor(
             f"{memory_format=}"
         )
     if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
-        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
+        raise ValueError(
+            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}\n"
+            "Ask for a floating or complex dtype."
+        )
     sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
     low, high = _limits(dtype, low, high)
     gaps = noncontiguous and math.prod(sizes) > 1
@@ -81,11 +84,14 @@ def _limits(dtype: Any, low: float | None, high: float | None) -> tuple[Any, Any
     usual = (0, 2) if dtype is gs.bool else (-9 if dtype.is_signed else 0, 10 if whole else 9)
     low, high = usual[0] if low is None else low, usual[1] if high is None else high
     if math.isnan(low) or math.isnan(high):
-        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}\nGive numbers.")
     if low > high or (low == high and whole):
-        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}\nExchange them.")
     if high < least or low > most:
-        raise ValueError(f"The value interval specified by {low=} and {high=} is outside of what {dtype} holds")
+        raise ValueError(
+            f"The value interval specified by {low=} and {high=} is outside of what {dtype} holds\n"
+            f"Give limits between {least} and {most}."
+        )
     low, high = max(low, least), min(high, most)
     if whole:
         low, high = math.ceil(low), math.ceil(high)

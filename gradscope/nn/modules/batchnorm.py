@@ -115,7 +115,10 @@ class _BatchNorm(NormBase):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in self.dimensions:
             expected = " or ".join(f"{d}D" for d in self.dimensions)
-            raise ValueError(f"expected {expected} input (got {input.ndim}D input)")
+            raise ValueError(
+                f"expected {expected} input (got {input.ndim}D input)\n"
+                f"Its shape is {list(input.shape)}; the first dimension is the batch, the second the channels."
+            )
 
 
 class BatchNorm1d(_BatchNorm):
@@ -194,7 +197,10 @@ class SyncBatchNorm(_BatchNorm):
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim < 2:
-            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+            raise ValueError(
+                f"expected at least 2D input (got {input.ndim}D input)\n"
+                f"Its shape is {list(input.shape)}; the first dimension is the batch, the second the channels."
+            )
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

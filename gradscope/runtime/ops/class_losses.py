@@ -389,7 +389,10 @@ def linear_cross_entropy(
     """
     _check_linear_scores(input, linear_weight, linear_bias)
     if ignore_index is not None and target.dtype.is_floating_point:
-        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+        raise RuntimeError(
+            "ignore_index cannot be specified when target contains probabilities\n"
+            "Give indices of classes, or leave it away."
+        )
     classes = linear_weight.shape[:-1]
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias).unflatten(-1, classes)
@@ -405,9 +408,15 @@ def linear_cross_entropy(
 
 def _check_linear_scores(input: Any, linear_weight: Any, linear_bias: Any) -> None:
     if input.dim() not in (1, 2):
-        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+        raise RuntimeError(
+            f"expected input with dimensionality 1 or 2, got {input.dim()}\n"
+            f"Its shape is {list(input.shape)}; give (N, in_features)."
+        )
     if linear_weight.dim() < 2:
-        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
+        raise RuntimeError(
+            f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}\n"
+            f"Its shape is {list(linear_weight.shape)}; give (classes, in_features)."
+        )
     if input.shape[-1] != linear_weight.shape[-1]:
         raise RuntimeError(
             "expected equal input and linear_weight last dimensions (in_features), got "
@@ -420,7 +429,7 @@ def _check_linear_scores(input: Any, linear_weight: Any, linear_bias: Any) -> No
         )
     if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
         wanted, found = tuple(linear_weight.shape[:-1]), tuple(linear_bias.shape)
-        raise RuntimeError(f"expected linear_bias shape {wanted}, got {found}")
+        raise RuntimeError(f"expected linear_bias shape {wanted}, got {found}\nIt has a number for each class.")
 
 
 def _per_class(weight: Any, ndim: int) -> Any:

@@ -22,7 +22,7 @@ def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any 
         raise RuntimeError("diff expects input to be at least one-dimensional")
     axis = axis_of(dim, self._array.ndim)
     if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
+        raise RuntimeError(f"order must be non-negative but got {n}\nOf order 0 it is the tensor itself.")
     if not n:
         return METHODS["clone"](self)
     parts = [part for part in (prepend, self, append) if part is not None]
@@ -133,12 +133,12 @@ def gradient(self: Any, *, spacing: Any = None, dim: Any = None, edge_order: int
     """
     ndim = self._array.ndim
     if edge_order not in (1, 2):
-        raise RuntimeError("gradscope.gradient only supports edge_order=1 and edge_order=2.")
+        raise RuntimeError(f"gradscope.gradient only supports edge_order=1 and edge_order=2.\nIt is {edge_order}.")
     wanted = range(ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     dims = [axis_of(d, ndim) for d in wanted]
     for place, axis in enumerate(dims):
         if axis in dims[:place]:
-            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
+            raise RuntimeError(f"dim {axis} appears multiple times in the list of dims\nName each once.")
     spacings = _spacings(self, spacing, dims, dim is not None)
     found = []
     for axis, given in zip(dims, spacings, strict=True):

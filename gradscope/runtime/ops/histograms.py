@@ -14,6 +14,7 @@ from .lu import into_each
 from .registry import not_implemented, operator, public
 
 _Histogram = namedtuple("histogram", ["hist", "bin_edges"])  # type: ignore[name-match]
+_NAME = "gradscope.histogramdd"  # so PyTorch's messages call it, of histogram() too
 _HistogramDD = namedtuple("histogramdd", ["hist", "bin_edges"])  # type: ignore[name-match]
 
 
@@ -48,38 +49,38 @@ _count = operator(
 ).function
 
 
-def _points(name: str, self: Any, weight: Any) -> tuple[Any, Any]:
+def _points(self: Any, weight: Any) -> tuple[Any, Any]:
     """Return the points as rows, and their weights as a vector, after PyTorch's checks."""
     refuse_kinds("histogramdd", self._array, "biuc")
     if weight is not None:
         if weight.dtype is not self.dtype:
             kinds = scalar_type(self._dtype).lower(), scalar_type(weight._dtype).lower()
             raise RuntimeError(
-                f"{name}: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but "
-                f"got input({kinds[0]}), and weight({kinds[1]})"
+                f"{_NAME}: if weight tensor is provided, input tensor and weight tensor should have the same dtype, "
+                f"but got input({kinds[0]}), and weight({kinds[1]})"
             )
         if weight.shape != self.shape[:-1]:
             raise RuntimeError(
-                f"{name}: if weight tensor is provided it should have the same shape as the input tensor excluding its "
-                f"innermost dimension, but got input with shape {list(self.shape)} and weight with shape "
+                f"{_NAME}: if weight tensor is provided it should have the same shape as the input tensor excluding "
+                f"its innermost dimension, but got input with shape {list(self.shape)} and weight with shape "
                 f"{list(weight.shape)}"
             )
         weight = weight.reshape(-1)
     return self.reshape(-1, self.shape[-1]), weight
 
 
-def _given_edges(name: str, self: Any, bins: Sequence[Any]) -> list[Any]:
+def _given_edges(self: Any, bins: Sequence[Any]) -> list[Any]:
     """Return the edges that a caller gave."""
     for axis, edge in enumerate(bins):
         if edge.dim() != 1:
             raise RuntimeError(
-                f"{name}: bins tensor should have one dimension, but got {edge.dim()} dimensions in the bins tensor "
+                f"{_NAME}: bins tensor should have one dimension, but got {edge.dim()} dimensions in the bins tensor "
                 f"for dimension {axis}"
             )
         if edge.dtype is not self.dtype:
             kinds = scalar_type(self._dtype).lower(), scalar_type(edge._dtype).lower()
             raise RuntimeError(
-                f"{name}: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{_NAME}: input tensor and bins tensors should have the same dtype, but got input with dtype "
                 f"{kinds[0]} and bins for dimension {axis} with dtype {kinds[1]}"
             )
         _check_bins(edge.shape[0] - 1, axis)
@@ -88,14 +89,17 @@ def _given_edges(name: str, self: Any, bins: Sequence[Any]) -> list[Any]:
 
 def _check_bins(count: int, axis: int) -> None:
     if count <= 0:
-        raise RuntimeError(f"gradscope.histogram(): bins must be > 0, but got {max(count, 0)} for dimension {axis}")
+        raise RuntimeError(
+            f"gradscope.histogram(): bins must be > 0, but got {max(count, 0)} for dimension {axis}\n"
+            "Give a number of bins, or two edges at least."
+        )
 
 
-def _even_edges(name: str, points: Any, bins: Sequence[int], range: Sequence[float] | None) -> list[Any]:
+def _even_edges(points: Any, bins: Sequence[int], range: Sequence[float] | None) -> list[Any]:
     """Return edges at even distances over a range, or over that of all points."""
     if range is not None and len(range) != 2 * len(bins):
         raise RuntimeError(
-            f"{name}: for a {len(bins)}-dimensional histogram range should have {2 * len(bins)} elements, but got "
+            f"{_NAME}: for a {len(bins)}-dimensional histogram range should have {2 * len(bins)} elements, but got "
             f"{len(range)}"
         )
     found = []
@@ -103,10 +107,13 @@ def _even_edges(name: str, points: Any, bins: Sequence[int], range: Sequence[flo
         _check_bins(count, axis)
         low, high = range[2 * axis : 2 * axis + 2] if range is not None else _limits(points._array[:, axis])
         if not (math.isfinite(low) and math.isfinite(high)):
-            raise RuntimeError(f"{name}: dimension {axis}'s range [{low:g}, {high:g}] is not finite")
+            raise RuntimeError(
+                f"{_NAME}: dimension {axis}'s range [{low:g}, {high:g}] is not finite\n"
+                "Give a range=, or take infinities and NaN out of the tensor."
+            )
         if low > high:
             text = f"but got min {low:g} max {high:g} for dimension {axis}"
-            raise RuntimeError(f"{name}: min should not exceed max, {text}")
+            raise RuntimeError(f"{_NAME}: min should not exceed max, {text}\nGive the lower edge first.")
         if low == high:
             low, high = low - 0.5, high + 0.5
         found.append(creation.linspace(low, high, count + 1, dtype=points.dtype, device=points.device))
@@ -161,13 +168,12 @@ def histogram(
     >>> gs.histogram(gs.tensor([1.0, 2.0, 2.5, 4.0]), 3, range=(1.0, 4.0)).hist
     tensor([1., 2., 1.])
     """
-    name = "gradscope.histogramdd"
     flat = None if weight is None else weight.reshape(-1)
-    points, weight = _points(name, self.reshape(-1, 1), flat)
+    points, weight = _points(self.reshape(-1, 1), flat)
     if isinstance(bins, int):
-        edges = _even_edges(name, points, [bins], range)
+        edges = _even_edges(points, [bins], range)
     else:
-        edges = _given_edges(name, self, [bins])
+        edges = _given_edges(self, [bins])
     found = _Histogram(_count(points, weight, tuple(e._array for e in edges), density), edges[0])
     return found if out is None else into_each(out, "histogram", [self], found)
 
@@ -209,16 +215,15 @@ def histogramdd(
     tensor([[0., 1.],
             [1., 1.]])
     """
-    name = "gradscope.histogramdd"
     if self.dim() < 2:
-        raise RuntimeError(f"{name}: input tensor should have at least 2 dimensions\nIts shape is {list(self.shape)}.")
+        raise RuntimeError(f"{_NAME}: input tensor should have at least 2 dimensions\nIts shape is {list(self.shape)}.")
     bins = [bins] * self.shape[-1] if isinstance(bins, int) else list(bins)
     if len(bins) != self.shape[-1]:
         raise RuntimeError(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input.\n"
             f"They are {len(bins)} and {self.shape[-1]}."
         )
-    points, weight = _points(name, self, weight)
+    points, weight = _points(self, weight)
     given = all(isinstance(count, int) for count in bins)
-    edges = _even_edges(name, points, bins, range) if given else _given_edges(name, self, bins)
+    edges = _even_edges(points, bins, range) if given else _given_edges(self, bins)
     return _HistogramDD(_count(points, weight, tuple(edge._array for edge in edges), density), tuple(edges))

@@ -96,5 +96,5 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
             f"The shape is {list(A.shape)}."
         )
     if niter < 0:
-        raise ValueError(f"niter(={niter}) must be non-negative integer")
+        raise ValueError(f"niter(={niter}) must be non-negative integer\nGive 2 or more for close singular values.")
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, count, niter)

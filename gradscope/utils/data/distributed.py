@@ -51,7 +51,10 @@ class DistributedSampler(Sampler[int]):
         self.num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
         self.rank = distributed.get_rank() if rank is None else rank
         if not 0 <= self.rank < self.num_replicas:
-            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {self.num_replicas - 1}]")
+            raise ValueError(
+                f"Invalid rank {rank}, rank should be in the interval [0, {self.num_replicas - 1}]\n"
+                f"There are num_replicas={self.num_replicas} processes, counted from 0."
+            )
         self.dataset, self.shuffle, self.seed, self.drop_last, self.epoch = dataset, shuffle, seed, drop_last, 0
         share = len(dataset) / self.num_replicas
         self.num_samples = math.floor(share) if drop_last else math.ceil(share)
