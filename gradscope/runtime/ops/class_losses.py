@@ -73,12 +73,12 @@ def _positions(xp: Any, shape: tuple[int, ...], target: Any) -> tuple[Any, ...]:
     return (places[0], target, *places[1:])
 
 
-def _class_weights(weight: Any, safe: Any, kept: Any) -> Any:
+def _class_weights(xp: Any, weight: Any, safe: Any, kept: Any) -> Any:
     """Return the weight of each target, None if all weigh 1."""
     if weight is None:
         return kept
     chosen = weight[safe]
-    return chosen if kept is None else chosen * kept
+    return chosen if kept is None else xp.where(kept, chosen, 0)
 
 
 def _total_weight(xp: Any, safe: Any, weights: Any, kind: Any) -> Any:
@@ -92,7 +92,7 @@ def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_in
     _check_nll(self, target, weight)
     safe, kept = _classes(xp, self.shape[1 if self.ndim > 1 else 0], target, ignore_index)
     losses = -self[_positions(xp, self.shape, safe)] if self.size else xp.zeros(target.shape, dtype=self.dtype)
-    weights = _class_weights(weight, safe, kept)
+    weights = _class_weights(xp, weight, safe, kept)
     if kept is not None:
         losses = xp.where(kept, losses, 0)
     if weight is not None:
@@ -109,7 +109,10 @@ def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_in
 
 def _quotient(xp: Any, total: Any, count: Any) -> Any:
     # 0 / 0, where every target is ignored, is NaN in PyTorch as well, and no reason for a warning.
-    return xp.where(count == 0, math.nan, total) / xp.where(count == 0, 1, count).astype(total.dtype)
+    over_zero = xp.where(total > 0, math.inf, xp.where(total < 0, -math.inf, math.nan))
+    return xp.where(count == 0, over_zero, total).astype(total.dtype) / xp.where(count == 0, 1, count).astype(
+        total.dtype
+    )
 
 
 def _nll_backward(
@@ -120,7 +123,7 @@ def _nll_backward(
         return _nll_backward(xp, single(grad_output), single(self), *rest).astype(self.dtype)
     shape, kind = self.shape, self.dtype
     safe, kept = _classes(xp, shape[1 if len(shape) > 1 else 0], target, ignore_index)
-    weights = _class_weights(weight, safe, kept)
+    weights = _class_weights(xp, weight, safe, kept)
     each = -grad_output
     if reduction == MEAN:
         total = _total_weight(xp, safe, weights, kind)

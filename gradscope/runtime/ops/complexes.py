@@ -263,7 +263,7 @@ operator(
     _complex,
     method=False,
     out="exact",
-    derivatives={"real": lambda g, F: F.real(g), "imag": lambda g, F: F.real(g * -1j)},
+    derivatives={"real": lambda g, F: F.real(g), "imag": lambda g, F: F.imag(g)},
     doc="Return complex numbers with these real and imaginary parts.",
     samples=lambda make: [((make(2, 3, dtype="float64"), make(3, dtype="float64")), {})],
     reference=_joined_reference,

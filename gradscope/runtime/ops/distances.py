@@ -72,7 +72,7 @@ def _norms(xp: Any, apart: Any, p: float) -> Any:
         return xp.sqrt(xp.einsum("ij,ij->i", apart, apart))
     sizes = xp.absolute(apart)
     if p == 0:
-        return xp.add.reduce(sizes != 0, axis=1, dtype=apart.dtype)
+        return xp.add.reduce(xp.minimum(xp.ceil(sizes), 1), axis=1)  # a NaN stays one
     if p == math.inf:
         return sizes.max(axis=1) if sizes.shape[1] else xp.zeros(sizes.shape[:1], dtype=sizes.dtype)
     if p == 1:
@@ -125,7 +125,7 @@ def _euclidean_backward(g: Any, self: Any, result: Any, first: Any, second: Any,
 
 
 def _pdist_backward(g: Any, self: Any, p: float, result: Any, F: Any) -> Any:
-    if p == 0:
+    if p == 0 or self.shape[0] < 2:
         return F.zeros_like(self)
     bare = getattr(self, "_array", self)
     first, second = _pairs(device.array_module(bare), self.shape[0])
@@ -147,7 +147,8 @@ def _pdist_backward(g: Any, self: Any, p: float, result: Any, F: Any) -> Any:
 def _pdist_reference(self: Any, p: float = 2.0) -> Any:
     pairs = [numpy.abs(self[i] - self[j]) for i in range(len(self)) for j in range(i + 1, len(self))]
     if p in (0, math.inf):
-        return numpy.array([numpy.sum(d != 0) if p == 0 else numpy.max(d, initial=0) for d in pairs], dtype=self.dtype)
+        norms = [numpy.sum(numpy.where(d == d, d != 0, d)) if p == 0 else numpy.max(d, initial=0) for d in pairs]
+        return numpy.array(norms, dtype=self.dtype)
     return numpy.array([(d**p).sum() ** (1 / p) for d in pairs], dtype=self.dtype)
 
 

@@ -224,9 +224,9 @@ def _embedding_bag(
         return _largest(xp, rows, indices, bags, counted, sizes)
     share = counted.astype(weight.dtype)
     if per_sample_weights is not None:
-        rows *= (share * per_sample_weights)[:, None]
-    elif padding_idx >= 0 or include_last_offset:
-        rows *= share[:, None]
+        rows *= per_sample_weights[:, None]
+    if padding_idx >= 0 or include_last_offset:
+        rows[~counted] = 0
     rows = single(rows) if is_half(rows) else rows
     result = _reduce_bags(xp, "add", rows, bags, xp.zeros((count, rows.shape[1]), dtype=rows.dtype))
     if mode == MEAN:
@@ -244,8 +244,8 @@ def _largest(xp: Any, rows: Any, indices: Any, bags: Any, counted: Any, sizes: A
     count = indices.size
     if not count:
         return xp.zeros(shape, dtype=rows.dtype), bags, filled, xp.zeros(shape, dtype="int64")
-    # The first row that has the maximum.
-    best = counted[:, None] & (rows == result[bags])
+    # The first row that has the maximum; NaN is the most.
+    best = counted[:, None] & ((rows == result[bags]) | (rows != rows))
     places = xp.where(best, xp.arange(count)[:, None], count - 1).astype("int32")
     place = _reduce_bags(xp, "minimum", places, bags, xp.full(shape, count - 1, dtype="int32"))
     found = xp.where(filled, indices[place], 0)
@@ -318,7 +318,8 @@ def _bag_backward(
 
 
 def _sample_weight_backward(g: Any, weight: Any, indices: Any, result1: Any, result2: Any, F: Any) -> Any:
-    return F.sum(F.index_select(g, 0, result1) * F.index_select(weight, 0, indices), 1) * result2
+    found = F.sum(F.index_select(g, 0, result1) * F.index_select(weight, 0, indices), 1)
+    return F.where(result2 == 0, F.zeros_like(found), found * result2)
 
 
 def _bag_samples(make: Any) -> Any:

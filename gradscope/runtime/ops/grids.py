@@ -370,9 +370,9 @@ def _base(xp: Any, like: Any, sizes: Ints, align_corners: bool) -> Any:
     """Return the places of all elements and a one, of shape (elements, dimensions + 1)."""
     lines = []
     for size in sizes:
-        step = 2 / (size - 1) if align_corners and size > 1 else 2 / size
-        start = (-1.0 if size > 1 else 0.0) if align_corners else 1 / size - 1
-        lines.append((xp.arange(size) * step + start).astype(like.dtype))
+        # From -1 to 1, 0 in the middle, exactly: a place times a huge number is no sum to round in.
+        steps = max(size - 1, 1) if align_corners else size
+        lines.append((xp.arange(1 - size, size, 2) / steps).astype(like.dtype))
     columns = [
         xp.broadcast_to(line.reshape(-1, *(1,) * (len(sizes) - 1 - a)), sizes).reshape(-1)
         for a, line in enumerate(lines)

@@ -268,7 +268,7 @@ def _logits_backward(g: Any, self: Any, target: Any, weight: Any, pos_weight: An
 
 
 def _logits_target(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any) -> Any:
-    slope = -self if pos_weight is None else -F.log_sigmoid(self) * (pos_weight - 1) - self
+    slope = -self if pos_weight is None else F.log_sigmoid(-self) - F.log_sigmoid(self) * pos_weight
     slope = _share(g, reduction, target.shape) * slope
     return slope if weight is None else slope * weight
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -111,13 +112,12 @@ def _multi_margin(
         return _multi_margin(xp, single(self), target, p, margin, single(weight), reduction).astype(self.dtype)
     count, classes = rows.shape
     at = (xp.arange(count), target.reshape(-1))
-    excess = xp.maximum(rows - rows[at][:, None] + margin, 0)
+    excess = rows - rows[at][:, None] + margin
     excess[at] = 0
-    if p == 2:
-        excess *= excess
-    losses = xp.add.reduce(excess, axis=1) / classes
+    terms = excess * excess if p == 2 else excess
     if weight is not None:
-        losses = losses * weight[at[1]]
+        terms = terms * weight[at[1]][:, None]
+    losses = xp.add.reduce(xp.where(excess > 0, terms, 0), axis=1) / classes  # as in PyTorch, a NaN exceeds nothing
     losses = losses.astype(self.dtype, copy=False)
     if reduction == NONE and self.ndim < 2 and target.ndim == 0:
         return losses[0]
@@ -130,14 +130,14 @@ def _multi_margin_backward(
     rows, at = self.reshape(-1, self.shape[-1] if len(self.shape) else 1), target.reshape(-1, 1)
     count, classes = rows.shape
     excess = rows - F.gather(rows, 1, at) + margin
-    # The target's own excess is the margin: what it adds here it takes away in its column below.
-    slope = excess * 2 if p == 2 else F.ones_like(excess)
-    share = over(g, classes * count if reduction == MEAN else classes)
-    slope = F.where(excess > 0, slope, F.zeros_like(slope)) * (share.reshape(-1, 1))
+    share = over(g, classes * count if reduction == MEAN else classes).reshape(-1, 1)
+    slope = share * 2 * excess if p == 2 else share + F.zeros_like(excess)
     if weight is not None:
         slope = slope * F.index_select(weight, 0, target.reshape(-1)).reshape(-1, 1)
-    total = F.sum(slope, 1, True)
-    return F.scatter_add(slope, 1, at, -total).reshape(self.shape)
+    # The target's own excess is the margin, which no score changes.
+    counts = F.scatter_add(excess, 1, at, F.zeros_like(excess[:, :1]) - math.inf) > 0
+    slope = F.where(counts, slope, F.zeros_like(slope))
+    return F.scatter_add(slope, 1, at, -F.sum(slope, 1, True)).reshape(self.shape)
 
 
 def _multi_margin_samples(make: Any) -> Any:
@@ -208,8 +208,9 @@ def _excesses(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any]:
     """Return what each class not named exceeds each label by, (N, labels, C), 0 where it does not; and the labels."""
     rows, labels, counted, named = _labels(xp, self, target)
     at_label = rows[xp.arange(rows.shape[0])[:, None], labels]
-    excess = xp.maximum(rows[:, None, :] - at_label[:, :, None] + 1, 0)
-    return excess * (counted[:, :, None] & ~named[:, None, :]), labels, named
+    excess = rows[:, None, :] - at_label[:, :, None] + 1
+    counts = (excess > 0) & counted[:, :, None] & ~named[:, None, :]  # as in PyTorch, a NaN exceeds nothing
+    return xp.where(counts, excess, 0), labels, named
 
 
 def _multilabel_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -> Any:

@@ -49,9 +49,10 @@ def _cumprod_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
     ones = F.ones_like(self)
 
     def through(products: Any, zeros: int) -> Any:
-        # Products with more zeros than that among their factors send nothing back, of an infinite gradient too.
-        lost = (seen > zeros) & ~F.isfinite(g)
-        return _from_the_end(F.where(lost, F.zeros_like(g), g * conj(products)), dim, F)
+        # Products with more zeros than that among their factors send nothing back, beside an infinity too.
+        sent = g * conj(products)
+        lost = (seen > zeros) & ~F.isfinite(sent)
+        return _from_the_end(F.where(lost, F.zeros_like(g), sent), dim, F)
 
     shares = through(result, 0) / conj(F.where(zero, ones, self))
     for place, left in ((1, 1), (2, 0)):

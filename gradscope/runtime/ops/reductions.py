@@ -217,27 +217,31 @@ def _prod(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any
     return xp.multiply.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
 
 
-def _prod_self(g: Any, self: Any, result: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+def _prod_self(g: Any, self: Any, dim: Any, keepdim: bool, F: Any) -> Any:
     if not len(self.shape):
         return g
-    # An element's gradient is the product of the others: result / self, unless it is 0 itself. For the only zero it
-    # is the product of the rest; for one of two, the other zero times that (0, but with a derivative).
-    zero = self == 0
-    ones, nothing = F.ones_like(self), F.zeros_like(self)
-    rest = F.prod(F.where(zero, ones, self), dim, True)
-    count = F.sum(zero, dim, True)
-    other_zero = F.sum(F.where(zero, self, nothing), dim, True) - self
-    of_zeros = F.where(count == 1, rest + nothing, F.where(count == 2, other_zero * rest, nothing))
-    whole = spread(result, self.shape, dim, keepdim, F)
-    others = F.where(zero, of_zeros, whole / F.where(zero, ones, self))
+    # An element's gradient is the product of the others, those before it and those after it: divided by a zero or by an
+    # infinity, the whole product would be NaN.
+    if dim is None:
+        others = _products_of_others(self.reshape(-1), 0, F).reshape(self.shape)
+    else:
+        others = _products_of_others(self, dim, F)
     return spread(g, self.shape, dim, keepdim, F) * conj(others)
+
+
+def _products_of_others(self: Any, dim: int, F: Any) -> Any:
+    def before(x: Any) -> Any:
+        first = F.ones_like(F.slice(x, dim, 0, 1, 1))
+        return F.cumprod(F.cat([first, F.slice(x, dim, 0, x.shape[dim] - 1, 1)], dim), dim)
+
+    return before(self) * F.flip(before(F.flip(self, (dim,))), (dim,)) if self.shape[dim] else self
 
 
 operator(
     "prod.all(Tensor self, *, dtype? dtype=None)",
     lambda xp, self, dtype=None: _prod(xp, self, dtype=dtype),
     method=False,
-    derivatives={"self": lambda g, self, result, F: _prod_self(g, self, result, None, False, F)},
+    derivatives={"self": lambda g, self, F: _prod_self(g, self, None, False, F)},
     doc="Multiply all elements.",
     samples=lambda make: [((make(2, 3),), {}), ((make(),), {}), ((make(0, 2),), {})],
     reference="numpy.prod",

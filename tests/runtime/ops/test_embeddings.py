@@ -186,3 +186,16 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_wrong_calls_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, wrong)
+
+
+def test_an_infinite_row_of_padding_is_no_nan() -> None:
+    weight = gs.tensor([[1.0], [numpy.inf]])
+    bags = gs.nn.functional.embedding_bag(gs.tensor([[0, 1]]), weight, mode="sum", padding_idx=1)
+    assert bags.tolist() == [[1.0]]
+
+
+def test_the_gradient_of_a_maximum_that_is_nan_goes_to_the_nan() -> None:
+    weight = gs.tensor([[1.0], [numpy.nan], [2.0]], requires_grad=True)
+    gs.nn.functional.embedding_bag(gs.tensor([[0, 1, 2]]), weight, mode="max").sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [[0.0], [1.0], [0.0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -229,3 +230,12 @@ def test_no_examples() -> None:
         assert loss.item() == 0.0
         assert scores.grad.shape == (0, 3)
     assert F.multi_margin_loss(scores, labels[:, 0], reduction="none").shape == (0,)
+
+
+def test_an_infinite_weight_is_no_nan() -> None:
+    scores = gs.tensor([[0.0, 3.0], [3.0, 0.0]], requires_grad=True)
+    loss = gs.nn.functional.multi_margin_loss(scores, gs.tensor([1, 0]), weight=gs.tensor([math.inf, math.inf]))
+    loss.backward()
+    assert loss.item() == 0.0
+    assert scores.grad is not None
+    assert scores.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]

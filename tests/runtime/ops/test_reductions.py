@@ -39,6 +39,12 @@ def test_the_gradient_of_a_product_with_zeros(values: list[float], expected: lis
     assert gradient(x.cumprod(0)[-1], x) == expected
 
 
+def test_the_gradient_of_a_product_with_an_infinity_is_the_product_of_the_others() -> None:
+    x = leaf([2.0, math.inf, 4.0])
+    assert gradient(x.prod(), x) == [math.inf, 8.0, math.inf]
+    assert gradient(x.prod(0, keepdim=True), x) == [math.inf, 8.0, math.inf]
+
+
 def test_the_second_derivative_of_a_product_with_two_zeros() -> None:
     x = leaf([0.0, 0.0, 4.0])
     (first,) = backward.grad([x.prod()], [x], create_graph=True)

@@ -51,6 +51,12 @@ def test_a_nan_goes_only_where_it_is_read(mode: str) -> None:
     assert numpy.isnan(along(numpy, g, 0, taps.adjoint)).tolist() == (matrix(taps)[0] != 0).tolist()
 
 
+def test_an_infinity_is_no_nan_where_windows_differ_in_length() -> None:
+    taps = windows([0, 1], [1, 4], 4, [[1.0], [1.0] * 3])
+    assert along(numpy, numpy.array([numpy.inf, 1.0, 2.0, 3.0]), 0, taps).tolist() == [numpy.inf, 6.0]
+    assert along(numpy, numpy.array([numpy.inf, 1.0]), 0, taps.adjoint).tolist() == [numpy.inf, 1.0, 1.0, 1.0]
+
+
 def test_inputs_that_nobody_reads_have_no_gradient() -> None:
     adjoint = _taps("nearest", 6, 2, False, None).adjoint
     assert along(numpy, numpy.array([numpy.nan, 2.0]), 0, adjoint)[1:].tolist() == [0.0, 0.0, 2.0, 0.0, 0.0]
