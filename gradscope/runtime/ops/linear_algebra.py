@@ -184,8 +184,8 @@ def _solve(xp: Any, self: Any, other: Any, left: bool = True) -> Any:
 
 
 def solve_other(g: Any, self: Any, left: bool, F: Any) -> Any:
-    """Return the gradient of the right-hand sides of equations."""
-    return F.linalg_solve(adjoint(self, F), g, left=left)
+    """Return the gradient of the right-hand sides of equations, infinite where elimination meets a 0 only this way."""
+    return F.linalg_solve_ex(adjoint(self, F), g, left=left)[0]
 
 
 def solve_self(g: Any, self: Any, other_shape: Any, result: Any, left: bool, F: Any) -> Any:

@@ -228,7 +228,8 @@ def factor_with_info(xp: Any, A: Any) -> tuple[Any, Any]:
         square = column[..., :1].real
         going, positive = (infos == 0)[..., None], square > 0
         root = xp.sqrt(xp.where(positive, square, 1))
-        column = xp.where(positive, column / root, xp.where(xp.arange(column.shape[-1]) == 0, square, L[..., j:, j]))
+        first = xp.arange(column.shape[-1]) == 0
+        column = xp.where(first, xp.where(positive, root, square), xp.where(positive, column / root, L[..., j:, j]))
         L[..., j:, j] = xp.where(going, column, L[..., j:, j])
         infos = xp.where((going & ~positive)[..., 0], xp.asarray(j + 1, dtype="int32"), infos)
     return L, infos
@@ -241,8 +242,8 @@ def _lower_factor(xp: Any, name: str, A: Any, checked: bool) -> tuple[Any, Any]:
             L = xp.linalg.cholesky(A)
         except numpy.linalg.LinAlgError:
             L = None
-        # NaN is no failure to NumPy.
-        if L is not None and not (xp is numpy and numpy.isnan(numpy.diagonal(L, 0, -2, -1)).any()):
+        # NaN is no failure to NumPy, and of an infinite root it makes zeros.
+        if L is not None and not (xp is numpy and not numpy.isfinite(numpy.diagonal(L, 0, -2, -1)).all()):
             return L, xp.zeros(A.shape[:-2], dtype="int32")
     L, infos = factor_with_info(xp, A)
     if checked:

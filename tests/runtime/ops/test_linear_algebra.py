@@ -132,3 +132,13 @@ def test_the_logarithm_of_a_determinant_of_0_has_an_infinite_gradient(torch: Any
     numpy.testing.assert_allclose(*gradients, rtol=1e-6)
     x = gs.tensor(values, requires_grad=True)
     gs.logdet(x)[..., None].max().backward()
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_a_solution_that_was_found_has_a_gradient() -> None:
+    # Elimination meets a 0 in the adjoint alone, where a product of denormal numbers is one.
+    small = 5e-324
+    A = gs.tensor([[0.0, -0.0, small], [-small, 1.0, 0.0], [-0.0, small, -small]], dtype=gs.float64, requires_grad=True)
+    solution = gs.linalg.solve(A, gs.ones(3, dtype=gs.float64))
+    (found,) = gs.autograd.grad(solution.sum(), A)
+    assert found.shape == A.shape

@@ -87,3 +87,12 @@ def test_a_large_system_of_two_triangles() -> None:
     L = gs.linalg.cholesky(A)
     X = gs.linalg.solve_triangular(L.mT, gs.linalg.solve_triangular(L, B, upper=False), upper=True)
     assert gs.allclose(A @ X, B)
+
+
+def test_a_matrix_with_infinities_has_the_factor_of_elimination_or_none() -> None:
+    inf = float("inf")
+    assert gs.linalg.cholesky(gs.tensor([[inf, 0.0], [0.0, 4.0]])).tolist() == [[inf, 0.0], [0.0, 2.0]]
+    with numpy.errstate(invalid="ignore"):
+        assert gs.linalg.cholesky_ex(gs.tensor([[inf, inf], [inf, 5.0]])).info.item() == 2
+        with pytest.raises(LinAlgError, match="leading minor of order 2"):
+            gs.linalg.cholesky(gs.tensor([[inf, inf], [inf, 5.0]]))
