@@ -18,9 +18,12 @@ from itertools import accumulate
 from operator import index
 from typing import Any
 
+import numpy
+
 from .. import autocast, device, state
 from .arrays import array_operators
 from .errors import refuse_kinds, scalar_type
+from .extremes import substituted
 from .losses import MEAN, NONE
 from .registry import OPERATORS, PUBLIC, operator, public
 
@@ -180,6 +183,46 @@ def _samples(make: Any) -> Any:
     ]
 
 
+def _logarithms(finfo: Any) -> list[list[float]]:
+    """Return logarithms of probabilities: of 1, of less, of denormal ones and of 0; and NaN."""
+    small = float(finfo.smallest_subnormal)
+    return [
+        [0.0],
+        [-0.5, -2.0, -2.0, -0.5, -1.0],
+        [-0.0, -small, -1.0, 0.0],
+        [-1.0, -745.0, -0.5, -1e4, -2.0, -0.25, -3.0],
+        [-0.5, -1.0, -math.inf, -2.0, -0.25, -3.0, -1.5],
+        [-1.0, -2.0, math.nan, -3.0, -0.5, -0.25, -0.125],
+    ]
+
+
+def _reference(
+    log_probs: Any, targets: Any, inputs: Any, lengths: Any, blank: int = 0, zero_infinity: bool = False
+) -> Any:
+    """Return the losses of the examples, one time and one state after the other."""
+    offsets = [0, *accumulate(lengths)]
+    losses = []
+    for example, (time, count) in enumerate(zip(inputs, lengths, strict=True)):
+        said = targets[example] if targets.ndim == 2 else targets[offsets[example] :]
+        # The first state is the silence before anything is heard: nothing stays there.
+        states = [None, blank, *(state for label in said[:count] for state in (label, blank))]
+        reached = numpy.array([0.0] + [-math.inf] * (len(states) - 1))
+        for row in log_probs[:time, example]:
+            arrived = [
+                numpy.logaddexp.reduce(reached[_ways(states, at, blank)]) + row[states[at]]
+                for at in range(1, len(states))
+            ]
+            reached = numpy.array([-math.inf, *arrived])
+        losses.append(-numpy.logaddexp.reduce(reached[-2:]))
+    return numpy.array(losses, dtype=log_probs.dtype)
+
+
+def _ways(states: list[Any], at: int, blank: int) -> slice:
+    """Return the states from which one comes to that one."""
+    skips = states[at] != blank and states[at] != states[at - 2]
+    return slice(at - 2 if skips else at - 1, at + 1)
+
+
 operator(
     "ctc_loss.examples(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
     "bool zero_infinity=False)",
@@ -189,6 +232,8 @@ operator(
     derivatives={"log_probs": _ctc_backward},
     doc="Return minus the log-likelihood of each example's labels.",
     samples=_samples,
+    reference=_reference,
+    extremes=substituted(_samples, _logarithms),
     supports="f",
 )
 

@@ -87,27 +87,29 @@ def rows(*numbers: Any, **options: Any) -> Samples:
     return extremes
 
 
-def substituted(samples: Samples) -> Samples:
-    """The samples of an operator with extreme numbers in place of their own, a few at a time, repeated in each tensor.
+def mixed(finfo: Any) -> list[list[float]]:
+    """Return zeros, ties, denormal, huge and infinite numbers and NaN, a few at a time, among ordinary ones."""
+    huge, small = float(finfo.max), float(finfo.smallest_subnormal)
+    return [
+        [0.0],
+        [1.0, 2.0, 2.0, 1.0, -1.0],
+        [0.0, -0.0, small, -small, 1.0],
+        [1.0, huge, -2.0, 3.0, -1.0, 0.5, 0.25],
+        [1.0, math.inf, -2.0, 3.0, 0.0, 0.5, 0.25],
+        [-1.0, 3.0, -math.inf, 0.0, 1.0, math.inf, 0.5],
+        [1.0, -2.0, math.nan, 3.0, 0.0, 0.5, 0.25],
+    ]
 
-    Integers stay: they are places and labels.
+
+def substituted(samples: Samples, numbers: Callable[[Any], list[list[float]]] = mixed) -> Samples:
+    """The samples of an operator with each list of `numbers` in place of their own, repeated in each tensor.
+
+    Integers stay: they are places and labels. `numbers` is a function of ``make.finfo``.
     """
 
     def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-        finfo = make.finfo  # type: ignore[attr-defined]
-        huge, small = float(finfo.max), float(finfo.smallest_subnormal)
-        found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-        for values in (
-            [0.0],
-            [1.0, 2.0, 2.0, 1.0, -1.0],
-            [0.0, -0.0, small, -small, 1.0],
-            [1.0, huge, -2.0, 3.0, -1.0, 0.5, 0.25],
-            [1.0, math.inf, -2.0, 3.0, 0.0, 0.5, 0.25],
-            [-1.0, 3.0, -math.inf, 0.0, 1.0, math.inf, 0.5],
-            [1.0, -2.0, math.nan, 3.0, 0.0, 0.5, 0.25],
-        ):
-            found += samples(_Substitute(make, values))
-        return found
+        lists = numbers(make.finfo)  # type: ignore[attr-defined]
+        return [sample for values in lists for sample in samples(_Substitute(make, values))]
 
     return extremes
 

@@ -12,10 +12,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
+
 from .. import device
 from .arrays import in_rows
 from .convolution import Ints
 from .errors import refuse_kinds
+from .extremes import substituted
+from .references import adjoint
 from .registry import OPERATORS, operator, public
 from .separable import cubic_weights
 
@@ -317,6 +321,57 @@ def _grid_samples(spatial: int) -> Any:
     return make_samples
 
 
+def _outside(finfo: Any) -> list[list[float]]:
+    """Return places on the edges, near and far outside; of one that no integer holds PyTorch reads where it likes."""
+    near = [1.25, -2.625, 0.375, 7.125, -1.0, 0.75]
+    return [[0.0], [-1.0, 1.0, 0.25, -0.125, 1.0], near, [1e3, -0.375, -1e6, 0.875, 1e5]]
+
+
+def _sample_reference(input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+    """Return what is read, one place after the other."""
+    sizes = input.shape[2:]
+    found = numpy.zeros((*input.shape[:2], *grid.shape[1:-1]), dtype=input.dtype)
+    for image, *place in numpy.ndindex(grid.shape[:-1]):
+        coordinates = grid[(image, *place)][::-1]
+        lines = [_line_reference(c, size, mode, padding, align_corners) for c, size in zip(coordinates, sizes)]
+        for taps in itertools.product(*lines):
+            elements, weights = zip(*taps)
+            found[(image, slice(None), *place)] += input[(image, slice(None), *elements)] * math.prod(weights)
+    return found
+
+
+def _line_reference(coordinate: float, size: int, mode: int, padding: int, align_corners: bool) -> list[Any]:
+    """Return the elements along one dimension that are read, and their weights."""
+    at = (coordinate + 1) / 2 * (size - 1) if align_corners else ((coordinate + 1) * size - 1) / 2
+    at = at if mode == BICUBIC else _brought_back(at, size, padding, align_corners)
+    if mode == NEAREST:
+        taps = [(numpy.rint(at), 1.0)]
+    else:
+        reach, kernel = (2, _keys) if mode == BICUBIC else (1, lambda distance: 1 - distance)
+        around = [math.floor(at) + step for step in range(1 - reach, reach + 1)]
+        taps = [(element, kernel(abs(at - element))) for element in around]
+    if mode == BICUBIC:
+        taps = [(_brought_back(element, size, padding, align_corners), weight) for element, weight in taps]
+    return [(int(element), weight) for element, weight in taps if 0 <= element <= size - 1]
+
+
+def _keys(distance: float) -> float:
+    """Return the cubic kernel of R. Keys (1981) with a = -3/4."""
+    powers = distance ** numpy.arange(4)
+    return float(powers @ ((1, 0, -2.25, 1.25) if distance <= 1 else (3, -6, 3.75, -0.75)))
+
+
+def _brought_back(at: float, size: int, padding: int, align_corners: bool) -> float:
+    """Return where a place outside is read."""
+    if padding == ZEROS:
+        return at
+    if padding == REFLECTION:
+        low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
+        past = (at - low) % (2 * span)
+        at = low + min(past, 2 * span - past)
+    return min(max(at, 0.0), size - 1.0)
+
+
 for _spatial in (2, 3):
     operator(
         f"grid_sampler_{_spatial}d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
@@ -327,6 +382,8 @@ for _spatial in (2, 3):
         joint=_sample_joint,
         doc="Read an image or a volume at the places that a grid names.",
         samples=_grid_samples(_spatial),
+        reference=_sample_reference,
+        extremes=substituted(_grid_samples(_spatial), _outside),
         supports="f",
     )
 
@@ -397,6 +454,14 @@ def _affine_grid_backward(xp: Any, grad: Any, size: Ints, align_corners: bool) -
     return xp.matmul(flat.swapaxes(1, 2), _base(xp, grad, sizes, align_corners))
 
 
+def _affine_reference(theta: Any, size: Any, align_corners: bool) -> Any:
+    lines = [numpy.linspace(-1, 1, n) if n > 1 else numpy.zeros(1) for n in size[2:]]
+    if not align_corners:
+        lines = [line * (n - 1) / n for line, n in zip(lines, size[2:])]
+    places = numpy.stack([*numpy.meshgrid(*lines, indexing="ij")[::-1], numpy.ones(size[2:])], -1)
+    return numpy.einsum("...j,nij->n...i", places.astype(theta.dtype), theta)
+
+
 operator(
     "affine_grid_generator(Tensor theta, int[] size, bool align_corners)",
     _affine_grid,
@@ -408,6 +473,7 @@ operator(
         ((make(1, 2, 3), (1, 2, 1, 3), True), {}),
         ((make(1, 3, 4), (1, 1, 2, 1, 3), False), {}),
     ],
+    reference=_affine_reference,
     supports="f",
 )
 operator(
@@ -418,6 +484,9 @@ operator(
     derivatives={"grad": lambda g, size, align_corners, F: F.affine_grid_generator(g, size, align_corners)},
     doc="The adjoint of affine_grid_generator.",
     samples=lambda make: [((make(2, 3, 2, 2), (2, 1, 3, 2), False), {})],
+    reference=lambda grad, size, align_corners: adjoint(
+        lambda theta: _affine_reference(theta, size, align_corners), (size[0], len(size) - 2, len(size) - 1), grad
+    ),
     supports="f",
 )
 

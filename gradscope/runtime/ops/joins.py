@@ -8,6 +8,7 @@ from typing import Any
 from .. import dtype as dtypes
 from ..creation import broadcast_shapes
 from .parts import cat, slice_
+from .references import from_library
 from .registry import METHODS, OPERATORS, operator, public
 from .shapes import axis_of
 
@@ -136,6 +137,7 @@ _blocks = operator(
     derivatives={"tensors": _block_diag_backward},
     doc="Return the matrix with the given matrices on its diagonal and zeros elsewhere.",
     samples=lambda make: [(([make(2, 3), make(3), make()],), {}), (([make(2, 1)],), {})],
+    reference=lambda tensors: from_library("scipy.linalg.block_diag")(*tensors),
 )
 
 

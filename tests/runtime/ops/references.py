@@ -24,6 +24,7 @@ _OF_SUMS = {
     "embeddings",
     "factorizations",
     "fourier",
+    "grids",
     "ldl",
     "linear_algebra",
     "losses",
