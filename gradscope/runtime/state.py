@@ -101,6 +101,8 @@ class ThreadModes(threading.local):
     saved_hooks: tuple[Any, ...] = ()
     saved_hooks_disabled: str | None = None
     before_write: Any = None
+    # What keeps results of operators, and has them for later calls (utils/checkpoint/selective.py).
+    keeper: Any = None
     current_node: Any = None
     current_task: Any = None
     # Forward mode: whether tangents are computed, and whether one is being computed (runtime/tangents.py).

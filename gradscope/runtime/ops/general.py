@@ -288,15 +288,20 @@ def run(op: Operator, arguments: tuple[Any, ...]) -> Any:
         if overridden is overrides.NONE:
             raise
         return overridden
+    keeper = modes.keeper if state.modes_on else None
+    kept = None if keeper is None else keeper.take(op, arguments)
     try:
-        results = forward(op, xp, bare)
+        computed = forward(op, xp, bare) if kept is None else kept
     except (ValueError, TypeError) as error:
         raise forward_error(op, arguments, error) from error
-    aux: dict[str, Any] = {}
+    results, aux = computed, {}
     if op.aux:
-        results, *extra = results
+        results, *extra = computed
         aux = dict(zip(op.aux, extra, strict=True))
-    return finish(op, operands, results, aux, xp)
+    output = finish(op, operands, results, aux, xp)
+    if keeper is not None:
+        keeper.keep(op, arguments, computed, output)
+    return output
 
 
 def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:

@@ -1,7 +1,7 @@
 """Checkpoints: activations are computed anew in the backward pass, and need no memory until then.
 
 The variant that PyTorch recommends (``use_reentrant=False``) stands in :mod:`.frames`, the older one in
-:mod:`.reentrant`.
+:mod:`.reentrant`. What is dear to compute can be kept all the same, as :mod:`.selective` does.
 
 References
 ----------
@@ -19,14 +19,18 @@ from ...nn.modules import Sequential
 from .frames import CheckpointError, run_in_frame
 from .randomness import get_device_states, set_device_states
 from .reentrant import CheckpointFunction, check_backward_validity, detach_variable
+from .selective import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 from .settings import set_checkpoint_debug_enabled, set_checkpoint_early_stop
 
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "get_device_states",
     "noop_context_fn",
