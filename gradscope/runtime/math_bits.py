@@ -104,14 +104,19 @@ class Turned:
             return device.to_host(self._array).copy()
         if self.requires_grad:
             return super().numpy()  # type: ignore[misc]
-        bit, resolve = ("conjugate", "resolve_conj") if self._conjugated else ("negative", "resolve_neg")
+        bit, resolve = self._bit()
         raise RuntimeError(
             f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{resolve}().numpy() instead."
         )
 
+    @classmethod
+    def _bit(cls) -> tuple[str, str]:
+        """Return what messages call the bit, and the method that returns a tensor without it."""
+        return ("conjugate", "resolve_conj") if cls._conjugated else ("negative", "resolve_neg")
+
     def __dlpack__(self: Any, **kwargs: Any) -> Any:
         if not self.requires_grad:
-            bit, resolve = ("conjugate", "resolve_conj") if self._conjugated else ("negative", "resolve_neg")
+            bit, resolve = self._bit()
             raise BufferError(f"Can't export tensors with the {bit} bit set\nExport tensor.{resolve}().")
         return super().__dlpack__(**kwargs)  # type: ignore[misc]
 
