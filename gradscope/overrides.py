@@ -162,9 +162,10 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 
 class TorchFunctionMode:
-    """Override every call inside of a block, whatever its arguments; derive from it, with ``__torch_function__``.
+    """Override functions and operators inside of a block, whatever their arguments; to derive from.
 
-    While it runs, the mode around it is the one that is asked.
+    The derived class defines ``__torch_function__``. While that runs, the mode around it is the one that is asked. Of a
+    plain tensor's methods the operators are told. Factories and ``backward()`` are not told, unlike in PyTorch.
 
     Examples
     --------
