@@ -287,7 +287,7 @@ operator(
         "other": lambda g, result: g * conj(result * math.log(2)),
     },
     doc="Return ``self * 2 ** other``.",
-    samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(2, 3), make(3)), {})],
+    samples=binary(scalar=None),
     reference=lambda self, other: self * numpy.exp2(other),
 )
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-__all__ = ["Taps", "along", "resample", "resample_bytes"]
+__all__ = ["Taps", "along", "as_slice", "resample", "resample_bytes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,12 @@ class Taps:
     def rows(self) -> list[tuple[Any, Any, Any]]:
         """For each tap its places, its weights (a number if equal), and the outputs that it is for: None for all."""
         if self.filling is None:
-            return [(_as_slice(p), _as_number(w), None) for p, w in zip(self.places, self.weights, strict=True)]
+            return [(as_slice(p), _as_number(w), None) for p, w in zip(self.places, self.weights, strict=True)]
         found = []
         for places, weights, filling in zip(self.places, self.weights, self.filling, strict=True):
             kept = numpy.flatnonzero(~filling)
-            outputs = None if kept.size == filling.size else _as_slice(kept)
-            found.append((_as_slice(places[kept]), _as_number(weights[kept]), outputs))
+            outputs = None if kept.size == filling.size else as_slice(kept)
+            found.append((as_slice(places[kept]), _as_number(weights[kept]), outputs))
         return found
 
     @cached_property
@@ -85,7 +85,8 @@ class Taps:
 _MOST_BITS = 22
 
 
-def _as_slice(places: numpy.ndarray) -> Any:
+def as_slice(places: numpy.ndarray) -> Any:
+    """Return indices as a slice where they are evenly spaced: a view is read then, and keeps the order in memory."""
     if not places.size:
         return slice(0, 0, 1)
     steps = numpy.diff(places)

@@ -308,7 +308,7 @@ def check_inplace(op: Operator) -> None:
             pairs = zip(cases.gradients([target], sample), cases.gradients([expected], sample), strict=True)
             for a, b in pairs:
                 cases.same(cases.host(a), cases.host(b), f"{op.name}_ gradient")
-        if self.requires_grad:
+        if self.requires_grad and op.differentiable:  # what has no derivative may write a leaf, as in PyTorch
             with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place"):
                 op.inplace_function(self, *rest, **kwargs)
             assert self._version == 0
@@ -576,7 +576,7 @@ def test_what_is_said_to_differ_at_extremes_does(name: str, torch: Any) -> None:
 
 
 def test_every_differentiable_operator_has_samples() -> None:
-    missing = sorted(op.name for op in REPEATABLE if op.differentiable and op.samples is None)
+    missing = sorted(op.name for op in REPEATABLE if cases.has_derivative(op) and op.samples is None)
     assert missing == []
 
 
