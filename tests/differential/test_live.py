@@ -102,6 +102,35 @@ FOUND = {
         y = x * 2
         y.sum().backward()
         """,
+    "a node that has saved nothing runs again": """
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = torch.fmod(x, torch.tensor([0.75, 0.5]))
+        z = torch.remainder(x, torch.tensor([0.75, 0.5]))
+        u = torch.addmm(x, torch.ones(2, 2), torch.ones(2, 2))
+        (y + z + u.sum(0)).sum().backward()
+        y.sum().backward()
+        z.sum().backward(create_graph=True)
+        u.sum().backward()
+        """,
+    "a node that has saved its other operand does not": """
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = torch.fmod(torch.ones(2), x)
+        y.sum().backward()
+        y.sum().backward()
+        """,
+    "a write to what is saved and not needed is found under create_graph": """
+        x = torch.tensor([2.0, 3.0], requires_grad=True)
+        y = x ** torch.tensor([2.0, 3.0])
+        z = y.view(2, 1)
+        y.mul_(3)
+        z.sum().backward(create_graph=True)
+        """,
+    "a write to the result of a product over one element is found under create_graph": """
+        x = torch.tensor([2.0], requires_grad=True)
+        y = x.prod(dim=0)
+        y.eq_(y)
+        y.backward(create_graph=True)
+        """,
 }
 
 

@@ -648,10 +648,12 @@ def derive(node: Any, given: dict[str, Any], saved: Callable[[str], Any]) -> Any
     missing = g is None if not op.multi else all(x is None for x in g)
     if missing:
         return (None,) * len(node.edges)
-    needs = given["needs"] = tuple(edge is not None for edge in node.edges)
+    needs = tuple(edge is not None for edge in node.edges)
+    # All of it is unpacked, whichever formulas run: a write to any is found, as on bare arrays and in PyTorch.
+    known = {name: saved(name) for name in type(node).saved_names} | given | {"needs": needs}
 
     def call(formula: Callable[..., Any]) -> Any:
-        return formula(*(given[n] if n in given else saved(n) for n in op.needed_by(formula)))
+        return formula(*(known[name] for name in op.needed_by(formula)))
 
     if op.joint is not None:
         return call(op.joint)

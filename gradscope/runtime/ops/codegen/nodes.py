@@ -55,7 +55,9 @@ def build_node_class(op: Operator) -> type[Node]:
     if releasable:
         spend = partial(apply_source, op, releasable)
         body["spend"] = compile_function(spend, "apply", apply_scope(op), op)
-        body["release"] = compile_function(partial(release_source, releasable), "release", {"RELEASED": RELEASED}, op)
+        body["release"] = compile_function(
+            partial(release_source, op, releasable), "release", {"RELEASED": RELEASED}, op
+        )
     if op.multi:
         body["output_specs"] = lambda n: n.outs
     for name in saved:
@@ -65,12 +67,15 @@ def build_node_class(op: Operator) -> type[Node]:
     return type(op.node_name, (Node,), body)
 
 
-def release_source(names: list[str]) -> str:
+def release_source(op: Operator, names: list[str]) -> str:
     """Write ``release(n)``: let go of the saved tensors."""
-    return f"def release(n):\n    {_release(names)}\n"
+    return f"def release(n):\n    {_release(op, names)}\n"
 
 
-def _release(names: Sequence[str]) -> str:
+def _release(op: Operator, names: Sequence[str]) -> str:
+    """Write what lets go of saved tensors; a node that has saved none of them can run again, and so stays as it is."""
+    if op.joint is None and any(not set(names) & set(op.needed_by(f)) for f in op.derivatives.values()):
+        return "; ".join(f"n.s_{name} = None if n.s_{name} is None else RELEASED" for name in names)
     return " = ".join(f"n.s_{name}" for name in names) + " = RELEASED"
 
 
@@ -99,7 +104,7 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
     """
     lines = ["def apply(n, g):"]
     nothing = "(None,) * len(n.edges)"
-    let_go = f"{_release(releasable)}; " if releasable else ""
+    let_go = f"{_release(op, releasable)}; " if releasable else ""
     missing = "not any(x is not None for x in g)" if op.multi else "g is None"
     lines.append(f"    if {missing}: {let_go}return {nothing}")
     lines.append("    e = n.edges")
@@ -122,7 +127,11 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
         lines.append(f"    F = NUMPY if type({first}) is ndarray else array_operators(array_module({first}))")
     lines.append(f"    return {results_expression(op)}")
     if releasable:
-        lines[-1:] = [f"    results = {results_expression(op)}", f"    {_release(releasable)}", "    return results"]
+        lines[-1:] = [
+            f"    results = {results_expression(op)}",
+            f"    {_release(op, releasable)}",
+            "    return results",
+        ]
     return "\n".join(lines) + "\n"
 
 
