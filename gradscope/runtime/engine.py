@@ -104,7 +104,7 @@ class GraphTask:
         if keep_graph:
             self.keep_graph = True
         if create_graph:
-            self.create_graph, self.records = True, records
+            self.create_graph, self.records = True, records and not state.local.inference
         self.ready: list[tuple[int, Node]] = []
         self._leaves: list[Node] = []
         if len(roots) == 1 and type(roots[0]) is not tuple:  # the loss, as a rule
@@ -545,7 +545,7 @@ class GraphTask:
             for hook in list(table.values()):
                 grads[nr] = self._call_tensor_hook(node, hook, grads[nr])
         for nr, reference in (extra.retain or {}).items():
-            retain(reference(), grads[nr], self.create_graph)
+            retain(reference(), grads[nr])
         return grads
 
     def _call_tensor_hook(self, node: Node, hook: Callable[..., Any], grad: Any) -> Any:

@@ -134,13 +134,13 @@ def replaced(hook: Callable[..., Any], result: Any, old: Sequence[Any]) -> list[
     return new
 
 
-def retain(tensor: Any, grad: Any, create_graph: bool) -> None:
+def retain(tensor: Any, grad: Any) -> None:
     """Add `grad` into the ``grad`` of a non-leaf that retains it."""
     if tensor is None or grad is None:
         return
     meta = tensor._extras()
     if meta.grad is None:
-        meta.grad = grad if create_graph else grad.clone()
+        meta.grad = grad.clone()
     else:
         meta.grad = meta.grad + grad
 

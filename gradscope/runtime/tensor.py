@@ -597,14 +597,17 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
         old = self._memory
         self._hold(value._memory)
         self._flags = self._flags & ~state.INFERENCE | value._flags & state.INFERENCE
-        edge: Any = own_edge(self)
+        meta, edge = self._meta, own_edge(self)
+        leaf: Any = edge if meta is None or meta.accumulator is None else meta.accumulator()
         if (self._flags | value._flags) & state.TURNED:
             mark(self, value._conjugated, value._negated)
-        if type(edge) is AccumulateGrad:
+        if type(leaf) is AccumulateGrad:
             if old.shape == value._shape and old.dtype == value._dtype and type(old) is type(value._memory):
-                edge.array = value._memory
+                leaf.array = value._memory
             else:
                 edge = None
+                if meta is not None:
+                    meta.accumulator = None
         hold_edge(self, edge)
         self._tell_shared(".data =")
 

@@ -125,11 +125,25 @@ FOUND = {
         y.mul_(3)
         z.sum().backward(create_graph=True)
         """,
-    "a write to the result of a product over one element is found under create_graph": """
-        x = torch.tensor([2.0], requires_grad=True)
-        y = x.prod(dim=0)
-        y.eq_(y)
-        y.backward(create_graph=True)
+    "a leaf that was a view is given other memory": """
+        x = torch.zeros(4).view(2, 2).requires_grad_()
+        y = x * 2
+        with torch.no_grad():
+            x.set_(torch.zeros(3))
+        x.backward(torch.ones(3))
+        """,
+    "a backward in inference mode records nothing": """
+        x = torch.ones(2, 3, requires_grad=True)
+        y = x @ torch.ones(3, 2, requires_grad=True)
+        with torch.inference_mode():
+            y.backward(torch.ones(2, 2), create_graph=True)
+        """,
+    "a gradient that is retained is a copy under create_graph": """
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x * x
+        y.retain_grad()
+        z = torch.autograd.grad((y * y).sum(), [y], create_graph=True)[0]
+        z.add_(-1.5)
         """,
 }
 
