@@ -42,8 +42,8 @@ def elementwise(count: int = 1, *numbers: Any, **options: Any) -> Samples:
     return extremes
 
 
-def integral(count: int = 1, *numbers: Any, kinds: tuple[str, ...] = ("int64", "int8", "uint8", "bool")) -> Samples:
-    """Every combination of the least, greatest and some small integers of each dtype, then `numbers`."""
+def integral(count: int = 1, *, kinds: tuple[str, ...] = ("int64", "int8", "uint8", "bool")) -> Samples:
+    """Every combination of the least, greatest and some small integers of each dtype."""
 
     def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
@@ -52,16 +52,16 @@ def integral(count: int = 1, *numbers: Any, kinds: tuple[str, ...] = ("int64", "
             values = sorted({v for v in (low, low + 1, -3, -2, -1, 0, 1, 2, 3, high - 1, high) if low <= v <= high})
             columns = zip(*itertools.product(*[values] * count))
             tensors = [make.of(list(column), dtype=kind) for column in columns]  # type: ignore[attr-defined]
-            found.append(((*tensors, *numbers), {}))
+            found.append((tuple(tensors), {}))
         return found
 
     return extremes
 
 
-def rows(*numbers: Any, **options: Any) -> Samples:
+def rows(*numbers: Any) -> Samples:
     """A matrix whose rows have ties, zeros of both signs, infinities, NaN, huge and denormal numbers, and one of none.
 
-    For operators along the last dimension; then `numbers` and `options`.
+    For operators along the last dimension; `numbers` are what follows the matrix.
     """
 
     def extremes(make: Callable[..., Any]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -79,10 +79,8 @@ def rows(*numbers: Any, **options: Any) -> Samples:
             [1000.0, -1000.0, 999.0, 0.0],
             [-1.0, -2.0, -3.0, -2.0],
         ]
-        matrices = (make.of(table), make.of(table)[:0])  # type: ignore[attr-defined]
-        return [
-            ((matrix.detach().requires_grad_(matrix.requires_grad), *numbers), dict(options)) for matrix in matrices
-        ]
+        whole, empty = make.of(table), make.of([], shape=(0, 4))  # type: ignore[attr-defined]
+        return [((matrix, *numbers), {}) for matrix in (whole, empty)]
 
     return extremes
 
@@ -124,7 +122,7 @@ class _Substitute:
     def __call__(self, *shape: int, low: float = -2.0, high: float = 2.0, dtype: Any = None) -> Any:
         if dtype is not None and str(dtype).rpartition(".")[2] not in ("float32", "float64"):
             return self._make(*shape, low=low, high=high, dtype=dtype)
-        if (low, high) == (0.0, 1.0):  # chances
+        if (low, high) == (0.0, 1.0):  # a probability has no extremes outside of its range
             return self._make(*shape, low=low, high=high, dtype=dtype)
         flat = itertools.islice(itertools.cycle(self._values), math.prod(shape))
         return self._make.of(list(flat), dtype=dtype, shape=shape)

@@ -340,3 +340,11 @@ def test_out_has_a_dtype_that_pytorch_takes(torch: Any, name: str) -> None:
             else:
                 assert found.dtype == expected.dtype
                 numpy.testing.assert_allclose(found, expected, rtol=1e-2 if wanted == "float16" else 1e-5)
+
+
+def test_the_size_of_complex_numbers_may_be_written_into_complex_ones() -> None:
+    out = gs.zeros(1, dtype=gs.complex64)
+    assert gs.abs(gs.tensor([3 + 4j]), out=out) is out
+    assert out.tolist() == [5 + 0j]
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float32, but got complex128"):
+        gs.abs(gs.tensor([3 + 4j]), out=gs.zeros(1, dtype=gs.complex128))
