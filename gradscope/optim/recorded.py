@@ -13,7 +13,7 @@ from ..runtime.modes import enable_grad
 from ..runtime.ops.catalogue import PUBLIC
 from ..runtime.tensor import Tensor
 
-__all__ = ["recorded_parts"]
+__all__ = ["recorded_parts", "without_history"]
 
 
 class Cell:
@@ -64,6 +64,11 @@ class Cell:
 
 def _value(operand: Any) -> Any:
     return operand.value if isinstance(operand, Cell) else operand
+
+
+def without_history(part: Any) -> Any:
+    """Return an array as it is, and what a cell holds as a tensor that leads nowhere."""
+    return part.value.detach() if isinstance(part, Cell) else part
 
 
 class Recorded:

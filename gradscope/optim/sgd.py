@@ -9,6 +9,7 @@ from ..runtime import device as devices
 from ..runtime.dtype import FLOATING
 from ..runtime.tensor import Tensor
 from .optimizer import Optimizer, check_lr, check_range, complete_groups, setting
+from .recorded import without_history
 
 __all__ = ["SGD"]
 
@@ -26,7 +27,8 @@ class SGD(Optimizer):
     lr : float
         Learning rate.
     momentum, dampening : float
-        The update is ``buffer = momentum * buffer + (1 - dampening) * grad``.
+        The update is ``buffer = momentum * buffer + (1 - dampening) * grad``. The buffer starts as the first gradient,
+        through which no derivative goes with `differentiable`, as in PyTorch.
     weight_decay : float
         Adds ``weight_decay * parameter`` to the gradient.
     nesterov : bool
@@ -137,7 +139,7 @@ class SGD(Optimizer):
             else:
                 w[...] = g
             if first:
-                b[...] = w
+                b[...] = without_history(w)  # PyTorch starts the buffer with a detached gradient
             else:
                 b *= momentum
                 if keep == 1:
