@@ -15,7 +15,7 @@ from .errors import refuse_kinds
 from .pooling import as_image, distinct
 from .references import adaptive_windows, adjoint, largest, mean_of, pooled
 from .registry import OPERATORS, operator, public
-from .separable import Taps, adaptive_bounds, as_slice, resample, windows
+from .separable import Taps, adaptive_bounds, as_slice, read_along, resample, windows
 
 # --- windows ----------------------------------------------------------------------------------------------------------
 
@@ -194,21 +194,14 @@ def _best_along(xp: Any, values: Any, index: Any, axis: int, taps: Taps) -> tupl
     """
     if taps.identity:
         return values, index
-    best, found = (_read(xp, array, taps.places[0], axis) for array in (values, index))
+    best, found = (read_along(xp, array, as_slice(taps.places[0]), axis) for array in (values, index))
     for tap in range(1, len(taps.places)):
-        candidate, where = (_read(xp, array, taps.places[tap], axis) for array in (values, index))
+        candidate, where = (read_along(xp, array, as_slice(taps.places[tap]), axis) for array in (values, index))
         better = (candidate > best) | (candidate != candidate)
         if taps.filling is not None:
             better &= xp.asarray(~taps.filling[tap]).reshape(-1, *(1,) * (-1 - axis))
         best, found = xp.where(better, candidate, best), xp.where(better, where, found)
     return best, found
-
-
-def _read(xp: Any, array: Any, places: numpy.ndarray, axis: int) -> Any:
-    part = as_slice(places)
-    if isinstance(part, slice):
-        return array[(Ellipsis, part, *(slice(None),) * (-1 - axis))]
-    return array.take(xp.asarray(part), axis=axis)
 
 
 def _max_samples(spatial: int) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-__all__ = ["Taps", "along", "as_slice", "resample", "resample_bytes"]
+__all__ = ["Taps", "along", "as_slice", "read_along", "resample", "resample_bytes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +97,13 @@ def as_slice(places: numpy.ndarray) -> Any:
     return slice(start, start + step * (places.size - 1) + 1, step)
 
 
+def read_along(xp: Any, x: Any, places: Any, axis: int) -> Any:
+    """Return what lies at some places of one dimension: a view for a slice, a fresh array for indices."""
+    if isinstance(places, slice):
+        return x[(*(slice(None),) * (axis % x.ndim), places)]
+    return x.take(xp.asarray(places), axis=axis)
+
+
 def _as_number(weights: numpy.ndarray) -> Any:
     return float(weights[0]) if weights.size and (weights == weights[0]).all() else weights
 
@@ -109,7 +116,7 @@ def along(xp: Any, x: Any, axis: int, taps: Taps) -> Any:
     total: Any = None
     for places, weights, outputs in taps.rows:
         fresh = not isinstance(places, slice)
-        part = x.take(xp.asarray(places), axis=axis) if fresh else x[(*lead, places)]
+        part = read_along(xp, x, places, axis)
         if isinstance(weights, float):
             weight: Any = x.dtype.type(weights)
         else:
