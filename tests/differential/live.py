@@ -268,11 +268,6 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "an infinite gradient of a product with several zeros",
-        "PyTorch does not multiply by it.",
-        lambda d: d.what.startswith("values of grad of ") and "prod" in str(d.lines) and "nan" in str(d.found),
-    ),
-    Difference(
         "what PyTorch asserts",
         "It asks for a report.",
         lambda d: _says(d, "INTERNAL ASSERT FAILED"),

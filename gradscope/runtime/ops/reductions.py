@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from .. import device
 from .. import dtype as dtypes
 from ..bfloat16 import cast
 from . import writes
@@ -217,31 +218,47 @@ def _prod(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any
     return xp.multiply.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
 
 
-def _prod_self(g: Any, self: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+def _prod_self(g: Any, self: Any, result: Any, dim: Any, keepdim: bool, F: Any) -> Any:
     if not len(self.shape):
         return g
-    # An element's gradient is the product of the others, those before it and those after it: divided by a zero or by an
-    # infinity, the whole product would be NaN.
-    if dim is None:
-        others = _products_of_others(self.reshape(-1), 0, F).reshape(self.shape)
-    else:
+    zeros = _count_of_zeros(self, result)
+    if not zeros:
+        others = spread(result, self.shape, dim, keepdim, F) / self
+    elif dim is not None:
         others = _products_of_others(self, dim, F)
+    elif zeros > 1 and device.is_array(self):
+        return F.zeros_like(self)  # beside an infinity too; where nobody differentiates it again
+    else:
+        others = _products_of_others(self.reshape(-1), 0, F).reshape(self.shape)
     return spread(g, self.shape, dim, keepdim, F) * conj(others)
 
 
+def _count_of_zeros(factors: Any, products: Any) -> int:
+    """Return how many factors are 0."""
+    # Where no product is 0, or NaN as that of 0 and an infinity, no factor is.
+    array, product = (getattr(x, "_array", x) for x in (factors, products))
+    if not device.to_host(((product == 0) | (product != product)).any()):
+        return 0
+    return int(device.to_host(device.array_module(array).count_nonzero(array == 0)))
+
+
 def _products_of_others(self: Any, dim: int, F: Any) -> Any:
+    """Return for each element the product of those before it and those after it along `dim`."""
+    if self.shape[dim] == 1:
+        return F.ones_like(self)
+
     def before(x: Any) -> Any:
         first = F.ones_like(F.slice(x, dim, 0, 1, 1))
         return F.cumprod(F.cat([first, F.slice(x, dim, 0, x.shape[dim] - 1, 1)], dim), dim)
 
-    return before(self) * F.flip(before(F.flip(self, (dim,))), (dim,)) if self.shape[dim] else self
+    return before(self) * F.flip(before(F.flip(self, (dim,))), (dim,))
 
 
 operator(
     "prod.all(Tensor self, *, dtype? dtype=None)",
     lambda xp, self, dtype=None: _prod(xp, self, dtype=dtype),
     method=False,
-    derivatives={"self": lambda g, self, F: _prod_self(g, self, None, False, F)},
+    derivatives={"self": lambda g, self, result, F: _prod_self(g, self, result, None, False, F)},
     doc="Multiply all elements.",
     samples=lambda make: [((make(2, 3),), {}), ((make(),), {}), ((make(0, 2),), {})],
     reference="numpy.prod",

@@ -39,10 +39,64 @@ def test_the_gradient_of_a_product_with_zeros(values: list[float], expected: lis
     assert gradient(x.cumprod(0)[-1], x) == expected
 
 
-def test_the_gradient_of_a_product_with_an_infinity_is_the_product_of_the_others() -> None:
-    x = leaf([2.0, math.inf, 4.0])
-    assert gradient(x.prod(), x) == [math.inf, 8.0, math.inf]
-    assert gradient(x.prod(0, keepdim=True), x) == [math.inf, 8.0, math.inf]
+FINITE_FACTORS: list[Any] = [
+    [[2.0, 3.0], [1.0, -2.0]],
+    [[2.0, 0.0, 4.0], [1.0, -2.0, 3.0]],
+    [[0.0, 5.0, 0.0], [0.0, -2.0, 3.0]],
+    [[0.0, 0.0, 0.0]],
+    [[0.0]],
+]
+EXTREME_FACTORS: list[Any] = [
+    [[2.0, math.inf, 4.0], [1.0, -2.0, 3.0]],
+    [[2.0, math.inf, 0.0], [math.inf, -2.0, 3.0]],
+    [[0.0, math.inf, 0.0], [math.inf, -2.0, 3.0]],
+    [[0.0, math.nan, 2.0], [1.0, -2.0, 3.0]],
+    [[1e-200, 1e-200, 1e300], [1e200, 1e200, 3.0]],
+]
+
+
+def gradient_of_product(lib: Any, x: Any, dim: int | None, create_graph: bool) -> Any:
+    product = x.prod() if dim is None else x.prod(dim)
+    (found,) = lib.autograd.grad(product.sum(), x, create_graph=create_graph)
+    return found
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dim", [None, 0, -1])
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("values", FINITE_FACTORS + EXTREME_FACTORS)
+def test_a_product_is_divided_by_each_factor_unless_one_is_zero(
+    torch: Any, values: Any, create_graph: bool, dim: int | None
+) -> None:
+    x, other = leaf(values), torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    with numpy.errstate(all="ignore"):
+        found = gradient_of_product(gs, x, dim, create_graph)
+    expected = gradient_of_product(torch, other, dim, create_graph)
+    assert found.requires_grad == expected.requires_grad
+    numpy.testing.assert_array_equal(found.detach().numpy(), expected.detach().numpy())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dim", [None, 0, -1])
+@pytest.mark.parametrize("values", FINITE_FACTORS)
+def test_the_second_derivative_of_a_product_with_zeros(torch: Any, values: Any, dim: int | None) -> None:
+    def second(lib: Any) -> Any:
+        x = lib.tensor(values, dtype=lib.float64, requires_grad=True)
+        weights = lib.arange(1.0, 1.0 + x.numel(), dtype=lib.float64).reshape(x.shape)
+        first = gradient_of_product(lib, x, dim, True)
+        return lib.autograd.grad((first * weights).sum() + 0 * x.sum(), x)[0].tolist()
+
+    assert second(gs) == second(torch)
+
+
+def test_a_product_saves_its_result_which_may_not_be_written() -> None:
+    x = leaf([2.0, 3.0])
+    for product in (x.prod(), x.prod(0)):
+        assert product.grad_fn._saved_result.tolist() == 6.0
+        assert product.grad_fn._saved_self is x
+        product.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            product.backward()
 
 
 def test_the_second_derivative_of_a_product_with_two_zeros() -> None:
