@@ -102,26 +102,33 @@ def _pdist(xp: Any, self: Any, p: float = 2.0) -> Any:
 
 
 def _slope(apart: Any, distance: Any, p: float, F: Any) -> Any:
-    """Return the derivative of the p-norm of rows: 0 where the distance is."""
+    """Return the derivative of the p-norm of rows: 0 where the distance is, NaN where it is."""
+    sign = F.where(apart == apart, F.sign(apart), apart)
     if p == 1:
-        return F.sign(apart)
+        return sign
     sizes = F.abs(apart)
     if p == math.inf:
-        return F.where(sizes == distance, F.sign(apart), F.zeros_like(apart))
-    safe = F.where(distance == 0, F.ones_like(distance), distance)
-    still = apart == 0
+        less = sizes - distance  # NaN of infinities, as in PyTorch
+        return F.where(less < 0, F.zeros_like(sign), F.where(less == 0, sign, less))
+    near, still = distance == 0, apart == 0
     powers = F.where(still, F.ones_like(sizes), sizes) ** (p - 1)
-    return F.where(still, F.zeros_like(apart), F.sign(apart) * powers / safe ** (p - 1))
+    slope = sign * powers / F.where(near, F.ones_like(distance), distance) ** (p - 1)
+    return F.where(near | still if p < 1 else near, F.zeros_like(apart), slope)
 
 
 def _euclidean_backward(g: Any, self: Any, result: Any, first: Any, second: Any, F: Any) -> Any:
-    """Return the gradient for p = 2: a product of matrices, gradients of pairs over their distances, and the rows."""
-    count = self.shape[0]
+    """Return the gradient for p = 2: sums of differences, weighted with gradients of pairs over their distances."""
+    count, width = self.shape
     shares = F.where(result == 0, F.zeros_like(g), g / F.where(result == 0, F.ones_like(result), result))
     above = F.gather_backward(shares, (count * count,), 0, first * count + second).reshape(count, count)
     square = above + F.transpose(above, 0, 1)
-    centred = self - F.sum(self, 0, True) / count  # for differences of what is near 0 are exact
-    return centred * F.sum(square, 1, True) - F.mm(square, centred)
+    xp = device.array_module(getattr(self, "_array", self))
+    # Sums of the rows themselves, one product of matrices, would lose small rows beside a large one.
+    parts = [
+        F.matmul(F.unsqueeze(square[rows], 1), F.unsqueeze(self[rows], 1) - self)
+        for rows in _blocks(xp, count, count * width)
+    ]
+    return F.cat(parts, 0).reshape(count, width)
 
 
 def _pdist_backward(g: Any, self: Any, p: float, result: Any, F: Any) -> Any:

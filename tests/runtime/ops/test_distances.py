@@ -35,6 +35,21 @@ def test_distances_of_all_pairs(torch: Any, p: float) -> None:
     compare(torch, lambda lib, x: lib.nn.functional.pdist(x, p), rows, twice=False)
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("p", ORDERS)
+@pytest.mark.parametrize("all_pairs", [lambda lib, x, p: lib.pdist(x, p), lambda lib, x, p: lib.cdist(x, x.flip(0), p)])
+def test_a_distant_row_leaves_the_gradients_of_small_rows_their_digits(torch: Any, all_pairs: Any, p: float) -> None:
+    rows = [[1e-9, 2e-9, 0.0], [3e-9, -1e-9, 1e-9], [1e9, 2e8, 3e9], [-2e-9, 1e-9, 5e-9]]
+
+    def gradient(lib: Any) -> Any:
+        x = lib.tensor(rows, dtype=lib.float64, requires_grad=True)
+        distances = all_pairs(lib, x, p)
+        weights = lib.arange(1.0, 1.0 + distances.numel(), dtype=lib.float64).reshape(distances.shape)
+        return lib.autograd.grad(distances, x, weights)[0].numpy()
+
+    numpy.testing.assert_allclose(gradient(gs), gradient(torch), rtol=1e-12)
+
+
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 def test_many_pairs_go_in_blocks(monkeypatch: pytest.MonkeyPatch, p: float) -> None:
     x = gs.tensor(normal(40, 3), requires_grad=True)

@@ -458,7 +458,6 @@ OTHER_AT_EXTREMES = {
     "polygamma.order": "PyTorch's at a negative pole is finite, and at infinity NaN",
     "kl_div": "PyTorch rounds the product of gradient and denormal first, and subtracts products that overflow",
     "ctc_loss.examples": "a NaN of one class stays out of classes that no label of the example names",
-    "pdist.rows": "PyTorch's at infinity is NaN; for p = 2 ours is a matrix product, rounded to the largest row",
     "linalg_svd": "beside singular values of 0 there is rounding; of infinities PyTorch's has 0 beside NaN",
     "linalg_eigh": "MKL refuses some of the matrices with infinities, whose eigenvalues are NaN",
     "linalg_eig": "beside huge numbers, eigenvalues and vectors near 0 are rounding",
