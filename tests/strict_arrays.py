@@ -16,6 +16,7 @@ import numpy
 
 from gradscope.runtime.device import Backend, register_backend
 from gradscope.runtime.ops.lapack import solve_triangles
+from gradscope.runtime.storage import flat_memory
 from tests import cupy_contract
 
 __all__ = ["HostAccessError", "StrictArray", "strict", "to_strict"]
@@ -302,6 +303,15 @@ class StrictBackend(Backend):
 
     def address(self, array: StrictArray) -> int:
         return array._data.__array_interface__["data"][0]
+
+    def part(self, owner: StrictArray, start: int, shape: Any, kind: numpy.dtype, strides: Any) -> StrictArray:
+        return StrictArray(numpy.ndarray(shape, kind, flat_memory(owner._data), start, strides), owner)
+
+    def foreign(self, array: StrictArray, count: int) -> StrictArray:
+        return StrictArray(super().foreign(array._data, count))
+
+    def is_foreign(self, owner: StrictArray) -> bool:
+        return isinstance(memory_root(owner._data), memoryview)
 
     def special_function(self, name: str) -> Any:
         cupy_contract.check_special(name)

@@ -219,7 +219,7 @@ def _shared(data: Any, dtype: Any, device: Any) -> tuple[Any, bool]:
     array = _place(to_array(data, dtype), device)
     if array is not data:
         return array, False
-    return (adopted(array) if isinstance(array, numpy.ndarray) else array[...]), True
+    return adopted(array), True
 
 
 def asarray(
@@ -293,7 +293,7 @@ def from_dlpack(source: Any) -> Tensor:
     kind, _ = source.__dlpack_device__()
     if kind == 1:
         return finish(adopted(numpy.from_dlpack(source)), False)
-    return finish(devices.module_for("cuda").from_dlpack(source), False)
+    return finish(adopted(devices.module_for("cuda").from_dlpack(source)), False)
 
 
 # --- filled -----------------------------------------------------------------------------------------------------------

@@ -152,6 +152,29 @@ class Backend:
         """Return the address of the first element."""
         return array.__array_interface__["data"][0]
 
+    def part(self, owner: Any, start: int, shape: Any, kind: numpy.dtype, strides: Any) -> Any:
+        """Return an array in the memory of `owner`, from byte `start` on; strides in bytes. Host arrays have their own.
+
+        Raises
+        ------
+        NotImplementedError
+            If arrays of the module cannot be laid into memory.
+        """
+        raise NotImplementedError(f"no '{self.type_name}' array can be laid into the memory of another one")
+
+    def owner_of(self, array: Any) -> Any:
+        """Return the owner into whose memory :meth:`part` has laid `array`, which has no base; else `array` itself."""
+        return array
+
+    def foreign(self, array: Any, count: int) -> Any:
+        """Return the `count` elements from the first of another program's array on as an owner of that memory."""
+        elements = numpy.lib.stride_tricks.as_strided(array.view(ndarray), (count,), (array.itemsize,))
+        return numpy.frombuffer(elements.view("uint8").data, array.dtype)  # its base is a memoryview, which is no array
+
+    def is_foreign(self, owner: Any) -> bool:
+        """Whether :meth:`foreign` has made `owner`: its memory is not the runtime's to grow."""
+        return owner.base is not None
+
     def special_function(self, name: str) -> Any:
         """Return the special function `name` (``"erf"``) for arrays of the module.
 
@@ -177,6 +200,15 @@ class Backend:
         raise NotImplementedError(
             f"{name}() is not implemented for '{self.type_name}' tensors\nMove the tensor to the CPU: tensor.cpu()."
         )
+
+
+class _Foreign:
+    """Holds another program's array whose memory a tensor has."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
 
 
 class CudaBackend(Backend):
@@ -251,6 +283,29 @@ class CudaBackend(Backend):
 
     def address(self, array: Any) -> int:
         return array.data.ptr
+
+    # CuPy gives no base to an array that is made at an address, but the memory that it is given has an owner. A view of
+    # the array has it as its base: nobody takes that for an array of its own.
+
+    def part(self, owner: Any, start: int, shape: Any, kind: numpy.dtype, strides: Any) -> Any:
+        return self._laid(owner, start, shape, kind, strides, kept=owner).view()
+
+    def owner_of(self, array: Any) -> Any:
+        owner = getattr(array.data.mem, "_owner", None)
+        return owner if type(owner) is type(array) else array
+
+    def foreign(self, array: Any, count: int) -> Any:
+        return self._laid(array, 0, (count,), array.dtype, (array.itemsize,), kept=_Foreign(array))
+
+    def is_foreign(self, owner: Any) -> bool:
+        return type(getattr(owner.data.mem, "_owner", None)) is _Foreign
+
+    def _laid(self, array: Any, start: int, shape: Any, kind: numpy.dtype, strides: Any, kept: Any) -> Any:
+        """Return an array that begins `start` bytes after another one, and keeps alive what owns the memory."""
+        cuda, whole = self.module.cuda, array.data.mem
+        memory = cuda.UnownedMemory(whole.ptr, whole.size, kept, whole.device_id)
+        at = cuda.MemoryPointer(memory, array.data.ptr - whole.ptr + start)
+        return self.module.ndarray(shape, kind, at, strides)
 
     def special_function(self, name: str) -> Any:
         import cupyx.scipy.special

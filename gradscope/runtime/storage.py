@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from . import device
+from .bfloat16 import plain
 
 __all__ = ["Geometry", "Storage", "VersionCounter", "adopted", "strided_view"]
 
@@ -87,15 +88,15 @@ def shared_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def memory_of(array: Any) -> Any:
-    """Return the array that owns the memory of `array`."""
-    kind = type(array)
+    """Return the array that owns the memory of `array`; of one of bfloat16 that may be one of NumPy's own class."""
+    kind = numpy.ndarray if isinstance(array, numpy.ndarray) else type(array)
     base = array.base
     while base is not None:
-        if type(base) is kind:
+        if isinstance(base, kind):
             array = base
         # Between a strided view and its memory NumPy puts an object of another type, which has a base too.
         base = getattr(base, "base", None)
-    return array
+    return array if kind is numpy.ndarray else device.backend_of(array).owner_of(array)
 
 
 def is_viewable(array: Any, shape: tuple[int, ...]) -> bool:
@@ -131,14 +132,12 @@ def geometry_of(array: Any, base: Any) -> Geometry:
     """Return shape, strides and offset (in elements) of `array`, counted from the first element of `base`."""
     itemsize = array.dtype.itemsize
     strides = tuple(s // itemsize for s in array.strides)
-    if array.size == 0:
-        return array.shape, strides, 0
     return array.shape, strides, (device.address(array) - device.address(base)) // itemsize
 
 
 def offset_of(array: Any) -> int:
-    """Return the number of elements before the first one in the storage; 0 where there are no elements."""
-    if array.base is None or array.size == 0:
+    """Return the number of elements before the first one in the storage."""
+    if array.base is None:
         return 0
     return (device.address(array) - device.address(memory_of(array))) // array.dtype.itemsize
 
@@ -152,8 +151,8 @@ def extent_of(geometry: Geometry) -> int:
 def strided_view(array: Any, geometry: Geometry, dtype: Any = None) -> Any:
     """View the storage of `array` by sizes, strides and offset.
 
-    Every view that is not made by an array's own indexing is made here: the bytes between its first and its last
-    element are cut out of the storage first, and the view is laid into that part.
+    Every view that is not made by an array's own indexing is made here, inside of the storage. One without elements
+    keeps its offset as far as the storage goes.
 
     Parameters
     ----------
@@ -183,12 +182,18 @@ def strided_view(array: Any, geometry: Geometry, dtype: Any = None) -> Any:
     owner = memory_of(array)
     _check_inside(geometry, itemsize, bytes_of(owner))
     start = min(offset * itemsize, bytes_of(owner))
-    part = flat_memory(owner)[start : max(start, extent_of(geometry) * itemsize)].view(kind)
     # A step that is never taken may be too long for an array.
     steps = tuple(min(step, LONG_MAX // itemsize) * itemsize for step in stride)
-    if type(part) is numpy.ndarray:
-        return numpy.ndarray(size, kind, part, 0, steps)
-    return device.array_module(part).lib.stride_tricks.as_strided(part, size, steps)
+    if isinstance(owner, numpy.ndarray):
+        return numpy.ndarray(size, kind, flat_memory(owner), start, steps)
+    return device.backend_of(owner).part(owner, start, size, kind, steps)
+
+
+def empty_part(array: Any, axis: int, start: int) -> Any:
+    """View none of the indices of one dimension, from `start` on: an array's own slice would forget where that is."""
+    shape = (*array.shape[:axis], 0, *array.shape[axis + 1 :])
+    strides = tuple(step // array.itemsize for step in array.strides)
+    return strided_view(array, (shape, strides, offset_of(array) + start * strides[axis]))
 
 
 def restrided(array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
@@ -202,7 +207,7 @@ def flat_memory(owner: Any) -> Any:
     if not owner.flags.c_contiguous:
         strided = device.array_module(owner).lib.stride_tricks.as_strided
         owner = strided(owner, (bytes_of(owner) // owner.itemsize,), (owner.itemsize,))
-    return owner.reshape(-1).view("uint8")
+    return plain(owner).reshape(-1).view("uint8")
 
 
 def memory_copy(array: Any, count: int) -> Any:
@@ -237,7 +242,7 @@ def _check_inside(geometry: Geometry, itemsize: int, have: int) -> None:
         )
 
 
-def adopted(array: numpy.ndarray) -> numpy.ndarray:
+def adopted(array: Any) -> Any:
     """Return another program's array as one whose storage begins and ends with the array's own elements.
 
     What lies around them in that program's memory cannot be reached from there.
@@ -259,13 +264,9 @@ def adopted(array: numpy.ndarray) -> numpy.ndarray:
             f"memory.\nThe strides are {array.strides} bytes, an element has {itemsize}."
         )
     if not array.size:
-        return numpy.empty(array.shape, array.dtype)
-    strides = tuple(step // itemsize for step in array.strides)
-    count = extent_of((array.shape, strides, 0))
-    elements = numpy.lib.stride_tricks.as_strided(array.view(numpy.ndarray), (count,), (itemsize,))
-    # A memoryview is no array: memory_of() goes no further.
-    owner = numpy.frombuffer(elements.view("uint8").data, array.dtype)
-    return strided_view(owner, (array.shape, strides, 0))
+        return device.array_module(array).empty(array.shape, dtype=array.dtype)
+    geometry = (array.shape, tuple(step // itemsize for step in array.strides), 0)
+    return strided_view(device.backend_of(array).foreign(array, extent_of(geometry)), geometry)
 
 
 def element_strides(array: Any) -> tuple[int, ...]:

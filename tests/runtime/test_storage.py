@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradscope as gs
-from gradscope.runtime import storage
+from gradscope.runtime import device, storage
 from gradscope.runtime.storage import is_viewable, shared_shape, strided_view
+from tests.strict_arrays import to_strict
 
 
 @st.composite
@@ -77,6 +78,56 @@ def test_foreign_memory_is_taken_as_pytorch_takes_it(torch, make):
     assert facts(gs) == facts(torch)
 
 
+def test_a_foreign_part_of_an_array_elsewhere_is_a_storage_of_its_own():
+    whole = to_strict(np.arange(10.0))
+    x = gs.as_tensor(whole[2:8:2])
+    assert (x.tolist(), x.storage_offset(), len(x.untyped_storage())) == ([2.0, 4.0, 6.0], 0, 40)
+    assert x.as_strided((2,), (1,), 3).tolist() == [5.0, 6.0]
+    with pytest.raises(RuntimeError, match="requiring a storage size of 48 are out of bounds for storage of size 40"):
+        x.as_strided((2,), (1,), 4)
+    with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
+        x.resize_(6)
+    x.fill_(-1.0)
+    assert gs.as_tensor(whole).tolist() == [0.0, 1.0, -1.0, 3.0, -1.0, 5.0, -1.0, 7.0, 8.0, 9.0]
+
+
+@pytest.fixture
+def cupy_on_host(monkeypatch):
+    """Return what makes a CuPy array in the memory of a host array, which needs no device until something computes."""
+    cupy = pytest.importorskip("cupy")
+    backend = device.CudaBackend()
+    backend.module = cupy
+    monkeypatch.setitem(device._by_type, cupy.ndarray, backend)
+    monkeypatch.setitem(device._modules, cupy.ndarray, cupy)
+
+    def make(host):
+        memory = cupy.cuda.UnownedMemory(host.ctypes.data, host.nbytes, host, 0)
+        return cupy.ndarray(host.shape, host.dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+    return make
+
+
+def test_cupy_arrays_are_adopted_as_host_arrays_are(cupy_on_host):
+    whole = cupy_on_host(np.arange(10.0))
+    x = gs.as_tensor(whole[2:8:2])
+    assert (x.stride(), x.storage_offset(), len(x.untyped_storage())) == ((2,), 0, 40)
+    assert x.data_ptr() == whole.data.ptr + 16
+    with pytest.raises(RuntimeError, match="requiring a storage size of 48 are out of bounds for storage of size 40"):
+        x.as_strided((2,), (1,), 4)
+    with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
+        x.resize_(6)
+
+
+def test_cupy_views_by_strides_lie_in_the_storage_of_their_base(cupy_on_host):
+    x = gs.as_tensor(cupy_on_host(np.arange(12.0).reshape(4, 3)))
+    part = x[1:].as_strided((2, 2), (3, 1), 4)
+    again = part.as_strided((2,), (5,), 1)
+    offsets = [(t.storage_offset(), len(t.untyped_storage())) for t in (part, part[1:], again, x[3:3])]
+    assert offsets == [(4, 96), (7, 96), (1, 96), (9, 96)]
+    assert storage.shared_part(again._array, x._array) in ("part", "")
+    assert storage.overlaps_itself(x.as_strided((2, 2), (1, 1))._array)
+
+
 def test_a_mapped_file_is_reached_up_to_its_ends(tmp_path):
     path = tmp_path / "numbers"
     np.arange(8.0).tofile(path)
@@ -106,3 +157,84 @@ def test_equal_shapes_are_one_tuple_and_few_are_kept(monkeypatch):
     for size in range(10):
         assert shared_shape((size,)) == (size,)
     assert len(storage._SHAPES) <= 3
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda m, x: x[3:3],
+        lambda m, x: x[1:, 2:2],
+        lambda m, x: x.narrow(0, 2, 0),
+        lambda m, x: x[4:],
+        lambda m, x: x[1][3:3],
+        lambda m, x: x[3:1],
+        lambda m, x: x.split([2, 0, 2])[1],
+        lambda m, x: x[:, 1:].split([0, 2], 1)[0],
+        lambda m, x: x.split([4, 0])[1],
+        lambda m, x: x[3:3].T,
+        lambda m, x: x[3:3].view(3, 0),
+        lambda m, x: x[3:3].detach(),
+        lambda m, x: x[3:3].expand(2, 0, 3),
+        lambda m, x: m.as_strided(x, (0, 3), (3, 1), 5),
+        lambda m, x: x[3:3].select(1, 2),
+        lambda m, x: x[-1:-1],
+        lambda m, x: x[1:1:2],
+        lambda m, x: x[3:3].view(m.int32),
+        lambda m, x: x[3:3].detach().resize_(1, 3),
+        lambda m, x: x[2:2].detach().resize_(1, 3),
+        lambda m, x: x[2:2].diagonal(),
+        lambda m, x: x.diagonal(5),
+        lambda m, x: x[2:2].unfold(1, 2, 1),
+        lambda m, x: m.zeros(0).set_(x[3:3]),
+        lambda m, x: m.as_strided(x[3:3], (1,), (1,)),
+        lambda m, x: m.view_as_complex(m.zeros(4, 2))[2:2].real,
+        lambda m, x: m.view_as_complex(m.zeros(4, 2))[2:2].imag,
+        lambda m, x: m.view_as_real(m.zeros(4, dtype=m.complex64)[3:3]),
+        lambda m, x: x[3:3].unsqueeze(0),
+        lambda m, x: x[3:3].unsqueeze(1).squeeze(),
+        lambda m, x: x[3:3].reshape(-1),
+        lambda m, x: x[2:][1:1],
+        lambda m, x: x[2:][:0][:, 1:],
+        lambda m, x: x.T[1:1],
+        lambda m, x: x.unsqueeze(0).expand(2, 4, 3)[1:1],
+        lambda m, x: x.unfold(0, 2, 2)[2:],
+        lambda m, x: x.tensor_split([1, 1])[1],
+        lambda m, x: x.bfloat16()[2:2],
+        lambda m, x: x[None, 2:2, ..., 1:],
+        lambda m, x: x[3:3].chunk(2)[1],
+        lambda m, x: x.to(m.complex64)[2:2].conj(),
+        lambda m, x: x.to(m.complex64).conj()[2:2].real,
+        lambda m, x: x.to(m.complex64).conj()[2:2].imag,
+    ],
+)
+@pytest.mark.torch
+def test_what_has_no_elements_has_the_offset_that_pytorch_gives_it(torch, part):
+    def facts(m):
+        x = part(m, m.arange(12.0).reshape(4, 3))
+        return x.storage_offset(), x.tolist(), x.untyped_storage().nbytes()
+
+    assert facts(gs) == facts(torch)
+
+
+def test_an_empty_part_keeps_its_offset_elsewhere(other_device):
+    x = gs.arange(12.0, device=other_device).reshape(4, 3)
+    assert [part.storage_offset() for part in (x[3:3], x[1:, 2:2], x.split([2, 0, 2])[1])] == [9, 5, 6]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m, x: x[1:],
+        lambda m, x: x[2:].as_strided((2,), (1,), 1),
+        lambda m, x: x[2:].resize_(3),
+        lambda m, x: x[2:].resize_(6),
+        lambda m, x: x.view(m.int16)[1:],
+    ],
+)
+@pytest.mark.torch
+def test_bfloat16_lies_in_its_storage_as_other_elements(torch, change):
+    def facts(m):
+        x = change(m, m.arange(6.0).bfloat16())
+        return x[:2].tolist(), x.storage_offset(), x.untyped_storage().nbytes()
+
+    assert facts(gs) == facts(torch)

@@ -102,7 +102,7 @@ def _resized(name: str, array: Any, shape: tuple[int, ...], strides: tuple[int, 
     owner, needed = memory_of(array), extent_of(geometry)
     if needed * array.itemsize <= bytes_of(owner):
         return strided_view(array, geometry)
-    if owner.base is not None:
+    if devices.backend_of(owner).is_foreign(owner):
         raise RuntimeError(
             f"Trying to resize storage that is not resizable\n{name}() wants {needed} elements of memory that belongs "
             "to another program's array: clone() the tensor first."

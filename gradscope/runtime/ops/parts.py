@@ -8,6 +8,7 @@ import numpy
 
 from .. import device as devices
 from .. import dtype as dtypes
+from ..storage import empty_part
 from .arrays import in_rows
 from .errors import BadValueError
 from .references import adjoint, placed
@@ -67,11 +68,17 @@ operator(
 
 def _slice(xp: Any, self: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
     try:
-        return self[_at(axis_of(dim, self.ndim), slice(start, end, step))]
+        part = self[_at(axis_of(dim, self.ndim), slice(start, end, step))]
+        return part if part.size else _without_elements(self, part, axis_of(dim, self.ndim), start)
     except IndexError:
         if self.ndim:
             raise
         raise IndexError("slice() cannot be applied to a 0-dim tensor.\nGive it one: tensor.reshape(1).") from None
+
+
+def _without_elements(self: Any, part: Any, axis: int, start: int | None) -> Any:
+    """Return the empty `part` of `self`, which begins at `start` of one dimension also if it ends there."""
+    return part if part.shape[axis] else empty_part(self, axis, slice(start, None).indices(self.shape[axis])[0])
 
 
 def _slice_backward(xp: Any, self: Any, size: Any, dim: int, start: Any, end: Any, step: int) -> Any:
@@ -336,7 +343,7 @@ def _split(xp: Any, self: Any, split_size: Any, dim: int) -> list[Any]:
     axis = axis_of(dim, self.ndim)
     parts, start = [], 0
     for size in _split_sizes(self.shape[axis], split_size):
-        parts.append(self[_at(axis, slice(start, start + size))])
+        parts.append(self[_at(axis, slice(start, start + size))] if size else empty_part(self, axis, start))
         start += size
     return parts
 
