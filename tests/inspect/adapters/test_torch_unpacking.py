@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from gradscope.inspect.adapters import Observer, adapter_for  # noqa: E402
 from gradscope.inspect.adapters.torch import saved, unpacking  # noqa: E402
 from gradscope.inspect.adapters.torch.saved import saved_of  # noqa: E402
 
@@ -178,6 +179,26 @@ def test_hooks_of_a_thread_go_with_its_own_count(counted):
         inside = x.exp()
     assert others == [0, 1]
     assert packed(inside) == [True]
+
+
+def test_hooks_of_one_thread_say_nothing_of_what_another_makes(counted):
+    """Each thread counts its own sequence numbers, from 0 on."""
+    x = torch.ones(2, requires_grad=True)
+    made = []
+
+    def under_hooks():
+        with packing():
+            made.append([x.exp() for _ in range(20)])
+
+    def plain():
+        made.append([x.exp() for _ in range(20)])
+
+    with adapter_for(x).observe(Observer(), forward=True, backward=False):
+        for work in (under_hooks, plain, under_hooks):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+    assert [set(packed(*results)) for results in made] == [{True}, {False}, {True}]
 
 
 def test_only_the_latest_are_kept(counted, monkeypatch):

@@ -30,6 +30,7 @@ from .freeing import cut_row
 from .hooks import note_hooks
 from .operators import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
 from .refusals import explain_refusal
+from .unpacking import note_thread
 from .warned import ignore_warnings, relocate_warnings
 from .writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
 
@@ -290,6 +291,7 @@ class ForwardTap:
             notes = node.metadata
             if SITE not in notes:
                 notes[SITE] = site
+                note_thread(notes)
                 cut_row(node)
                 for observer in self.nodes:
                     observer.operator_recorded(node)

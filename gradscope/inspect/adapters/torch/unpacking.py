@@ -8,6 +8,7 @@ words when the node asks. What a saved-tensor hook of the program has packed is 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import threading
 import weakref
@@ -17,12 +18,13 @@ from typing import Any
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-__all__ = ["SHOWN", "UnpackedSlot", "count_hooks", "versions_in"]
+__all__ = ["SHOWN", "UnpackedSlot", "count_hooks", "note_thread", "versions_in"]
 
 SHOWN = hasattr(torch._C._autograd.SavedTensor, "data")
 """Whether this PyTorch shows it."""
 
 _REFUSED = "gradscope.inspect.refused"
+_THREAD = "gradscope.inspect.thread"
 _HIDDEN = object()  # stands for what a hook has made of a tensor
 _VERSIONS = re.compile(r"is at version (\d+); expected version (\d+) instead")
 _NOW = re.compile(r"is at version \d+")
@@ -34,16 +36,36 @@ def versions_in(error: BaseException) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
+_numbers = itertools.count()
+
+
 class _Entered(threading.local):
     """How many saved-tensor hooks are in force on a thread, and since when."""
 
     count = 0
-    span: list[int]
+    span: _Span
+
+    def __init__(self) -> None:
+        # Python gives the identity of a thread that has ended to another.
+        self.thread = next(_numbers)
+
+
+class _Span:
+    """The sequence numbers, of which each thread has its own, between which hooks were in force on one."""
+
+    __slots__ = ("end", "start", "thread")
+
+    def __init__(self, thread: int, start: int) -> None:
+        self.thread, self.start, self.end = thread, start, _NOT_YET
+
+    def contains(self, thread: int | None, number: int) -> bool:
+        """Whether a node was made under them; where its thread is not known, whether it may have been."""
+        return self.start <= number < self.end and (thread is None or thread == self.thread)
 
 
 _entered = _Entered()
-# The sequence numbers between which hooks were in force, on whatever thread; no graph is older than the last of them.
-_spans: list[list[int]] = []
+# No graph is older than the last of them.
+_spans: list[_Span] = []
 _KEPT_SPANS = 1000
 _NOT_YET = 2**64 - 1
 _sequence_nr = torch._C._autograd._get_sequence_nr
@@ -57,7 +79,7 @@ def count_hooks() -> Callable[[], None]:
     def noted_enter(self: Any) -> Any:
         result = enter(self)
         if not _entered.count:
-            _entered.span = [_sequence_nr(), _NOT_YET]
+            _entered.span = _Span(_entered.thread, _sequence_nr())
             _spans.append(_entered.span)
             del _spans[:-_KEPT_SPANS]
         _entered.count += 1
@@ -68,7 +90,7 @@ def count_hooks() -> Callable[[], None]:
         if _entered.count:  # else it was entered before anybody counted
             _entered.count -= 1
             if not _entered.count:
-                _entered.span[1] = _sequence_nr()
+                _entered.span.end = _sequence_nr()
         return leave(self, *args)
 
     def undo() -> None:
@@ -82,9 +104,15 @@ if not SHOWN:
     count_hooks()
 
 
+def note_thread(notes: dict[Any, Any]) -> None:
+    """Note in a node's metadata that this thread has made it, which is asked where what it has saved is not `SHOWN`."""
+    if not SHOWN:
+        notes[_THREAD] = _entered.thread
+
+
 def _made_under_hooks(node: Any) -> bool:
-    number = node._sequence_nr()
-    return any(start <= number < end for start, end in _spans)
+    thread, number = node.metadata.get(_THREAD), node._sequence_nr()
+    return any(span.contains(thread, number) for span in _spans)
 
 
 class UnpackedSlot:
