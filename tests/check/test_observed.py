@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradscope.check import Sanitizer, ScriptResult, as_text, check_script, finding_as_text, observed
+from tests.inspect.adapters.packages import require_models_of_transformers
 
 torch = pytest.importorskip("torch")
 
@@ -39,7 +40,7 @@ def printed(run):
 )
 def test_a_right_program_has_no_finding_and_computes_the_same_bits(script, backwards):
     if script.stem in ("gpt2", "bert"):
-        pytest.importorskip("transformers", reason="a model of that package")
+        require_models_of_transformers()
     plain, _ = printed(lambda: runpy.run_path(str(script), run_name="__main__"))
     watched, (sanitizer, result) = printed(lambda: check_script(str(script)))
     assert (sanitizer.findings, result.error, sanitizer.unseen) == ([], None, ())

@@ -11,6 +11,7 @@ import pytest
 
 from gradscope.inspect import Debugger
 from gradscope.inspect.adapters import adapter_for
+from tests.inspect.adapters.packages import require_models_of_transformers
 from tests.inspect.sessions import wait
 
 torch = pytest.importorskip("torch")
@@ -53,7 +54,7 @@ def plain_run(script):
 @pytest.mark.parametrize(("name", "backwards", "loss", "nodes", "parameter"), PROGRAMS, ids=[p[0] for p in PROGRAMS])
 def test_a_real_program(name, backwards, loss, nodes, parameter):
     if name in ("bert", "gpt2"):
-        pytest.importorskip("transformers", reason="a model of that package")
+        require_models_of_transformers()
     script = HERE / f"{name}.py"
     names, printed = plain_run(script)
     session = Debugger.for_script(str(script))
