@@ -10,7 +10,7 @@ import numpy
 
 from .. import dtype as dtypes
 from . import writes
-from .arrays import conj
+from .arrays import conj, in_dtype_of
 from .errors import as_multiple, refuse_kinds
 from .extremes import elementwise
 from .general import number_in
@@ -341,6 +341,7 @@ def _pow_self(g: Any, self: Any, exponent: Any, F: Any) -> Any:
 def _pow_self_tensor(g: Any, self: Any, exponent: Any, F: Any) -> Any:
     if isinstance(exponent, (int, float)):
         return _pow_self(g, self, exponent, F)
+    exponent = in_dtype_of(exponent, g)
     zero = exponent == 0
     safe = F.where(zero, F.ones_like(exponent), exponent)
     return F.where(zero, F.zeros_like(g), g * conj(exponent * self ** (safe - 1)))
@@ -350,7 +351,7 @@ def _pow_exponent(g: Any, self: Any, exponent: Any, result: Any, F: Any) -> Any:
     # d/dy x^y = x^y log x, and 0 where x is 0 and y >= 0 (PyTorch's convention).
     zero = (self == 0) & (F.real(exponent) >= 0)
     safe = F.where(zero, F.ones_like(self), self)
-    return g * F.where(zero, F.zeros_like(result), conj(result * F.log(safe)))
+    return g * F.where(zero, F.zeros_like(result), conj(result * F.log(in_dtype_of(safe, result))))
 
 
 operator(

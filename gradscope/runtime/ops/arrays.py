@@ -104,6 +104,18 @@ def conj(x: Any) -> Any:
         return x.conjugate() if isinstance(x, complex) else x
 
 
+def in_dtype_of(x: Any, like: Any) -> Any:
+    """Return an array or tensor in the dtype of `like`; a number as it is.
+
+    A derivative is given the operands that a mixed call was given: a square of theirs may overflow in int8, and their
+    logarithm be a float16.
+    """
+    kind = like.dtype
+    if getattr(x, "dtype", kind) == kind:
+        return x
+    return x.to(kind) if hasattr(x, "_array") else x.astype(kind)
+
+
 def matrix_product(xp: Any, a: Any, b: Any) -> Any:
     """Return ``a @ b``. Of float16, for which there is no BLAS, NumPy's goes through float32 and is rounded once."""
     if a.dtype is HALF and xp is numpy:

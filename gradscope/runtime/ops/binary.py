@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from .arrays import conj
+from .arrays import conj, in_dtype_of
 from .errors import checked_ufunc, real_ufunc, refuse_kinds
 from .extremes import elementwise, integral
 from .registry import OPERATORS, operator, public
@@ -84,11 +84,12 @@ operator(
 # --- functions of two variables ---------------------------------------------------------------------------------------
 
 
-def _over_square(x: Any, self: Any, other: Any, F: Any) -> Any:
-    """Return ``x / (self**2 + other**2)``, and 0 at the origin, which has no angle."""
+def _over_square(g: Any, x: Any, self: Any, other: Any, F: Any) -> Any:
+    """Return ``g * (x / (self**2 + other**2))``, and 0 at the origin, which has no angle."""
+    x, self, other = in_dtype_of(x, g), in_dtype_of(self, g), in_dtype_of(other, g)
     square = self * self + other * other
     origin = square == 0
-    return F.where(origin, F.zeros_like(square), x / F.where(origin, F.ones_like(square), square))
+    return g * F.where(origin, F.zeros_like(square), x / F.where(origin, F.ones_like(square), square))
 
 
 operator(
@@ -100,8 +101,8 @@ operator(
     out=True,
     alias=("arctan2",),
     derivatives={
-        "self": lambda g, self, other, F: g * _over_square(other, self, other, F),
-        "other": lambda g, self, other, F: -g * _over_square(self, self, other, F),
+        "self": lambda g, self, other, F: _over_square(g, other, self, other, F),
+        "other": lambda g, self, other, F: _over_square(-g, self, self, other, F),
     },
     doc="Return the angle of the point (other, self).",
     samples=binary(0.3, 2.0, scalar=None),
@@ -227,7 +228,7 @@ def _xlogy(xp: Any, self: Any, other: Any) -> Any:
 
 
 def _xlogy_self(g: Any, self: Any, other: Any, F: Any) -> Any:
-    return F.where((self == 0) & (other <= 0), F.zeros_like(g), F.xlogy(g, other))
+    return F.where((self == 0) & (other <= 0), F.zeros_like(g), F.xlogy(g, in_dtype_of(other, g)))
 
 
 for _form, _node in (("tensor", "XlogyBackward0"), ("number", "XlogyBackward2")):
@@ -283,7 +284,7 @@ operator(
     inplace=True,
     out=True,
     derivatives={
-        "self": lambda g, other: g * conj(2**other),
+        "self": lambda g, other: g * conj(2 ** in_dtype_of(other, g)),
         "other": lambda g, result: g * conj(result * math.log(2)),
     },
     doc="Return ``self * 2 ** other``.",

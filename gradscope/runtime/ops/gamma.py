@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from .arrays import in_dtype_of
 from .errors import refuse_kinds
 from .references import from_library
 from .registry import METHODS, OPERATORS, operator, public
@@ -293,7 +294,7 @@ operator(
     numbers="either",
     derivatives={
         "self": _refused("zeta"),
-        "other": lambda g, self, other, F: g * -self * F.special_zeta(self + 1, other),
+        "other": lambda g, self, other, F: -g * self * F.special_zeta(in_dtype_of(self, g) + 1, other),
     },
     doc="Return Hurwitz' zeta function: the sum of ``(k + other) ** -self`` over k = 0, 1, 2, ...",
     samples=_ordered(1.5, 4.0),

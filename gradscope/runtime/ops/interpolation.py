@@ -7,16 +7,17 @@ from typing import Any
 import numpy
 
 from .. import dtype as dtypes
-from .arrays import conj
+from .arrays import conj, in_dtype_of
 from .errors import as_element, refuse_kinds
 from .extremes import elementwise
 from .registry import OPERATORS, operator, public
 
 
 def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
-    if end.dtype != self.dtype:
-        kinds = [dtypes.BY_NUMPY[a.dtype].name for a in (self, end)]
-        raise RuntimeError(f"expected dtype {kinds[0]} for `end` but got dtype {kinds[1]}\nConvert it with .to().")
+    for name, operand in (("end", end), ("weight", weight)):
+        if getattr(operand, "dtype", self.dtype) != self.dtype:
+            wanted, found = (dtypes.BY_NUMPY[a.dtype].name for a in (self, operand))
+            raise RuntimeError(f"expected dtype {wanted} for `{name}` but got dtype {found}\nConvert it with .to().")
     refuse_kinds("lerp_kernel_tensor" if hasattr(weight, "shape") else "lerp_kernel_scalar", self, "biu")
     difference = end - self
     near = abs(weight) < 0.5
@@ -85,6 +86,10 @@ def _times(value: Any, factor: Any) -> Any:
     return value if factor == 1 else value * factor
 
 
+def _square(x: Any) -> Any:
+    return x * x
+
+
 def _addcdiv(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
     if self.dtype.kind not in "fc":
         raise RuntimeError(
@@ -115,8 +120,8 @@ operator(
     out=True,
     derivatives={
         "self": lambda g: g,
-        "tensor1": lambda g, tensor2, value: g * conj(_times(tensor2, value)),
-        "tensor2": lambda g, tensor1, value: g * conj(_times(tensor1, value)),
+        "tensor1": lambda g, tensor2, value: g * conj(_times(in_dtype_of(tensor2, g), value)),
+        "tensor2": lambda g, tensor1, value: g * conj(_times(in_dtype_of(tensor1, g), value)),
     },
     doc="Return ``self + value * tensor1 * tensor2``.",
     samples=_ternary(),
@@ -131,8 +136,8 @@ operator(
     out=True,
     derivatives={
         "self": lambda g: g,
-        "tensor1": lambda g, tensor2, value: g * conj(value / tensor2),
-        "tensor2": lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
+        "tensor1": lambda g, tensor2, value: g * conj(value / in_dtype_of(tensor2, g)),
+        "tensor2": lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / _square(in_dtype_of(tensor2, g))),
     },
     doc="Return ``self + value * tensor1 / tensor2``.",
     samples=_ternary(0.5),

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from . import writes
+from .arrays import in_dtype_of
 from .errors import refuse_kinds
 from .registry import PUBLIC, operator, public
 from .samples import binary, unary
@@ -68,7 +69,7 @@ def _xlog1py(xp: Any, self: Any, other: Any) -> Any:
 
 
 def _xlog1py_self(g: Any, self: Any, other: Any, F: Any) -> Any:
-    return F.where((self == 0) & (other <= -1), F.zeros_like(g), g * F.log1p(other))
+    return F.where((self == 0) & (other <= -1), F.zeros_like(g), F.special_xlog1py(g, in_dtype_of(other, g)))
 
 
 operator(

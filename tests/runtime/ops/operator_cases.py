@@ -267,6 +267,16 @@ def differentiable(sample: Sample) -> list[Tensor]:
     return [t for t in leaves(list(sample)) if t.requires_grad]
 
 
+def replaced(sample: Sample, operand: Tensor, by: Tensor) -> Sample:
+    """Return a sample in which another tensor stands for one of the operands, and new leaves for the others."""
+    return tuple(convert(part, lambda t: by if t is operand else renewed(t)) for part in sample)  # type: ignore[return-value]
+
+
+def renewed(tensor: Tensor) -> Tensor:
+    """Return a leaf with the values of a tensor."""
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+
 def call(op: Operator, sample: Sample) -> list[Tensor]:
     """Return the outputs of an operator as a list."""
     args, kwargs = sample

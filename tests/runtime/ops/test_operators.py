@@ -121,6 +121,23 @@ def check_float32(op: Operator) -> None:
                 cases.same(cases.host(a), wanted, f"{op.name} gradient", rtol=1e-3, atol=1e-4)
 
 
+def check_mixed(op: Operator) -> None:
+    """An operand of a narrower dtype gives the values and gradients that the same numbers in float64 give."""
+    for sample in cases.samples(op):
+        operands = cases.differentiable(sample)
+        for operand, kind in itertools.product(operands if len(operands) > 1 else (), ("uint8", "int8", "float16")):
+            numbers = (operand.detach() * (1 if kind == "float16" else 30)).abs().to(getattr(gs, kind))
+            wide, narrow = (cases.replaced(sample, operand, n) for n in (numbers.double(), numbers))
+            expected, found = cases.call(op, wide), cases.call(op, narrow)
+            if any(output.dtype != gs.float64 for output in found):
+                continue  # the other operands have fewer dimensions, and no say
+            for a, b in zip(found, expected, strict=True):
+                cases.same(cases.host(a), cases.host(b), f"{op.name} of {kind}", rtol=1e-7)
+            pairs = zip(cases.gradients(found, narrow), cases.gradients(expected, wide), strict=True)
+            for a, b in pairs:
+                cases.same(cases.host(a), cases.host(b), f"{op.name} gradient beside {kind}", rtol=1e-7)
+
+
 def check_layouts(op: Operator) -> None:
     """Non-contiguous inputs give the same values and gradients."""
     for sample in cases.samples(op):
@@ -523,6 +540,7 @@ CHECKS: dict[str, tuple[Callable[..., None], Callable[[Operator], Any]]] = {
         lambda op: op.inplace_function and cases.has_derivative(op) and op.name not in cases.OTHER_ARGUMENTS,
     ),
     "float32": (check_float32, lambda op: True),
+    "mixed": (check_mixed, lambda op: op.promote and cases.has_derivative(op)),
     "layouts": (check_layouts, lambda op: True),
     "gradcheck": (check_gradcheck, cases.has_derivative),
     "gradgradcheck": (check_gradgradcheck, cases.has_derivative),
