@@ -164,6 +164,15 @@ def _product(count: Sequence[int]) -> int:
     return result
 
 
+def _without_ones(operand: Any, labels: Labels, ones: set[Any]) -> tuple[Any, Labels]:
+    """View an operand without the dimensions in `ones`, whose size is 1: there is nothing to sum."""
+    left = [label for label in labels if label not in ones]
+    if len(left) == len(labels):
+        return operand, labels
+    shape = [n for n, label in zip(operand._array.shape, labels, strict=True) if label not in ones]
+    return operand.reshape(shape), left
+
+
 def _contract(a: Any, la: Labels, b: Any, lb: Labels, keep: set[Any]) -> tuple[Any, Labels]:
     """Return the product of two operands, summed over what is not in `keep`, with its labels."""
     a, la = _summed(a, la, set(la) - set(lb) - keep)
@@ -253,6 +262,9 @@ def einsum(equation: Any, *operands: Any) -> Any:
     while len(tensors) > 1:
         i, j = _best_pair(labels, sizes, wanted)
         others = set(wanted).union(*(set(x) for k, x in enumerate(labels) if k not in (i, j)))
+        ones = {x for x in labels[i] if x in labels[j] and x not in others and sizes[x] == 1}
+        for k in (i, j):
+            tensors[k], labels[k] = _without_ones(tensors[k], labels[k], ones)
         result, named = _contract(tensors[i], labels[i], tensors[j], labels[j], others)
         del tensors[j], labels[j]
         tensors[i], labels[i] = result, named

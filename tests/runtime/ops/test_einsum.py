@@ -47,6 +47,20 @@ def test_einsum_is_that_of_pytorch(torch: Any, equation: str, shapes: list[tuple
     compare(torch, lambda lib, *operands: lib.einsum(equation, *operands), *arrays, names=False)
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("equation", ["ij,ij->i", "ij,kj->ik", "ij,ij,ij->i"])
+@pytest.mark.parametrize(
+    "kinds", [("float32", "float64", "float32"), ("bool", "bool", "bool"), ("int64", "uint8", "bool")]
+)
+def test_a_product_that_is_not_summed_takes_any_dtypes(torch: Any, equation: str, kinds: tuple[str, ...]) -> None:
+    found, expected = (
+        lib.einsum(equation, *(lib.ones(2, 1, dtype=getattr(lib, kind)) for kind in kinds[: equation.count(",") + 1]))
+        for lib in (gs, torch)
+    )
+    assert found.tolist() == expected.tolist()
+    assert str(found.dtype).endswith(str(expected.dtype).removeprefix("torch"))
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_random_equations_are_those_of_numpy(data: st.DataObject) -> None:
