@@ -215,6 +215,8 @@ def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumul
             f"{names[1]} for the source.\nConvert the source with .to()."
         )
     writes.check_overlap(self, values, allowed="none")
+    if values.ndim > _rank_of_index(self, indices):
+        raise _shape_mismatch(xp, self, indices, dims, values)
     key = key_of(indices, dims)
     try:
         if accumulate:
@@ -224,11 +226,21 @@ def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumul
     except IndexError as error:
         raise index_error(self.shape, indices, error) from None
     except (ValueError, TypeError):
-        found = _index(xp, self, indices, dims).shape
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(found)}"
-        ) from None
+        raise _shape_mismatch(xp, self, indices, dims, values) from None
+
+
+def _rank_of_index(self: Any, indices: Any) -> int:
+    """Return the number of dimensions of what `indices` choose: NumPy writes values of more, if their size is 1."""
+    chosen = max(1 if index.dtype.kind == "b" else index.ndim for index in indices)
+    return int(self.ndim - sum(width_of(index) for index in indices) + chosen)
+
+
+def _shape_mismatch(xp: Any, self: Any, indices: Any, dims: Any, values: Any) -> RuntimeError:
+    found = _index(xp, self, indices, dims).shape
+    return RuntimeError(
+        f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+        f"shape {list(found)}"
+    )
 
 
 def _index_clear(xp: Any, self: Any, indices: Any, dims: Any) -> Any:
