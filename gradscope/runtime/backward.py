@@ -194,10 +194,16 @@ def _result(grad: Any, index: int, allow_unused: bool) -> Any:
 
 
 def _zeros_of(target: Any, requires_grad: bool) -> Any:
-    """Return a zero gradient of a tensor or gradient edge, on its device; a leaf, where a graph is created."""
+    """Return a zero gradient of a tensor or gradient edge, on its device, laid out as a tensor is.
+
+    Where a graph is created it is a leaf.
+    """
+    from .creation import zeros_like
+
+    if not isinstance(target, GradientEdge):
+        return zeros_like(target, requires_grad=requires_grad)
     shape, kind = edge_spec(target)
-    edge = isinstance(target, GradientEdge)
-    place = target.node._input_metadata[target.output_nr].device if edge else target.device
+    place = target.node._input_metadata[target.output_nr].device
     return wrap(device.to_device(device.numpy.zeros(shape, dtype=kind), place)).requires_grad_(requires_grad)
 
 
