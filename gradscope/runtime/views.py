@@ -21,6 +21,7 @@ from .storage import (
     contiguous_strides,
     extent_of,
     geometry_of,
+    memory_of,
     offset_of,
     overlap_error,
     overlaps_itself,
@@ -112,11 +113,19 @@ def steps_to(tensor: Tensor, view: ViewInfo) -> tuple[Step, ...]:
     return view.steps or (strided_step(tensor._memory, view.base._memory),)
 
 
+def _place_in(part: Any, memory: Any) -> Geometry:
+    """Return how `part` lies in `memory`; what was given other memory lies there as in its own, as in PyTorch."""
+    shape, strides, offset = geometry_of(part, memory)
+    if part.size and memory_of(part) is not memory_of(memory):
+        offset = offset_of(part) - offset_of(memory)
+    return shape, strides, offset
+
+
 def strided_step(part: Any, memory: Any) -> Step:
     """Return what makes a tensor that lies as `part` does of one that lies as `memory` does."""
     from .ops.arrays import TENSOR_OPERATORS as F
 
-    size, stride, offset = geometry_of(part, memory)
+    size, stride, offset = _place_in(part, memory)
     return lambda tensor: F.as_strided(tensor, size, stride, offset_of(tensor._memory) + offset)
 
 
@@ -160,7 +169,7 @@ def _view_node(tensor: Tensor, base: Tensor, base_edge: Edge | None) -> Any:
     if tensor._view is not None and tensor._view.steps:
         return _reread_node(base, tensor._view.steps)
     memory = base._memory
-    part = geometry_of(tensor._memory, memory)
+    part = _place_in(tensor._memory, memory)
     shape, strides, _ = geometry_of(memory, memory)
     return _as_strided_node(part, base_edge, (shape, strides, offset_of(memory)), base._dtype, type(memory))
 
@@ -208,7 +217,7 @@ class CopySlices(Node):
         self.shape, self.dtype, self.kind = array.shape, array.dtype, type(array)
         # None while the base lies contiguously.
         self.base_geometry = None if array.flags.c_contiguous else geometry_of(array, array)
-        self.view_geometry = geometry_of(view._memory, array)
+        self.view_geometry = _place_in(view._memory, array)
         # The gradient of what lies in memory is that of the elements, conjugated or negated as they are.
         self.base_bits = (base._conjugated, base._negated)
         self.view_bits = (view._conjugated, view._negated)
@@ -385,14 +394,17 @@ _FORBIDDEN_BLOCKS = {
 
 def _forbidden(view: ViewInfo, *, indirect: bool) -> str:
     done = "its base or another view of its base has been modified inplace" if indirect else "is being modified inplace"
-    start = f"Output {view.output_nr} of {view.operator} is a view and {done}. "
-    if view.creation in ("no_grad", "inference"):
-        later, block = _FORBIDDEN_BLOCKS[view.creation]
+    if view.creation in _FORBIDDEN_BLOCKS or view.edge is None:
+        mode = view.creation if view.creation in _FORBIDDEN_BLOCKS else "no_grad"
+        later, block = _FORBIDDEN_BLOCKS[mode]
+        start = f"A view was created in {mode} mode and {done} {later}. "
+    else:
+        start = f"Output {view.output_nr} of {view.operator} is a view and {done}. "
+    if view.creation in _FORBIDDEN_BLOCKS:
         return (
-            f"A view was created in {view.creation} mode and {done} {later}. Given that this use case is ambiguous and "
-            "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
-            f"both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you want "
-            "the inplace to be tracked)."
+            f"{start}Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code "
+            f"by moving both the view and the inplace either both inside the {block} block (if you don't want the "
+            "inplace to be tracked) or both outside (if you want the inplace to be tracked)."
         )
     if view.creation == "multi":
         return (

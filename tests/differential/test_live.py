@@ -145,6 +145,45 @@ FOUND = {
         z = torch.autograd.grad((y * y).sum(), [y], create_graph=True)[0]
         z.add_(-1.5)
         """,
+    "a power's derivative by its exponent is in the dtype of the result": """
+        x = torch.tensor([0.5, 1.5], dtype=torch.float64, requires_grad=True)
+        y = torch.tensor([2, 3], dtype=torch.uint8) ** x
+        y.sum().backward()
+        """,
+    "a gradient that is made of zeros is laid out as its input": """
+        x = torch.ones(2, 3, requires_grad=True)
+        y = x.t()
+        z = torch.autograd.grad(x.sum(), [y], materialize_grads=True)[0]
+        u = z.view(6)
+        """,
+    "index_put_() takes no values of more dimensions than it writes": """
+        x = torch.zeros(3)
+        x.index_put_((torch.tensor([0, 1]),), torch.ones(1, 2))
+        x.index_put_((torch.tensor([True, False, True]),), torch.ones(1, 1), accumulate=True)
+        x[[0, 1]] = torch.ones(1, 2)
+        """,
+    "a view that a Function made without grad mode": """
+        x = torch.ones(2, 3, requires_grad=True)
+        y = x * 1
+        with torch.inference_mode():
+            z = Row.apply(y)
+        with torch.no_grad():
+            u = Row.apply(y)
+        v = Row.apply(y)
+        y.add_(1)
+        """,
+    "a view that was given other memory is written": """
+        x = torch.tensor([0.75, 1.5, 0.25], requires_grad=True)
+        y = x * 1
+        z = y[1:]
+        z.data = torch.tensor([1.0])
+        z.mul_(3)
+        z.backward()
+        """,
+    "lerp() takes a weight of no other dtype": """
+        x = torch.tensor([0.5, 1.0], requires_grad=True)
+        y = torch.lerp(x, x * 2, torch.tensor([3, 4], dtype=torch.uint8))
+        """,
 }
 
 
