@@ -2,7 +2,8 @@
 
 A subclass of Tensor keeps its class in the results of its methods, of functions and of operators. What it does in
 ``__torch_function__`` is asked first, about the function or method that was called, and not about the operators that it
-is made of. Attributes that are tensors (``data``, ``T``, ``real``) are told as their ``__get__``, others are not.
+is made of. Reading an attribute (``shape``, ``grad``, ``T``) is told as ``Tensor.shape.__get__``, writing and deleting
+one as its ``__set__`` and ``__delete__``. What gradscope itself reads is not told, nor is a mode told of attributes.
 
 Examples
 --------
@@ -24,7 +25,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .runtime import overrides, state
-from .runtime.tensor import Tensor
+from .runtime.tensor import NOT_WRAPPED
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -122,7 +123,7 @@ def is_tensor_like(inp: Any) -> bool:
 
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     """Return the functions whose results do not get the subclass: those of attributes that are tensors themselves."""
-    return {Tensor._base.__get__, Tensor.grad.__get__, Tensor._grad.__get__}
+    return set(NOT_WRAPPED)
 
 
 class DisableTorchFunctionSubclass:

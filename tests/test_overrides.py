@@ -163,6 +163,73 @@ def test_what_is_told_is_what_pytorch_tells(torch: Any, name: str) -> None:
     assert told(gs) == told(torch)
 
 
+READ = """
+    H T mT mH data real shape dtype device layout ndim nbytes itemsize grad grad_fn grad_dtype requires_grad is_leaf
+    retains_grad output_nr is_cuda is_sparse name _version _base _grad _grad_fn _backward_hooks
+""".split()  # noqa: SIM905
+ATTRIBUTES = {
+    **{f"x.{name}": lambda m, x, name=name: getattr(x, name) for name in READ},
+    "x.requires_grad = True": lambda m, x: setattr(x, "requires_grad", True),
+    "x.grad = zeros": lambda m, x: setattr(x, "grad", m.zeros(2, 2)),
+    "x.grad_dtype = None": lambda m, x: setattr(x, "grad_dtype", None),
+    "x.data = zeros": lambda m, x: setattr(x, "data", m.zeros(2, 2)),
+    "del x.grad": lambda m, x: delattr(x, "grad"),
+    "of a result": lambda m, x: (x + 1).T.shape[0],
+    "after a backward": lambda m, x: ((x.requires_grad_() * x).sum().backward(), x.grad)[1],
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes_are_told_as_pytorch_tells_them(torch: Any, name: str) -> None:
+    def told(m: Any) -> tuple[list[str], str]:
+        calls = []
+
+        def told(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            of = getattr(func, "__self__", None)
+            names = [n for n in dir(m.Tensor) if of is not None and getattr(m.Tensor, n) is of]
+            calls.append((max(names, default=""), func.__name__, len(args)))
+            return super(kind, kind).__torch_function__(func, types, args, kwargs or {})
+
+        kind = type("Told", (m.Tensor,), {"__torch_function__": classmethod(told)})
+        result = ATTRIBUTES[name](m, m.tensor([[1.0, 2.0], [3.0, 4.0]]).as_subclass(kind))
+        return calls, type(result).__name__
+
+    assert told(gs) == told(torch)
+
+
+def test_what_gradscope_reads_itself_is_not_told() -> None:
+    x = gs.ones(2, 2).as_subclass(Logged).requires_grad_()
+    optimizer = gs.optim.SGD([x], 0.1)
+    Logged.calls.clear()
+    (x * x).sum().backward()
+    optimizer.step()
+    assert Logged.calls == ["mul", "sum", "backward"]
+
+
+def test_an_attribute_can_be_answered_by_its_identity() -> None:
+    class Tall(gs.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func == gs.Tensor.shape.__get__:
+                return "tall"
+            return super().__torch_function__(func, types, args, kwargs)
+
+    assert (gs.ones(2).as_subclass(Tall).shape, gs.ones(2).shape) == ("tall", (2,))
+
+
+def test_only_classes_with_a_say_have_attributes_of_their_own() -> None:
+    class Narrow(gs.Tensor):
+        shape = property(lambda self: "narrow")
+
+    class Disabled(gs.Tensor):
+        __torch_function__ = gs.nn.Parameter.__torch_function__
+
+    assert gs.ones(2).as_subclass(Narrow).shape == "narrow"
+    assert Disabled.shape is gs.Tensor.shape
+    assert Disabled.dtype is not Narrow.dtype
+
+
 def test_a_function_can_be_told_by_its_identity() -> None:
     handled = {gs.mean: lambda x: "a mean", gs.Tensor.exp: lambda x: "an exponential"}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -197,10 +198,9 @@ def take_part(kind: Any, root: Any) -> None:
     for name, method in _methods(root):
         if getattr(kind, name, None) is method:
             setattr(kind, name, _overridden(method))
-    for name in _VIEWS:
-        attribute = getattr(root, name)
+    for name, attribute in _attributes(root):
         if getattr(kind, name) is attribute:
-            setattr(kind, name, _told_of(attribute))
+            setattr(kind, name, _told_of(root.grad if name == "_grad" else attribute))  # as in PyTorch
     wrap = kind._wrap.__func__
     kind._wrap = classmethod(lambda cls, *args: count(wrap(cls, *args)))
 
@@ -219,13 +219,32 @@ _OF_THE_OBJECT = frozenset(
 )
 
 
-# The attributes that are told. Those that are no tensors are read all over the runtime, and are not.
-_VIEWS = ("H", "T", "data", "imag", "mH", "mT", "real")
+@functools.cache
+def _attributes(root: Any) -> list[tuple[str, property]]:
+    """Return Tensor's attributes, other than methods, under their names."""
+    names = {name for base in root.__mro__[:-1] for name in vars(base)}
+    return [(n, getattr(root, n)) for n in sorted(names) if isinstance(getattr(root, n), property)]
 
 
 def _told_of(attribute: property) -> property:
-    """Return a property whose reading is told as PyTorch tells it: as the property's ``__get__``."""
-    return property(lambda self: call(attribute.__get__, self), attribute.fset, doc=attribute.__doc__)
+    """Return a property of which PyTorch's methods of it are told: ``__get__``, ``__set__`` and ``__delete__``.
+
+    What gradscope itself reads and writes is not told, as PyTorch's core tells nothing of what it does in C++.
+    """
+
+    def told(method: Any) -> Any:
+        return lambda *args: method(*args) if _asked_from_within() else call(method, *args)
+
+    setter, deleter = attribute.fset and told(attribute.__set__), attribute.fdel and told(attribute.__delete__)
+    return property(told(attribute.__get__), setter, deleter, attribute.__doc__)
+
+
+def _asked_from_within() -> bool:
+    """Return whether code of gradscope, its compiled functions included, has asked the caller."""
+    return f"{sys._getframe(2).f_globals.get('__name__')}.".startswith(_PACKAGE)
+
+
+_PACKAGE = f"{__name__.partition('.')[0]}."
 
 
 def _overridden(method: Any) -> Callable[..., Any]:

@@ -138,7 +138,9 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
         finally:
             modes.overrides_off -= 1
         kind = without_bits(cls)
-        return result if kind is Tensor else _as_subclass(result, kind, (*args, *(kwargs or {}).values()))
+        if kind is Tensor or func in NOT_WRAPPED:
+            return result
+        return _as_subclass(result, kind, (*args, *(kwargs or {}).values()))
 
     def as_subclass(self, cls: type[Tensor]) -> Any:
         """Return a tensor of another class that shares memory and history with this one.
@@ -672,6 +674,10 @@ def _as_subclass(result: Any, kind: type[Tensor], given: tuple[Any, ...]) -> Any
         parts = [_as_subclass(part, kind, given) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     return result
+
+
+NOT_WRAPPED = frozenset({Tensor._base.__get__, Tensor.grad.__get__, Tensor._grad.__get__})
+"""What is called for attributes that are tensors of their own: the result does not get the class of the tensor."""
 
 
 class _Detach:
