@@ -634,11 +634,8 @@ def _range_numbers(start: Any, end: Any, step: Any) -> tuple[Any, Any, Any]:
     return numbers
 
 
-def _evenly(name: str, module: Any, start: Any, end: Any, steps: Any, kind: Any, out: Any) -> tuple[Any, numpy.dtype]:
-    """Return `steps` values from `start` to `end`, and the dtype in which they are wanted.
-
-    Of an integer dtype they start and end at integers, and are to be cut.
-    """
+def _ends(name: str, start: Any, end: Any, steps: Any, kind: Any, out: Any) -> tuple[numpy.ndarray, int, numpy.dtype]:
+    """Return the two ends of linspace() or logspace() as elements of its dtype, the number of steps, and that dtype."""
     count = count_of(name, "steps", 3, steps)
     if count < 0:
         raise RuntimeError(f"number of steps must be non-negative\nIt is {count}.")
@@ -652,14 +649,22 @@ def _evenly(name: str, module: Any, start: Any, end: Any, steps: Any, kind: Any,
             f"{dtypes.BY_NUMPY[target].name}\nGive a complex dtype, or real numbers."
         )
     _need_kind(name, target, "iufVc" if count > 1 else "biufVc")
-    if target.kind not in "iu" or not count:
-        return module.linspace(*ends, count), target
-    first, last = (int(as_element(number, numpy.empty(0, target))) for number in ends)
-    step = (last - first) / max(count - 1, 1)
-    places = module.arange(count)
-    # Counted from the nearer end, as in PyTorch; a single value is the first.
-    low, high = first + step * places, last - step * (count - 1 - places)
-    return module.where(places < max(count // 2, 1), low, high), target
+    elements = [as_element(number, numpy.empty(0, target)) for number in ends] if count else [0, 0]
+    return numpy.array(elements).astype(target), count, target
+
+
+def _evenly(module: Any, ends: numpy.ndarray, count: int) -> Any:
+    """Return `count` values from one end to the other, counted in the precision of these and from the nearer one."""
+    kind = ends.dtype
+    first, last = ends
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        steps = kind.type(max(count - 1, 1))
+        step = (last - first) / steps
+        if not abs(step) < math.inf:  # their distance may overflow where the ends do not
+            step = last / steps - first / steps
+        places = module.arange(count).astype(kind)
+        low, high = places * step + first, last - places[::-1] * step
+    return module.where(module.arange(count) < max(count // 2, 1), low, high)  # a single value is the first
 
 
 def _end_of(name: str, word: str, place: int, value: Any) -> Any:
@@ -688,7 +693,8 @@ def linspace(
     if layout is not None or pin_memory:
         check_memory("linspace", layout, pin_memory)
     module = devices.module_for(devices.wanted(device))
-    array, kind = _evenly("linspace", module, start, end, steps, dtype, out)
+    ends, count, kind = _ends("linspace", start, end, steps, dtype, out)
+    array = _evenly(module, ends.astype(float) if kind.kind in "biu" else ends, count)
     return finish(array.astype(kind), requires_grad, out, "linspace")
 
 
@@ -711,7 +717,8 @@ def logspace(
     module = devices.module_for(devices.wanted(device))
     if isinstance(base, complex):
         raise TypeError("logspace(): argument 'base' must be float, not complex\nGive a real base.")
-    exponents, kind = _evenly("logspace", module, start, end, steps, dtype, out)
+    ends, count, kind = _ends("logspace", start, end, steps, dtype, out)
+    exponents = _evenly(module, ends.astype(complex if kind.kind == "c" else float), count)
     return finish((base**exponents).astype(kind), requires_grad, out, "logspace")
 
 

@@ -249,6 +249,23 @@ def test_a_sequence_has_the_values_of_pytorch_in_every_dtype(torch: Any, name: s
             numpy.testing.assert_allclose(found, expected, rtol=1e-3 if kind == "float16" else 1e-6, atol=1e-6)
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
+def test_a_linear_sequence_is_counted_in_its_own_precision(torch: Any, kind: str) -> None:
+    # Of single and double precision PyTorch's vector instructions round otherwise, from a few elements on.
+    counts = (1, 2, 3, 10, 300) if kind in ("float16", "bfloat16") else (1, 2, 3)
+    for count in counts:
+        for start, end in ((4.1, 5.1), (-3.7, 3.2), (8.3, -0.1)):
+            found = gs.linspace(start, end, count, dtype=getattr(gs, kind))
+            assert found.tolist() == torch.linspace(start, end, count, dtype=getattr(torch, kind)).tolist()
+
+
+def test_a_sequence_may_be_longer_than_the_largest_number() -> None:
+    assert gs.linspace(-3e38, 3e38, 3).tolist() == gs.tensor([-3e38, 0.0, 3e38]).tolist()
+    assert gs.linspace(-6e4, 6e4, 5, dtype=gs.float16).tolist() == [-6e4, -3e4, 0.0, 3e4, 6e4]
+    assert gs.linspace(0, math.inf, 3).isnan().all()  # and no warning
+
+
 def test_a_step_is_counted_as_the_integer_it_is_cut_to() -> None:
     assert gs.arange(3.1, dtype=gs.int64).tolist() == [0, 1, 2]
     assert gs.arange(0, 2.5, out=gs.zeros(0, dtype=gs.int64)).tolist() == [0, 1]
