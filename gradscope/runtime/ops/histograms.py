@@ -7,11 +7,15 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from .. import creation
 from .. import device as devices
-from .errors import refuse_kinds, scalar_type
+from ..dtype import finfo
+from .errors import as_element, refuse_kinds, scalar_type
 from .lu import into_each
 from .registry import not_implemented, operator, public
+from .writes import into
 
 _Histogram = namedtuple("histogram", ["hist", "bin_edges"])  # type: ignore[name-match]
 _NAME = "gradscope.histogramdd"  # so PyTorch's messages call it, of histogram() too
@@ -227,3 +231,78 @@ def histogramdd(
     given = all(isinstance(count, int) for count in bins)
     edges = _even_edges(points, bins, range) if given else _given_edges(self, bins)
     return _HistogramDD(_count(points, weight, tuple(edge._array for edge in edges), density), tuple(edges))
+
+
+@public
+def histc(self: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Any:
+    """Return how many elements lie in each of `bins` equal parts of [min, max].
+
+    Parameters
+    ----------
+    self : Tensor
+        Of any shape, in floating point. There is no gradient.
+    bins : int
+        The number of bins; the last one holds its upper edge too.
+    min, max : float
+        The range; that of all elements where the two are equal.
+
+    Returns
+    -------
+    Tensor
+        Of shape (bins,), in the dtype of `self`.
+
+    Raises
+    ------
+    NotImplementedError
+        If the elements are not in floating point.
+    RuntimeError
+        If there are no bins, the range is not finite, or `max` is below `min`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.histc(gs.tensor([1.0, 2.0, 2.5, 4.0]), 3)
+    tensor([1., 2., 1.])
+    """
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    if out is not None:
+        return into(out, "histc", [self], lambda: histc(self, bins, min, max))
+    refuse_kinds("histogram_cpu", self._array, "biuc")
+    low, high = _range(self._array, float(min), float(max))
+    xp = devices.array_module(self._array)
+    counts = xp.bincount(_even_places(xp, self, low, high, bins), minlength=bins)
+    return self.__class__._wrap(counts.astype(self._dtype))
+
+
+def _range(array: Any, low: float, high: float) -> tuple[float, float]:
+    """Return the edges of a histogram as elements of the array."""
+    if low == high:
+        low, high = _limits(array)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(
+            f"gradscope.histc: range of [{low:g}, {high:g}] is not finite\n"
+            "Give min= and max=, or take infinities and NaN out of the tensor."
+        )
+    if low > high:
+        raise RuntimeError(f"gradscope.histc: max must be larger than min\nThey are {high:g} and {low:g}.")
+    if low == high:
+        low, high = low - 1, high + 1
+    low, high = _rounded(array, as_element(low, array), as_element(high, array))
+    return low, high
+
+
+def _rounded(array: Any, *numbers: float) -> list[float]:
+    """Return numbers as they are in the precision of an array."""
+    return numpy.array(numbers, float).astype(array.dtype).astype(float).tolist()
+
+
+def _even_places(xp: Any, self: Any, low: float, high: float, bins: int) -> Any:
+    """Return in which of the bins each element between the edges lies."""
+    x = self._array.reshape(-1)
+    x = x[(x >= low) & (x <= high)]
+    # PyTorch rounds to the precision of the elements at each step. What would overflow is in double precision here.
+    if max(high - low, 1.0) * bins > finfo(self.dtype).max:
+        x, low, high = x.astype("float64") / (2 * bins), low / (2 * bins), high / (2 * bins)
+    count, width = _rounded(x, bins, high - low)
+    return xp.minimum(((x - low) * count / width).astype("int64"), bins - 1)

@@ -207,33 +207,6 @@ def isin(
     return tensors[0].__class__._wrap(xp.asarray(found))
 
 
-@public
-def histc(self: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Any:
-    """Return how many elements lie in each of `bins` equal parts of [min, max], or of the range of all elements.
-
-    Raises
-    ------
-    RuntimeError
-        If there are no bins, or `max` is below `min`.
-    """
-    if bins <= 0:
-        raise RuntimeError("bins must be > 0")
-    if out is not None:
-        return into(out, "histc", [self], lambda: histc(self, bins, min, max))
-    array = self._array.reshape(-1)
-    low, high = float(min), float(max)
-    if low == high and array.size:
-        low, high = float(devices.to_host(array.min())), float(devices.to_host(array.max()))
-    if low == high:
-        low, high = low - 1, high + 1
-    if high < low:
-        raise RuntimeError("max must be larger than min")
-    xp = devices.array_module(array)
-    inside = array[(array >= low) & (array <= high)]
-    place = xp.minimum(((inside - low) / (high - low) * bins).astype("int64"), bins - 1)
-    return self.__class__._wrap(xp.bincount(place, minlength=bins).astype(array.dtype))
-
-
 def _layout(self: Any) -> Any:
     """How the elements are kept: always ``gradscope.strided``."""
     return strided

@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as arrays
 
 import gradscope as gs
 from gradscope.runtime.ops import histograms
+from tests.runtime.ops.operator_cases import assert_same_refusal
 from tests.side_by_side import same_complaint
 
 VALUES = arrays.arrays("float64", st.integers(1, 30), elements=st.floats(-4, 4, width=16))
@@ -96,3 +97,41 @@ def test_other_devices(other_device: str) -> None:
 def test_the_examples_of_its_documentation() -> None:
     assert doctest.testmod(histograms).attempted > 2
     assert doctest.testmod(histograms).failed == 0
+
+
+# --- equal parts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
+def test_equal_parts_are_those_of_pytorch_to_the_last_tie(torch: Any, kind: str) -> None:
+    generator = numpy.random.default_rng(0)
+    for count in range(1, 61):
+        values = generator.uniform(-4, 4, 50).tolist()
+        found, expected = (m.histc(m.tensor(values, dtype=getattr(m, kind)), count) for m in (gs, torch))
+        assert found.tolist() == expected.tolist()
+        assert found.dtype is getattr(gs, kind)
+
+
+def test_equal_parts_of_a_range_that_overflows() -> None:
+    assert gs.histc(gs.tensor([-65504.0, 65504.0, 0.0], dtype=gs.float16), 3).tolist() == [1.0, 1.0, 1.0]
+    assert gs.histc(gs.tensor([-1.7e308, 1.7e308, 0.0], dtype=gs.float64), 3).tolist() == [1.0, 1.0, 1.0]
+    assert gs.histc(gs.tensor([1.0], dtype=gs.float16), 70000).argmax().item() == 35000
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: m.histc(m.ones(3, dtype=m.int64)),
+        lambda m: m.histc(m.ones(3, dtype=m.bool)),
+        lambda m: m.histc(m.ones(3, dtype=m.complex64)),
+        lambda m: m.histc(m.tensor([1.0, m.inf])),
+        lambda m: m.histc(m.tensor([1.0, m.nan])),
+        lambda m: m.histc(m.ones(3), 3, 0, m.inf),
+        lambda m: m.histc(m.ones(3), 3, 0, 1e40),
+        lambda m: m.histc(m.ones(3), 3, 5, 1),
+    ],
+)
+def test_equal_parts_are_refused_as_pytorch_refuses_them(torch: Any, use: Any) -> None:
+    assert_same_refusal(torch, use)
