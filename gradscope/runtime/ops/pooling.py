@@ -93,7 +93,8 @@ def _flat_index(
         start = (xp.arange(o) * s - p).reshape(-1, *(1,) * (len(out) - 1 - axis))
         line = xp.asarray([position[axis] * d for position in positions])[which] + start
         if p:
-            line = xp.minimum(xp.maximum(line, 0), n - 1)
+            # Where no element is larger than the padding, the first one inside of the window counts.
+            line = xp.minimum(xp.maximum(line, xp.where(start < 0, start % d, 0)), n - 1)
         index = index * n + line
     return index
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy
@@ -44,6 +45,26 @@ def test_max_pool_takes_the_first_of_equals_and_every_nan() -> None:
     assert x.grad.tolist() == [[[[1.0, 0.0], [0.0, 0.0]]]]
     y = gs.nn.functional.max_pool2d(gs.tensor([[[[float("nan"), 5.0], [1.0, 2.0]]]]), 2)
     assert y.isnan().item()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("dim", "value", "kind"),
+    [(dim, float("-inf"), "float32") for dim in (1, 2, 3)] + [(dim, 0, "uint8") for dim in (1, 2)],
+)
+def test_max_pool_never_names_the_padding(torch: Any, dim: int, value: float, kind: str) -> None:
+    shape = (1, *(7, 6, 5)[:dim])
+    for stride, padding, dilation, ceil in itertools.product((1, 2), (1, 2), (1, 2, 3), (False, True)):
+
+        def indices(lib: Any, window: Any = (4, stride, padding, dilation, ceil)) -> Any:
+            x = lib.full(shape, value, dtype=getattr(lib, kind))
+            return getattr(lib.nn.functional, f"max_pool{dim}d_with_indices")(x, *window)[1].tolist()
+
+        try:
+            expected = indices(torch)
+        except RuntimeError:  # the window is larger than the input
+            continue
+        assert indices(gs) == expected
 
 
 @pytest.mark.torch
