@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import autocast, state
 from .. import device as devices
+from .arrays import HALVES
 from .errors import scalar_type
 from .normalization import dropout
 from .registry import METHODS, OPERATORS
@@ -79,9 +80,17 @@ def scaled_dot_product_attention(
     if enable_gqa:
         times = _queries_of_each(query._array.shape, key._array.shape)
         key, value = (METHODS["repeat_interleave"](t, times, -3) for t in (key, value))
+    mask = _causal(query, key) if is_causal else attn_mask
+    if query._dtype.char not in HALVES:
+        return _attended(query, key, value, mask, dropout_p, scale)
+    # Rounded once, as in PyTorch, not at each step.
+    mask = mask if mask is None or mask._dtype.kind == "b" else mask.float()
+    return _attended(query.float(), key.float(), value.float(), mask, dropout_p, scale).to(query.dtype)
+
+
+def _attended(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, scale: float | None) -> Any:
     factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
     scores = METHODS["matmul"](query * factor, METHODS["transpose"](key, -2, -1))
-    mask = _causal(query, key) if is_causal else attn_mask
     if mask is not None and mask._dtype.kind == "b":
         scores = METHODS["masked_fill"](scores, METHODS["logical_not"](mask), -math.inf)
     elif mask is not None:

@@ -57,6 +57,19 @@ def test_a_mask_of_float32_serves_half_precision(torch: Any) -> None:
         assert attended.dtype is lib.float16
 
 
+@pytest.mark.parametrize("kind", [gs.float16, gs.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+def test_half_precision_is_rounded_once(kind: Any, causal: bool) -> None:
+    def attended(dtype: Any) -> list[Any]:
+        inputs = [gs.tensor(array.copy(), dtype=kind).to(dtype).requires_grad_() for array in (Q, K, V)]
+        result = gs.nn.functional.scaled_dot_product_attention(*inputs, is_causal=causal)
+        assert result.dtype is dtype
+        return [result, *gs.autograd.grad(result.sum(), inputs)]
+
+    for half, single in zip(attended(kind), attended(gs.float32), strict=True):
+        assert half.tolist() == single.to(kind).tolist()
+
+
 def test_dropout_of_everything_leaves_nothing() -> None:
     q = gs.ones(2, 3)
     assert not gs.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=1.0).any()
