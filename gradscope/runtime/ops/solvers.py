@@ -267,18 +267,49 @@ def _check_lstsq(A: Any, B: Any, driver: str | None) -> Any:
     return columns
 
 
+def _check_numbers(A: Any, B: Any, driver: str) -> None:
+    """Raise for numbers that LAPACK's routine `driver` refuses: NaN, for gelsd infinities in A, for gels a low rank."""
+    for argument, array in (("input", A), ("other", B)):
+        if numpy.isnan(array).any():
+            raise RuntimeError(
+                f"gradscope.linalg.lstsq: {argument} contains NaN.\nLook for where it comes from: isnan()."
+            )
+    infinite = numpy.isinf(A).any(axis=(-2, -1), keepdims=True)
+    if driver == "gelsd" and infinite.any():
+        raise RuntimeError(
+            "gradscope.linalg.lstsq: input contains infinities, which the driver gelsd does not take.\n"
+            "Look for where they come from: isinf()."
+        )
+    if driver == "gels" and A.size:
+        finite = numpy.where(infinite, A.dtype.type(0), A)
+        tall = finite if A.shape[-2] >= A.shape[-1] else numpy.swapaxes(finite, -1, -2)
+        zero = numpy.diagonal(numpy.linalg.qr(tall, mode="r"), axis1=-2, axis2=-1) == 0
+        position = numpy.where(zero.any(axis=-1), zero.argmax(axis=-1) + 1, 0)
+        check_infos(
+            "gradscope.linalg.lstsq",
+            numpy.where((finite == 0).all(axis=(-2, -1)), 0, position),  # of zeros the solution is 0
+            "The least squares solution could not be computed because the input matrix does not have full rank "
+            "(error code: {}).",
+            "Another driver, such as gelsd, finds the shortest solution.",
+        )
+
+
 def _lstsq(
     xp: Any, self: Any, b: Any, rcond: float | None = None, driver: str | None = None
 ) -> tuple[Any, Any, Any, Any]:
     columns = _check_lstsq(self, b, driver)
     driver = driver or "gelsy"
     rows, unknowns = self.shape[-2:]
+    if xp is numpy:  # on a device nobody waits to ask
+        _check_numbers(self, b, driver)
     A, columns = batch_of(xp, self, columns)
     U, S, Vh = OPERATORS["linalg_svd"].run_forward(xp, A)
     limit = epsilon(xp, A) * max(rows, unknowns) if rcond is None else rcond
     kept = limit * (S[..., :1] if S.shape[-1] else 0) < S
     inverse = xp.where(kept, 1 / xp.where(kept, S, 1), 0).astype(A.dtype)
     X = xp.matmul(conj(xp.swapaxes(Vh, -1, -2)), inverse[..., None] * xp.matmul(conj(xp.swapaxes(U, -1, -2)), columns))
+    # As in LAPACK, which scales all columns of a matrix by the largest element.
+    X = xp.where(xp.isinf(columns).any(axis=(-2, -1), keepdims=True), X.dtype.type(numpy.nan), X)
     rank = kept.sum(axis=-1)
     residuals, none = xp.empty(0, dtype=S.dtype), xp.empty(0, dtype=S.dtype)
     if rows > unknowns and driver != "gelsy" and (driver == "gels" or devices.to_host(rank == unknowns).all()):
@@ -359,6 +390,17 @@ def lstsq(A: Any, b: Any, rcond: float | None = None, *, driver: str | None = No
     -------
     linalg_lstsq
         A named tuple of solution, residuals, rank and singular_values, empty where the driver does not compute them.
+
+    Raises
+    ------
+    LinAlgError
+        If the driver is gels and a matrix does not have full rank; one of zeros has the solution 0.
+    RuntimeError
+        If an argument contains NaN, or the driver is gelsd and `A` contains infinities.
+
+    Notes
+    -----
+    On a GPU no numbers are refused: the program would have to wait for the answer.
     """
     return OPERATORS["linalg_lstsq"].function(A, b, rcond=rcond, driver=driver, out=out)
 

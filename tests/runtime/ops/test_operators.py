@@ -502,7 +502,7 @@ OTHER_AT_EXTREMES = {
     "linalg_inv_ex": "MKL and OpenBLAS differ in where infinities, NaN and quotients by denormal numbers go",
     "linalg_solve_ex": "MKL and OpenBLAS differ in where infinities, NaN and quotients by denormal numbers go",
     "linalg_pinv": "a sum that cancels is added in another order, and of a matrix with infinities PyTorch's is 0",
-    "linalg_lstsq": "beside huge numbers the rank is a driver's rounding; of infinities PyTorch's is 0 or refused",
+    "linalg_lstsq": "beside huge numbers the rank is a driver's rounding; of infinities gelsy's varies",
     "logcumsumexp": "PyTorch adds the logarithm of the gradient to a number that dwarfs it",
     "topk": "of equal elements PyTorch takes those that its partition comes upon",
     "kthvalue": "of equal elements PyTorch takes the one that its partition comes upon",

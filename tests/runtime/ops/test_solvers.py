@@ -94,6 +94,51 @@ def test_the_shortest_of_several_solutions() -> None:
     assert found.residuals.shape == (0,)
 
 
+NOT_SOLVED = {
+    "NaN": (["gels", "gelsy", "gelsd", "gelss"], [[math.nan, 2.0], [0.0, 1.0]], [[1.0], [1.0]]),
+    "NaN in a batch": (
+        ["gels", "gelsy", "gelsd", "gelss"],
+        [numpy.eye(2), [[1.0, math.nan], [2, 1]]],
+        [[[1.0], [1]]] * 2,
+    ),
+    "NaN on the right": (["gels", "gelsy", "gelsd", "gelss"], [[1.0, 2.0], [0.0, 1.0]], [[1.0], [math.nan]]),
+    "an infinity": (["gelsd"], [[math.inf, 2.0], [0.0, 1.0]], [[1.0], [1.0]]),
+    "rows that are equal": (["gels"], [[1.0, 1.0], [1.0, 1.0]], [[1.0], [1.0]]),
+    "a column of zeros": (["gels"], [[1.0, 0.0], [0.0, 0.0], [2.0, 0.0]], [[1.0], [1.0], [1.0]]),
+    "a row of zeros": (["gels"], [[0.0, 0.0, 0.0], [1.0, 0.0, 2.0]], [[1.0], [1.0]]),
+    "a column of zeros in a batch": (["gels"], [numpy.eye(2), [[1.0, 0.0], [0.0, 0.0]]], [[[1.0], [1.0]]] * 2),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("case", NOT_SOLVED)
+def test_least_squares_are_refused_with_pytorchs_class(torch: Any, case: str, kind: str) -> None:
+    drivers, A, B = NOT_SOLVED[case]
+    for driver in drivers:
+        found, expected = (refusal_of_lstsq(m, A, B, kind, driver) for m in (gs, torch))
+        assert (found[0], "rank" in found[1]) == (expected[0], "rank" in expected[1])
+        if "rank" in expected[1]:
+            assert found[1] == expected[1].replace("torch.", "gradscope.")
+        assert found[1].startswith("gradscope.linalg.lstsq: ")
+
+
+def refusal_of_lstsq(m: Any, A: Any, B: Any, kind: str, driver: str) -> tuple[str, str]:
+    a, b = (m.from_numpy(numpy.array(matrix, dtype=kind)) for matrix in (A, B))
+    with pytest.raises(RuntimeError) as caught:
+        m.linalg.lstsq(a, b, driver=driver)
+    return type(caught.value).__name__.lstrip("_"), str(caught.value).splitlines()[0]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares_of_zeros_are_zeros_and_of_infinities_nan(torch: Any, driver: str) -> None:
+    zeros, rows = numpy.zeros((3, 2)), numpy.array([[1.0, 2.0], [3.0, 1.0], [4.0, 0.0]])
+    with numpy.errstate(all="ignore"):
+        for A, B in ((zeros, numpy.ones((3, 2))), (rows, numpy.array([[1.0, 1.0], [1.0, math.inf], [2.0, 2.0]]))):
+            same_in_both(torch, lambda m, a, b: m.linalg.lstsq(a.detach(), b.detach(), driver=driver).solution, A, B)
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("p", [None, 2, -2, 1, -1, math.inf, -math.inf, "fro", "nuc"])
 def test_condition_numbers_are_pytorchs(torch: Any, p: Any) -> None:
