@@ -23,7 +23,7 @@ from torch import nn
 
 from gradscope.inspect import Debugger
 from gradscope.inspect.adapters import AnyAdapter, Observer
-from gradscope.inspect.tracking import Tracker
+from gradscope.inspect.records.module_tracking import Tracker
 
 ROUNDS, STEPS = 15, 8
 WORDS, WIDTH, LENGTH, BATCH = 65, 128, 64, 8

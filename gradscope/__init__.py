@@ -11,11 +11,10 @@ import importlib
 import math as _math
 from typing import TYPE_CHECKING, Any
 
-from .runtime import device as _device
-from .runtime.creation import *
-from .runtime.creation import broadcast_shapes
-from .runtime.device import device, get_default_device, set_default_device
-from .runtime.dtype import (
+from .runtime.errors import InplaceError, SavedTensorFreedError, SavedTensorModifiedError
+from .runtime.memory import device as _device
+from .runtime.memory.device import device, get_default_device, set_default_device
+from .runtime.memory.dtype import (
     bfloat16,
     complex64,
     complex128,
@@ -34,10 +33,16 @@ from .runtime.dtype import (
     set_default_dtype,
     uint8,
 )
-from .runtime.dtype import bool_ as bool
-from .runtime.errors import InplaceError, SavedTensorFreedError, SavedTensorModifiedError
-from .runtime.formatting import set_printoptions
-from .runtime.kinds import (
+from .runtime.memory.dtype import bool_ as bool
+from .runtime.memory.memory_format import (
+    channels_last,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
+from .runtime.memory.tensor_types import (
     BFloat16Tensor,
     BoolTensor,
     ByteTensor,
@@ -51,7 +56,6 @@ from .runtime.kinds import (
     set_default_tensor_type,
     typename,
 )
-from .runtime.layout import channels_last, contiguous_format, layout, memory_format, preserve_format, strided
 from .runtime.modes import (
     enable_grad,
     inference_mode,
@@ -62,7 +66,7 @@ from .runtime.modes import (
     no_grad,
     set_grad_enabled,
 )
-from .runtime.ops.catalogue import PUBLIC as _PUBLIC
+from .runtime.ops.families import PUBLIC as _PUBLIC
 from .runtime.settings import (
     are_deterministic_algorithms_enabled,
     get_float32_matmul_precision,
@@ -72,7 +76,10 @@ from .runtime.settings import (
     set_num_threads,
     use_deterministic_algorithms,
 )
-from .runtime.tensor import Size, Tensor
+from .runtime.tensor.creation import *
+from .runtime.tensor.creation import broadcast_shapes
+from .runtime.tensor.formatting import set_printoptions
+from .runtime.tensor.tensor import Size, Tensor
 
 __version__ = "0.2.0"
 

@@ -19,15 +19,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .runtime import autocast, creation, state
-from .runtime import dtype as dtypes
-from .runtime.layout import check_memory
-from .runtime.ops.errors import scalar_type
-from .runtime.ops.fourier import BY_COUNT, BY_ROOT, UNSCALED
-from .runtime.ops.registry import OPERATORS, PUBLIC
-from .runtime.ops.shapes import axis_of
-from .runtime.ops.writes import into
-from .runtime.tensor import Tensor
+from .runtime import autocast, state
+from .runtime.memory import dtype as dtypes
+from .runtime.memory.memory_format import check_memory
+from .runtime.ops.declaration.registry import OPERATORS, PUBLIC
+from .runtime.ops.execution.array_errors import scalar_type
+from .runtime.ops.execution.inplace_and_out import into
+from .runtime.ops.shape.reshape import axis_of
+from .runtime.ops.signal.fft import BY_COUNT, BY_ROOT, UNSCALED
+from .runtime.tensor import creation
+from .runtime.tensor.tensor import Tensor
 
 __all__ = [
     "fft",

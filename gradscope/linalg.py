@@ -1,7 +1,7 @@
 """Linear algebra under PyTorch's names: decompositions, equations, norms, determinants, inverses and products.
 
 They are those that :mod:`gradscope.runtime.ops` declares for this module; their types are in ``linalg.pyi``, which
-:mod:`gradscope.runtime.ops.stubs` writes.
+:mod:`gradscope.runtime.ops.declaration.stubs` writes.
 
 Examples
 --------
@@ -15,8 +15,8 @@ tensor([[0.5000, 0.0000],
 
 from __future__ import annotations
 
-from .runtime.ops.catalogue import NAMESPACES
-from .runtime.ops.errors import LinAlgError
+from .runtime.ops.execution.array_errors import LinAlgError
+from .runtime.ops.families import NAMESPACES
 
 __all__ = ["LinAlgError", *sorted(NAMESPACES["linalg"])]
 

@@ -1,9 +1,9 @@
-# Written by gradscope.runtime.ops.stubs from the operators' declarations: do not edit.
+# Written by gradscope.runtime.ops.declaration.stubs from the operators' declarations: do not edit.
 import builtins
 from typing import Any
 
-from .runtime.ops.errors import LinAlgError as LinAlgError
-from .runtime.tensor import Tensor
+from .runtime.ops.execution.array_errors import LinAlgError as LinAlgError
+from .runtime.tensor.tensor import Tensor
 
 def cholesky(A: Any, *, upper: Any = ..., out: Any = ...) -> Any: ...
 def cholesky_ex(A: Any, *, upper: Any = ..., check_errors: Any = ..., out: Any = ...) -> Any: ...

@@ -23,11 +23,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .runtime import creation
-from .runtime import dtype as dtypes
-from .runtime.ops.catalogue import PUBLIC
-from .runtime.ops.matrix_norms import vector_norm
-from .runtime.tensor import Tensor
+from .runtime.memory import dtype as dtypes
+from .runtime.ops.families import PUBLIC
+from .runtime.ops.linalg.matrix_norms import vector_norm
+from .runtime.tensor import creation
+from .runtime.tensor.tensor import Tensor
 
 __all__ = [
     "amax",

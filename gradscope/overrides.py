@@ -24,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .runtime import overrides, state
-from .runtime.tensor import NOT_WRAPPED
+from .runtime import state
+from .runtime.tensor import overrides
+from .runtime.tensor.tensor import NOT_WRAPPED
 
 __all__ = [
     "BaseTorchFunctionMode",

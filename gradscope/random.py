@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from .runtime import device as devices
-from .runtime.random import (
+from .runtime.memory import device as devices
+from .runtime.tensor.random import (
     Generator,
     default_generator,
     generator_for,

@@ -1,6 +1,6 @@
 """Special functions under PyTorch's names: those that :mod:`gradscope.runtime.ops` declares for this module.
 
-Their types are in ``special.pyi``, which :mod:`gradscope.runtime.ops.stubs` writes.
+Their types are in ``special.pyi``, which :mod:`gradscope.runtime.ops.declaration.stubs` writes.
 
 Examples
 --------
@@ -13,7 +13,7 @@ tensor([0.1587, 0.5000, 0.8413])
 
 from __future__ import annotations
 
-from .runtime.ops.catalogue import NAMESPACES
+from .runtime.ops.families import NAMESPACES
 
 __all__ = sorted(NAMESPACES["special"])
 

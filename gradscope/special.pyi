@@ -1,9 +1,9 @@
-# Written by gradscope.runtime.ops.stubs from the operators' declarations: do not edit.
+# Written by gradscope.runtime.ops.declaration.stubs from the operators' declarations: do not edit.
 import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from .runtime.tensor import Tensor
+from .runtime.tensor.tensor import Tensor
 
 def airy_ai(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...
 def bessel_j0(input: Tensor, *, out: Tensor | None = ...) -> Tensor: ...

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from gradscope.inspect import places
-from gradscope.runtime import dtype, events, state
+from gradscope.inspect.source import call_sites
+from gradscope.runtime import events, state
+from gradscope.runtime.memory import dtype
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So it is in the background of a shell, and in all that is started there: tests that press Ctrl-C would hang.
@@ -38,7 +39,7 @@ def _untouched_modes() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _started_where_pytest_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that a test has run on a thread of this process says where it was started; the next test has not."""
-    monkeypatch.setattr(places, "_started_in", places.start_directory())
+    monkeypatch.setattr(call_sites, "_started_in", call_sites.start_directory())
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradscope.runtime import device
+from gradscope.runtime.memory import device
 from tests import strict_arrays
 
 __all__ = ["OTHER_DEVICES"]

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy
 
-from gradscope.runtime.device import Backend, register_backend
-from gradscope.runtime.ops.lapack import solve_triangles
-from gradscope.runtime.storage import flat_memory
+from gradscope.runtime.memory.device import Backend, register_backend
+from gradscope.runtime.memory.storage import flat_memory
+from gradscope.runtime.ops.linalg.lapack import solve_triangles
 from tests import cupy_contract
 
 __all__ = ["HostAccessError", "StrictArray", "strict", "to_strict"]

@@ -12,8 +12,8 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.runtime import device as devices
-from gradscope.runtime import random
+from gradscope.runtime.memory import device as devices
+from gradscope.runtime.tensor import random
 
 without_device = pytest.mark.skipif(gs.cuda.is_available(), reason="there is a CUDA device")
 
@@ -190,7 +190,7 @@ def test_backwards_on_other_threads_compute_where_they_were_called(cupy: Any, mo
             y.register_hook(lambda grad: backward(remaining - 1))
         y.backward()
 
-    monkeypatch.setattr("gradscope.runtime.backward.MAX_DEPTH", 3)
+    monkeypatch.setattr("gradscope.runtime.engine.backward.MAX_DEPTH", 3)
     with gs.cuda.device(1):
         backward(5)
         dbg = gi.debug(backward)

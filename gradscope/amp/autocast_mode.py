@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy
 
-from ..runtime import device as devices
-from ..runtime import dtype as dtypes
 from ..runtime.autocast import settings
-from ..runtime.tensor import Tensor
+from ..runtime.memory import device as devices
+from ..runtime.memory import dtype as dtypes
+from ..runtime.tensor.tensor import Tensor
 
 __all__ = [
     "autocast",

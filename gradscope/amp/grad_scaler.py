@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
-from ..runtime import device as devices
-from ..runtime import dtype as dtypes
 from ..runtime import events
-from ..runtime.creation import full
+from ..runtime.memory import device as devices
+from ..runtime.memory import dtype as dtypes
 from ..runtime.modes import no_grad
-from ..runtime.tensor import Tensor
+from ..runtime.tensor.creation import full
+from ..runtime.tensor.tensor import Tensor
 
 __all__ = ["GradScaler", "OptState"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..runtime import modes as grad_mode
-from ..runtime.backward import backward, grad, queue_callback
+from ..runtime.engine.backward import backward, grad, queue_callback
 from ..runtime.modes import (
     detect_anomaly,
     enable_grad,

@@ -13,11 +13,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
-from ..runtime import events, state, tangents
-from ..runtime.graph import Node
-from ..runtime.tensor import Tensor
-from .calls import begin, finish, next_sequence, push_tangents
-from .context import FunctionCtx, FunctionNode
+from ..runtime import events, state
+from ..runtime.engine import forward_mode
+from ..runtime.graph.graph_node import Node
+from ..runtime.tensor.tensor import Tensor
+from .function_calls import begin, finish, next_sequence, push_tangents
+from .function_context import FunctionCtx, FunctionNode
 
 __all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_differentiable"]
 
@@ -130,7 +131,7 @@ class Function(FunctionNode, metaclass=FunctionMeta):
         recorded = begin(node, inputs)
         before = modes.grad_enabled
         modes.grad_enabled = False
-        dual = state.special and tangents.active()
+        dual = state.special and forward_mode.active()
         if dual:
             modes.forward_grad = False
         try:

@@ -26,10 +26,10 @@ import numpy
 
 from ..runtime import state
 from ..runtime.modes import enable_grad, set_grad_enabled
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.tensor import Tensor
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.tensor.tensor import Tensor
 from .forward_ad import dual_level, make_dual, unpack_dual
-from .points import (
+from .functional_points import (
     BACK,
     BACK_GRAPH,
     BACK_TRICK,

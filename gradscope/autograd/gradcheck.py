@@ -12,11 +12,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..runtime.backward import grad
-from ..runtime.storage import overlaps_itself
-from .checker import Checker, as_tuple, differentiable, random_seed, requires_grad
-from .forward_checks import check_forward, check_forward_fast, check_undefined_tangents
-from .mismatch import GradcheckError, Mismatch
+from ..runtime.engine.backward import grad
+from ..runtime.memory.storage import overlaps_itself
+from .gradcheck_forward import check_forward, check_forward_fast, check_undefined_tangents
+from .jacobian_mismatch import GradcheckError, Mismatch
+from .numerical_jacobian import Checker, as_tuple, differentiable, random_seed, requires_grad
 
 __all__ = ["GradcheckError", "Mismatch", "gradcheck", "gradgradcheck"]
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from ..runtime import state
-from ..runtime.graph import GradientEdge, Node, SavedTensor, ends_of
-from ..runtime.hooks import RemovableHandle
+from ..runtime.graph.graph_node import GradientEdge, Node, SavedTensor, ends_of
+from ..runtime.graph.hooks import RemovableHandle
+from ..runtime.memory.storage import VersionCounter
 from ..runtime.modes import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
-from ..runtime.storage import VersionCounter
-from ..runtime.tensor import Tensor
-from ..runtime.views import edge_of
+from ..runtime.tensor.tensor import Tensor
+from ..runtime.tensor.views import edge_of
 
 __all__ = [
     "GradientEdge",

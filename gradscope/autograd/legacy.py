@@ -2,7 +2,7 @@
 
 ``Variable(data, requires_grad, volatile)``, functions that are used through instances (``F(args)(x)``), and stochastic
 functions with ``reinforce(reward)``. What every tensor has of it (``volatile``, ``creator``, ...) is in
-:mod:`gradscope.runtime.historical`.
+:mod:`gradscope.runtime.tensor.historical`.
 
 A volatile tensor is an input of which nobody will want a gradient: whatever is computed from one is volatile too and
 has no ``grad_fn``, whatever else takes part. :class:`gradscope.no_grad` replaced it.
@@ -14,12 +14,13 @@ import inspect
 from numbers import Number
 from typing import Any
 
-from ..runtime import random, state
-from ..runtime.backward import queue_callback
-from ..runtime.graph import hold_edge
-from ..runtime.tensor import Tensor
-from .calls import begin, finish, push_tangents
+from ..runtime import state
+from ..runtime.engine.backward import queue_callback
+from ..runtime.graph.graph_node import hold_edge
+from ..runtime.tensor import random
+from ..runtime.tensor.tensor import Tensor
 from .function import Function, FunctionMeta, FunctionNode, delay_error
+from .function_calls import begin, finish, push_tangents
 
 __all__ = [
     "Bernoulli",
@@ -424,7 +425,7 @@ class set_stochastic_sampling:  # noqa: N801 - named like set_grad_enabled
 
 
 class _Draws:
-    """What :mod:`gradscope.runtime.random` draws with, and asks whether a tensor draws by stochastic functions."""
+    """What :mod:`gradscope.runtime.tensor.random` asks: whether a tensor draws by stochastic functions."""
 
     multinomial = staticmethod(multinomial)
     bernoulli = staticmethod(bernoulli)

@@ -19,11 +19,11 @@ parameter `w` (float32 [2]) was modified by sub_() between forward and backward
 
 from __future__ import annotations
 
-from .codes import CODES, Code, explain
+from .finding_codes import CODES, Code, explain
+from .finding_report import as_json, as_text, finding_as_text
 from .findings import Finding, Site, TensorDescription
-from .report import as_json, as_text, finding_as_text
-from .runner import ScriptResult, check_script, run_script
 from .sanitizer import Sanitizer
+from .script_runner import ScriptResult, check_script, run_script
 
 __all__ = [
     "CODES",

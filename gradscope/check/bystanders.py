@@ -13,13 +13,13 @@ from types import FrameType
 from typing import Any
 
 from ..inspect.adapters import AnyAdapter, Observer
-from ..inspect.frames import variables_of
-from ..inspect.names import tables_of
-from ..inspect.places import caller, name_of, user_frame
-from ..inspect.records import Location
-from .diagnosis import Bystander, changed_gradient, changed_input
+from ..inspect.records.naming import tables_of
+from ..inspect.records.records import Location
+from ..inspect.source.call_sites import caller, name_of, user_frame
+from ..inspect.source.frame_variables import variables_of
+from .finding_builder import Bystander, changed_gradient, changed_input
 from .findings import Finding
-from .source import made_in_place
+from .source_fixes import made_in_place
 
 __all__ = ["BystanderWatch"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..inspect.records import Location
-from .codes import CODES
+from ..inspect.records.records import Location
+from .finding_codes import CODES
 
 __all__ = ["Finding", "Site", "TensorDescription"]
 

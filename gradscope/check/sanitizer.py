@@ -1,7 +1,8 @@
 """The in-place sanitizer: watches a program of gradscope, PyTorch or both, and collects findings.
 
-Each framework has its watch: gradscope's errors carry all that a finding says (:mod:`.native`), for PyTorch it is put
-together from what its adapter tells (:mod:`.observed`). Both hand the same facts to :mod:`.diagnosis`.
+Each framework has its watch: gradscope's errors carry all that a finding says (:mod:`.native_watcher`), for PyTorch it
+is put together from what its adapter tells (:mod:`.torch_watcher`). Both hand the same facts on to
+:mod:`.finding_builder`.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ..inspect.adapters.either import load_torch_adapter, warn_too_old
-from ..inspect.adapters.imports import when_imported
+from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
+from ..inspect.adapters.import_watch import when_imported
 from .bystanders import BystanderWatch
 from .findings import Finding
-from .native import NativeWatch
-from .observed import AdapterWatch
-from .source import is_suppressed
+from .native_watcher import NativeWatch
+from .source_fixes import is_suppressed
+from .torch_watcher import AdapterWatch
 
 __all__ = ["Sanitizer"]
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from ..inspect.terminal import say
+from ..inspect.output.terminal_text import say
 from . import check, debug, diff, doctor, explain, graph, record, report, view
 from .output import give_up_output, open_missing_streams
 

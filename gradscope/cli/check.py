@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..inspect.terminal import say
+from ..inspect.output.terminal_text import say
 from .output import report_stream
 from .scripts import SCRIPT, add_format_argument, add_script_arguments
 
@@ -60,7 +60,7 @@ class _Explain(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
-        from ..check.codes import CODES, explain
+        from ..check.finding_codes import CODES, explain
 
         if values.upper() not in CODES:
             parser.error(f"argument --explain: no code {values!r}; there are {', '.join(CODES)}")
@@ -87,8 +87,8 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace, stream: TextIO) -> int:
     """Run the script, write the report, and return the exit status."""
     from ..check import Sanitizer, run_script
-    from ..inspect.programs.program import print_uncaught
-    from ..inspect.programs.streams import flush
+    from ..inspect.debuggee.program import print_uncaught
+    from ..inspect.debuggee.streams import flush
 
     pid = os.getpid()
     try:

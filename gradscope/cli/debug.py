@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from ..inspect.terminal import say
+from ..inspect.output.terminal_text import say
 from .output import own
 from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs
 
 if TYPE_CHECKING:
     from ..inspect import Debugger
-    from ..inspect.lines.line_mode import LineMode
+    from ..inspect.debugging.prompt.prompt import LineMode
 
 __all__ = ["add_parser", "run"]
 
@@ -98,7 +98,7 @@ def _from_text(text: str) -> tuple[str, str]:
 
 
 def _from_file(path: str) -> tuple[str, str]:
-    from ..inspect.lines.verbs import UsageError, read_commands
+    from ..inspect.debugging.prompt.prompt_verbs import UsageError, read_commands
 
     try:
         return path, "\n".join(read_commands(path))
@@ -121,10 +121,10 @@ def run(args: argparse.Namespace) -> int:
     int
     """
     from ..inspect import Debugger
-    from ..inspect.lines.line_mode import LineMode
-    from ..inspect.lines.verbs import UsageError
-    from ..inspect.programs.script import ScriptProgram
-    from ..inspect.programs.targets import find_target
+    from ..inspect.debuggee.script import ScriptProgram
+    from ..inspect.debuggee.script_targets import find_target
+    from ..inspect.debugging.prompt.prompt import LineMode
+    from ..inspect.debugging.prompt.prompt_verbs import UsageError
 
     try:
         commands = _commands(args.commands) if args.commands else None
@@ -155,7 +155,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _commands(given: list[tuple[str, str]]) -> list[str]:
     """Return the commands of all options; raise UsageError, naming the option or file, if one cannot be understood."""
-    from ..inspect.lines.verbs import UsageError, find_verb, split_commands
+    from ..inspect.debugging.prompt.prompt_verbs import UsageError, find_verb, split_commands
 
     commands = []
     for origin, text in given:

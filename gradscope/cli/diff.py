@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from ..inspect.terminal import say
+from ..inspect.output.terminal_text import say
 
 __all__ = ["add_parser", "run"]
 
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     int
     """
     from ..inspect.recording import RecordingError, open_recording
-    from ..inspect.recording.difference import difference, split_source
+    from ..inspect.recording.reports.recording_difference import difference, split_source
 
     left, left_iteration = split_source(args.left)
     right, right_iteration = split_source(args.right)

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..inspect.terminal import json_text, say
+from ..inspect.output.terminal_text import json_text, say
 from .output import report_stream
 from .scripts import SCRIPT, add_format_argument, add_script_arguments
 
@@ -87,8 +87,8 @@ def _examine(args: argparse.Namespace, stream: TextIO) -> int:
     """Run the script, write the report, and return the exit status."""
     from ..check import Sanitizer, run_script
     from ..inspect import Doctor
-    from ..inspect.programs.program import print_uncaught
-    from ..inspect.programs.streams import flush
+    from ..inspect.debuggee.program import print_uncaught
+    from ..inspect.debuggee.streams import flush
 
     pid = os.getpid()
     try:
@@ -139,7 +139,7 @@ def _report(
 def _findings_of(sanitizer: Any) -> tuple[Any, ...]:
     """Return what the sanitizer has found, as symptoms."""
     from ..check import finding_as_text
-    from ..inspect.explanations.doctor import Symptom
+    from ..inspect.diagnosis.doctor import Symptom
 
     found = []
     for finding in sanitizer.findings:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from ..inspect.terminal import say
+from ..inspect.output.terminal_text import say
 
 __all__ = ["add_parser", "run"]
 
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
     """
-    from ..check.codes import CODES, explain
-    from ..inspect.explanations.topics import find_topic, suggest, topic_text
+    from ..check.finding_codes import CODES, explain
+    from ..inspect.diagnosis.topics import find_topic, suggest, topic_text
 
     word = " ".join(args.what)
     if not word:
@@ -73,8 +73,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _listing() -> str:
-    from ..check.codes import CODES
-    from ..inspect.explanations.topics import TOPICS
+    from ..check.finding_codes import CODES
+    from ..inspect.diagnosis.topics import TOPICS
 
     rows = [("codes", "")]
     rows += [(f"  {code.code}", code.title) for code in CODES.values()]

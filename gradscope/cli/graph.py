@@ -7,13 +7,13 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from ..inspect.terminal import say
+from ..inspect.output.terminal_text import say
 from .output import own
 from .scripts import SCRIPT, add_script_arguments, leave_if_it_runs, positive, take_output
 
 if TYPE_CHECKING:
-    from ..inspect.graphs.model import BackwardGraph
-    from ..inspect.programs.script import ScriptProgram
+    from ..inspect.debuggee.script import ScriptProgram
+    from ..inspect.graphs.graph_model import BackwardGraph
 
 __all__ = ["add_parser", "run"]
 
@@ -92,12 +92,12 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
     """
-    from ..inspect.export.formats import ENDINGS, format_of
-    from ..inspect.graphs.capture import capture_graph
-    from ..inspect.programs.exits import before_os_exit
-    from ..inspect.programs.gate import ProgramAborted
-    from ..inspect.programs.script import ScriptProgram
-    from ..inspect.programs.targets import find_target
+    from ..inspect.debuggee.exits import before_os_exit
+    from ..inspect.debuggee.pause_gate import ProgramAborted
+    from ..inspect.debuggee.script import ScriptProgram
+    from ..inspect.debuggee.script_targets import find_target
+    from ..inspect.graphs.formats.graph_files import ENDINGS, format_of
+    from ..inspect.graphs.graph_capture import capture_graph
 
     take_output(args, ENDINGS)
     if args.depth is not None and args.fold not in ("module", "auto"):
@@ -138,9 +138,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace, stdout: TextIO) -> int:
     """Cut, fold and write the graph; return the exit status."""
-    from ..inspect.export.formats import render_graph
-    from ..inspect.graphs.counts import graph_statistics
-    from ..inspect.graphs.selection import subgraph
+    from ..inspect.graphs.formats.graph_files import render_graph
+    from ..inspect.graphs.graph_statistics import graph_statistics
+    from ..inspect.graphs.node_selection import subgraph
 
     notes = []
     try:
@@ -179,7 +179,7 @@ def _folded(graph: BackwardGraph, args: argparse.Namespace) -> BackwardGraph:
 
 def _about_paths(graph: BackwardGraph, args: argparse.Namespace) -> list[str]:
     """Return how many paths lead to the node that was asked for, and what lies on all of them."""
-    from ..inspect.graphs.paths import count_paths, dominators
+    from ..inspect.graphs.graph_paths import count_paths, dominators
 
     if args.target is None:
         return []
@@ -239,7 +239,7 @@ def _raised_at(error: BaseException) -> str:
     """Return the user's innermost line of a traceback."""
     import traceback
 
-    from ..inspect.lines.render import short_path
+    from ..inspect.debugging.prompt.plain_text import short_path
     from ..runtime.events import is_library_file
 
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_library_file(frame.filename)]

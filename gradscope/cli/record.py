@@ -7,12 +7,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ..inspect.terminal import say
+from ..inspect.output.terminal_text import say
 from .scripts import SCRIPT, add_script_arguments, take_output
 
 if TYPE_CHECKING:
     from ..inspect import Recorder
-    from ..inspect.programs.processes import StartedProcesses
+    from ..inspect.debuggee.processes import StartedProcesses
 
 __all__ = ["add_parser", "run"]
 
@@ -87,11 +87,11 @@ def run(args: argparse.Namespace) -> int:
     -------
     int
     """
-    from ..inspect.programs.exits import before_os_exit
-    from ..inspect.programs.processes import StartedProcesses
-    from ..inspect.programs.targets import find_target
+    from ..inspect.debuggee.exits import before_os_exit
+    from ..inspect.debuggee.main_thread import run_on_main_thread
+    from ..inspect.debuggee.processes import StartedProcesses
+    from ..inspect.debuggee.script_targets import find_target
     from ..inspect.recording import RecordingError, record
-    from ..inspect.recording.main_thread import run_on_main_thread
 
     processes = StartedProcesses()
     take_output(args, (".gscope",))

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from ..inspect.terminal import say
+from ..inspect.output.terminal_text import say
 
 __all__ = ["add_parser", "run"]
 
@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
     int
     """
     from ..inspect.recording import RecordingError, open_recording
-    from ..inspect.recording.report import html_report
-    from ..inspect.recording.schema import for_its_owner
+    from ..inspect.recording.file.schema import for_its_owner
+    from ..inspect.recording.reports.html_report import html_report
 
     try:
         with open_recording(args.file) as recording:

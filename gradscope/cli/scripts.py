@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..inspect.programs.script import ScriptProgram
+    from ..inspect.debuggee.script import ScriptProgram
 
 __all__ = ["SCRIPT", "add_format_argument", "add_script_arguments", "leave_if_it_runs", "positive", "take_output"]
 

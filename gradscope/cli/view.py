@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..inspect.terminal import say
+from ..inspect.output.terminal_text import say
 
 if TYPE_CHECKING:
     from ..inspect import NodeRecord, Recording
@@ -98,17 +98,17 @@ def _view(recording: Recording, args: argparse.Namespace) -> int:
         return _export(recording, args.export)
     if args.line or args.commands is not None:
         return _browse(recording, args.commands)
-    from ..inspect.recording import view
+    from ..inspect.recording.reports import text_view
 
     if args.violations or args.events:
-        say(view.violations_text(recording) if args.violations else view.events_text(recording))
+        say(text_view.violations_text(recording) if args.violations else text_view.events_text(recording))
         return 0
     chosen = args.iteration is not None or args.backward is not None
     if not (chosen or args.filter or args.bad or args.node is not None):
         if not args.text and args.number is None and sys.stdin.isatty() and sys.stdout.isatty():
             return _open(recording)
-        say(view.overview_text(recording))
-        say(view.iterations_text(recording, run=args.number))
+        say(text_view.overview_text(recording))
+        say(text_view.iterations_text(recording, run=args.number))
         return 0
     return _nodes(recording, args)
 
@@ -123,7 +123,7 @@ def _open(recording: Recording) -> int:
 
 
 def _nodes(recording: Recording, args: argparse.Namespace) -> int:
-    from ..inspect.recording import view
+    from ..inspect.recording.reports import text_view
 
     tasks = recording.tasks(run=args.number, iteration=args.iteration)
     if args.backward is not None:
@@ -135,17 +135,17 @@ def _nodes(recording: Recording, args: argparse.Namespace) -> int:
         holders = [task for task in tasks if 0 <= args.node < task.count]
         if not holders:
             return _missing(f"no node {args.node}; the backward has {tasks[0].count}")
-        say(view.node_page(holders[0], args.node))
+        say(text_view.node_page(holders[0], args.node))
         return 0
     wanted = _wanted(args)
     found = ((task.id, node) for task in tasks for node in task.nodes if wanted(node))
-    say(view.nodes_text(tasks, found, limit=max(args.limit, 0)))
+    say(text_view.nodes_text(tasks, found, limit=max(args.limit, 0)))
     return 0
 
 
 def _wanted(args: argparse.Namespace) -> Callable[[NodeRecord], bool]:
     """Return the test that ``--filter`` and ``--bad`` stand for."""
-    from ..inspect.debugging.breakpoints import parse_spec
+    from ..inspect.debugging.stops.breakpoints import parse_spec
 
     named = parse_spec(args.filter) if args.filter is not None else lambda node: True
     return lambda node: named(node) and (not args.bad or _has_bad(node))
@@ -162,7 +162,7 @@ def _missing(text: str) -> int:
 
 
 def _browse(recording: Recording, commands: str | None) -> int:
-    from ..inspect.recording.browser import Browser
+    from ..inspect.recording.reports.recording_prompt import Browser
 
     browser = Browser(recording)
     if commands is None:
@@ -178,11 +178,11 @@ def _export(recording: Recording, path: str) -> int:
         return 2
     try:
         if path.endswith(".json"):
-            from ..inspect.recording.trace import write_trace
+            from ..inspect.recording.reports.perfetto import write_trace
 
             done = f"{write_trace(recording, path)} events"
         else:
-            from ..inspect.recording.tables import write_parquet
+            from ..inspect.recording.reports.parquet import write_parquet
 
             done = f"{write_parquet(recording, path)} nodes"
     except OSError as error:

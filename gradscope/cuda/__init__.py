@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
-from ..runtime import device as devices
-from ..runtime.random import generator_for
+from ..runtime.memory import device as devices
+from ..runtime.tensor.random import generator_for
 from . import amp
 
 __all__ = [

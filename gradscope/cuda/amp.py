@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import amp
-from ..runtime import dtype as dtypes
+from ..runtime.memory import dtype as dtypes
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

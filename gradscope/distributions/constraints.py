@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.ops.triangular import cholesky_ex
-from ..runtime.tensor import Tensor
+from ..runtime.ops.linalg.cholesky_and_triangular import cholesky_ex
+from ..runtime.tensor.tensor import Tensor
 
 __all__ = [
     "Constraint",

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..runtime import random
-from ..runtime.draws import standard_gamma
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.tensor import Tensor
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.tensor import random
+from ..runtime.tensor.random_distributions import standard_gamma
+from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, one_hot
 

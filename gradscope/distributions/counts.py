@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime import creation, random
-from ..runtime.dtype import finfo
+from ..runtime.memory.dtype import finfo
 from ..runtime.modes import no_grad
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.ops.registry import OPERATORS
-from ..runtime.tensor import Tensor
+from ..runtime.ops.declaration.registry import OPERATORS
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.tensor import creation, random
+from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .discrete import _cross_entropy, _OfOdds, _one_of
 from .distribution import broadcast_all

@@ -9,12 +9,12 @@ import functools
 import math
 from typing import Any
 
-from ..runtime import creation, random
-from ..runtime.dtype import finfo
+from ..runtime.memory.dtype import finfo
 from ..runtime.modes import no_grad
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.ops.registry import OPERATORS
-from ..runtime.tensor import Tensor
+from ..runtime.ops.declaration.registry import OPERATORS
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.tensor import creation, random
+from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, one_hot
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..runtime import creation
 from ..runtime.modes import no_grad
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.tensor import Size, Tensor
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.tensor import creation
+from ..runtime.tensor.tensor import Size, Tensor
 from . import constraints
 
 __all__ = ["Distribution", "broadcast_all"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.tensor import Size, Tensor
+from ..runtime.tensor.tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.ops.triangular import solve_triangular
-from ..runtime.tensor import Tensor
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.ops.linalg.cholesky_and_triangular import solve_triangular
+from ..runtime.tensor.tensor import Tensor
 from .continuous import Beta, Cauchy, Dirichlet, Exponential, Gamma, Laplace, Normal, Uniform
 from .counts import Binomial, Geometric
 from .discrete import Bernoulli, Categorical, OneHotCategorical, Poisson

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..runtime.modes import no_grad
-from ..runtime.tensor import Size, Tensor
+from ..runtime.tensor.tensor import Size, Tensor
 from . import constraints
 from .discrete import Categorical
 from .distribution import Distribution

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..runtime import creation, random
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.ops.triangular import cholesky, solve_triangular
-from ..runtime.tensor import Tensor
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.ops.linalg.cholesky_and_triangular import cholesky, solve_triangular
+from ..runtime.tensor import creation, random
+from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..runtime import random
-from ..runtime.creation import as_tensor
-from ..runtime.tensor import Tensor
+from ..runtime.tensor import random
+from ..runtime.tensor.creation import as_tensor
+from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .counts import _OfTrials
 from .discrete import Categorical, _inside

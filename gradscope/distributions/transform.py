@@ -7,8 +7,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.tensor import Size, Tensor
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.tensor.tensor import Size, Tensor
 from . import constraints
 from .independent import sum_rightmost
 

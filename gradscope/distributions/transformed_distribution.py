@@ -6,10 +6,10 @@ import copy
 import math
 from typing import Any
 
-from ..runtime.dtype import finfo
+from ..runtime.memory.dtype import finfo
 from ..runtime.modes import no_grad
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.tensor import Size, Tensor
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.tensor.tensor import Size, Tensor
 from . import constraints
 from .continuous import Cauchy, Exponential, Normal, Uniform
 from .distribution import Distribution, broadcast_all

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..runtime.creation import broadcast_shapes
-from ..runtime.dtype import finfo
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.ops.triangular import cholesky
-from ..runtime.tensor import Tensor
+from ..runtime.memory.dtype import finfo
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.ops.linalg.cholesky_and_triangular import cholesky
+from ..runtime.tensor.creation import broadcast_shapes
+from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .transform import (
     ComposeTransform,

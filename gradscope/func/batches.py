@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..nn.modules.module import Module
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.random import default_generator
-from ..runtime.tensor import Tensor
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.tensor.random import default_generator
+from ..runtime.tensor.tensor import Tensor
 from .trees import described, filled, is_leaf, leaves, same_form
 
 __all__ = ["stack_module_state", "vmap"]

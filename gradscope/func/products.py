@@ -8,11 +8,11 @@ from typing import Any
 
 from ..autograd.forward_ad import dual_level, make_dual, unpack_dual
 from ..runtime import state
-from ..runtime import tangents as forward_mode
-from ..runtime.backward import grad as gradients
+from ..runtime.engine import forward_mode
+from ..runtime.engine.backward import grad as gradients
 from ..runtime.modes import enable_grad
-from ..runtime.ops.arrays import TENSOR_OPERATORS as F
-from ..runtime.tensor import Tensor
+from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.tensor.tensor import Tensor
 from .trees import described, filled, leaves, mapped, same_form
 
 __all__ = ["grad", "grad_and_value", "jvp", "linearize", "vjp"]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .records import (
+from .records.records import (
     DebuggerEvent,
     EdgeRecord,
     Location,
@@ -33,39 +33,39 @@ from .records import (
 )
 
 if TYPE_CHECKING:
-    from .debugging.breakpoints import Breakpoint, BreakpointError
-    from .debugging.debug_call import debug
-    from .debugging.debugger import Debugger, SessionError
-    from .debugging.history import HistoryPolicy
-    from .debugging.reports import ParameterChange, TaskRecord, ThreadRecord, WatchRecord, WhatIf
-    from .debugging.trace import post_mortem, set_trace
-    from .explanations.aliasing import GradientAliasing, aliasing
-    from .explanations.doctor import Diagnosis, Doctor
-    from .explanations.formulas import CheckedFunction, Functions, functions
-    from .explanations.gradient_flow import GradientFlow, gradient_flow
-    from .explanations.growth import Growth, growth
-    from .explanations.leaks import Leaks, leaks
-    from .explanations.ledger import Ledger, ledger
-    from .explanations.memory import MemoryReport, memory
-    from .explanations.nan_origin import NanOrigin, nan_origin, watch_nan
-    from .explanations.no_grad_records import GradientReport, NoGradient
-    from .explanations.plots import plot_histogram
-    from .explanations.second_backward import SecondBackward, second_backward
-    from .explanations.updates import Updates, updates
-    from .explanations.why_no_grad import why_no_grad
-    from .export.formats import render_graph, write_graph
-    from .graphs.counts import GraphStatistics, graph_statistics
-    from .graphs.difference import GraphDifference, graph_difference
+    from .debugging.history.history import HistoryPolicy
+    from .debugging.session.debug_call import debug
+    from .debugging.session.debugger import Debugger, SessionError
+    from .debugging.session.session_records import ParameterChange, TaskRecord, ThreadRecord, WatchRecord, WhatIf
+    from .debugging.session.set_trace import post_mortem, set_trace
+    from .debugging.stops.breakpoints import Breakpoint, BreakpointError
+    from .diagnosis.doctor import Diagnosis, Doctor
+    from .diagnosis.flow.gradient_flow import GradientFlow, gradient_flow
+    from .diagnosis.functions.custom_derivatives import CheckedFunction, Functions, functions
+    from .diagnosis.functions.second_backward import SecondBackward, second_backward
+    from .diagnosis.memory.gradient_aliasing import GradientAliasing, aliasing
+    from .diagnosis.memory.graph_growth import Growth, growth
+    from .diagnosis.memory.graph_memory import MemoryReport, memory
+    from .diagnosis.memory.tensor_leaks import Leaks, leaks
+    from .diagnosis.nan.nan_origin import NanOrigin, nan_origin, watch_nan
+    from .diagnosis.no_gradient.dataflow_ledger import Ledger, ledger
+    from .diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
+    from .diagnosis.no_gradient.why_no_grad import why_no_grad
+    from .diagnosis.optimizers.optimizer_updates import Updates, updates
+    from .diagnosis.plots import plot_histogram
     from .graphs.folding import fold, fold_to_fit, unfold
-    from .graphs.model import BackwardGraph, annotate, execution_order, graph, graph_of
-    from .graphs.paths import count_paths, dominators, paths, shortest_path
-    from .graphs.selection import NodeNotFoundError, find_node, subgraph
-    from .recording.difference import Difference, difference
-    from .recording.reader import Recording, open_recording
-    from .recording.recorder import Recorder, record
-    from .recording.schema import RecordingError
-    from .statistics import summarize
-    from .tracking import track
+    from .graphs.formats.graph_files import render_graph, write_graph
+    from .graphs.graph_difference import GraphDifference, graph_difference
+    from .graphs.graph_model import BackwardGraph, annotate, execution_order, graph, graph_of
+    from .graphs.graph_paths import count_paths, dominators, paths, shortest_path
+    from .graphs.graph_statistics import GraphStatistics, graph_statistics
+    from .graphs.node_selection import NodeNotFoundError, find_node, subgraph
+    from .recording.file.reader import Recording, open_recording
+    from .recording.file.schema import RecordingError
+    from .recording.recorder.recorder import Recorder, record
+    from .recording.reports.recording_difference import Difference, difference
+    from .records.module_tracking import track
+    from .records.tensor_statistics import summarize
 
 __all__ = [
     "Debugger",
@@ -152,77 +152,77 @@ __all__ = [
 
 # Where a name lives that is imported when first asked for: the graph model brings networkx with it.
 _LAZY = {
-    "Breakpoint": "debugging.breakpoints",
-    "BreakpointError": "debugging.breakpoints",
-    "Debugger": "debugging.debugger",
-    "SessionError": "debugging.debugger",
-    "debug": "debugging.debug_call",
-    "HistoryPolicy": "debugging.history",
-    "ParameterChange": "debugging.reports",
-    "TaskRecord": "debugging.reports",
-    "ThreadRecord": "debugging.reports",
-    "WatchRecord": "debugging.reports",
-    "WhatIf": "debugging.reports",
-    "post_mortem": "debugging.trace",
-    "set_trace": "debugging.trace",
-    "BackwardGraph": "graphs.model",
-    "annotate": "graphs.model",
-    "execution_order": "graphs.model",
+    "Breakpoint": "debugging.stops.breakpoints",
+    "BreakpointError": "debugging.stops.breakpoints",
+    "Debugger": "debugging.session.debugger",
+    "SessionError": "debugging.session.debugger",
+    "debug": "debugging.session.debug_call",
+    "HistoryPolicy": "debugging.history.history",
+    "ParameterChange": "debugging.session.session_records",
+    "TaskRecord": "debugging.session.session_records",
+    "ThreadRecord": "debugging.session.session_records",
+    "WatchRecord": "debugging.session.session_records",
+    "WhatIf": "debugging.session.session_records",
+    "post_mortem": "debugging.session.set_trace",
+    "set_trace": "debugging.session.set_trace",
+    "BackwardGraph": "graphs.graph_model",
+    "annotate": "graphs.graph_model",
+    "execution_order": "graphs.graph_model",
     "fold": "graphs.folding",
     "fold_to_fit": "graphs.folding",
     "unfold": "graphs.folding",
-    "graph": "graphs.model",
-    "render_graph": "export.formats",
-    "write_graph": "export.formats",
-    "GraphStatistics": "graphs.counts",
-    "graph_statistics": "graphs.counts",
-    "GraphDifference": "graphs.difference",
-    "graph_difference": "graphs.difference",
-    "count_paths": "graphs.paths",
-    "dominators": "graphs.paths",
-    "paths": "graphs.paths",
-    "shortest_path": "graphs.paths",
-    "NodeNotFoundError": "graphs.selection",
-    "find_node": "graphs.selection",
-    "subgraph": "graphs.selection",
-    "graph_of": "graphs.model",
-    "GradientReport": "explanations.no_grad_records",
-    "NoGradient": "explanations.no_grad_records",
-    "why_no_grad": "explanations.why_no_grad",
-    "Ledger": "explanations.ledger",
-    "ledger": "explanations.ledger",
-    "NanOrigin": "explanations.nan_origin",
-    "nan_origin": "explanations.nan_origin",
-    "watch_nan": "explanations.nan_origin",
-    "Difference": "recording.difference",
-    "difference": "recording.difference",
-    "Recording": "recording.reader",
-    "open_recording": "recording.reader",
-    "Recorder": "recording.recorder",
-    "record": "recording.recorder",
-    "RecordingError": "recording.schema",
-    "GradientFlow": "explanations.gradient_flow",
-    "gradient_flow": "explanations.gradient_flow",
-    "MemoryReport": "explanations.memory",
-    "memory": "explanations.memory",
-    "Growth": "explanations.growth",
-    "growth": "explanations.growth",
-    "SecondBackward": "explanations.second_backward",
-    "second_backward": "explanations.second_backward",
-    "GradientAliasing": "explanations.aliasing",
-    "aliasing": "explanations.aliasing",
-    "Leaks": "explanations.leaks",
-    "leaks": "explanations.leaks",
-    "Updates": "explanations.updates",
-    "updates": "explanations.updates",
-    "Diagnosis": "explanations.doctor",
-    "Doctor": "explanations.doctor",
-    "CheckedFunction": "explanations.formulas",
-    "Functions": "explanations.formulas",
-    "functions": "explanations.formulas",
-    "plot_histogram": "explanations.plots",
-    "summarize": "statistics",
-    "track": "tracking",
+    "graph": "graphs.graph_model",
+    "render_graph": "graphs.formats.graph_files",
+    "write_graph": "graphs.formats.graph_files",
+    "GraphStatistics": "graphs.graph_statistics",
+    "graph_statistics": "graphs.graph_statistics",
+    "GraphDifference": "graphs.graph_difference",
+    "graph_difference": "graphs.graph_difference",
+    "count_paths": "graphs.graph_paths",
+    "dominators": "graphs.graph_paths",
+    "paths": "graphs.graph_paths",
+    "shortest_path": "graphs.graph_paths",
+    "NodeNotFoundError": "graphs.node_selection",
+    "find_node": "graphs.node_selection",
+    "subgraph": "graphs.node_selection",
+    "graph_of": "graphs.graph_model",
+    "GradientReport": "diagnosis.no_gradient.no_grad_records",
+    "NoGradient": "diagnosis.no_gradient.no_grad_records",
+    "why_no_grad": "diagnosis.no_gradient.why_no_grad",
+    "Ledger": "diagnosis.no_gradient.dataflow_ledger",
+    "ledger": "diagnosis.no_gradient.dataflow_ledger",
+    "NanOrigin": "diagnosis.nan.nan_origin",
+    "nan_origin": "diagnosis.nan.nan_origin",
+    "watch_nan": "diagnosis.nan.nan_origin",
+    "Difference": "recording.reports.recording_difference",
+    "difference": "recording.reports.recording_difference",
+    "Recording": "recording.file.reader",
+    "open_recording": "recording.file.reader",
+    "Recorder": "recording.recorder.recorder",
+    "record": "recording.recorder.recorder",
+    "RecordingError": "recording.file.schema",
+    "GradientFlow": "diagnosis.flow.gradient_flow",
+    "gradient_flow": "diagnosis.flow.gradient_flow",
+    "MemoryReport": "diagnosis.memory.graph_memory",
+    "memory": "diagnosis.memory.graph_memory",
+    "Growth": "diagnosis.memory.graph_growth",
+    "growth": "diagnosis.memory.graph_growth",
+    "SecondBackward": "diagnosis.functions.second_backward",
+    "second_backward": "diagnosis.functions.second_backward",
+    "GradientAliasing": "diagnosis.memory.gradient_aliasing",
+    "aliasing": "diagnosis.memory.gradient_aliasing",
+    "Leaks": "diagnosis.memory.tensor_leaks",
+    "leaks": "diagnosis.memory.tensor_leaks",
+    "Updates": "diagnosis.optimizers.optimizer_updates",
+    "updates": "diagnosis.optimizers.optimizer_updates",
+    "Diagnosis": "diagnosis.doctor",
+    "Doctor": "diagnosis.doctor",
+    "CheckedFunction": "diagnosis.functions.custom_derivatives",
+    "Functions": "diagnosis.functions.custom_derivatives",
+    "functions": "diagnosis.functions.custom_derivatives",
+    "plot_histogram": "diagnosis.plots",
+    "summarize": "records.tensor_statistics",
+    "track": "records.module_tracking",
 }
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..runtime.ops.convolution import several
-from ..runtime.ops.registry import OPERATORS
-from ..runtime.tensor import Tensor
+from ..runtime.ops.declaration.registry import OPERATORS
+from ..runtime.ops.nn.convolution import several
+from ..runtime.tensor.tensor import Tensor
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 

@@ -14,10 +14,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..runtime import device as devices
+from ..runtime.memory import device as devices
 from ..runtime.modes import no_grad
-from ..runtime.random import Generator
-from ..runtime.tensor import Tensor
+from ..runtime.tensor.random import Generator
+from ..runtime.tensor.tensor import Tensor
 
 __all__ = [
     "calculate_gain",
@@ -124,7 +124,7 @@ def trunc_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Fill with normal numbers, those outside [a, b] drawn again."""
-    from ..runtime.ops.registry import METHODS
+    from ..runtime.ops.declaration.registry import METHODS
 
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
@@ -250,7 +250,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if not tensor.numel():
         return tensor
-    from ..runtime.random import randn
+    from ..runtime.tensor.random import randn
 
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
@@ -271,7 +271,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    from ..runtime.random import rand
+    from ..runtime.tensor.random import rand
 
     rows, columns = tensor.shape
     normal_(tensor, 0.0, std, generator)

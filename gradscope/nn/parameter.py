@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..runtime import state
-from ..runtime.creation import empty
-from ..runtime.overrides import disabled, has_say
-from ..runtime.tensor import Tensor
+from ..runtime.tensor.creation import empty
+from ..runtime.tensor.overrides import disabled, has_say
+from ..runtime.tensor.tensor import Tensor
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..runtime import device as devices
-from ..runtime import dtype as dtypes
-from ..runtime.tensor import Tensor
+from ..runtime.memory import device as devices
+from ..runtime.memory import dtype as dtypes
+from ..runtime.tensor.tensor import Tensor
 from .optimizer import ParameterwiseOptimizer, check_one, counted, move_towards, plain_number, scalar_state
 
 __all__ = ["Adafactor"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime import device as devices
-from ..runtime.tensor import Tensor
+from ..runtime.memory import device as devices
+from ..runtime.tensor.tensor import Tensor
 from .optimizer import ParameterwiseOptimizer, check_lr, check_range, counted, descent, scalar_state, setting
 
 __all__ = ["Adagrad"]

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..runtime import device as devices
+from ..runtime.memory import device as devices
 from ..runtime.modes import no_grad
-from ..runtime.ops.catalogue import PUBLIC
-from ..runtime.ops.registry import OPERATORS
-from ..runtime.tensor import Tensor
+from ..runtime.ops.declaration.registry import OPERATORS
+from ..runtime.ops.families import PUBLIC
+from ..runtime.tensor.tensor import Tensor
 from .optimizer import Optimizer, check_lr, plain_number
 
 __all__ = ["LBFGS"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..runtime import device as devices
+from ..runtime.memory import device as devices
 from .optimizer import ParameterwiseOptimizer, check_one, move_towards, plain_number, zeros_state
 
 __all__ = ["Muon"]

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from ..runtime import device as devices
-from ..runtime.dtype import float64, get_default_dtype
-from ..runtime.hooks import HookTable, RemovableHandle, add_hook
+from ..runtime.graph.hooks import HookTable, RemovableHandle, add_hook
+from ..runtime.memory import device as devices
+from ..runtime.memory.dtype import float64, get_default_dtype
 from ..runtime.modes import enable_grad
-from ..runtime.ops.registry import OPERATORS
-from ..runtime.tensor import Tensor
+from ..runtime.ops.declaration.registry import OPERATORS
+from ..runtime.tensor.tensor import Tensor
 from .recorded import recorded_parts
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..runtime.modes import enable_grad
-from ..runtime.ops.catalogue import PUBLIC
-from ..runtime.tensor import Tensor
+from ..runtime.ops.families import PUBLIC
+from ..runtime.tensor.tensor import Tensor
 
 __all__ = ["recorded_parts", "without_history"]
 

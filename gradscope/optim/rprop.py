@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime import device as devices
-from ..runtime.tensor import Tensor
+from ..runtime.memory import device as devices
+from ..runtime.tensor.tensor import Tensor
 from .optimizer import ParameterwiseOptimizer, check_lr, counted, descent, plain_number, scalar_state, zeros_state
 
 __all__ = ["Rprop"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..runtime import device as devices
-from ..runtime.dtype import FLOATING
-from ..runtime.tensor import Tensor
+from ..runtime.memory import device as devices
+from ..runtime.memory.dtype import FLOATING
+from ..runtime.tensor.tensor import Tensor
 from .optimizer import Optimizer, check_lr, check_range, complete_groups, setting
 from .recorded import without_history
 

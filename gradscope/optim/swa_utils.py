@@ -16,10 +16,10 @@ from typing import Any
 
 from ..nn.modules.batchnorm import _BatchNorm
 from ..nn.modules.module import Module
-from ..runtime.creation import tensor
-from ..runtime.dtype import int64
+from ..runtime.memory.dtype import int64
 from ..runtime.modes import no_grad
-from ..runtime.tensor import Tensor
+from ..runtime.tensor.creation import tensor
+from ..runtime.tensor.tensor import Tensor
 from .lr_scheduler.base import LRScheduler, spread
 from .optimizer import Optimizer, plain_number
 

@@ -1,6 +1,18 @@
 """The runtime core: tensors, graph, engine, operators and the points where instruments attach.
 
 Nothing in here imports anything above it (:mod:`gradscope.autograd`, :mod:`gradscope.nn`, the instruments).
+
+- :mod:`~.memory`: devices, dtypes, storages and their versions
+- :mod:`~.tensor`: the tensor, views, factories, conversions, random numbers
+- :mod:`~.graph`: nodes, edges, saved tensors, hooks
+- :mod:`~.engine`: backward passes, forward-mode derivatives
+- :mod:`~.ops`: every operator
+- :mod:`~.events`: the instrumentation points
+- :mod:`~.modes`: ``no_grad``, anomaly mode, saved-tensor hooks and other modes
+- :mod:`~.state`: the flags that every operator checks
+- :mod:`~.autocast`: which operators run in which precision
+- :mod:`~.errors`: the runtime's own exceptions
+- :mod:`~.settings`: settings that scripts begin with, kept and read back
 """
 
 import warnings as _warnings

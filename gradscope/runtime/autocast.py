@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from . import device as devices
-from . import dtype as dtypes
 from . import state
+from .memory import device as devices
+from .memory import dtype as dtypes
 
 if TYPE_CHECKING:
-    from .ops.registry import Operator
+    from .ops.declaration.registry import Operator
 
 __all__ = ["arguments", "call", "covers", "settings"]
 

@@ -32,8 +32,8 @@ from . import state
 from .errors import SavedTensorModifiedError
 
 if TYPE_CHECKING:
-    from .engine import GraphTask
-    from .graph import Node
+    from .engine.graph_task import GraphTask
+    from .graph.graph_node import Node
 
 __all__ = [
     "CallSite",
@@ -163,7 +163,7 @@ class NodeExited(Event):
 
 
 def _as_tensors(arrays: Sequence[Any]) -> list[Any]:
-    from .gradients import wrap
+    from .engine.gradient_validation import wrap
 
     return [None if array is None else wrap(array) for array in arrays]
 

@@ -20,7 +20,7 @@ VOLATILE = 4
 INFERENCE = 8
 # Drawn by a stochastic function (gradscope.autograd.legacy): has a node, though it does not require grad.
 STOCHASTIC = 16
-# Its elements are the conjugates or the negatives of what lies in its memory (runtime/math_bits.py).
+# Its elements are the conjugates or the negatives of what lies in its memory (runtime/tensor/math_bits.py).
 TURNED = 32
 
 # Stands for True as ``grad_enabled`` in inference mode, where nothing is recorded whatever is enabled inside it.
@@ -31,7 +31,7 @@ special: bool = False
 modes_on: int = 0
 # In how many threads autocast is on.
 casting: int = 0
-# How many tensors and modes there are that have their say in calls (runtime/overrides.py).
+# How many tensors and modes there are that have their say in calls (runtime/tensor/overrides.py).
 overriding: int = 0
 anomaly: bool = False
 anomaly_check_nan: bool = True
@@ -105,12 +105,13 @@ class ThreadModes(threading.local):
     keeper: Any = None
     current_node: Any = None
     current_task: Any = None
-    # Forward mode: whether tangents are computed, and whether one is being computed (runtime/tangents.py).
+    # Forward mode: whether tangents are computed, and whether one is being computed (runtime/engine/forward_mode.py).
     forward_grad: bool = True
     in_tangent: bool = False
     # The dtype of autocast for each device type that it is on for; None while it is off (runtime/autocast.py).
     autocast: dict[str, Any] | None = None
-    # How many blocks are open in which tensors have no say in calls, and the modes that have (runtime/overrides.py).
+    # How many blocks are open in which tensors have no say in calls, and the modes that have it
+    # (runtime/tensor/overrides.py).
     overrides_off: int = 0
     function_modes: tuple[Any, ...] = ()
 

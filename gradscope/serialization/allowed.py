@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from typing import IO, Any, ClassVar, NoReturn
 
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from ..runtime import device as devices
-from ..runtime import dtype as dtypes
 from ..runtime import state as modes
-from ..runtime.math_bits import mark
-from ..runtime.storage import strided_view
-from ..runtime.tensor import Size, Tensor
+from ..runtime.memory import device as devices
+from ..runtime.memory import dtype as dtypes
+from ..runtime.memory.storage import strided_view
+from ..runtime.tensor.math_bits import mark
+from ..runtime.tensor.tensor import Size, Tensor
 from .names import DEVICE, DTYPES, PARAMETER, PARAMETER_WITH_STATE, SIZE, STORAGES, SUBCLASS, TENSOR, TENSOR_CLASS
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]

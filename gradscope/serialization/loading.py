@@ -11,10 +11,10 @@ from typing import IO, Any
 
 import numpy
 
-from ..runtime import device as devices
-from ..runtime import dtype as dtypes
-from ..runtime.bfloat16 import marked
-from ..runtime.storage import Storage
+from ..runtime.memory import device as devices
+from ..runtime.memory import dtype as dtypes
+from ..runtime.memory.bfloat16 import marked
+from ..runtime.memory.storage import Storage
 from .allowed import Memory, SafeUnpickler, Unpickler
 from .archive import damaged, open_archive
 

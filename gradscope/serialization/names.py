@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ..runtime import dtype as dtypes
+from ..runtime.memory import dtype as dtypes
 
 __all__ = [
     "DEVICE",

@@ -13,11 +13,11 @@ from typing import IO, Any, ClassVar
 import numpy
 
 from ..nn.parameter import Parameter
-from ..runtime import device as devices
-from ..runtime import dtype as dtypes
-from ..runtime.math_bits import plain_type, share_bits
-from ..runtime.storage import element_strides, geometry_of, is_dense, memory_of
-from ..runtime.tensor import Size, Tensor
+from ..runtime.memory import device as devices
+from ..runtime.memory import dtype as dtypes
+from ..runtime.memory.storage import element_strides, geometry_of, is_dense, memory_of
+from ..runtime.tensor.math_bits import plain_type, share_bits
+from ..runtime.tensor.tensor import Size, Tensor
 from .names import (
     DEVICE,
     DTYPES,

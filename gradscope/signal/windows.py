@@ -25,11 +25,11 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..runtime import creation
-from ..runtime import dtype as dtypes
-from ..runtime.layout import check_memory
-from ..runtime.ops.spectrograms import cosine_sum, kaiser_shape, triangle
-from ..runtime.tensor import Tensor
+from ..runtime.memory import dtype as dtypes
+from ..runtime.memory.memory_format import check_memory
+from ..runtime.ops.signal.stft import cosine_sum, kaiser_shape, triangle
+from ..runtime.tensor import creation
+from ..runtime.tensor.tensor import Tensor
 
 __all__ = [
     "bartlett",

@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from .comparison import assert_close, default_tolerances
 from .gradients import assert_gradients
-from .making import make_tensor
+from .random_tensors import make_tensor
 
 __all__ = ["assert_close", "assert_gradients", "default_tolerances", "make_tensor"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy
 
-from ..runtime import device, dtype
-from ..runtime.bfloat16 import cast, widened
-from ..runtime.tensor import Tensor
+from ..runtime.memory import device, dtype
+from ..runtime.memory.bfloat16 import cast, widened
+from ..runtime.tensor.tensor import Tensor
 
 __all__ = ["assert_close", "default_tolerances"]
 

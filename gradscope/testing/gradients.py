@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 
 from ..autograd.gradcheck import GradcheckError, Mismatch, gradcheck, gradgradcheck
-from ..runtime import device
-from ..runtime.tensor import Tensor
-from .foreign import as_native, is_foreign
-from .functions import backward_of, functions_behind, place_of
+from ..runtime.memory import device
+from ..runtime.tensor.tensor import Tensor
+from .suspect_functions import backward_of, functions_behind, place_of
+from .torch_functions import as_native, is_foreign
 
 __all__ = ["assert_gradients", "hints"]
 

@@ -18,7 +18,7 @@ import pytest
 
 from ..check import Finding, Sanitizer, finding_as_text
 from ..inspect.adapters import AnyAdapter
-from ..inspect.explanations.failed import failed_backward
+from ..inspect.diagnosis.functions.failed_backward import failed_backward
 
 __all__ = ["pytest_runtest_call", "pytest_runtest_makereport", "pytest_terminal_summary"]
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from ..runtime import dtype as dtypes
-from ..runtime.tensor import Tensor
+from ..runtime.memory import dtype as dtypes
+from ..runtime.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runtime.creation import from_dlpack
-from ..runtime.tensor import Tensor
+from ..runtime.tensor.creation import from_dlpack
+from ..runtime.tensor.tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

@@ -329,7 +329,7 @@ def test_another_dtype_switches_it_off_with_a_warning() -> None:
 
 
 def test_without_cuda_it_is_off_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradscope.runtime.device.cuda_is_available", lambda: False)
+    monkeypatch.setattr("gradscope.runtime.memory.device.cuda_is_available", lambda: False)
     with pytest.warns(UserWarning, match=r"CUDA is not available\. Disabling autocast"), gs.autocast("cuda"):
         assert not gs.is_autocast_enabled("cuda")
     with (

@@ -199,7 +199,7 @@ def test_a_disabled_scaler_does_nothing() -> None:
 
 
 def test_without_cuda_it_is_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradscope.runtime.device.cuda_is_available", lambda: False)
+    monkeypatch.setattr("gradscope.runtime.memory.device.cuda_is_available", lambda: False)
     with pytest.warns(UserWarning, match="CUDA is not available.  Disabling"):
         assert not gs.amp.GradScaler().is_enabled()
     with (

@@ -13,7 +13,8 @@ import pytest
 import gradscope as gs
 from gradscope.autograd import forward_ad
 from gradscope.autograd.forward_ad import dual_level, make_dual, set_fwd_grad_enabled, unpack_dual
-from gradscope.runtime import events, state, tangents
+from gradscope.runtime import events, state
+from gradscope.runtime.engine import forward_mode
 from tests.autograd.compare import Programs, leaf
 
 program = Programs()
@@ -23,9 +24,9 @@ program = Programs()
 def _levels_are_left():
     """A test leaves no level open."""
     yield
-    left = tangents.level is not None
+    left = forward_mode.level is not None
     if left:
-        tangents.leave()
+        forward_mode.leave()
     assert not left, "a dual level is left open"
 
 

@@ -14,8 +14,8 @@ import pytest
 import gradscope as gs
 from gradscope.autograd import forward_ad
 from gradscope.autograd.gradcheck import gradcheck, gradgradcheck
-from gradscope.runtime.ops.registry import OPERATORS, Operator
-from gradscope.runtime.tensor import Tensor
+from gradscope.runtime.ops.declaration.registry import OPERATORS, Operator
+from gradscope.runtime.tensor.tensor import Tensor
 from tests.runtime.ops import operator_cases as cases
 from tests.runtime.ops.test_operators import NOT_A_DERIVATIVE, closed_over
 

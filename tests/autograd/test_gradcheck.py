@@ -11,9 +11,9 @@ import pytest
 
 import gradscope as gs
 from gradscope.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from gradscope.runtime.graph import Node
-from gradscope.runtime.tensor import Tensor
-from gradscope.runtime.views import edge_of
+from gradscope.runtime.graph.graph_node import Node
+from gradscope.runtime.tensor.tensor import Tensor
+from gradscope.runtime.tensor.views import edge_of
 
 
 def double(*values: Any, **kwargs: Any) -> Tensor:

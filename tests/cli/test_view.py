@@ -11,7 +11,7 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.cli import main
-from gradscope.inspect.recording.browser import Browser
+from gradscope.inspect.recording.reports.recording_prompt import Browser
 from tests.inspect.recording.programs import recorded
 
 

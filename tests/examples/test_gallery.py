@@ -15,7 +15,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.cli import main
-from gradscope.inspect.syntax import definition_line
+from gradscope.inspect.source.source_syntax import definition_line
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "examples" / "gallery"

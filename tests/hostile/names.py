@@ -18,10 +18,10 @@ import networkx
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.cli import main
-from gradscope.inspect.export.formats import FORMATS, render_graph
-from gradscope.inspect.export.notebook import mime_bundle
-from gradscope.inspect.recording.report import html_report
-from gradscope.inspect.terminal import printable, say
+from gradscope.inspect.graphs.formats.graph_files import FORMATS, render_graph
+from gradscope.inspect.graphs.formats.notebook import mime_bundle
+from gradscope.inspect.output.terminal_text import printable, say
+from gradscope.inspect.recording.reports.html_report import html_report
 from tests.hostile.guarded import silenced
 
 _TERMINAL = (

@@ -14,7 +14,7 @@ from pathlib import Path
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.cli import main
-from gradscope.inspect.terminal import printable
+from gradscope.inspect.output.terminal_text import printable
 from tests.hostile.guarded import silenced
 from tests.inspect.recording.programs import mlp, train
 

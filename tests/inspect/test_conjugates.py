@@ -4,8 +4,8 @@ import numpy
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.check.ledger import Ledger
-from gradscope.check.values import SavedValues
+from gradscope.check.saved_values import SavedValues
+from gradscope.check.write_ledger import Ledger
 from gradscope.inspect.adapters import NativeAdapter
 
 VALUES = numpy.array([[1 + 1j, 2 - 3j], [0.5j, 4.0]])

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gradscope as gs
-from gradscope.inspect.stepping import OptimizerHooks
+from gradscope.inspect.records.optimizer_steps import OptimizerHooks
 from tests.optim.schedules import advance, close, follow, numbers, optimizer_of, seen
 from tests.side_by_side import complaint, same_complaint
 

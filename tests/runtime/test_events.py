@@ -197,7 +197,7 @@ def test_subscribing_to_something_else_is_an_error():
 
 
 def test_step_by_step_is_the_same_backward():
-    from gradscope.runtime.engine import GraphTask
+    from gradscope.runtime.engine.graph_task import GraphTask
 
     x = gs.tensor(3.0, requires_grad=True)
     y = x * x

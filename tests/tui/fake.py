@@ -15,10 +15,16 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
-from gradscope.inspect.debugging.breakpoints import BreakpointTable
-from gradscope.inspect.debugging.reports import ParameterChange, TaskRecord, ThreadRecord, WatchRecord, WhatIf
-from gradscope.inspect.debugging.watches import WatchList
-from gradscope.inspect.records import (
+from gradscope.inspect.debugging.session.session_records import (
+    ParameterChange,
+    TaskRecord,
+    ThreadRecord,
+    WatchRecord,
+    WhatIf,
+)
+from gradscope.inspect.debugging.stops.breakpoints import BreakpointTable
+from gradscope.inspect.debugging.stops.watches import WatchList
+from gradscope.inspect.records.records import (
     DebuggerEvent,
     EdgeRecord,
     Location,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-from gradscope.inspect.lines.verbs import find_verb
+from gradscope.inspect.debugging.prompt.prompt_verbs import find_verb
 from gradscope_tui.actions import ACTIONS, bindings
 from gradscope_tui.app import GradscopeApp
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from textual import events
 
-from gradscope.inspect.records import SessionState, StopReason
+from gradscope.inspect.records.records import SessionState, StopReason
 from gradscope_tui.actions import ACTIONS
 from gradscope_tui.screens import Confirm, HelpScreen
 from gradscope_tui.widgets.dock import BreakpointPane

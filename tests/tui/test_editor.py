@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gradscope.inspect.records import Location
+from gradscope.inspect.records.records import Location
 from gradscope_tui.editor import edit_command
 
 from .fake import play, text_of, until

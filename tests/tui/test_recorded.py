@@ -6,7 +6,7 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect.debugging.core import SessionError
+from gradscope.inspect.debugging.session.session_lifecycle import SessionError
 from gradscope_tui.recorded import RecordedSession
 from gradscope_tui.recorded_nodes import RecordedNodes
 from gradscope_tui.widgets.log import LogPane

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradscope.inspect import Debugger
-from gradscope.inspect.lines.line_mode import LineMode
+from gradscope.inspect.debugging.prompt.prompt import LineMode
 from gradscope_tui.saved_breaks import SavedBreaks, commands_of, state_directory
 
 from .fake import FakeSession, play, until

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gradscope.inspect.records import SessionState
+from gradscope.inspect.records.records import SessionState
 from gradscope_tui.screens import Confirm
 from gradscope_tui.widgets.inspector import Inspector
 from gradscope_tui.widgets.pane import LinePane

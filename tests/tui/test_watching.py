@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradscope.inspect.debugging.reports import TaskRecord
-from gradscope.inspect.records import DebuggerEvent
+from gradscope.inspect.debugging.session.session_records import TaskRecord
+from gradscope.inspect.records.records import DebuggerEvent
 from gradscope_tui.stack import ThreadsScreen
 from gradscope_tui.what_if import WhatIfScreen
 from gradscope_tui.widgets.dock import BreakpointPane

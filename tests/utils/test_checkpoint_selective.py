@@ -12,7 +12,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.runtime import state
-from gradscope.runtime.ops import general
+from gradscope.runtime.ops.execution import general
 from gradscope.utils.checkpoint import (
     CheckpointPolicy,
     SelectiveCheckpointContext,

@@ -33,7 +33,7 @@ from gradscope_tui.widgets.states import basename
 from gradscope_tui.widgets.watches import WatchPane
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.debugger import Debugger
+    from gradscope.inspect.debugging.session.debugger import Debugger
     from gradscope.inspect.recording import Recording
 
 __all__ = ["GradscopeApp", "run_app", "view_recording"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from gradscope.inspect.lines.line_mode import LineMode
-from gradscope.inspect.lines.verbs import UsageError, find_verb
+from gradscope.inspect.debugging.prompt.prompt import LineMode
+from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb
 from gradscope_tui.explain import explain
 from gradscope_tui.session import is_past, why_not
 from gradscope_tui.threads import on_thread

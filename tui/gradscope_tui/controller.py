@@ -15,7 +15,7 @@ from textual.css.query import NoMatches
 from textual.filter import LineFilter
 from textual.worker import Worker
 
-from gradscope.inspect.debugging.columns import candidates_of
+from gradscope.inspect.debugging.session.node_sequence import candidates_of
 from gradscope_tui.actions import ACTIONS
 from gradscope_tui.messages import SessionChanged
 from gradscope_tui.session import (
@@ -41,7 +41,7 @@ from gradscope_tui.widgets.status import Status, StatusBar
 from gradscope_tui.widgets.watches import WatchPane
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records import DebuggerEvent, NodeRecord, StopReason
+    from gradscope.inspect.records.records import DebuggerEvent, NodeRecord, StopReason
 
 __all__ = ["SessionApp", "unless_closed"]
 

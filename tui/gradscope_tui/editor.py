@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App, SuspendNotSupported
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records import Location
+    from gradscope.inspect.records.records import Location
 
 __all__ = ["edit_command", "run_editor"]
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradscope.inspect.explanations.topics import TOPICS, find_topic, suggest, topic_text
-from gradscope.inspect.lines.render import write_line
-from gradscope.inspect.lines.verbs import UsageError
+from gradscope.inspect.debugging.prompt.plain_text import write_line
+from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError
+from gradscope.inspect.diagnosis.topics import TOPICS, find_topic, suggest, topic_text
 from gradscope_tui.session import has_ended
 from gradscope_tui.threads import on_thread
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records import StopReason
+    from gradscope.inspect.records.records import StopReason
     from gradscope_tui.session import Session
 
 __all__ = ["EXPLAIN", "explain", "explain_stop"]
@@ -72,7 +72,7 @@ def _explain_violation(reason: StopReason) -> str:
 
 
 def _topic(word: str) -> str:
-    from gradscope.check.codes import CODES, explain
+    from gradscope.check.finding_codes import CODES, explain
 
     if word.upper() in CODES:
         return explain(word)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from textual import on
 
-from gradscope.inspect.debugging.breakpoints import BreakpointError
-from gradscope.inspect.lines.render import node_text, place_of, title_of
+from gradscope.inspect.debugging.prompt.plain_text import node_text, place_of, title_of
+from gradscope.inspect.debugging.stops.breakpoints import BreakpointError
 from gradscope_tui.controller import unless_closed
 from gradscope_tui.editor import edit_command, run_editor
 from gradscope_tui.rows import NodeFilter, node_filter

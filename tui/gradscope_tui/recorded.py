@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy
 
-from gradscope.inspect.debugging.breakpoints import Breakpoint, BreakpointTable
-from gradscope.inspect.debugging.core import SessionError
-from gradscope.inspect.debugging.reports import TaskRecord as TaskInProgress
-from gradscope.inspect.debugging.reports import ThreadRecord, WatchRecord, WhatIf
-from gradscope.inspect.debugging.watches import WatchList
-from gradscope.inspect.explanations.nan_stops import bad_value_at
+from gradscope.inspect.debugging.session.session_lifecycle import SessionError
+from gradscope.inspect.debugging.session.session_records import TaskRecord as TaskInProgress
+from gradscope.inspect.debugging.session.session_records import ThreadRecord, WatchRecord, WhatIf
+from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, BreakpointTable
+from gradscope.inspect.debugging.stops.watches import WatchList
+from gradscope.inspect.diagnosis.nan.nan_stops import bad_value_at
 from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
-from gradscope.inspect.records import DebuggerEvent, NodeRecord, SessionState, StopReason
+from gradscope.inspect.records.records import DebuggerEvent, NodeRecord, SessionState, StopReason
 from gradscope_tui.recorded_nodes import RecordedNodes
 
 __all__ = ["RecordedSession"]
@@ -121,7 +121,7 @@ class RecordedSession:
     @property
     def output(self) -> Sequence[str]:
         """What stands in the log at first: what the recording holds."""
-        from gradscope.inspect.recording.view import overview_text, violations_text
+        from gradscope.inspect.recording.reports.text_view import overview_text, violations_text
 
         lines = overview_text(self._recording).split("\n")
         if self._recording.violations():

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import overload
 
 from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
-from gradscope.inspect.recording.pages import STATES
-from gradscope.inspect.records import NodeRecord, operator_name
+from gradscope.inspect.recording.file.node_pages import STATES
+from gradscope.inspect.records.records import NodeRecord, operator_name
 from gradscope_tui.rows import has_bad
 from gradscope_tui.widgets.states import UNREADABLE
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from gradscope.inspect.debugging.breakpoints import parse_spec
+from gradscope.inspect.debugging.stops.breakpoints import parse_spec
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records import NodeRecord
+    from gradscope.inspect.records.records import NodeRecord
 
 __all__ = ["NOTHING", "NodeFilter", "Outline", "Rows", "ancestors", "fold", "has_bad", "node_filter"]
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradscope.inspect.lines.verbs import UsageError, find_verb, read_commands
+from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb, read_commands
 
 if TYPE_CHECKING:
     from gradscope_tui.session import Session

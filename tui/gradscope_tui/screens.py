@@ -12,7 +12,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from gradscope.inspect.lines.verbs import VERBS
+from gradscope.inspect.debugging.prompt.prompt_verbs import VERBS
 from gradscope_tui.actions import ACTIONS
 from gradscope_tui.explain import EXPLAIN
 from gradscope_tui.widgets.states import NODE_STATES

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.breakpoints import Candidate
-    from gradscope.inspect.debugging.reports import TaskRecord, ThreadRecord, WatchRecord, WhatIf
-    from gradscope.inspect.records import DebuggerEvent, NodeRecord, StopReason
+    from gradscope.inspect.debugging.session.session_records import TaskRecord, ThreadRecord, WatchRecord, WhatIf
+    from gradscope.inspect.debugging.stops.breakpoints import Candidate
+    from gradscope.inspect.records.records import DebuggerEvent, NodeRecord, StopReason
 
 __all__ = [
     "Breakpoint", "Session", "can_look_back", "has_ended", "is_over", "is_past", "is_paused", "order_of", "why_not",

@@ -15,7 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.reports import TaskRecord, ThreadRecord
+    from gradscope.inspect.debugging.session.session_records import TaskRecord, ThreadRecord
 
 __all__ = ["ThreadsScreen", "stack_text"]
 

@@ -19,7 +19,7 @@ from textual.color import Color
 from textual.driver import Driver
 from textual.filter import LineFilter
 
-from gradscope.inspect.terminal import visible
+from gradscope.inspect.output.terminal_text import visible
 from gradscope_tui.given_back import given_back
 
 __all__ = ["VisibleText", "own_terminal"]

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gradscope.inspect.heap import no_collection
+from gradscope.inspect.records.object_search import no_collection
 
 __all__ = ["on_thread"]
 

@@ -15,8 +15,8 @@ from textual.widgets import Static
 from gradscope_tui.widgets.states import short_value
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.reports import WhatIf
-    from gradscope.inspect.records import NodeRecord
+    from gradscope.inspect.debugging.session.session_records import WhatIf
+    from gradscope.inspect.records.records import NodeRecord
 
 __all__ = ["WhatIfScreen", "what_if_table"]
 

@@ -1,13 +1,13 @@
 """What the instruments ask of a framework, and who answers.
 
-:mod:`.protocol` is the question; :mod:`.native` answers for gradscope's own runtime, :mod:`.torch` for PyTorch, and
-:mod:`.either` for programs of which one does not know beforehand.
+:mod:`.protocol` is the question; :mod:`.native_adapter` answers for gradscope's own runtime, :mod:`.torch` for PyTorch,
+and :mod:`.both_frameworks` for programs of which one does not know beforehand.
 """
 
 from __future__ import annotations
 
-from .either import AnyAdapter, adapter_for
-from .native import NativeAdapter
+from .both_frameworks import AnyAdapter, adapter_for
+from .native_adapter import NativeAdapter
 from .protocol import (
     NOT_TOLD,
     Adapter,

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy
 
-from ..records import Location, TensorSpec
-from .bits import Region
-from .hooks import NodeHook
+from ..records.records import Location, TensorSpec
+from .gradient_hooks import NodeHook
+from .memory_fingerprint import Region
 
 __all__ = [
     "Adapter",

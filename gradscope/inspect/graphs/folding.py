@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterable
 from itertools import groupby
 from typing import Any
 
-from .blocks import block_runs
-from .model import BackwardGraph
+from .graph_model import BackwardGraph
 from .quotient import Partition, acyclic, quotient, topological
-from .sharing import collector_paused
+from .record_interning import collector_paused
+from .repeated_blocks import block_runs
 
 __all__ = ["FOLDS", "fold", "fold_to_fit", "unfold"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import networkx
 
-from .model import BackwardGraph
-from .sharing import collector_paused
+from .graph_model import BackwardGraph
+from .record_interning import collector_paused
 
 __all__ = ["acyclic", "group_attributes", "mark_of", "members_of", "quotient", "topological"]
 

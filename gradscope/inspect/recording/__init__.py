@@ -1,15 +1,18 @@
 """Recording backwards to a file, and reading them back.
 
-:mod:`.recorder` writes (``gi.record``), :mod:`.reader` reads (``gi.open_recording``). A recording is one SQLite file;
-:mod:`.schema` says what stands in it.
+- :mod:`~.recorder`: making a recording while a program runs (``gi.record``)
+- :mod:`~.file`: the file, its schema and its reader (``gi.open_recording``)
+- :mod:`~.reports`: what is made of recordings: pages, text, exports, differences
+
+A recording is one SQLite file.
 """
 
 from __future__ import annotations
 
-from .facts import EventRecord, IterationRecord, RunRecord, TaskRecord, ViolationRecord
-from .reader import Recording, TaskNodes, open_recording
-from .recorder import Recorder, record
-from .schema import RecordingError
+from .file.reader import Recording, TaskNodes, open_recording
+from .file.recording_records import EventRecord, IterationRecord, RunRecord, TaskRecord, ViolationRecord
+from .file.schema import RecordingError
+from .recorder.recorder import Recorder, record
 
 __all__ = [
     "EventRecord",

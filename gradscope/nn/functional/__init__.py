@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...runtime.ops.attention import scaled_dot_product_attention
-from ...runtime.ops.class_losses import cross_entropy, linear_cross_entropy, nll_loss
-from ...runtime.ops.convolution import (
+from ...runtime.ops.declaration.registry import OPERATORS, PUBLIC
+from ...runtime.ops.linalg.matmul import linear
+from ...runtime.ops.losses.cross_entropy import cross_entropy, linear_cross_entropy, nll_loss
+from ...runtime.ops.nn.attention import scaled_dot_product_attention
+from ...runtime.ops.nn.convolution import (
     conv1d,
     conv2d,
     conv3d,
@@ -18,17 +20,15 @@ from ...runtime.ops.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from ...runtime.ops.embeddings import embedding
-from ...runtime.ops.matrices import linear
-from ...runtime.ops.normalization import (
+from ...runtime.ops.nn.embedding import embedding
+from ...runtime.ops.nn.normalization import (
     batch_norm,
     dropout,
     group_norm,
     layer_norm,
     rms_norm,
 )
-from ...runtime.ops.registry import OPERATORS, PUBLIC
-from ...runtime.overrides import is_overridable, overridable
+from ...runtime.tensor.overrides import is_overridable, overridable
 from . import activation, distance, losses, margin_losses, noise, other_pooling, padding, pooling, sparse, vision
 from .activation import *  # noqa: F403
 from .attention import multi_head_attention_forward

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.ops.registry import OPERATORS
-from ...runtime.tensor import Tensor
+from ...runtime.ops.declaration.registry import OPERATORS
+from ...runtime.ops.families import PUBLIC
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = [
     "celu",

@@ -6,13 +6,13 @@ import math
 import warnings
 from typing import Any
 
-from ...runtime.creation import zeros, zeros_like
-from ...runtime.dtype import FLOATING
-from ...runtime.ops.attention import scaled_dot_product_attention
-from ...runtime.ops.catalogue import METHODS, OPERATORS
-from ...runtime.ops.matrices import linear
-from ...runtime.ops.normalization import dropout
-from ...runtime.tensor import Size
+from ...runtime.memory.dtype import FLOATING
+from ...runtime.ops.families import METHODS, OPERATORS
+from ...runtime.ops.linalg.matmul import linear
+from ...runtime.ops.nn.attention import scaled_dot_product_attention
+from ...runtime.ops.nn.normalization import dropout
+from ...runtime.tensor.creation import zeros, zeros_like
+from ...runtime.tensor.tensor import Size
 
 __all__ = ["canonical_mask", "multi_head_attention_forward"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.ops.distances import cosine_similarity, pairwise_distance, pdist
-from ...runtime.ops.older_forms import bilinear
-from ...runtime.ops.registry import METHODS
-from ...runtime.ops.writes import into
-from ...runtime.tensor import Tensor
+from ...runtime.ops.declaration.registry import METHODS
+from ...runtime.ops.execution.inplace_and_out import into
+from ...runtime.ops.losses.distances import cosine_similarity, pairwise_distance, pdist
+from ...runtime.ops.nn.older_functional_forms import bilinear
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = ["bilinear", "cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Sequence
 
 from ...runtime.modes import no_grad
-from ...runtime.ops import ctc as _ctc
-from ...runtime.ops import losses as _losses
-from ...runtime.ops import margin_losses as _margins
-from ...runtime.ops.losses import check_same_size, reduction_code, warn_broadcast
-from ...runtime.ops.registry import OPERATORS, PUBLIC
-from ...runtime.tensor import Tensor
+from ...runtime.ops.declaration.registry import OPERATORS, PUBLIC
+from ...runtime.ops.losses import ctc_loss as _ctc
+from ...runtime.ops.losses import elementwise_losses as _losses
+from ...runtime.ops.losses import margin_losses as _margins
+from ...runtime.ops.losses.elementwise_losses import check_same_size, reduction_code, warn_broadcast
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = [
     "binary_cross_entropy",

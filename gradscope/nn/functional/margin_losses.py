@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...runtime.ops import margin_losses as _runtime
-from ...runtime.ops.distances import pairwise_distance
-from ...runtime.ops.losses import reduction_code
-from ...runtime.ops.margin_losses import reduce_losses, refuse_gradient, triplet
-from ...runtime.ops.registry import OPERATORS
-from ...runtime.tensor import Tensor
+from ...runtime.ops.declaration.registry import OPERATORS
+from ...runtime.ops.losses import margin_losses as _runtime
+from ...runtime.ops.losses.distances import pairwise_distance
+from ...runtime.ops.losses.elementwise_losses import reduction_code
+from ...runtime.ops.losses.margin_losses import reduce_losses, refuse_gradient, triplet
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = [
     "cosine_embedding_loss",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.ops.noise import alpha_dropout, feature_alpha_dropout
-from ...runtime.ops.normalization import check_probability, feature_dropout
-from ...runtime.tensor import Tensor
+from ...runtime.ops.families import PUBLIC
+from ...runtime.ops.nn.normalization import check_probability, feature_dropout
+from ...runtime.ops.nn.rrelu_and_alpha_dropout import alpha_dropout, feature_alpha_dropout
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = ["alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "gumbel_softmax"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...runtime.ops.adaptive_pooling import adaptive_avg_pool, adaptive_avg_pool1d, adaptive_max_pool
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.ops.convolution import several
-from ...runtime.ops.pooling import avg_pool, max_pool, window_sizes
-from ...runtime.ops.registry import METHODS, OPERATORS
-from ...runtime.tensor import Tensor
+from ...runtime.ops.declaration.registry import METHODS, OPERATORS
+from ...runtime.ops.families import PUBLIC
+from ...runtime.ops.nn.adaptive_pooling import adaptive_avg_pool, adaptive_avg_pool1d, adaptive_max_pool
+from ...runtime.ops.nn.convolution import several
+from ...runtime.ops.nn.pooling import avg_pool, max_pool, window_sizes
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = [
     "adaptive_avg_pool1d",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.ops.padding import circular_pad
-from ...runtime.ops.registry import OPERATORS
-from ...runtime.tensor import Tensor
+from ...runtime.ops.declaration.registry import OPERATORS
+from ...runtime.ops.vision.padding import circular_pad
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = ["pad"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.ops.pooling import avg_pool, max_pool
-from ...runtime.ops.writes import into
-from ...runtime.tensor import Tensor
+from ...runtime.ops.execution.inplace_and_out import into
+from ...runtime.ops.families import PUBLIC
+from ...runtime.ops.nn.pooling import avg_pool, max_pool
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = [
     "avg_pool1d",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.ops.embeddings import padding_index, renormalize
-from ...runtime.ops.registry import OPERATORS
-from ...runtime.tensor import Tensor
+from ...runtime.ops.declaration.registry import OPERATORS
+from ...runtime.ops.families import PUBLIC
+from ...runtime.ops.nn.embedding import padding_index, renormalize
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = ["embedding_bag", "one_hot"]
 

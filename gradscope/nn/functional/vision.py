@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from operator import index as whole
 from typing import Any
 
-from ...runtime.ops.adaptive_pooling import adaptive_avg_pool, adaptive_avg_pool1d
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.ops.convolution import several
-from ...runtime.ops.grids import grid_sampler
-from ...runtime.ops.instances import instance_norm as _instance_norm
-from ...runtime.ops.pooling import avg_pool
-from ...runtime.ops.registry import OPERATORS
-from ...runtime.overrides import overridable
-from ...runtime.tensor import Tensor
+from ...runtime.ops.declaration.registry import OPERATORS
+from ...runtime.ops.families import PUBLIC
+from ...runtime.ops.nn.adaptive_pooling import adaptive_avg_pool, adaptive_avg_pool1d
+from ...runtime.ops.nn.convolution import several
+from ...runtime.ops.nn.instance_norm import instance_norm as _instance_norm
+from ...runtime.ops.nn.pooling import avg_pool
+from ...runtime.ops.vision.grid_sample import grid_sampler
+from ...runtime.tensor.overrides import overridable
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = [
     "affine_grid",

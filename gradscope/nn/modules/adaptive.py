@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.tensor import Tensor
+from ...runtime.ops.families import PUBLIC
+from ...runtime.tensor.tensor import Tensor
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear

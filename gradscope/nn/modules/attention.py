@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.creation import empty
+from ...runtime.tensor.creation import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...autograd import Function
 from ...runtime import events, state
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = ["BackwardHook", "BackwardHookFunction", "hook_output_node"]
 

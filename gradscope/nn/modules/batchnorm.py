@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime import dtype as dtypes
-from ...runtime.creation import empty, ones, tensor, zeros
+from ...runtime.memory import dtype as dtypes
 from ...runtime.modes import no_grad
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.creation import empty, ones, tensor, zeros
+from ...runtime.tensor.tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...runtime import events, state
-from ...runtime.hooks import HookTable, RemovableHandle, add_hook
-from ...runtime.tensor import Tensor
+from ...runtime.graph.hooks import HookTable, RemovableHandle, add_hook
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = [
     "Callee",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.tensor import Tensor
 from ..parameter import Parameter
 from .module import Module
 

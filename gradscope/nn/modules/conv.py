@@ -6,9 +6,9 @@ import math
 from operator import index as whole
 from typing import Any
 
-from ...runtime.creation import empty
-from ...runtime.ops.convolution import several
-from ...runtime.tensor import Tensor
+from ...runtime.ops.nn.convolution import several
+from ...runtime.tensor.creation import empty
+from ...runtime.tensor.tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

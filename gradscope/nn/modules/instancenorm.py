@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.tensor import Tensor
 from .. import functional as F
 from .batchnorm import NormBase
 

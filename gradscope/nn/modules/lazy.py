@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime import dtype as dtypes
-from ...runtime.creation import tensor
+from ...runtime.memory import dtype as dtypes
 from ...runtime.modes import no_grad
+from ...runtime.tensor.creation import tensor
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, NormBase
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

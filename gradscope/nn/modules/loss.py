@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 
-from ...runtime.ops.losses import older_reduction
-from ...runtime.tensor import Tensor
+from ...runtime.ops.losses.elementwise_losses import older_reduction
+from ...runtime.tensor.tensor import Tensor
 from .. import functional as F
 from .distance import PairwiseDistance
 from .module import Module

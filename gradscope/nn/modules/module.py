@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from ...runtime import dtype as dtypes
-from ...runtime.hooks import HookTable
+from ...runtime.graph.hooks import HookTable
+from ...runtime.memory import dtype as dtypes
 from ...runtime.modes import no_grad
-from ...runtime.ops.copies import destination
-from ...runtime.tensor import Tensor
+from ...runtime.ops.shape.copy_and_cast import destination
+from ...runtime.tensor.tensor import Tensor
 from ..parameter import Buffer, Parameter, is_lazy
 from . import calling
 from .calling import *  # noqa: F403 - PyTorch has the hooks of all modules here

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.creation import empty
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.creation import empty
+from ...runtime.tensor.tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.ops.convolution import several
-from ...runtime.tensor import Tensor
+from ...runtime.ops.nn.convolution import several
+from ...runtime.tensor.tensor import Tensor
 from .. import functional as F
 from .module import Module
 

@@ -6,8 +6,7 @@ import math
 import warnings
 from typing import Any
 
-from ...runtime.creation import empty, zeros
-from ...runtime.ops.recurrent import (
+from ...runtime.ops.nn.recurrent import (
     gru,
     gru_cell,
     lstm,
@@ -17,7 +16,8 @@ from ...runtime.ops.recurrent import (
     rnn_tanh,
     rnn_tanh_cell,
 )
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.creation import empty, zeros
+from ...runtime.tensor.tensor import Tensor
 from .. import init
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence

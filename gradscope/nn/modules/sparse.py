@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.creation import empty
 from ...runtime.modes import no_grad
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.creation import empty
+from ...runtime.tensor.tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter

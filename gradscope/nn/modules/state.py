@@ -7,9 +7,9 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from ...runtime.hooks import HookTable, RemovableHandle, add_hook
+from ...runtime.graph.hooks import HookTable, RemovableHandle, add_hook
 from ...runtime.modes import no_grad
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.tensor import Tensor
 from ..parameter import Parameter, is_lazy
 
 __all__ = ["Stateful"]

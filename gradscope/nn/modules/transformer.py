@@ -13,8 +13,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...runtime.creation import full
-from ...runtime.ops.catalogue import OPERATORS
+from ...runtime.ops.families import OPERATORS
+from ...runtime.tensor.creation import full
 from .. import functional as F
 from .. import init
 from ..functional.attention import canonical_mask

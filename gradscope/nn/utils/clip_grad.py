@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ...runtime import device as devices
-from ...runtime.ops.arrays import is_half, single
-from ...runtime.ops.registry import OPERATORS
-from ...runtime.tensor import Tensor
+from ...runtime.memory import device as devices
+from ...runtime.ops.declaration.registry import OPERATORS
+from ...runtime.ops.execution.bare_functions import is_half, single
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.tensor import Tensor
+from ...runtime.ops.families import PUBLIC
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

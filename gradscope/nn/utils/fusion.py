@@ -6,8 +6,8 @@ import copy
 import functools
 from typing import Any
 
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.tensor import Tensor
+from ...runtime.ops.families import PUBLIC
+from ...runtime.tensor.tensor import Tensor
 from ..parameter import Parameter
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...runtime.creation import eye, zeros
-from ...runtime.dtype import finfo
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.ops.registry import OPERATORS
-from ...runtime.random import randn
-from ...runtime.tensor import Tensor
+from ...runtime.memory.dtype import finfo
+from ...runtime.ops.declaration.registry import OPERATORS
+from ...runtime.ops.families import PUBLIC
+from ...runtime.tensor.creation import eye, zeros
+from ...runtime.tensor.random import randn
+from ...runtime.tensor.tensor import Tensor
 from ..modules.module import Module
 from .parametrize import register_parametrization
 

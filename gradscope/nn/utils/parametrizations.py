@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from ...runtime.modes import no_grad
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.tensor import Tensor
 from ..modules.module import Module
 from .orthogonal import orthogonal
 from .parametrize import register_parametrization

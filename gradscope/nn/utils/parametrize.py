@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...runtime.modes import no_grad
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter

@@ -15,10 +15,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...runtime.creation import ones_like, zeros_like
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.random import rand, rand_like
-from ...runtime.tensor import Tensor
+from ...runtime.ops.families import PUBLIC
+from ...runtime.tensor.creation import ones_like, zeros_like
+from ...runtime.tensor.random import rand, rand_like
+from ...runtime.tensor.tensor import Tensor
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector
 

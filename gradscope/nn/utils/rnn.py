@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ...runtime import dtype as dtypes
-from ...runtime.creation import arange, as_tensor, empty_like, full
-from ...runtime.ops.catalogue import METHODS, OPERATORS, PUBLIC
-from ...runtime.ops.packing import batch_sizes_of, blocks_of
-from ...runtime.tensor import Tensor
+from ...runtime.memory import dtype as dtypes
+from ...runtime.ops.families import METHODS, OPERATORS, PUBLIC
+from ...runtime.ops.nn.packed_sequence import batch_sizes_of, blocks_of
+from ...runtime.tensor.creation import arange, as_tensor, empty_like, full
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = [
     "PackedSequence",

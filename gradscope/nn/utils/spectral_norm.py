@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...runtime.modes import no_grad
-from ...runtime.ops.registry import OPERATORS
-from ...runtime.random import randn
-from ...runtime.tensor import Tensor
+from ...runtime.ops.declaration.registry import OPERATORS
+from ...runtime.tensor.random import randn
+from ...runtime.tensor.tensor import Tensor
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d
 from ..modules.module import Module
 from ..parameter import Parameter

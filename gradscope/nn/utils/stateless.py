@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.tensor import Tensor
 from ..modules.module import Module
 
 __all__ = ["functional_call"]

@@ -7,7 +7,7 @@ import warnings
 import weakref
 from typing import Any
 
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.tensor import Tensor
 from ..optimizer import Optimizer, plain_number
 
 __all__ = ["LRScheduler", "check_optimizer", "copied", "put", "spread", "values_of"]

@@ -1,1 +1,18 @@
-"""Every operator, one file per family. :mod:`registry` says how one is declared."""
+"""Every operator: families in rooms, and beside them how an operator is declared and how it runs.
+
+- :mod:`~.declaration`: ``operator(...)``: how one is declared, and what stands beside a declaration
+- :mod:`~.execution`: how a declared operator runs
+- :mod:`~.families`: the list of all modules that declare operators
+- :mod:`~.pointwise`: elementwise operators
+- :mod:`~.special`: special functions
+- :mod:`~.reduce`: reductions, sorting, counting
+- :mod:`~.shape`: views, joining and splitting, copies
+- :mod:`~.index`: indexing, gathering and scattering
+- :mod:`~.linalg`: linear algebra
+- :mod:`~.signal`: Fourier transforms
+- :mod:`~.nn`: operators of neural networks
+- :mod:`~.losses`: losses and distances
+- :mod:`~.vision`: images and volumes
+
+``interface.pyi`` has the types of all functions and methods; :mod:`~.declaration.stubs` writes it.
+"""

@@ -1,9 +1,9 @@
-# Written by gradscope.runtime.ops.stubs from the operators' declarations: do not edit.
+# Written by gradscope.runtime.ops.declaration.stubs from the operators' declarations: do not edit.
 import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 
 Generator: Any
 def _conj(input: Tensor) -> Tensor: ...

@@ -12,9 +12,9 @@ from typing import Any
 
 from ... import autograd
 from ...runtime import autocast, state
-from ...runtime.creation import empty
 from ...runtime.modes import enable_grad, saved_tensors_hooks
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.creation import empty
+from ...runtime.tensor.tensor import Tensor
 from .logs import OperatorLog, difference
 from .randomness import Numbers
 from .settings import debug_enabled, early_stop_enabled

@@ -10,7 +10,7 @@ from typing import Any
 from ... import autograd
 from ...runtime import autocast, state
 from ...runtime.modes import enable_grad, no_grad
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.tensor import Tensor
 from .randomness import Numbers
 
 __all__ = ["CheckpointFunction", "check_backward_validity", "detach_variable"]

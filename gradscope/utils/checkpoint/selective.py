@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ...nn import functional
 from ...runtime import state
 from ...runtime.modes import no_grad
-from ...runtime.ops.catalogue import OPERATORS, PUBLIC
+from ...runtime.ops.families import OPERATORS, PUBLIC
 
 if TYPE_CHECKING:
-    from ...runtime.ops.registry import Operator
+    from ...runtime.ops.declaration.registry import Operator
 
 __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts"]
 

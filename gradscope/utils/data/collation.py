@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy
 
-from ...runtime import dtype as dtypes
-from ...runtime.creation import as_tensor, tensor
-from ...runtime.ops.catalogue import PUBLIC
-from ...runtime.tensor import Tensor
+from ...runtime.memory import dtype as dtypes
+from ...runtime.ops.families import PUBLIC
+from ...runtime.tensor.creation import as_tensor, tensor
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = ["default_collate", "default_convert"]
 

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from ...runtime.random import Generator, default_generator, randperm
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.random import Generator, default_generator, randperm
+from ...runtime.tensor.tensor import Tensor
 
 __all__ = [
     "ChainDataset",

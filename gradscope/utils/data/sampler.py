@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
-from ...runtime import dtype as dtypes
-from ...runtime.creation import as_tensor
-from ...runtime.random import Generator, default_generator, multinomial, randint, randperm
+from ...runtime.memory import dtype as dtypes
+from ...runtime.tensor.creation import as_tensor
+from ...runtime.tensor.random import Generator, default_generator, multinomial, randint, randperm
 
 __all__ = [
     "BatchSampler",

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy
 
-from ...runtime.random import manual_seed
-from ...runtime.tensor import Tensor
+from ...runtime.tensor.random import manual_seed
+from ...runtime.tensor.tensor import Tensor
 from .collation import default_collate
 from .dataset import TensorDataset
 

@@ -8,7 +8,7 @@ import pytest
 import gradscope.inspect as gi
 from gradscope.inspect.adapters import adapter_for
 from gradscope.inspect.adapters.protocol import Observer
-from gradscope.inspect.records import Location
+from gradscope.inspect.records.records import Location
 
 torch = pytest.importorskip("torch")
 

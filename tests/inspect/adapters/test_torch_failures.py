@@ -11,7 +11,7 @@ import pytest
 import gradscope.inspect as gi
 from gradscope.inspect import Debugger
 from gradscope.inspect.adapters import AnyAdapter
-from gradscope.inspect.debugging.expressions import frames_of
+from gradscope.inspect.debugging.stops.condition_names import frames_of
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

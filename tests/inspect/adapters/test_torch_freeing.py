@@ -12,7 +12,7 @@ from gradscope.inspect.adapters.protocol import Observer
 torch = pytest.importorskip("torch")
 resource = pytest.importorskip("resource")
 
-from gradscope.inspect.adapters.torch import TorchAdapter, freeing  # noqa: E402
+from gradscope.inspect.adapters.torch import TorchAdapter, graph_freeing  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -62,7 +62,7 @@ class Kept:
 
 
 def test_what_is_cut_off_is_freed_soon(monkeypatch):
-    monkeypatch.setattr(freeing, "_SHARE", 1.0)
+    monkeypatch.setattr(graph_freeing, "_SHARE", 1.0)
     adapter = TorchAdapter()
 
     class Held(torch.autograd.Function):

@@ -32,7 +32,7 @@ def nodes() -> tuple[Any, list[Any]]:
 
 def ran_on(loss: Any) -> list[str]:
     """Run a backward with hooks hung; return on which nodes they ran."""
-    from gradscope.inspect.adapters.torch.hanging import hang
+    from gradscope.inspect.adapters.torch.node_hooks import hang
 
     _, found = loss
     names: list[str] = []
@@ -48,7 +48,7 @@ def test_every_node_once_and_not_after_they_are_off():
 
 
 def test_before_and_after_a_custom_function():
-    from gradscope.inspect.adapters.torch.hanging import hang
+    from gradscope.inspect.adapters.torch.node_hooks import hang
 
     class Double(torch.autograd.Function):
         @staticmethod
@@ -72,7 +72,7 @@ def test_before_and_after_a_custom_function():
 
 
 def test_hooks_of_the_program_keep_their_order_and_their_handles():
-    from gradscope.inspect.adapters.torch.hanging import hang
+    from gradscope.inspect.adapters.torch.node_hooks import hang
 
     loss, found = nodes()
     node = found[1]
@@ -100,7 +100,7 @@ def test_hooks_of_the_program_keep_their_order_and_their_handles():
 
 
 def test_what_another_thread_registers_meanwhile_is_registered_as_ever():
-    from gradscope.inspect.adapters.torch.hanging import hang
+    from gradscope.inspect.adapters.torch.node_hooks import hang
 
     loss, found = nodes()
     seen: list[str] = []
@@ -119,7 +119,7 @@ def test_what_another_thread_registers_meanwhile_is_registered_as_ever():
 
 
 def test_a_backward_that_a_signal_handler_runs_while_hooks_are_hung():
-    from gradscope.inspect.adapters.torch.hanging import hang
+    from gradscope.inspect.adapters.torch.node_hooks import hang
 
     before = torch.autograd.Function._register_hook
     loss, found = nodes()
@@ -137,7 +137,7 @@ def test_a_backward_that_a_signal_handler_runs_while_hooks_are_hung():
 
 
 def test_where_hanging_ends_in_an_exception_nothing_stays_hung():
-    from gradscope.inspect.adapters.torch.hanging import hang
+    from gradscope.inspect.adapters.torch.node_hooks import hang
 
     def interrupted() -> None:
         raise KeyboardInterrupt
@@ -153,7 +153,7 @@ def test_where_hanging_ends_in_an_exception_nothing_stays_hung():
 
 
 def test_a_pytorch_that_registers_hooks_in_another_way():
-    from gradscope.inspect.adapters.torch.hanging import hang
+    from gradscope.inspect.adapters.torch.node_hooks import hang
 
     removed: list[str] = []
 

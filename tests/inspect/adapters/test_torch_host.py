@@ -7,11 +7,11 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.adapters import adapter_for
-from gradscope.inspect.snapshots import tensor_summary
+from gradscope.inspect.records.snapshots import tensor_summary
 
 torch = pytest.importorskip("torch")
 
-from gradscope.inspect.adapters.torch.tasks import TorchCall  # noqa: E402 - PyTorch is there
+from gradscope.inspect.adapters.torch.observed_backward import TorchCall  # noqa: E402 - PyTorch is there
 
 pytestmark = pytest.mark.torch
 

@@ -9,18 +9,18 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from gradscope.inspect.adapters import Observer, adapter_for  # noqa: E402
-from gradscope.inspect.adapters.torch import saved, unpacking  # noqa: E402
-from gradscope.inspect.adapters.torch.saved import saved_of  # noqa: E402
+from gradscope.inspect.adapters.torch import saved_tensors, saved_tensors_unpacked  # noqa: E402
+from gradscope.inspect.adapters.torch.saved_tensors import saved_of  # noqa: E402
 
-SHOWN = unpacking.SHOWN
+SHOWN = saved_tensors_unpacked.SHOWN
 
 pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(autouse=True)
 def _hidden(monkeypatch):
-    monkeypatch.setattr(saved, "SHOWN", False)
-    monkeypatch.setattr(unpacking, "SHOWN", False)
+    monkeypatch.setattr(saved_tensors, "SHOWN", False)
+    monkeypatch.setattr(saved_tensors_unpacked, "SHOWN", False)
 
 
 class Square(torch.autograd.Function):
@@ -55,7 +55,7 @@ def test_what_is_told_is_what_pytorch_shows(monkeypatch, name):
     result = graphs()[name]  # kept: before 2.13 the node of a custom Function goes with it
     node = result.grad_fn
     hidden = saved_of(node)
-    monkeypatch.setattr(saved, "SHOWN", True)
+    monkeypatch.setattr(saved_tensors, "SHOWN", True)
     shown = saved_of(node)
     assert [view.name for view in hidden] == [view.name for view in shown]
     assert hidden
@@ -119,8 +119,8 @@ def test_nothing_is_kept_alive():
 
 @pytest.fixture
 def counted(monkeypatch):
-    monkeypatch.setattr(unpacking, "_spans", [])
-    undo = unpacking.count_hooks() if SHOWN else lambda: None
+    monkeypatch.setattr(saved_tensors_unpacked, "_spans", [])
+    undo = saved_tensors_unpacked.count_hooks() if SHOWN else lambda: None
     yield
     undo()
 
@@ -149,17 +149,17 @@ def test_what_a_hook_has_packed_is_left_alone(counted):
 
 
 def test_a_hook_that_was_entered_before_they_were_counted(monkeypatch):
-    monkeypatch.setattr(unpacking, "_spans", [])
+    monkeypatch.setattr(saved_tensors_unpacked, "_spans", [])
     x = torch.ones(2, requires_grad=True)
     hooks = packing()
     hooks.__enter__()
-    unpacking._entered.count = 0
-    unpacking._spans.clear()
-    undo = unpacking.count_hooks() if SHOWN else lambda: None
+    saved_tensors_unpacked._entered.count = 0
+    saved_tensors_unpacked._spans.clear()
+    undo = saved_tensors_unpacked.count_hooks() if SHOWN else lambda: None
     hooks.__exit__()
     after = x.exp()
     undo()
-    assert (unpacking._entered.count, packed(after)) == (0, [False])
+    assert (saved_tensors_unpacked._entered.count, packed(after)) == (0, [False])
 
 
 def test_hooks_of_a_thread_go_with_its_own_count(counted):
@@ -167,15 +167,15 @@ def test_hooks_of_a_thread_go_with_its_own_count(counted):
     others = []
 
     def other():
-        others.append(unpacking._entered.count)
+        others.append(saved_tensors_unpacked._entered.count)
         with packing():
-            others.append(unpacking._entered.count)
+            others.append(saved_tensors_unpacked._entered.count)
 
     with packing():
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
-        assert unpacking._entered.count == 1
+        assert saved_tensors_unpacked._entered.count == 1
         inside = x.exp()
     assert others == [0, 1]
     assert packed(inside) == [True]
@@ -202,7 +202,7 @@ def test_hooks_of_one_thread_say_nothing_of_what_another_makes(counted):
 
 
 def test_only_the_latest_are_kept(counted, monkeypatch):
-    monkeypatch.setattr(unpacking, "_KEPT_SPANS", 3)
+    monkeypatch.setattr(saved_tensors_unpacked, "_KEPT_SPANS", 3)
     x = torch.ones(2, requires_grad=True)
     results = []
     for _ in range(5):

@@ -6,14 +6,14 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.adapters import NOT_TOLD, adapter_for, expected_spec
-from gradscope.inspect.explanations.replay import Replay
-from gradscope.inspect.export.dot import to_dot
+from gradscope.inspect.diagnosis.flow.backward_replay import Replay
+from gradscope.inspect.graphs.formats.dot import to_dot
 from tests.inspect.sessions import debugging, wait
 
 torch = pytest.importorskip("torch")
 
-from gradscope.inspect.adapters.torch import adapter as adapter_module  # noqa: E402
-from gradscope.inspect.adapters.torch import failures, host  # noqa: E402
+from gradscope.inspect.adapters.torch import failed_node, numpy_conversion  # noqa: E402
+from gradscope.inspect.adapters.torch import torch_adapter as adapter_module  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.torch
 def _untold(monkeypatch):
     def outputs_of(node):
         leaf = getattr(node, "variable", None)
-        return () if leaf is None else (host.spec_of(leaf),)
+        return () if leaf is None else (numpy_conversion.spec_of(leaf),)
 
     monkeypatch.setattr(adapter_module, "outputs_of", outputs_of)
-    monkeypatch.setattr(failures, "outputs_of", outputs_of)
+    monkeypatch.setattr(failed_node, "outputs_of", outputs_of)
 
 
 def leaf():

@@ -6,10 +6,10 @@ import io
 import pytest
 
 import gradscope.inspect as gi
-from gradscope.inspect.debugging.debugger import ProgramEndedError
+from gradscope.inspect.debugging.session.debugger import ProgramEndedError
 
 from ..sessions import debugging, wait
-from .test_time_travel import go, started
+from .history.test_time_travel import go, started
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

@@ -32,7 +32,7 @@ def test_from_python():
 @pytest.mark.torch
 def test_post_mortem():
     pytest.importorskip("torch")
-    from gradscope.inspect.adapters.torch.unpacking import SHOWN
+    from gradscope.inspect.adapters.torch.saved_tensors_unpacked import SHOWN
 
     if not SHOWN:
         pytest.skip("PyTorch gives what is saved without its history")

@@ -10,15 +10,15 @@ import pytest
 import gradscope as gs
 from gradscope.inspect import Debugger, HistoryPolicy
 from gradscope.inspect.adapters import NativeAdapter
-from gradscope.inspect.debugging.goals import Goal, Order
-from gradscope.inspect.debugging.iterations import Iterations, LastTime
-from gradscope.inspect.debugging.lanes import Lanes
-from gradscope.inspect.debugging.restore import GradBackup
-from gradscope.inspect.debugging.specs import BreakpointError, parse_spec, split_spec
-from gradscope.inspect.debugging.values import Group, ValueStore
-from gradscope.inspect.debugging.watches import WatchList
-from gradscope.inspect.heap import no_collection
-from gradscope.inspect.statistics import summarize
+from gradscope.inspect.debugging.history.gradient_restore import GradBackup
+from gradscope.inspect.debugging.history.past_gradients import Group, ValueStore
+from gradscope.inspect.debugging.session.backward_threads import Lanes
+from gradscope.inspect.debugging.stops.last_iteration import Iterations, LastTime
+from gradscope.inspect.debugging.stops.node_specs import BreakpointError, parse_spec, split_spec
+from gradscope.inspect.debugging.stops.run_targets import Goal, Order
+from gradscope.inspect.debugging.stops.watches import WatchList
+from gradscope.inspect.records.object_search import no_collection
+from gradscope.inspect.records.tensor_statistics import summarize
 
 from ..sessions import debugging, mlp, train, wait
 

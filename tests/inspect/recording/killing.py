@@ -10,10 +10,10 @@ from pathlib import Path
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect.recording.columns import columns
-from gradscope.inspect.recording.report import html_report
-from gradscope.inspect.recording.trace import trace_events
-from gradscope.inspect.recording.view import overview_text
+from gradscope.inspect.recording.file.recording_columns import columns
+from gradscope.inspect.recording.reports.html_report import html_report
+from gradscope.inspect.recording.reports.perfetto import trace_events
+from gradscope.inspect.recording.reports.text_view import overview_text
 
 NODES = 42  # of each backward below
 

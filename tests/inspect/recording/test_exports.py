@@ -12,10 +12,10 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.recording import RecordingError
-from gradscope.inspect.recording.columns import columns
-from gradscope.inspect.recording.report import html_report
-from gradscope.inspect.recording.tables import arrow_table, write_parquet
-from gradscope.inspect.recording.trace import write_trace
+from gradscope.inspect.recording.file.recording_columns import columns
+from gradscope.inspect.recording.reports.html_report import html_report
+from gradscope.inspect.recording.reports.parquet import arrow_table, write_parquet
+from gradscope.inspect.recording.reports.perfetto import write_trace
 from tests.inspect.recording.programs import recorded
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy
 
 import gradscope as gs
-from gradscope.runtime import backward, device, dtype
-from gradscope.runtime.math_bits import mark, turned
-from gradscope.runtime.ops.registry import OPERATORS, PUBLIC, Operator
-from gradscope.runtime.tensor import Tensor
+from gradscope.runtime.engine import backward
+from gradscope.runtime.memory import device, dtype
+from gradscope.runtime.ops.declaration.registry import OPERATORS, PUBLIC, Operator
+from gradscope.runtime.tensor.math_bits import mark, turned
+from gradscope.runtime.tensor.tensor import Tensor
 
 Sample = tuple[tuple[Any, ...], dict[str, Any]]
 

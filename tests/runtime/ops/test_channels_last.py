@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import gradscope as gs
-from gradscope.runtime.ops.arrays import has_channels_last
+from gradscope.runtime.ops.execution.bare_functions import has_channels_last
 from tests.runtime.ops.operator_cases import OPERATORS, Maker, call, convert
 
 

@@ -19,12 +19,12 @@ import pytest
 import gradscope as gs
 from gradscope.autograd.gradcheck import gradcheck, gradgradcheck
 from gradscope.runtime.errors import SavedTensorModifiedError
-from gradscope.runtime.graph import RELEASED
-from gradscope.runtime.math_bits import turned
-from gradscope.runtime.ops import codegen, general
-from gradscope.runtime.ops.registry import METHODS, OPERATORS, PUBLIC, Operator
-from gradscope.runtime.storage import is_viewable
-from gradscope.runtime.tensor import Tensor
+from gradscope.runtime.graph.graph_node import RELEASED
+from gradscope.runtime.memory.storage import is_viewable
+from gradscope.runtime.ops.declaration.registry import METHODS, OPERATORS, PUBLIC, Operator
+from gradscope.runtime.ops.execution import codegen, general
+from gradscope.runtime.tensor.math_bits import turned
+from gradscope.runtime.tensor.tensor import Tensor
 from tests.other_devices import OTHER_DEVICES
 from tests.runtime.ops import operator_cases as cases
 
@@ -556,7 +556,7 @@ CHECKS: dict[str, tuple[Callable[..., None], Callable[[Operator], Any]]] = {
     "math_bits_out": (check_math_bits_out, lambda op: op.out),
     "device": (check_device, lambda op: op.name not in cases.NOT_IN_CUPY),
 }
-# What draws random numbers has tests of its own; transfer() needs two devices, tests/runtime/test_device.py has them.
+# What draws random numbers has tests of its own; transfer() needs two devices: tests/runtime/memory/test_device.py.
 REPEATABLE = [op for op in OPERATORS.values() if not op.draws and op.name != "transfer"]
 CASES = [
     pytest.param(op, check, id=f"{op.name}-{check}")
@@ -603,7 +603,7 @@ def test_every_operator_with_inplace_or_out_form_has_samples() -> None:
 def test_elementwise_operators_are_sampled_0d_and_empty() -> None:
     lacking = []
     for op in OPERATORS.values():
-        elementwise = op.family.endswith(("arithmetic", "binary", "logic", "pointwise"))
+        elementwise = op.family.endswith((".arithmetic", ".binary", ".logic", ".unary"))
         if op.samples is None or not elementwise or not op.promote:
             continue
         shapes = {tuple(t.shape) for sample in cases.samples(op) for t in cases.leaves(list(sample))}

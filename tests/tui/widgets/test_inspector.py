@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.style import Style
 
-from gradscope.inspect.records import Location, SavedRecord, WriteRecord
+from gradscope.inspect.records.records import Location, SavedRecord, WriteRecord
 from gradscope_tui.widgets.inspector import describe
 from gradscope_tui.widgets.states import UNREADABLE
 from tests.tui.fake import chain, summary

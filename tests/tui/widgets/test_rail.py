@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradscope.inspect.records import EdgeRecord, StopReason
+from gradscope.inspect.records.records import EdgeRecord, StopReason
 from gradscope_tui.widgets.rail import NodeRail
 from tests.tui.fake import FakeSession, chain, play, text_of, until
 
@@ -61,7 +61,7 @@ def test_a_node_that_failed_or_was_skipped_is_marked_by_sign_and_word():
 
 
 def replace_event(app):
-    from gradscope.inspect.records import DebuggerEvent
+    from gradscope.inspect.records.records import DebuggerEvent
 
     return DebuggerEvent("state", app.session.state, StopReason("step", "next node"))
 

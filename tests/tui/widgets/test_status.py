@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gradscope.inspect.records import StopReason
+from gradscope.inspect.records.records import StopReason
 from gradscope_tui.widgets.log import LogPane
 from gradscope_tui.widgets.rail import NodeRail
 from gradscope_tui.widgets.status import StatusBar

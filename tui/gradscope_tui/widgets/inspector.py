@@ -15,7 +15,7 @@ from gradscope_tui.widgets.pane import LinePane
 from gradscope_tui.widgets.states import NODE_STATES, UNREADABLE, basename, short_value
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records import NodeRecord, SavedRecord, TensorSummary, WriteRecord
+    from gradscope.inspect.records.records import NodeRecord, SavedRecord, TensorSummary, WriteRecord
 
 __all__ = ["Inspector", "describe"]
 

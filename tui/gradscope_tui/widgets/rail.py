@@ -19,7 +19,7 @@ from gradscope_tui.widgets.pane import CursorPane
 from gradscope_tui.widgets.states import NODE_STATES, basename, shorten
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records import NodeRecord
+    from gradscope.inspect.records.records import NodeRecord
 
 __all__ = ["NodeRail"]
 

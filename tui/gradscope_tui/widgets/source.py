@@ -16,7 +16,7 @@ from gradscope_tui.widgets.pane import LinePane
 from gradscope_tui.widgets.states import basename
 
 if TYPE_CHECKING:
-    from gradscope.inspect.records import Location
+    from gradscope.inspect.records.records import Location
 
 __all__ = ["SourcePane"]
 

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from gradscope.inspect.wording import count
+from gradscope.inspect.output.number_format import count
 from gradscope_tui.inks import ink
 from gradscope_tui.session import is_over, is_past, is_paused
 from gradscope_tui.widgets.states import SESSION_STATES

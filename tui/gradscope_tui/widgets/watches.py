@@ -10,7 +10,7 @@ from rich.text import Text
 from gradscope_tui.widgets.pane import CursorPane
 
 if TYPE_CHECKING:
-    from gradscope.inspect.debugging.reports import WatchRecord
+    from gradscope.inspect.debugging.session.session_records import WatchRecord
 
 __all__ = ["WatchPane"]
 

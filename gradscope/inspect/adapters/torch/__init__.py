@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...records import TensorSpec
+from ...records.records import TensorSpec
 
 if TYPE_CHECKING:
-    from .adapter import TorchAdapter
+    from .torch_adapter import TorchAdapter
 
 __all__ = ["TorchAdapter", "TorchSpec", "check_version"]
 
@@ -56,6 +56,6 @@ def __getattr__(name: str) -> Any:
     import torch
 
     check_version(torch.__version__)
-    from .adapter import TorchAdapter
+    from .torch_adapter import TorchAdapter
 
     return TorchAdapter

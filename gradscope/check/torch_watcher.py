@@ -1,0 +1,296 @@
+"""Observes programs of PyTorch through the adapter protocol: puts together what gradscope's own errors carry."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Hashable
+from types import FrameType
+from typing import Any
+
+from ..inspect.adapters import Adapter, Observer
+from ..inspect.adapters.native_adapter import location_of
+from ..inspect.records.records import Location, dtype_name
+from ..runtime import events
+from .finding_builder import (
+    ChangedFacts,
+    FreedFacts,
+    ModifiedFacts,
+    RefusedFacts,
+    WriteFact,
+    changed,
+    freed,
+    modified,
+    refused,
+)
+from .findings import Finding
+from .saved_values import SavedValues
+from .tensor_names import name_of, producer_of
+from .write_ledger import Ledger, Shares
+
+__all__ = ["AdapterWatch"]
+
+_FREED_AT = "gradscope.check.freed_at"
+_SECOND = "Trying to backward through the graph a second time"
+_OPTIMIZERS = f"{os.sep}optim{os.sep}"
+
+
+class AdapterWatch(Observer):
+    """An observer that keeps a ledger of writes, and looks into it when a saved tensor is refused.
+
+    It keeps no tensor, node or frame.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    tell : callable
+        Called with each finding, and the error that the program is about to meet or None.
+
+    Attributes
+    ----------
+    backwards, writes : int
+        How many were watched; those that the engine makes for itself do not count.
+    unseen : dict
+        Why something could not be looked into, in the order met; the values mean nothing.
+    """
+
+    def __init__(self, adapter: Adapter, tell: Callable[[Finding, BaseException | None], None]) -> None:
+        self.backwards = 0
+        self.writes = 0
+        self.unseen: dict[str, None] = {}
+        self._adapter = adapter
+        self._tell = tell
+        self._ledger = Ledger()
+        self._shares = Shares()
+        self._values = SavedValues(adapter, self._ledger)
+        self._running = _Running()
+        self._observation = adapter.observe(self, forward=True, backward=True, writes=True)
+
+    def close(self) -> None:
+        """Observe no more."""
+        self._observation.close()
+
+    # --- what happens ---
+
+    def tensor_written(self, write: Any) -> None:
+        """Note who wrote, and count."""
+        location = write.location
+        running = self._running.innermost()
+        # On the line of the backward it is the engine's own: a gradient that accumulates, a copy that it fills.
+        self.writes += location != (running.read if running is not None else None)
+        optimizer = _optimizer_step()
+        fact = WriteFact(
+            optimizer or write.operator, location, write.grad_enabled, write.tensor.requires_grad, bool(optimizer)
+        )
+        adapter = self._adapter
+        self._ledger.add(adapter.memory_key(write.tensor), write.version, fact, adapter.region(write.tensor))
+
+    def memory_shared(self, share: Any) -> None:
+        """Note who can write without being heard."""
+        self._shares.add(self._adapter.memory_key(share.tensor), share, self._ledger)
+
+    def operator_recorded(self, node: Any) -> None:
+        """Note what it has saved."""
+        self._values.note(node)
+
+    def write_refused(self, error: Any) -> None:
+        """Report it."""
+        facts = RefusedFacts(
+            reason=error.reason,
+            shape=error.shape,
+            dtype=dtype_name(error.dtype),
+            view_operator=error.view_operator,
+            location=location_of(events.capture_call_site(2)),
+            viewed=location_of(error.view_site),
+            write=self._ledger.last(error.stale_memory) if error.stale_memory is not None else None,
+        )
+        self._tell(refused(facts), error)
+
+    def task_started(self, task: Any) -> None:
+        """Note where it was called."""
+        self.backwards += 1
+        self._running.begin(task, location_of(events.capture_call_site(2)))
+
+    def node_entered(self, call: Any) -> None:
+        """Note which node runs: an error does not say where it came from. Report what it saved and is no more."""
+        running = self._running.of(call.task)
+        if running is not None:
+            running.nodes[threading.get_ident()] = call.node
+            for saved, then in self._values.changed(call.node):
+                self._tell(changed(self._changed(call.node, saved, then, running)), None)
+
+    def node_exited(self, call: Any) -> None:
+        """Note which backward freed what the node had saved."""
+        running = self._running.of(call.task)
+        if running is not None:
+            running.nodes.pop(threading.get_ident(), None)
+            if not call.task.keep_graph:
+                self._adapter.notes(call.node)[_FREED_AT] = running.read
+
+    def task_finished(self, task: Any) -> None:
+        """Forget it."""
+        self._running.end(task)
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """Report a graph that had been freed."""
+        running = self._running.end(task)
+        if running is None or not isinstance(error, RuntimeError) or not str(error).startswith(_SECOND):
+            return
+        notes, name, location = self._adapter.notes, self._adapter.node_name, self._adapter.location
+        for node in running.nodes.values():
+            if _FREED_AT in notes(node):
+                facts = FreedFacts(name(node), location(node), running.read, notes(node)[_FREED_AT])
+                self._tell(freed(facts), error)
+                return
+
+    def violation(self, error: Any) -> None:
+        """Report it, and the other nodes of this backward that would have failed too, had it come so far."""
+        running = self._running.innermost()
+        if running is None:
+            return
+        nodes = _nodes_of(self._adapter, running.task)
+        leaves = self._leaves(running)
+        met = (error.saved_name, error.saved_version, error.current_version)
+        others = [n for n in nodes if n is not error.node and self._adapter.task_runs(running.task, n)]
+        for node in (error.node, *others):
+            for saved in self._adapter.saved(node):
+                then, now = saved.saved_version, saved.current_version
+                if then != now:
+                    reached = node is error.node and (saved.name, then, now) == met
+                    facts = self._modified(node, saved, running.read, leaves, reached=reached)
+                    self._tell(modified(facts), error if reached else None)
+
+    def blind_region(self, reason: str) -> None:
+        """Note why."""
+        self.unseen[reason] = None
+
+    blind_call = blind_region
+
+    # --- facts ---
+
+    def _modified(
+        self, node: Any, saved: Any, read: Location | None, leaves: list[Any], *, reached: bool
+    ) -> ModifiedFacts:
+        adapter = self._adapter
+        memory = adapter.memory_key(saved.data)
+        then, now = saved.saved_version, saved.current_version
+        return ModifiedFacts(
+            node=adapter.node_name(node),
+            saved_name=saved.name,
+            shape=saved.shape,
+            dtype=dtype_name(saved.dtype),
+            producer=self._producer(node, saved),
+            saved_version=then,
+            current_version=now,
+            saved=adapter.location(node),
+            read=read,
+            writes=self._ledger.between(memory, then, now),
+            spared=self._ledger.spared(memory, then, now, adapter.region(saved.data)),
+            leaf=self._leaf_at(memory, leaves),
+            reached=reached,
+        )
+
+    def _changed(self, node: Any, saved: Any, then: int, running: _Backward) -> ChangedFacts:
+        adapter = self._adapter
+        memory = adapter.memory_key(saved.data)
+        return ChangedFacts(
+            node=adapter.node_name(node),
+            saved_name=saved.name,
+            shape=saved.shape,
+            dtype=dtype_name(saved.dtype),
+            producer=self._producer(node, saved),
+            version=saved.current_version,
+            saved=adapter.location(node),
+            read=running.read,
+            writes=self._ledger.since(memory, then),
+            shares=self._shares.of(memory),
+            leaf=self._leaf_at(memory, self._leaves(running)),
+        )
+
+    def _leaves(self, running: _Backward) -> list[Any]:
+        """Return the leaves of a backward, looked for once: a parameter's change may concern each of its nodes."""
+        if running.leaves is None:
+            nodes = _nodes_of(self._adapter, running.task)
+            running.leaves = [leaf for leaf in map(self._adapter.variable, nodes) if leaf is not None]
+        return running.leaves
+
+    def _leaf_at(self, memory: Hashable, leaves: list[Any]) -> str | None:
+        """Return the name of the leaf whose memory it is, None if it is no leaf's."""
+        leaf = next((leaf for leaf in leaves if self._adapter.memory_key(leaf) == memory), None)
+        return None if leaf is None else name_of(leaf)
+
+    def _producer(self, node: Any, saved: Any) -> str:
+        if saved.name.startswith(("result", "output")):
+            return self._adapter.node_name(node)
+        return producer_of(self._adapter, node, saved) if saved.data.requires_grad else ""
+
+
+class _Backward:
+    """A backward that runs: where it was called, which node each thread is at, and its leaves once somebody asked."""
+
+    __slots__ = ("leaves", "nodes", "read", "task")
+
+    def __init__(self, task: Any, read: Location | None) -> None:
+        self.task = task
+        self.read = read
+        self.nodes: dict[int, Any] = {}
+        self.leaves: list[Any] | None = None
+
+
+class _Running:
+    """The backward passes that run: on the thread that called, one inside the other; their nodes on devices' too."""
+
+    def __init__(self) -> None:
+        self._by_task: dict[int, _Backward] = {}
+        self._local = threading.local()
+
+    def begin(self, task: Any, read: Location | None) -> None:
+        backward = self._by_task[id(task)] = _Backward(task, read)
+        self._stack().append(backward)
+
+    def end(self, task: Any) -> _Backward | None:
+        backward = self._by_task.pop(id(task), None)
+        if backward is not None:
+            self._stack().remove(backward)
+        return backward
+
+    def of(self, task: Any) -> _Backward | None:
+        return self._by_task.get(id(task))
+
+    def innermost(self) -> _Backward | None:
+        stack = self._stack()
+        return stack[-1] if stack else None
+
+    def _stack(self) -> list[_Backward]:
+        try:
+            stack: list[_Backward] = self._local.stack
+        except AttributeError:
+            stack = self._local.stack = []
+        return stack
+
+
+def _optimizer_step() -> str:
+    """Return the optimizer of the framework's own in whose step the program stands (``'Adam.step'``), or nothing."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        # The standard library and the framework; the program's own optimizers show the line themselves.
+        if not events.is_library_file(code.co_filename):
+            return ""
+        if _OPTIMIZERS in code.co_filename and code.co_qualname.endswith(".step"):
+            return code.co_qualname
+        frame = frame.f_back
+    return ""
+
+
+def _nodes_of(adapter: Adapter, task: Any) -> list[Any]:
+    """Return the nodes of a backward pass."""
+    found = dict.fromkeys(node for node, _ in adapter.task_roots(task))
+    stack = list(found)
+    while stack:
+        for child, _ in adapter.edges(stack.pop()):
+            if child is not None and child not in found:
+                found[child] = None
+                stack.append(child)
+    return list(found)

@@ -1,0 +1,117 @@
+"""Where an array lies in memory, and the bits there: to tell whether somebody has written them, at a bounded cost."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy
+
+from ...runtime.memory.device import array_module
+
+__all__ = ["DEVICE_ELEMENTS", "SAMPLE_ELEMENTS", "WHOLE_BYTES", "Region", "bits_of"]
+
+WHOLE_BYTES = 1 << 20
+"""What is no larger is taken whole: a checksum of so much takes a quarter of a millisecond."""
+
+SAMPLE_ELEMENTS = 1 << 16
+"""How many evenly spaced elements are taken of what is larger."""
+
+DEVICE_ELEMENTS = 1 << 12
+"""How many are taken at most of what is not in the host's memory: to copy them waits for the device."""
+
+
+_MOST_WORK = 10_000  # steps of the search for a common byte, each some nanoseconds
+
+
+class Region(NamedTuple):
+    """The bytes that a tensor looks at.
+
+    Attributes
+    ----------
+    address : int
+        Of the first element.
+    shape, strides : tuple of int
+        Strides in bytes.
+    itemsize : int
+
+    Examples
+    --------
+    >>> left, right = Region(4096, (4, 2), (32, 8), 8), Region(4112, (4, 2), (32, 8), 8)
+    >>> left.apart(right), left.apart(left)
+    (True, False)
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+
+    def array(self) -> numpy.ndarray:
+        """Return these bytes as an array, which is valid as long as the memory is."""
+        return numpy.asarray(_Interface(self))
+
+    def apart(self, other: Region) -> bool:
+        """Whether both have no byte in common; false where that would take long to find out."""
+        try:
+            return not numpy.shares_memory(self.array(), other.array(), max_work=_MOST_WORK)  # type: ignore[arg-type]
+        except numpy.exceptions.TooHardError:
+            return False
+
+
+class _Interface:
+    """What NumPy asks of an object that is to be looked at as an array."""
+
+    def __init__(self, region: Region) -> None:
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (region.address, True),
+            "typestr": f"|V{region.itemsize}",
+            "shape": region.shape,
+            "strides": region.strides,
+        }
+
+
+def bits_of(array: Any, *, whole: int = WHOLE_BYTES, sample: int = SAMPLE_ELEMENTS) -> Any:
+    """Return the elements of an array in the order of its memory, evenly spaced ones where it is large.
+
+    Parameters
+    ----------
+    array : ndarray
+        Of NumPy or CuPy.
+    whole : int
+        Up to how many bytes all elements are taken.
+    sample : int
+        How many elements are taken of a larger one.
+
+    Returns
+    -------
+    ndarray
+        Contiguous; a view of `array` where that is possible.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> bits_of(numpy.arange(6).reshape(2, 3).T).tolist()
+    [0, 1, 2, 3, 4, 5]
+    >>> bits_of(numpy.broadcast_to(numpy.float32(7), (1000, 1000))).tolist()
+    [7.0]
+    >>> bits_of(numpy.arange(1000), whole=100, sample=4).tolist()
+    [0, 251, 502, 753]
+    """
+    # Along a dimension of stride 0 all elements are one.
+    array = array[tuple([slice(1) if step == 0 else slice(None) for step in array.strides])]
+    if array.ndim > 1:
+        array = array.transpose(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
+    if array.nbytes <= whole:
+        return (array if array.flags.c_contiguous else array.copy()).reshape(-1)
+    step = spacing(array.size, sample)
+    if array.flags.c_contiguous:
+        return array.reshape(-1)[::step].copy()
+    xp = array_module(array)
+    return array[xp.unravel_index(xp.arange(0, array.size, step), array.shape)]
+
+
+def spacing(size: int, sample: int) -> int:
+    """Return the distance between elements of which about `sample` are taken: odd, or it would meet few columns."""
+    return math.ceil(size / sample) | 1

@@ -1,0 +1,520 @@
+"""The adapter for gradscope's own runtime: the observer's methods are its events."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from operator import attrgetter
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple
+
+import numpy
+
+import gradscope as gs
+
+from ...runtime import events, state
+from ...runtime.engine.graph_task import GraphTask
+from ...runtime.graph.accumulate_grad import AccumulateGrad
+from ...runtime.graph.graph_node import Node
+from ...runtime.memory import bfloat16, device
+from ...runtime.memory.bfloat16 import plain, widened
+from ...runtime.memory.dtype import BY_NUMPY
+from ...runtime.memory.storage import memory_of
+from ..records.records import Location, TensorSpec, dtype_name
+from ..source.frame_variables import variables_of
+from .gradient_hooks import NodeHook, hook_name
+from .memory_fingerprint import DEVICE_ELEMENTS, Region, bits_of
+from .protocol import (
+    CHECKPOINTS,
+    Converted,
+    FailedCall,
+    Observer,
+    Plan,
+    SavedView,
+    hears,
+    hears_entries,
+    key_in,
+    refuse_checkpoint,
+)
+
+__all__ = ["NativeAdapter", "location_of"]
+
+_NOWHERE = object()
+
+
+def location_of(site: events.CallSite | None) -> Location | None:
+    """Return the user's line of a call site.
+
+    Parameters
+    ----------
+    site : CallSite or None
+
+    Returns
+    -------
+    Location or None
+        None where nothing was recorded, or no frame of it is the user's.
+    """
+    if site is None:
+        return None
+    # One line makes many nodes, and finding it is a walk along the stack.
+    told = site.told
+    if told is None:
+        frame = site.user_frame()
+        told = _NOWHERE
+        if frame is not None:
+            told = Location(frame.filename, frame.lineno, frame.function, site.source_line)
+        site.told = told
+    return None if told is _NOWHERE else told
+
+
+_PACKAGE = os.path.dirname(os.path.abspath(gs.__file__))
+_ARRAY = numpy.ndarray
+_NOTHING = (None, None, None)
+_RUNNING_NODES = ("<gradscope operator ", *(os.path.join(_PACKAGE, room, "") for room in ("runtime", "autograd")))
+
+
+def _runs_nodes(frame: FrameType) -> bool:
+    """Whether a function that the engine's loop has called is one that runs a node."""
+    return frame.f_code.co_filename.startswith(_RUNNING_NODES)
+
+
+class NativeAdapter:
+    """Answers for :mod:`gradscope.runtime`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> adapter = NativeAdapter()
+    >>> y = gs.ones(2, requires_grad=True) * 3
+    >>> node, nr = adapter.root(y)
+    >>> adapter.node_name(node), nr, adapter.outputs(node)[0].shape
+    ('MulBackward0', 0, (2,))
+    """
+
+    name = "gradscope"
+
+    def of(self, value: Any) -> NativeAdapter:
+        """Return itself."""
+        return self
+
+    def is_tensor(self, value: Any) -> bool:
+        """Whether `value` is a gradscope tensor."""
+        return isinstance(value, gs.Tensor)
+
+    def root(self, tensor: Any) -> tuple[Any, int] | None:
+        """Return the node that a gradient of `tensor` enters, and at which input."""
+        if not tensor.requires_grad:
+            return None
+        edge = gs.autograd.graph.get_gradient_edge(tensor)
+        return edge.node, edge.output_nr
+
+    def is_leaf(self, tensor: Any) -> bool | None:
+        """Whether no operator has computed a tensor; None where a view's history can no longer be told."""
+        return None if _history_is_lost(tensor) else tensor.is_leaf
+
+    def key(self, node: Node) -> int:
+        """Return the number that this process gave the node when it was first asked about."""
+        return key_in(node.metadata)
+
+    def node_name(self, node: Node) -> str:
+        """Return the node's name."""
+        return node.name()
+
+    def sequence_nr(self, node: Node) -> int:
+        """Return the sequence number."""
+        return node._sequence_nr()
+
+    def edges(self, node: Node) -> Sequence[tuple[Any, int]]:
+        """Return (node or None, input number) for each produced gradient."""
+        return node.next_functions
+
+    def outputs(self, node: Node) -> tuple[TensorSpec, ...]:
+        """Return what the forward operator returned."""
+        place = _place_of(getattr(node, "kind", numpy.ndarray))
+        if not node.multi:
+            return (TensorSpec(tuple(node.shape), _name_of(node.dtype), place),)
+        return tuple([TensorSpec(tuple(shape), _name_of(kind), place) for shape, kind in node.output_specs()])
+
+    def saved(self, node: Node) -> Sequence[SavedView]:
+        """Return the saved tensors."""
+        return node.saved_tensors_info()
+
+    def variable(self, node: Node) -> Any:
+        """Return the leaf of an AccumulateGrad."""
+        return node.variable if type(node) is AccumulateGrad else None
+
+    def location(self, node: Node) -> Location | None:
+        """Return the user's line that made the node."""
+        return location_of(node.call_site)
+
+    def blind(self, node: Node) -> str:
+        """Return why nobody can look inside a node."""
+        return CHECKPOINTS.get(node.name(), "")
+
+    def notes(self, node: Node) -> dict[Any, Any]:
+        """Return the node's metadata."""
+        return node.metadata
+
+    def memory_key(self, tensor: Any) -> Hashable:
+        """Return the address of the memory that a tensor looks at."""
+        return tensor.untyped_storage().data_ptr()
+
+    def memory(self, tensor: Any) -> Any:
+        """Return the array that owns the memory that a tensor looks at."""
+        return memory_of(tensor._memory)
+
+    def region(self, tensor: Any) -> Region | None:
+        """Return which bytes a tensor looks at."""
+        array = tensor._memory
+        return Region(device.address(array), array.shape, array.strides, array.itemsize)
+
+    def version(self, tensor: Any) -> int | None:
+        """Return the version of a tensor's memory."""
+        return None if tensor.is_inference() else tensor._version
+
+    def bits(self, tensor: Any) -> Any:
+        """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one."""
+        array = plain(tensor._memory)
+        if type(array) is numpy.ndarray:
+            return bits_of(array)
+        return device.to_host(bits_of(array, whole=DEVICE_ELEMENTS * array.itemsize, sample=DEVICE_ELEMENTS))
+
+    def copy(self, tensor: Any) -> Any:
+        """Return a copy of a tensor, without history."""
+        return tensor.detach().clone()
+
+    def leaf_grad(self, leaf: Any) -> Any:
+        """Return the gradient accumulated in a leaf, or None."""
+        return leaf.grad if leaf.is_leaf or leaf.retains_grad else None
+
+    def set_leaf_grad(self, leaf: Any, grad: Any) -> None:
+        """Set it."""
+        leaf.grad = grad
+
+    def hooks(self, node: Node) -> Sequence[NodeHook]:
+        """Return the hooks that a backward runs at a node."""
+        extra, leaf = node.extra, node.leaf_meta if type(node) is AccumulateGrad else None
+        before = [] if leaf is None else [leaf.hooks]
+        before += [] if extra is None else [*(extra.tensor_hooks or {}).values(), extra.prehooks]
+        after = [] if leaf is None else [leaf.post_accumulate]
+        after += [] if extra is None else [extra.posthooks]
+        return [
+            NodeHook(hook_name(hook), tables is before)
+            for tables in (before, after)
+            for table in tables
+            for hook in (table or {}).values()
+        ]
+
+    def run_node(self, node: Node, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Run one node alone, without hooks."""
+        refuse_checkpoint(node.name())
+        return node(*grad_outputs)
+
+    def gradients(self, outputs: Sequence[Any], grads: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
+        """Return the gradients of `leaves` when `grads` enter at `outputs`."""
+        return list(gs.autograd.grad(outputs, leaves, list(grads), retain_graph=True, allow_unused=True))
+
+    def keep_saved(self, task: Any) -> Callable[[], None] | None:
+        """Make a backward keep its saved tensors; return what releases them."""
+        if task.keep_graph:
+            return None
+        task.keep_graph, task.kept = True, []
+        return task.release_kept
+
+    def task_roots(self, task: Any) -> Sequence[tuple[Any, int]]:
+        """Return where the gradients of a backward enter."""
+        return task.roots
+
+    def task_runs(self, task: Any, node: Node) -> bool:
+        """Whether a backward will run `node`."""
+        return task.runs(node)
+
+    def call_in(self, frames: Iterable[FrameType]) -> NativeCall | None:
+        """Return the innermost node that some of `frames` (innermost first) are running, None if none are."""
+        called: FrameType | None = None
+        for frame in frames:
+            # What a signal's handler raises may come from between two nodes.
+            if frame.f_code is GraphTask._advance.__code__ and called is not None and _runs_nodes(called):
+                names = variables_of(frame)
+                task, node, grad = names["self"], names["node"], names["grad"]
+                return NativeCall(task, node, task._as_tensors(grad if node.multi else [grad]))
+            called = frame
+        return None
+
+    def failed_call(self, error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:
+        """Return the node that was running when `error` was raised."""
+        call = self.call_in(frames)
+        return None if call is None else FailedCall(call.task, call.node, call.grad_outputs)
+
+    def plan(self, task: GraphTask) -> Plan:
+        """Return the nodes that a backward may run, and what tells them from others."""
+        nodes = task.nodes
+        edges = list(map(attrgetter("edges"), nodes))
+        flat = list(itertools.chain.from_iterable(edges))
+        several = tuple in map(type, flat)  # edges to outputs of nodes that have more than one
+        return Plan(
+            nodes,
+            list(map(attrgetter("node_name"), nodes)),
+            list(map(attrgetter("seq"), nodes)),
+            _slots_of(nodes, "_site"),
+            [node.variable if type(node) is AccumulateGrad else None for node in nodes],
+            _slots_of(nodes, "_notes"),
+            list(map(len, edges)),
+            [edge[0] if type(edge) is tuple else edge for edge in flat] if several else flat,
+            [edge[1] if type(edge) is tuple else 0 for edge in flat] if several else [0] * len(flat),
+        )
+
+    def to_host(self, tensor: Any) -> numpy.ndarray:
+        """Return the values as a NumPy array; bfloat16 widens to float32."""
+        array = tensor._array
+        return array if type(array) is numpy.ndarray else widened(device.to_host(array))
+
+    def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
+        """Return the values of the gradients that a node was given and has made, and how many it was given."""
+        given, made = self._arrays(call)
+        found = [*given, *made]
+        if device.elsewhere or bfloat16.known:
+            found = [None if array is None else _converted(array) for array in found]
+        return found, len(given)
+
+    def _arrays(self, call: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the bare arrays that a node was given and has made."""
+        arrays = call.arrays if type(call) is events.NodeExited else None
+        if arrays is not None:
+            return arrays
+        given, made = call.grad_outputs, call.grad_inputs
+        return [None if g is None else g._array for g in given], [None if g is None else g._array for g in made]
+
+    def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
+        """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
+        begin = len(taken)
+        arrays = call.arrays if type(call) is events.NodeExited else None
+        given, made = self._arrays(call) if arrays is None else arrays
+        for array in (*given, *made):
+            if type(array) is _ARRAY and array.nbytes <= most:
+                taken += array.tobytes(), array.dtype, array.shape
+            elif array is None:
+                taken += _NOTHING
+            else:
+                del taken[begin:]
+                return None
+        return len(given), len(made)
+
+    def spec(self, tensor: Any) -> TensorSpec:
+        """Return shape, dtype and device of a tensor."""
+        return TensorSpec(tuple(tensor.shape), dtype_name(tensor.dtype), str(tensor.device))
+
+    def tensor_like(self, value: Any, spec: TensorSpec) -> Any:
+        """Return a new tensor of shape, dtype and device `spec`."""
+        values = self.to_host(value) if self.is_tensor(value) else numpy.asarray(value)
+        if values.dtype.kind not in "biufc":
+            raise TypeError(f"a gradient is a number, an array or a tensor, got {type(value).__name__}")
+        if values.dtype.kind == "c" and not spec.dtype.startswith("complex"):
+            raise TypeError(f"a gradient of dtype {spec.dtype} cannot take complex values")
+        try:
+            filled = numpy.broadcast_to(values, spec.shape)
+        except ValueError:
+            raise ValueError(
+                f"a gradient of shape {list(spec.shape)} cannot take a value of shape {list(values.shape)}"
+            ) from None
+        return gs.tensor(numpy.array(filled), dtype=getattr(gs, spec.dtype), device=spec.device)
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return a context in which operators are not recorded."""
+        return gs.no_grad()
+
+    def is_parameter(self, tensor: Any) -> bool:
+        """Whether a tensor is a Parameter."""
+        return isinstance(tensor, gs.nn.Parameter)
+
+    def tensor_classes(self) -> tuple[type, ...]:
+        """Return the class of all tensors."""
+        return (gs.Tensor,)
+
+    def module_classes(self) -> tuple[type, ...]:
+        """Return the class of all modules."""
+        return (gs.nn.Module,)
+
+    def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
+        """Return the parameters of a module with their paths."""
+        return list(module.named_parameters())
+
+    def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
+        """Return a module and those inside it with their paths."""
+        return list(module.named_modules())
+
+    def backward(self, loss: Any, **options: Any) -> Callable[[], Any]:
+        """Return the call that runs the backward of `loss`."""
+        return functools.partial(loss.backward, **options)
+
+    def observe(
+        self,
+        observer: Observer,
+        *,
+        forward: bool,
+        backward: bool,
+        operators: bool = False,
+        writes: bool = False,
+        own_writes: bool = False,
+    ) -> NativeObservation:
+        """Tell `observer` what happens in all threads."""
+        return NativeObservation(
+            observer,
+            forward=forward,
+            backward=backward,
+            operators=operators,
+            writes=writes,
+            own_writes=writes or own_writes,
+        )
+
+
+class NativeCall(NamedTuple):
+    """A node in the middle of running."""
+
+    task: GraphTask
+    node: Node
+    grad_outputs: list[Any]
+
+
+class NativeOperatorCall:
+    """An operator that has run."""
+
+    def __init__(self, event: events.OperatorRecorded) -> None:
+        self.name, self.node = event.name, event.node
+        self.inputs, self.outputs = event.inputs, event.outputs
+        self.grad_enabled = state.local.grad_enabled
+        self._site = event.call_site
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that called it."""
+        return location_of(self._site)
+
+
+class NativeWrite:
+    """A tensor that has been written in place."""
+
+    def __init__(self, event: events.VersionBumped) -> None:
+        self.tensor, self.operator, self.version = event.tensor, event.operator, event.version
+        self.grad_enabled = event.grad_mode
+        self._site = event.call_site
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that wrote it."""
+        return location_of(self._site)
+
+
+class NativeShare:
+    """The memory of a tensor handed to where writes count no version of its own."""
+
+    def __init__(self, event: events.MemoryShared) -> None:
+        self.tensor, self.how = event.tensor, event.how
+        self.memory = weakref.ref(memory_of(event.tensor._memory))
+        self._site = event.call_site
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that asked for it."""
+        return location_of(self._site)
+
+
+class NativeObservation:
+    """The subscriptions that turn events into calls of an observer's methods."""
+
+    def __init__(
+        self,
+        observer: Observer,
+        *,
+        forward: bool,
+        backward: bool,
+        operators: bool,
+        writes: bool,
+        own_writes: bool,
+    ) -> None:
+        self._observer = observer
+        handlers: dict[type[events.Event], Callable[[Any], None]] = {}
+        if forward:
+            handlers[events.ModuleForwardPre] = lambda event: observer.module_entered(event.module)
+            handlers[events.ModuleForward] = lambda event: _module_ran(observer, event)
+            if hears(observer, "function_applied"):
+                applied = observer.function_applied
+                handlers[events.FunctionApplied] = lambda event: applied(event.function, event.args)
+            recorded = observer.operator_recorded
+            handlers[events.NodeRecorded] = lambda event: recorded(event.node)
+        if operators:
+            handlers[events.OperatorRecorded] = lambda event: observer.operator_ran(NativeOperatorCall(event))
+        if own_writes:
+            handlers[events.VersionBumped] = lambda event: observer.tensor_written(NativeWrite(event))
+        if writes:
+            handlers[events.MemoryShared] = lambda event: observer.memory_shared(NativeShare(event))
+            handlers[events.WriteRefused] = lambda event: observer.write_refused(event.error)
+        if backward:
+            handlers[events.GraphTaskStarted] = lambda event: observer.task_started(event.task)
+            if hears_entries(observer):
+                handlers[events.NodeEntered] = observer.node_entered
+            handlers[events.NodeExited] = observer.node_exited
+            handlers[events.GraphTaskFinished] = lambda event: observer.task_finished(event.task)
+            handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
+            handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
+        sites = int(forward or operators or own_writes)  # the innermost line of the user is all that is asked for
+        self._subscription = events.subscribe_each(handlers, call_sites=sites)
+
+    def close(self) -> None:
+        """Stop observing; doing so twice is harmless."""
+        self._subscription.unsubscribe()
+
+    def __enter__(self) -> NativeObservation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _slots_of(nodes: Sequence[Node], name: str) -> list[Any]:
+    """Return what nodes have in a slot, None where it has not been set; those made under observation have set it."""
+    try:
+        return list(map(attrgetter(name), nodes))
+    except AttributeError:
+        return [getattr(node, name, None) for node in nodes]
+
+
+def _module_ran(observer: Observer, event: events.ModuleForward) -> None:
+    observer.module_left(event.module)
+    observer.module_returned(event.module, event.args, event.output)
+
+
+def _converted(array: Any) -> Any:
+    """Return an array, which may be on a device, as `Adapter.hosts` does."""
+    if type(array) is numpy.ndarray:
+        return array
+    spec = TensorSpec(tuple(array.shape), _name_of(array.dtype), _place_of(type(array)))  # type: ignore[arg-type]
+    return Converted(widened(device.to_host(array)), spec)
+
+
+@functools.cache
+def _name_of(kind: Any) -> str:
+    return dtype_name(BY_NUMPY[kind])
+
+
+@functools.cache
+def _place_of(kind: type) -> str:
+    """Return the device of arrays of a type, as its text."""
+    return str(device.device(device._by_type[kind].type_name))
+
+
+def _history_is_lost(tensor: Any) -> bool:
+    """Whether a tensor is a view made under no_grad, or by several at once, whose memory was written through another.
+
+    Asked for its history it would raise, and tell all listeners that a write was refused.
+    """
+    view, counter = tensor._view, tensor._vc
+    if view is None or counter is None or view.version == counter.version or view.creation == "default":
+        return False
+    return view.edge is not None or view.base.requires_grad

@@ -1,0 +1,139 @@
+"""The wrapper round PyTorch's engine: backward() and grad() become tasks that observers hear of."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch._guards import TracingContext
+from torch.autograd import graph as autograd_graph
+
+from ....runtime.events import user_site
+from ..protocol import Observer
+from .forward_pass import forward_tap
+from .observed_backward import TorchTask
+from .torch_compile import COMPILED, leave_uncompiled
+
+__all__ = ["BackwardTap", "backward_tap"]
+
+# Both hold the name: torch.autograd.backward and grad look it up in their own module.
+_HOLDERS = (autograd_graph, torch.autograd)
+_NAME = "_engine_run_backward"
+
+
+class BackwardTap:
+    """What is put in the engine's place; there is one, and it is in place while somebody observes."""
+
+    def __init__(self) -> None:
+        self._observers: tuple[Observer, ...] = ()
+        self._originals: list[Any] = []
+        self._lock = threading.Lock()
+        self._local = threading.local()
+
+    def add(self, observer: Observer) -> None:
+        """Tell `observer` of every backward."""
+        with self._lock:
+            self._observers = (*self._observers, observer)
+            if len(self._observers) == 1:
+                self._originals = [getattr(holder, _NAME) for holder in _HOLDERS]
+                self._run = self._wrapped(self._originals[0])
+                for holder in _HOLDERS:
+                    setattr(holder, _NAME, self._run)
+
+    def remove(self, observer: Observer) -> None:
+        """Tell it no more."""
+        with self._lock:
+            self._observers = tuple(o for o in self._observers if o is not observer)
+            if self._observers:
+                return
+            for holder, original in zip(_HOLDERS, self._originals):
+                # Whoever has replaced it meanwhile keeps it.
+                if getattr(holder, _NAME) is self._run:
+                    setattr(holder, _NAME, original)
+
+    @contextmanager
+    def unheard(self) -> Iterator[None]:
+        """Run backwards that nobody is told of, on this thread."""
+        self._local.unheard = self._unheard() + 1
+        try:
+            yield
+        finally:
+            self._local.unheard -= 1
+
+    def _unheard(self) -> int:
+        depth: int = getattr(self._local, "unheard", 0)
+        return depth
+
+    def _wrapped(self, original: Any) -> Any:
+        def engine_run_backward(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+            observers = self._observers
+            if not observers or self._unheard():
+                return original(outputs, *args, **kwargs)
+            if _traced():
+                forward_tap.blind(COMPILED)
+                return original(outputs, *args, **kwargs)
+            reason = _blind()
+            if reason:
+                for observer in observers:
+                    observer.blind_region(reason)
+                return original(outputs, *args, **kwargs)
+            return _observed(original, observers, outputs, args, kwargs)
+
+        leave_uncompiled(engine_run_backward, calls=False)
+        return engine_run_backward
+
+
+def _observed(original: Any, observers: Sequence[Observer], outputs: Any, args: Any, kwargs: Any) -> Any:
+    grads, keep_graph, create_graph, inputs, *rest = args
+    task = TorchTask(
+        observers,
+        outputs,
+        inputs,
+        keep_graph=bool(keep_graph),
+        create_graph=bool(create_graph),
+        accumulate=bool(kwargs.get("accumulate_grad", False)),
+        site=user_site(3),
+    )
+    entered = forward_tap.enter_engine()
+    try:
+        task.start()
+        result = original(outputs, grads, task.keep_graph, create_graph, inputs, *rest, **kwargs)
+    except BaseException as error:
+        task.fail(error)
+        raise
+    finally:
+        task.close()
+        if entered:
+            forward_tap.leave_engine()
+    task.finish()
+    return result
+
+
+def _traced() -> bool:
+    """Whether torch.compile reads a backward, rather than that it is run."""
+    return torch.compiler.is_compiling() or TracingContext.try_get() is not None
+
+
+def _blind() -> str:
+    """Return why a backward that is called now cannot be looked into, or an empty string."""
+    if torch._C._are_functorch_transforms_active():
+        return "a functorch transform (torch.func.grad, vmap, ...) runs its own backward on wrapped tensors"
+    if _compiled_autograd():
+        return "compiled autograd replaces the engine"
+    return ""
+
+
+def _compiled_autograd() -> bool:
+    module = sys.modules.get("torch._dynamo.compiled_autograd")
+    return bool(module is not None and getattr(module, "compiled_autograd_enabled", False))
+
+
+leave_uncompiled(_observed, calls=False)
+# Read by Dynamo, _traced() would say that it is compiled.
+leave_uncompiled(_traced, _blind, user_site, BackwardTap._unheard)
+
+backward_tap = BackwardTap()

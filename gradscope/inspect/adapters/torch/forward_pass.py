@@ -1,0 +1,467 @@
+"""The forward pass of PyTorch: which nodes each call makes, on which line, inside which module.
+
+A function mode sees every call of PyTorch's Python interface. A node belongs to the call during which it was made,
+which its sequence number tells: the counter is read before and after, and what has been made between is found from the
+result along ``next_functions``. Where the counter stands still, nothing was recorded and nothing is asked.
+
+Modes belong to a thread: the one that starts to observe enters it, threads that the program starts enter it for their
+lifetime, any other for as long as a module runs on it. Where nothing can be recorded (a module under no_grad, the step
+of an optimizer) the mode is left, unless somebody wants to hear of every operator: it would cost time there, and keep
+PyTorch from its fused inference paths.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import torch
+from torch.autograd import Function
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.overrides import TorchFunctionMode
+
+from ....runtime.events import user_site
+from ..protocol import Observer
+from .graph_freeing import cut_row
+from .hook_listing import note_hooks
+from .inplace_writes import SHARING, TorchShare, TorchWrite, WriteMode, called, given_to_write
+from .operator_calls import TorchOperatorCall, grad_fn_of, is_operator, tensors_in
+from .refused_writes import explain_refusal
+from .saved_tensors_unpacked import note_thread
+from .torch_compile import COMPILED, leave_uncompiled
+from .warning_lines import ignore_warnings, relocate_warnings
+
+__all__ = ["SITE", "ForwardTap", "Wanted", "forward_tap"]
+
+SITE = "gradscope.inspect.site"
+
+_TENSOR = torch.Tensor
+_PARAMETER = torch.nn.Parameter
+_sequence_nr = torch._C._autograd._get_sequence_nr
+# Where PyTorch keeps hooks that are there for all modules; the function that looks into all of them came after 2.4.
+_HOOK_TABLES = (
+    "_global_backward_pre_hooks",
+    "_global_backward_hooks",
+    "_global_forward_pre_hooks",
+    "_global_forward_hooks",
+)
+_GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks on modules"
+_traced = torch.compiler.is_dynamo_compiling
+_is_tracing = torch.jit.is_tracing
+
+
+class CallMode(TorchFunctionMode):
+    """The function mode: hands what a call has recorded to the tap."""
+
+    def __init__(self, tap: ForwardTap) -> None:
+        super().__init__()
+        self._tap = tap
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Carry out the call, and see what it made."""
+        if _traced():  # torch.compile inlines this method, and can make nothing of what follows
+            return func(*args, **(kwargs or {}))
+        tap = self._tap
+        first: Any = args[0] if args and tap.own_writes else None
+        counted = type(first) in _COUNTED and not first.is_inference()
+        version = first._version if counted else 0
+        before = _sequence_nr()
+        try:
+            result = func(*args, **kwargs) if kwargs else func(*args)
+        except RuntimeError as error:
+            tap.refused(error, args, kwargs)
+            raise
+        if counted and first._version != version:
+            tap.wrote(called(func), (first,))
+        elif type(first) in _LISTS or (kwargs and "out" in kwargs and tap.own_writes):
+            tap.wrote(called(func), given_to_write(func, args, kwargs))
+        made = _sequence_nr() - before
+        if made and tap.nodes:
+            tap.note(before, made, result, args)
+        if tap.writes and func in SHARING:
+            tap.shared(args[0], SHARING[func])
+        if tap.operators and is_operator(func, result):
+            tap.ran(func, args, kwargs, result, before)
+        return result
+
+
+class Wanted(NamedTuple):
+    """What an observer wants to hear of the forward pass; see ``Adapter.observe``."""
+
+    forward: bool
+    operators: bool
+    writes: bool
+    own_writes: bool
+
+
+class _Muted(threading.local):
+    """How often this thread is not to be heard."""
+
+    depth = 0
+
+
+class ForwardTap:
+    """All that is put into PyTorch for the forward pass; there is one, and it is in place while somebody observes.
+
+    Attributes
+    ----------
+    modules, nodes, operators, writes, own_writes : tuple of Observer
+        Who wants to hear of each.
+    """
+
+    def __init__(self) -> None:
+        self.modules: tuple[Observer, ...] = ()
+        self.nodes: tuple[Observer, ...] = ()
+        self.operators: tuple[Observer, ...] = ()
+        self.writes: tuple[Observer, ...] = ()
+        self.own_writes: tuple[Observer, ...] = ()
+        self.muted = _Muted()
+        self._mode = CallMode(self)
+        self._write_mode = WriteMode(self.written)
+        self._lock = threading.RLock()
+        self._local = threading.local()
+        self._users = 0
+        self._generation = 0
+        self._undo: list[Callable[[], None]] = []
+
+    # --- who listens ---
+
+    def add(self, observer: Observer, wanted: Wanted) -> None:
+        """Tell `observer`, and put the tap in place on this thread and those it starts."""
+        with self._lock:
+            if wanted.forward:
+                self.modules, self.nodes = (*self.modules, observer), (*self.nodes, observer)
+            if wanted.operators:
+                self.operators = (*self.operators, observer)
+            if wanted.writes:
+                self.writes = (*self.writes, observer)
+            if wanted.own_writes:
+                self.own_writes = (*self.own_writes, observer)
+            self._users += 1
+            if self._users == 1:
+                self._generation += 1
+                self._install()
+        self.enter_thread()
+
+    def remove(self, observer: Observer) -> None:
+        """Tell `observer` no more."""
+        with self._lock:
+            for name in ("modules", "nodes", "operators", "writes", "own_writes"):
+                setattr(self, name, tuple(o for o in getattr(self, name) if o is not observer))
+        self.leave_thread()
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                while self._undo:
+                    self._undo.pop()()
+
+    def _install(self) -> None:
+        from torch.nn.modules import module
+
+        if not any(getattr(module, table) for table in _HOOK_TABLES):  # of the program's own it is to be warned
+            self._undo.append(ignore_warnings(_GLOBAL_HOOKS))
+        before = module.register_module_forward_pre_hook(self._module_entered)
+        after = module.register_module_forward_hook(self._module_left, always_call=True)
+        self._undo += [before.remove, after.remove, _patch_function(self), _patch_threads(self), note_hooks()]
+        step = register_optimizer_step_pre_hook(self._step_entered)
+        stepped = register_optimizer_step_post_hook(self._stepped)
+        self._undo += [step.remove, stepped.remove]
+        self._undo.append(relocate_warnings(_MODE_CODES, rf"{re.escape(__package__)}\.\w+"))
+
+    # --- threads ---
+
+    @property
+    def active(self) -> bool:
+        """Whether this thread is seen."""
+        return _on_stack(self._mode)
+
+    def enter_thread(self) -> None:
+        """See what this thread does."""
+        if getattr(self._local, "generation", 0) != self._generation:
+            # Closed meanwhile on another thread, which could not take the mode off this one's stack.
+            self._local.generation, self._local.depth = self._generation, 0
+            _take_off_stack(self._mode)
+        self._local.depth += 1
+        if self._local.depth == 1:
+            self._mode.__enter__()
+        if self.writes and not getattr(self._local, "writes", False):
+            self._local.writes = True
+            self._write_mode.__enter__()
+
+    def leave_thread(self) -> None:
+        """See it no more, once this has been said as often as :meth:`enter_thread`."""
+        depth = self._local.depth = getattr(self._local, "depth", 1) - 1
+        if not depth:
+            _take_off_stack(self._mode)
+        if getattr(self._local, "writes", False) and not (depth and self.writes):
+            self._local.writes = False
+            self._write_mode.take_off()
+
+    def enter_engine(self) -> bool:
+        """See what Python code does inside a backward, where the call of backward() has hidden the mode."""
+        self._step_left()
+        if not self._users or self.active:
+            return False
+        self._mode.__enter__()
+        return True
+
+    def leave_engine(self) -> None:
+        """Undo :meth:`enter_engine`."""
+        _take_off_stack(self._mode)
+
+    # --- optimizers ---
+
+    def _step_entered(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")  # args begins with the optimizer
+        if closure is None and not self.operators and self.active:
+            self._local.stepping = True
+            self._switch(False)
+
+    def _step_left(self, *_: Any) -> None:
+        # Also said by what comes after a step that raised.
+        if getattr(self._local, "stepping", False):
+            self._local.stepping = False
+            self._switch(True)
+
+    def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        self._step_left()
+        if self.own_writes:
+            parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+            self.wrote(f"{type(optimizer).__name__}.step", parameters)
+
+    # --- modules ---
+
+    def _module_entered(self, module: Any, args: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        self._step_left()
+        # What torch.jit.trace() runs a second time must look as it did: it compares the lines of the two.
+        wanted = (torch.is_grad_enabled() or bool(self.operators)) and not _is_tracing()
+        active = self.active
+        entered = self._entered()
+        entered.append((id(module), active))
+        if wanted != active:
+            self._switch(wanted)
+        for observer in self.modules:
+            observer.module_entered(module)
+
+    def _module_left(self, module: Any, args: Any, output: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        entered = self._entered()
+        while entered:
+            identity, active = entered.pop()
+            if active != self.active:
+                self._switch(active)
+            if identity == id(module):
+                break
+        for observer in self.modules:
+            observer.module_left(module)
+            observer.module_returned(module, args, output)
+
+    def _entered(self) -> list[tuple[int, bool]]:
+        try:
+            return self._local.entered
+        except AttributeError:
+            self._local.entered = []
+            return self._local.entered
+
+    def _switch(self, on: bool) -> None:
+        if on:
+            self._mode.__enter__()
+        else:
+            _take_off_stack(self._mode)
+
+    # --- calls ---
+
+    def note(self, before: int, made: int, result: Any, args: Any) -> None:
+        """Note on the nodes made since the counter stood at `before` where the program stands, and tell of them."""
+        if self.muted.depth:
+            return
+        site = user_site(3)
+        node = grad_fn_of(result) if made == 1 and type(result) is _TENSOR else None
+        if node is not None and node._sequence_nr() == before:  # one call, one node, as a rule
+            made_here = [node]
+        else:
+            made_here = _made_since(before, result, args)[::-1]
+        for node in made_here:
+            notes = node.metadata
+            if SITE not in notes:
+                notes[SITE] = site
+                note_thread(notes)
+                cut_row(node)
+                for observer in self.nodes:
+                    observer.operator_recorded(node)
+
+    def ran(self, func: Any, args: Any, kwargs: Any, result: Any, before: int) -> None:
+        """Tell of an operator that has run, recorded or not."""
+        if self.muted.depth:
+            return
+        call = TorchOperatorCall(func, args, kwargs, result, before, user_site(3))
+        for observer in self.operators:
+            observer.operator_ran(call)
+
+    def written(self, write: Any) -> None:
+        """Tell of a tensor that has been written."""
+        if self.muted.depth:
+            return
+        write.site = user_site(2)
+        for observer in self.writes:
+            observer.tensor_written(write)
+
+    def wrote(self, operator: str, tensors: Iterable[torch.Tensor]) -> None:
+        """Tell of the tensors that a call of the program has written."""
+        if self.muted.depth:
+            return
+        site = None
+        for tensor in tensors:
+            if tensor.is_inference():
+                continue
+            site = site or user_site(3)
+            write = TorchWrite(tensor, operator, tensor._version)
+            write.site = site
+            for observer in self.own_writes:
+                observer.tensor_written(write)
+
+    def shared(self, tensor: torch.Tensor, how: str) -> None:
+        """Tell of memory that can now be written without a version being counted."""
+        if self.muted.depth:
+            return
+        try:
+            share = TorchShare(tensor, how, user_site(3))
+        except (RuntimeError, NotImplementedError):  # sparse, or inside a functorch transform: no storage of its own
+            return
+        for observer in self.writes:
+            observer.memory_shared(share)
+
+    def blind(self, reason: str) -> None:
+        """Tell of a call that nobody can look into."""
+        for observer in self.nodes:
+            observer.blind_call(reason)
+
+    def refused(self, error: RuntimeError, args: Any, kwargs: Any) -> None:
+        """Tell of a write that PyTorch refuses, if that is what a call has raised."""
+        if not self.writes or hasattr(error, "reason"):
+            return
+        if self.muted.depth:
+            return
+        tensors = list(tensors_in((args, kwargs or {})))
+        if explain_refusal(error, tensors, lambda node: node.metadata.get(SITE)):
+            for observer in self.writes:
+                observer.write_refused(error)
+
+
+leave_uncompiled(CallMode.__torch_function__, calls=False)
+leave_uncompiled(
+    WriteMode.__torch_dispatch__,
+    ForwardTap.note,
+    ForwardTap.ran,
+    ForwardTap.shared,
+    ForwardTap.refused,
+    ForwardTap.enter_engine,
+    ForwardTap.leave_engine,
+    ForwardTap._module_entered,
+    ForwardTap._module_left,
+)
+
+_COUNTED = {_TENSOR, _PARAMETER}
+_LISTS = {list, tuple}
+_LEAF = 2**64 - 1
+_MODE_CODES = {
+    inspect.unwrap(method).__code__ for method in (CallMode.__torch_function__, WriteMode.__torch_dispatch__)
+}
+
+
+def _nodes_of(value: Any) -> list[Any]:
+    return [node for node in map(grad_fn_of, tensors_in(value)) if node is not None]
+
+
+def _made_since(before: int, result: Any, args: Any) -> list[Any]:
+    """Return the nodes made since the counter stood at `before` that no call has been told of, outermost first."""
+    if type(result) is torch.Tensor:
+        node = grad_fn_of(result)
+        found = _nodes_of(args) if node is None else [node]
+    else:
+        found = _nodes_of(result) or _nodes_of(args)
+    made: dict[Any, None] = {}
+    while found:
+        node = found.pop()
+        if before <= node._sequence_nr() < _LEAF and node not in made and SITE not in node.metadata:
+            made[node] = None
+            for child, _ in node.next_functions:
+                if child is not None and child._sequence_nr() >= before:
+                    found.append(child)
+    return list(made)
+
+
+# --- what has no hook of its own --------------------------------------------------------------------------------------
+
+
+def _patch_function(tap: ForwardTap) -> Callable[[], None]:
+    """See custom Functions, which a function mode does not."""
+    original = Function.__dict__["apply"]
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if tap.active and not tap.muted.depth:
+            if cls.__name__ == "CompiledFunction":
+                tap.blind(COMPILED)
+            for observer in tap.nodes:
+                observer.function_applied(cls, (*args, *kwargs.values()))
+        before = _sequence_nr()
+        result = original.__get__(None, cls)(*args, **kwargs)
+        made = _sequence_nr() - before
+        if made and tap.nodes and tap.active:
+            tap.note(before, made, result, args)
+        return result
+
+    return _replace(Function, "apply", original, classmethod(apply))
+
+
+def _patch_threads(tap: ForwardTap) -> Callable[[], None]:
+    """Have the threads that the program starts enter the mode, and leave it before they end.
+
+    A mode that were left on a thread's stack would need the interpreter's lock when the thread is torn down.
+    """
+    original = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+    def bootstrap(self: threading.Thread) -> None:
+        tap.enter_thread()
+        try:
+            original(self)
+        finally:
+            tap.leave_thread()
+
+    return _replace(threading.Thread, "_bootstrap_inner", original, bootstrap)
+
+
+def _replace(owner: Any, name: str, original: Any, replacement: Any) -> Callable[[], None]:
+    setattr(owner, name, replacement)
+
+    def restore() -> None:
+        # Whoever has replaced it meanwhile keeps it.
+        if owner.__dict__[name] is replacement:
+            setattr(owner, name, original)
+
+    return restore
+
+
+def _on_stack(mode: TorchFunctionMode) -> bool:
+    get = torch._C._get_function_stack_at
+    return any(get(i) is mode for i in range(torch._C._len_torch_function_stack()))
+
+
+def _take_off_stack(mode: TorchFunctionMode) -> None:
+    """Remove a mode wherever it stands: the program may have entered others since."""
+    if not _on_stack(mode):
+        return
+    above = []
+    while (top := torch._C._pop_torch_function_stack()) is not mode:
+        above.append(top)
+    for other in reversed(above):
+        torch._C._push_on_torch_function_stack(other)
+
+
+forward_tap = ForwardTap()

@@ -1,0 +1,346 @@
+"""One backward of PyTorch under observation: hooks on every node it can reach, put there before and taken off after.
+
+The engine is C++: it calls the hooks, on the thread that called backward() or on a device's own. Hooks are bound
+methods of the task and close over no node, so nothing is kept alive when they are gone.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from operator import is_not
+from typing import Any
+
+import torch
+from torch.autograd.graph import get_gradient_edge
+
+from ....runtime.events import CallSite
+from ..protocol import Observer, hears_entries
+from .graph_freeing import cut_rows
+from .node_hooks import hang
+from .saved_tensors import RELEASED, saved_of, tell_violation, versions_in
+from .torch_compile import leave_uncompiled
+
+__all__ = ["TorchCall", "TorchTask", "edge_of", "walk"]
+
+_current_node = torch._C._current_autograd_node
+_current_id = torch._C._current_graph_task_id
+
+_FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+class TorchCall:
+    """A node about to run, or just run.
+
+    Attributes
+    ----------
+    task : TorchTask
+    node : torch.autograd.graph.Node
+    given, made : tuple of Tensor or None, or list
+        The same to look at: the engine's own tuples, until somebody asks for a list.
+    skip : bool
+        Set before it runs, it leaves the node out: it is given no gradients, and what it produces is dropped.
+    """
+
+    __slots__ = ("task", "node", "given", "made", "skip")
+
+    def __init__(self, task: TorchTask, node: Any, given: Sequence[Any], made: Sequence[Any]) -> None:
+        self.task = task
+        self.node = node
+        self.given = given
+        self.made = made
+        self.skip = False
+
+    @property
+    def grad_outputs(self) -> list[Any]:
+        """What it is given; an entry may be assigned: that replaces the gradient."""
+        if type(self.given) is not list:
+            self.given = list(self.given)
+        return self.given
+
+    @property
+    def grad_inputs(self) -> list[Any]:
+        """What it has made; an entry may be assigned. AccumulateGrad produces none."""
+        if type(self.made) is not list:
+            self.made = list(self.made)
+        return self.made
+
+
+class TorchTask:
+    """A backward() or grad().
+
+    Parameters
+    ----------
+    observers : sequence of Observer
+    outputs : sequence of Tensor or GradientEdge
+    inputs : sequence of Tensor or GradientEdge
+        What gradients are wanted of; empty for all leaves.
+    keep_graph, create_graph, accumulate : bool
+    site : CallSite
+        Where it was called.
+
+    Attributes
+    ----------
+    roots : list of (node, int)
+    nodes : list of node
+        All that it can reach.
+    edges : list of tuple
+        Of each of them ``next_functions``.
+    keep_graph : bool
+        May be set until the first node runs.
+    sent : (Tensor, (int, int), object) or None
+        For :func:`.numpy_conversion.small_of`, of the node that has run last: a gradient it has made, its version and
+        address, and how it is read.
+    """
+
+    def __init__(
+        self,
+        observers: Sequence[Observer],
+        outputs: Sequence[Any],
+        inputs: Sequence[Any],
+        *,
+        keep_graph: bool,
+        create_graph: bool,
+        accumulate: bool,
+        site: CallSite,
+    ) -> None:
+        self.roots = [edge for edge in map(edge_of, outputs) if edge is not None]
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.site = site
+        self.started = False
+        self.nodes, self.edges = walk([node for node, _ in self.roots])
+        self._observers = observers
+        self._accumulate = accumulate
+        self._inputs = [edge[0] for edge in map(edge_of, inputs) if edge is not None]
+        self._needed: set[Any] | None = None
+        self._thread = threading.get_ident()
+        self._id: int | None = None
+        self._running: dict[int, TorchCall] = {}
+        self._take_off: Callable[[], None] | None = None
+        self._kept: list[Any] | None = None
+        self.sent: tuple[Any, tuple[int, int], Any] | None = None
+
+    # --- around the engine ---
+
+    def start(self) -> None:
+        """Tell that it begins, and hook every node."""
+        for observer in self._observers:
+            observer.task_started(self)
+        self.started = True
+        self._hook()
+        _live.append(self)
+
+    def _hook(self) -> None:
+        # With the collector held off: it would walk the growing heap again and again while nothing is garbage.
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            if any(hears_entries(observer) for observer in self._observers):
+                self._take_off = hang(self.nodes, self._exited, self._entered)
+            else:
+                self._take_off = hang(self.nodes, self._ran)
+        finally:
+            if enabled:
+                gc.enable()
+
+    def finish(self) -> None:
+        """Tell that it has ended."""
+        for observer in self._observers:
+            observer.task_finished(self)
+
+    def fail(self, error: BaseException) -> None:
+        """Tell that it has ended by `error`, and of a refused saved tensor which it is."""
+        versions = versions_in(error)
+        if versions is not None and not hasattr(error, "saved_name"):
+            running = [call.node for call in self._running.values()]
+            if tell_violation(error, versions, running or self.nodes) is not None:
+                for observer in self._observers:
+                    observer.violation(error)
+        for observer in self._observers:
+            observer.task_failed(self, error)
+
+    def close(self) -> None:
+        """Take the hooks off."""
+        if self in _live:
+            _live.remove(self)
+        if self._take_off is not None:
+            self._take_off()
+            self._take_off = None
+        self._running.clear()
+
+    # --- what will run ---
+
+    def runs(self, node: Any) -> bool:
+        """Whether it will run `node`."""
+        if not self._inputs:
+            return True
+        if self._needed is None:
+            self._needed = self._find_needed()
+        return node in self._needed
+
+    def _find_needed(self) -> set[Any]:
+        """Return the nodes on a way to an input; backward(inputs=...) runs the inputs' nodes too, grad() does not."""
+        parents: dict[Any, list[Any]] = {}
+        for node, edges in zip(self.nodes, self.edges):
+            for child, _ in edges:
+                if child is not None:
+                    parents.setdefault(child, []).append(node)
+        needed: set[Any] = set()
+        stack = [parent for node in self._inputs for parent in parents.get(node, ())]
+        while stack:
+            node = stack.pop()
+            if node not in needed:
+                needed.add(node)
+                stack += parents.get(node, ())
+        return needed.union(self._inputs) if self._accumulate else needed
+
+    # --- the hooks ---
+
+    def _entered(self, grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if not self._mine():
+            return None
+        call = TorchCall(self, _current_node(), grads, ())
+        self._running[threading.get_ident()] = call
+        for observer in self._observers:
+            observer.node_entered(call)
+        if call.skip:
+            return (None,) * len(grads)
+        return _replaced(call.given, grads)
+
+    def _exited(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if _current_id() != self._id:
+            return None
+        call = self._running.pop(threading.get_ident(), None)
+        if call is None:  # hooked while it ran
+            return None
+        call.made = [None] * len(produced) if call.skip else produced
+        return self._tell_exit(call, produced)
+
+    def _ran(self, produced: tuple[Any, ...], grads: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Tell of a node that has run where nobody wants to hear before it does."""
+        if _current_id() != self._id and not self._mine():
+            return None
+        return self._tell_exit(TorchCall(self, _current_node(), grads, produced), produced)
+
+    def _tell_exit(self, call: TorchCall, produced: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if self._kept is not None:
+            self._kept.append(call.node)
+        for observer in self._observers:
+            observer.node_exited(call)
+        return None if call.made is produced else _replaced(call.made, produced)
+
+    def _mine(self) -> bool:
+        """Whether the engine runs this task now: nodes can be shared with others, nested in it or on other threads."""
+        current = _current_id()
+        if self._id is not None:
+            return current == self._id
+        if any(task._id == current for task in _live):
+            return False
+        here = threading.get_ident()
+        if here != self._thread and any(task._thread == here for task in _live):
+            return False
+        if here == self._thread and next(t for t in reversed(_live) if t._thread == here) is not self:
+            return False  # a nested one has begun
+        self._id = current
+        return True
+
+    # --- keeping saved tensors ---
+
+    def keep(self) -> Callable[[], None] | None:
+        """Keep what the nodes have saved; return what lets go of it as far as that can be done.
+
+        The engine must know before it starts, so afterwards nothing can be kept. Python cannot make a C++ node release
+        what it saved: it counts as released, a second backward raises PyTorch's usual error, and the memory goes with
+        the graph.
+        """
+        compiled = any(node.name().startswith("CompiledFunction") for node in self.nodes)
+        if self.keep_graph or self.started or compiled:
+            return None
+        self.keep_graph, self._kept = True, []
+        return self._release
+
+    def _release(self) -> None:
+        kept, self._kept = self._kept, None
+        for node in kept or ():
+            if RELEASED not in node.metadata and saved_of(node):
+                node.metadata[RELEASED] = True
+                node.register_prehook(_refuse)
+
+
+def _replaced(grads: Sequence[Any], before: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return what a hook returns of gradients that observers have seen: None where they have replaced none."""
+    return tuple(grads) if grads is not before and any(map(is_not, grads, before)) else None
+
+
+def _refuse(grads: tuple[Any, ...]) -> None:
+    raise RuntimeError(_FREED)
+
+
+leave_uncompiled(
+    TorchTask.__init__,
+    TorchTask.start,
+    TorchTask.finish,
+    TorchTask.fail,
+    TorchTask.close,
+    TorchTask._entered,
+    TorchTask._exited,
+    TorchTask._ran,
+)
+
+# Those whose hooks are in place, in the order in which they began.
+_live: list[TorchTask] = []
+
+
+def edge_of(value: Any) -> tuple[Any, int] | None:
+    """Return (node, input number) where a gradient of a tensor (or at a GradientEdge) enters; None if it has none.
+
+    Parameters
+    ----------
+    value : Tensor or GradientEdge
+
+    Returns
+    -------
+    tuple or None
+    """
+    if not isinstance(value, torch.Tensor):
+        return value.node, value.output_nr
+    if not value.requires_grad:
+        return None
+    with torch._C.DisableTorchFunction():
+        edge = get_gradient_edge(value)
+    return edge.node, edge.output_nr
+
+
+def walk(roots: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Return all nodes that gradients from `roots` can reach, in an order that depends on the graph alone.
+
+    Parameters
+    ----------
+    roots : iterable of node
+
+    Returns
+    -------
+    nodes : list of node
+    edges : list of tuple
+        Of each of them ``next_functions``.
+    """
+    # Python's objects for nodes are made anew when nobody holds them: these are held, so each node has one.
+    found = list(dict.fromkeys(roots))
+    seen = {None, *found}
+    edges = []
+    for node in found:
+        behind = node.next_functions
+        edges.append(behind)
+        for child, _ in behind:
+            if child not in seen:
+                seen.add(child)
+                found.append(child)
+    cut_rows(found)
+    return found, edges

@@ -1,0 +1,189 @@
+"""What a PyTorch node has saved, read without unpacking it for the program and without touching the version check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.autograd.function import BackwardCFunction
+
+from .numpy_conversion import shape_of
+from .saved_tensors_unpacked import SHOWN, UnpackedSlot, versions_in
+
+__all__ = ["RELEASED", "TorchSaved", "saved_of", "tell_violation", "versions_in"]
+
+RELEASED = "gradscope.inspect.released"
+"""In a node's metadata: it counts as released (see :meth:`.observed_backward.TorchTask.keep`)."""
+
+_RAW = "_raw_saved_"
+_raw_names: dict[type, tuple[str, ...]] = {}
+
+
+class TorchSaved:
+    """One saved tensor.
+
+    PyTorch keeps the version at which it was saved to itself, but tells it when it refuses to unpack the tensor: so the
+    question is asked by unpacking, and only of what no saved-tensor hook has packed.
+    """
+
+    def __init__(self, node: Any, name: str, raw: Any, attribute: str) -> None:
+        self.name = name
+        self._node = node
+        self._raw = raw
+        self._attribute = attribute
+
+    @property
+    def released(self) -> bool:
+        """Whether the node has let go of it."""
+        return _released(self._node, self._raw)
+
+    @property
+    def packed(self) -> bool:
+        """Whether a saved-tensor hook has packed it."""
+        return getattr(self._raw, "unpack_hook", None) is not None
+
+    @property
+    def data(self) -> Any:
+        """The value, stale or not; what a hook has packed comes as the hook made it."""
+        if self.released:
+            raise RuntimeError(f"the saved tensor `{self.name}` has been released")
+        return self._raw.data
+
+    @property
+    def _tensor(self) -> torch.Tensor | None:
+        data = None if self.released else self._raw.data
+        return data if isinstance(data, torch.Tensor) else None
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """None once released, and where a hook has packed it into something else."""
+        tensor = self._tensor
+        return None if tensor is None else shape_of(tensor)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype."""
+        tensor = self._tensor
+        return None if tensor is None else tensor.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements."""
+        tensor = self._tensor
+        return 0 if tensor is None else tensor.numel() * tensor.element_size()
+
+    @property
+    def current_version(self) -> int | None:
+        """The version its memory is at now; None where none is kept."""
+        tensor = None if self.packed else self._tensor
+        with torch._C.DisableTorchFunction():
+            return None if tensor is None or tensor.is_inference() else tensor._version
+
+    @property
+    def saved_version(self) -> int | None:
+        """The version at which it was saved."""
+        now = self.current_version
+        if now is None:
+            return None
+        refused = _refusal(self._node, self._attribute)
+        if refused is None or refused[0] != now:
+            return now
+        return refused[1]
+
+
+def saved_of(node: Any) -> list[TorchSaved]:
+    """Return what a node has saved, by name.
+
+    Parameters
+    ----------
+    node : torch.autograd.graph.Node
+
+    Returns
+    -------
+    list of TorchSaved
+    """
+    return [saved for attribute in raw_names(type(node)) for saved in _of_attribute(node, attribute)]
+
+
+def _of_attribute(node: Any, attribute: str) -> Iterator[TorchSaved]:
+    try:
+        raw = getattr(node, attribute)
+    except RuntimeError:  # a custom Function that has let go of everything
+        return
+    custom = attribute == "_raw_saved_tensors"
+    name = "saved_tensors" if custom else attribute.removeprefix(_RAW)
+    plain = name if custom else f"_saved_{name}"
+    several = isinstance(raw, tuple)
+    for place, item in enumerate(raw if several else (raw,)):
+        slot = item if SHOWN else UnpackedSlot(node, item, plain, place if several else None)
+        if slot.data is not None or _was_something(node, slot, plain):
+            yield TorchSaved(node, name, slot, plain)
+
+
+def _was_something(node: Any, raw: Any, attribute: str) -> bool:
+    """Whether an empty slot is one that has been released, and not one that never held a tensor."""
+    if getattr(raw, "unpack_hook", None) is not None:
+        return True
+    try:
+        getattr(node, attribute)
+    except RuntimeError as error:
+        return versions_in(error) is None  # else one beside it is refused
+    return False
+
+
+def _released(node: Any, raw: Any) -> bool:
+    return raw.data is None or RELEASED in node.metadata
+
+
+def _refusal(node: Any, attribute: str) -> tuple[int, int] | None:
+    """Return (version now, version then) if PyTorch refuses to unpack, else None."""
+    try:
+        with torch._C.DisableTorchFunction():
+            getattr(node, attribute)
+    except RuntimeError as error:
+        return versions_in(error)
+    return None
+
+
+def raw_names(kind: type) -> tuple[str, ...]:
+    """Return the attributes of a class of nodes that hold saved tensors."""
+    if issubclass(kind, BackwardCFunction):  # made anew for every custom Function
+        return ("_raw_saved_tensors",)
+    names = _raw_names.get(kind)
+    if names is None:
+        names = _raw_names[kind] = tuple(name for name in dir(kind) if name.startswith(_RAW))
+    return names
+
+
+def tell_violation(error: BaseException, versions: tuple[int, int], nodes: Iterable[Any]) -> Any:
+    """Put on PyTorch's error what it says only in words: node, name and versions of the saved tensor.
+
+    Parameters
+    ----------
+    error : BaseException
+    versions : tuple of (int, int)
+        See :func:`versions_in`.
+    nodes : iterable of node
+        Among which to look; the first with such a saved tensor is the one.
+
+    Returns
+    -------
+    node or None
+        None if it is none of them.
+    """
+    for node in nodes:
+        for saved in saved_of(node):
+            if saved.packed or (saved.current_version, saved.saved_version) != versions:
+                continue
+            error.__dict__.update(
+                node=node,
+                operator=node.name(),
+                saved_name=saved.name,
+                shape=saved.shape,
+                dtype=saved.dtype,
+                saved_version=versions[1],
+                current_version=versions[0],
+            )
+            return node
+    return None

@@ -1,0 +1,363 @@
+"""The adapter for PyTorch: what an instrument asks, answered from nodes, their metadata, and tensors."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from operator import itemgetter
+from types import FrameType, TracebackType
+from typing import Any
+
+import numpy
+import torch
+from torch.autograd.function import BackwardCFunction
+
+from ....runtime import events
+from ...records.records import Location, TensorSpec
+from ..gradient_hooks import NodeHook
+from ..memory_fingerprint import Region
+from ..native_adapter import location_of
+from ..protocol import CHECKPOINTS, FailedCall, Observer, Plan, SavedView, key_in, refuse_checkpoint
+from .engine_wrapper import backward_tap
+from .failed_node import failed_call
+from .forward_pass import SITE, Wanted, forward_tap
+from .graph_freeing import cut_row
+from .hook_listing import hooks_of
+from .numpy_conversion import (
+    bits_of,
+    from_host,
+    hosts_of,
+    outputs_of,
+    region_of,
+    small_of,
+    spec_of,
+    to_host,
+    to_host_told,
+)
+from .observed_backward import TorchTask, edge_of
+from .saved_tensors import saved_of
+from .torch_compile import COMPILED
+
+__all__ = ["TorchAdapter"]
+
+_ACCUMULATE_GRAD = torch._C._functions.AccumulateGrad
+_BLIND = {
+    "CompiledFunctionBackward": COMPILED,
+    **CHECKPOINTS,
+}
+
+
+class TorchAdapter:
+    """Answers for PyTorch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> adapter = TorchAdapter()
+    >>> y = torch.ones(2, requires_grad=True) * 3
+    >>> node, nr = adapter.root(y)
+    >>> adapter.node_name(node), nr, adapter.spec(y).shape
+    ('MulBackward0', 0, (2,))
+    """
+
+    name = "pytorch"
+
+    def __init__(self) -> None:
+        events.add_library(os.path.dirname(torch.__file__))
+        events.add_library("<eval_with_key>")  # what torch.fx has made of the program's code
+
+    def of(self, value: Any) -> TorchAdapter:
+        """Return itself."""
+        return self
+
+    # --- tensors and nodes ---
+
+    def is_tensor(self, value: Any) -> bool:
+        """Whether `value` is a PyTorch tensor."""
+        return isinstance(value, torch.Tensor)
+
+    def root(self, tensor: torch.Tensor) -> tuple[Any, int] | None:
+        """Return the node that a gradient of `tensor` enters, and at which input."""
+        return edge_of(tensor)
+
+    def is_leaf(self, tensor: torch.Tensor) -> bool | None:
+        """Whether no operator has computed a tensor; None where a view's history can no longer be told."""
+        try:
+            return tensor.is_leaf
+        except RuntimeError:
+            return None
+
+    def key(self, node: Any) -> int:
+        """Return the number kept in the node's metadata: its Python object is made anew when nobody holds it."""
+        return key_in(node.metadata)
+
+    def node_name(self, node: Any) -> str:
+        """Return the node's name, without C++ namespaces."""
+        return _bare_names[node.name()]
+
+    def sequence_nr(self, node: Any) -> int:
+        """Return the sequence number."""
+        return node._sequence_nr()
+
+    def edges(self, node: Any) -> Sequence[tuple[Any, int]]:
+        """Return (node or None, input number) for each produced gradient."""
+        cut_row(node)
+        return node.next_functions
+
+    def outputs(self, node: Any) -> tuple[TensorSpec, ...]:
+        """Return what the forward operator returned; nothing where PyTorch (2.4) does not tell."""
+        return outputs_of(node)
+
+    def saved(self, node: Any) -> Sequence[SavedView]:
+        """Return the saved tensors."""
+        return saved_of(node)
+
+    def variable(self, node: Any) -> Any:
+        """Return the leaf of an AccumulateGrad."""
+        return node.variable if type(node) is _ACCUMULATE_GRAD else None
+
+    def location(self, node: Any) -> Location | None:
+        """Return the user's line that made the node."""
+        return location_of(node.metadata.get(SITE))
+
+    def blind(self, node: Any) -> str:
+        """Return why nobody can look inside a node."""
+        return _BLIND.get(node.name(), "")
+
+    def notes(self, node: Any) -> dict[Any, Any]:
+        """Return the node's metadata."""
+        return node.metadata
+
+    def memory_key(self, tensor: torch.Tensor) -> Hashable:
+        """Return the address of PyTorch's storage; of a tensor without one, its own."""
+        try:
+            return tensor.untyped_storage()._cdata
+        except (RuntimeError, NotImplementedError):
+            return id(tensor)
+
+    def memory(self, tensor: torch.Tensor) -> Any:
+        """Return PyTorch's storage, of which there is one object; None for a tensor without one."""
+        try:
+            with torch._C.DisableTorchFunction():
+                return tensor.untyped_storage()
+        except (RuntimeError, NotImplementedError):
+            return None
+
+    def region(self, tensor: torch.Tensor) -> Region | None:
+        """Return which bytes a tensor looks at; None if it has no memory of its own."""
+        with torch._C.DisableTorchFunction():
+            return region_of(tensor)
+
+    def version(self, tensor: torch.Tensor) -> int | None:
+        """Return the version of a tensor's memory."""
+        return None if tensor.is_inference() else tensor._version
+
+    def bits(self, tensor: torch.Tensor) -> Any:
+        """Return the bits of a tensor as they lie in memory, evenly spaced ones of a large one; None if it has none."""
+        with torch._C.DisableTorchFunction():
+            return bits_of(tensor)
+
+    def copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a copy of a tensor, without history."""
+        return tensor.detach().clone()
+
+    def leaf_grad(self, leaf: torch.Tensor) -> torch.Tensor | None:
+        """Return the gradient accumulated in a leaf, or None."""
+        return leaf.grad if leaf.is_leaf or leaf.retains_grad else None
+
+    def set_leaf_grad(self, leaf: torch.Tensor, grad: torch.Tensor | None) -> None:
+        """Set it."""
+        leaf.grad = grad
+
+    # --- running ---
+
+    def hooks(self, node: Any) -> Sequence[NodeHook]:
+        """Return the hooks that a backward runs at a node: of leaves, and of results since somebody observes."""
+        return hooks_of(node)
+
+    def run_node(self, node: Any, grad_outputs: Sequence[Any]) -> tuple[Any, ...]:
+        """Run one node alone, without hooks."""
+        refuse_checkpoint(node.name())
+        run = node.apply if isinstance(node, BackwardCFunction) else node
+        with torch.no_grad(), backward_tap.unheard():
+            produced = run(*grad_outputs)
+        return produced if isinstance(produced, tuple) else () if produced is None else (produced,)
+
+    def gradients(self, outputs: Sequence[Any], grads: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
+        """Return the gradients of `leaves` when `grads` enter at `outputs`."""
+        with backward_tap.unheard(), _without_hooks(leaves):
+            return list(torch.autograd.grad(outputs, leaves, list(grads), retain_graph=True, allow_unused=True))
+
+    def failed_call(self, error: BaseException, frames: Sequence[FrameType]) -> FailedCall | None:
+        """Return the node at which a backward has failed, as far as the traceback, the message and the graph tell."""
+        return failed_call(error, frames)
+
+    def keep_saved(self, task: TorchTask) -> Callable[[], None] | None:
+        """Make a backward keep its saved tensors, if it has not begun; return what releases them."""
+        return task.keep()
+
+    def task_roots(self, task: TorchTask) -> Sequence[tuple[Any, int]]:
+        """Return where the gradients of a backward enter."""
+        return task.roots
+
+    def task_runs(self, task: TorchTask, node: Any) -> bool:
+        """Whether a backward will run `node`."""
+        return task.runs(node)
+
+    def backward(self, loss: torch.Tensor, **options: Any) -> Callable[[], Any]:
+        """Return the call that runs the backward of `loss`."""
+        return functools.partial(loss.backward, **options)
+
+    # --- values ---
+
+    def plan(self, task: TorchTask) -> Plan:
+        """Return the nodes that a backward may run, and what tells them from others."""
+        nodes = task.nodes
+        notes = [node.metadata for node in nodes]
+        flat = list(itertools.chain.from_iterable(task.edges))
+        return Plan(
+            nodes,
+            [_bare_names[node.name()] for node in nodes],
+            [node._sequence_nr() for node in nodes],
+            [known.get(SITE) for known in notes],
+            [node.variable if type(node) is _ACCUMULATE_GRAD else None for node in nodes],
+            notes,
+            list(map(len, task.edges)),
+            list(map(itemgetter(0), flat)),
+            list(map(itemgetter(1), flat)),
+        )
+
+    def to_host(self, tensor: torch.Tensor) -> numpy.ndarray:
+        """Return the values as a NumPy array."""
+        return to_host(tensor)
+
+    def hosts(self, call: Any) -> tuple[Sequence[Any], int]:
+        """Return the values of the gradients that a node was given and has made, and how many it was given."""
+        if type(call) is FailedCall:
+            given = call.grad_outputs or ()
+            with torch._C.DisableTorchFunction():
+                return [to_host_told(grad) for grad in given], len(given)
+        return hosts_of(call)
+
+    def small(self, call: Any, most: int, taken: list[Any]) -> tuple[int, int] | None:
+        """Take the gradients that a node was given and has made as bytes, where all are on the host and small."""
+        return None if type(call) is FailedCall else small_of(call, most, taken)
+
+    def spec(self, tensor: torch.Tensor) -> TensorSpec:
+        """Return shape, dtype and device of a tensor."""
+        return spec_of(tensor)
+
+    def tensor_like(self, value: Any, spec: TensorSpec) -> torch.Tensor:
+        """Return a new tensor of shape, dtype and device `spec`."""
+        return from_host(to_host(value) if isinstance(value, torch.Tensor) else value, spec)
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return a context in which operators are not recorded, and not told of."""
+        return _Quiet()
+
+    # --- modules ---
+
+    def is_parameter(self, tensor: Any) -> bool:
+        """Whether a tensor is a Parameter."""
+        return isinstance(tensor, torch.nn.Parameter)
+
+    def tensor_classes(self) -> tuple[type, ...]:
+        """Return the class of all tensors."""
+        return (torch.Tensor,)
+
+    def module_classes(self) -> tuple[type, ...]:
+        """Return the class of all modules."""
+        return (torch.nn.Module,)
+
+    def named_parameters(self, module: Any) -> Sequence[tuple[str, Any]]:
+        """Return the parameters of a module with their paths."""
+        return list(module.named_parameters())
+
+    def named_modules(self, module: Any) -> Sequence[tuple[str, Any]]:
+        """Return a module and those inside it with their paths."""
+        return list(module.named_modules())
+
+    # --- listening ---
+
+    def observe(
+        self,
+        observer: Observer,
+        *,
+        forward: bool,
+        backward: bool,
+        operators: bool = False,
+        writes: bool = False,
+        own_writes: bool = False,
+    ) -> TorchObservation:
+        """Tell `observer` what happens on this thread, on those that it starts, and in modules on any."""
+        wanted = Wanted(forward=forward, operators=operators, writes=writes, own_writes=own_writes and not writes)
+        return TorchObservation(observer, wanted, backward=backward)
+
+
+class _BareNames(dict[str, str]):
+    """Names of nodes without C++ namespaces."""
+
+    def __missing__(self, name: str) -> str:
+        bare = self[name] = name.rpartition("::")[2]
+        return bare
+
+
+_bare_names = _BareNames()
+
+
+class _Quiet:
+    """No recording, and no telling, on this thread."""
+
+    __slots__ = ("_grad_enabled",)
+
+    def __enter__(self) -> None:
+        forward_tap.muted.depth += 1
+        self._grad_enabled = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+
+    def __exit__(self, *exc_info: object) -> None:
+        torch._C._set_grad_enabled(self._grad_enabled)
+        forward_tap.muted.depth -= 1
+
+
+class TorchObservation:
+    """An observer's place in PyTorch."""
+
+    def __init__(self, observer: Observer, wanted: Wanted, *, backward: bool) -> None:
+        self._undo: list[Callable[[], None]] = []
+        if any(wanted):
+            forward_tap.add(observer, wanted)
+            self._undo.append(functools.partial(forward_tap.remove, observer))
+        if backward:
+            backward_tap.add(observer)
+            self._undo.append(functools.partial(backward_tap.remove, observer))
+
+    def close(self) -> None:
+        """Stop observing; doing so twice is harmless."""
+        while self._undo:
+            self._undo.pop()()
+
+    def __enter__(self) -> TorchObservation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _without_hooks(leaves: Sequence[torch.Tensor]) -> Iterator[None]:
+    """Keep the hooks of leaves from running: where grad() takes a gradient, PyTorch calls them."""
+    tables = [leaf._backward_hooks for leaf in leaves if leaf._backward_hooks]
+    kept = [dict(table) for table in tables]
+    for table in tables:
+        table.clear()
+    try:
+        yield
+    finally:
+        for table, hooks in zip(tables, kept):
+            table.update(hooks)

@@ -1,0 +1,15 @@
+"""Running a program under an instrument: a script, a module or a function, as python runs it.
+
+- :mod:`~.program`: what a session runs: a function, or a script
+- :mod:`~.script`: a script on a thread, as python runs it
+- :mod:`~.main_thread`: a script on this thread, as python runs it
+- :mod:`~.script_targets`: a file, a directory or zip file with a ``__main__``, a module
+- :mod:`~.pause_gate`: the gate at which a program waits while its debugger thinks
+- :mod:`~.program_thread`: the thread that a program takes for its main thread
+- :mod:`~.streams`: its standard streams
+- :mod:`~.signals`: its signals
+- :mod:`~.interrupts`: Ctrl-C
+- :mod:`~.exits`: how it ends: ``atexit``, ``os._exit``
+- :mod:`~.processes`: processes that it starts
+- :mod:`~.broadcast`: what a session tells its listeners
+"""

@@ -1,0 +1,92 @@
+"""Ctrl-C for a script that runs on the main thread while instruments look on: it interrupts the script, not them.
+
+An instrument that is stopped in the middle of its bookkeeping may tell of the program what is not so. And what is
+raised in a callback of a weak reference, of which they have many, goes no further: the script would not be interrupted.
+"""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from ...runtime import events
+from ...runtime.events import is_library_file
+from .program_thread import replaced
+
+__all__ = ["KILLED_BY_SIGINT", "interrupting_the_script_only"]
+
+KILLED_BY_SIGINT = 128 + signal.SIGINT
+"""The exit status that a shell reports after Ctrl-C."""
+
+_GRADSCOPE = Path(__file__).parents[2]
+_SPARED = (
+    str(_GRADSCOPE / "inspect"),
+    str(_GRADSCOPE / "check"),
+    events.__file__,
+    *(kind.__init__.__code__.co_filename for kind in (weakref.WeakKeyDictionary, weakref.WeakSet)),
+)
+"""The files of the instruments, and of the weak collections that they keep."""
+
+_AGAIN = 0.002
+_PATIENCE = 1.0
+
+
+@contextmanager
+def interrupting_the_script_only() -> Iterator[None]:
+    """Raise KeyboardInterrupt in the script's own code, or in what it calls, for the length of the block.
+
+    To the script, the handler looks like Python's own. Nothing is done on other threads, which Ctrl-C does not reach,
+    and where something else handles Ctrl-C already.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    ident = threading.get_ident()
+    since: float | None = None
+
+    def again() -> None:
+        time.sleep(_AGAIN)
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(ident, signal.SIGINT)  # which also ends a sleep that has begun meanwhile
+        else:
+            _thread.interrupt_main()
+
+    def default_int_handler(number: int, frame: FrameType | None) -> None:
+        nonlocal since
+        now = time.monotonic()
+        since = now if since is None else since
+        if now - since < _PATIENCE and _spared(frame):
+            _thread.start_new_thread(again, ())  # no lock that the interrupted code may hold is needed for that
+            return
+        since = None
+        raise KeyboardInterrupt
+
+    with replaced(signal, "default_int_handler", default_int_handler):
+        default = signal.signal(signal.SIGINT, default_int_handler)
+        try:
+            yield
+        finally:
+            if signal.getsignal(signal.SIGINT) is default_int_handler:
+                signal.signal(signal.SIGINT, default)
+
+
+def _spared(frame: FrameType | None) -> bool:
+    """Return whether code was called by an instrument, rather than by the script."""
+    main = sys.modules["__main__"].__dict__
+    while frame is not None and frame.f_globals is not main:
+        name = frame.f_code.co_filename
+        if name.startswith(_SPARED):
+            return True
+        if not is_library_file(name) and "site-packages" not in name:
+            return False
+        frame = frame.f_back
+    return False

@@ -1,0 +1,225 @@
+"""What a session runs: a function, or (in :mod:`.script`) a script."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+from weakref import WeakSet
+
+from ...runtime.events import is_library_file
+from ...runtime.memory import device
+from .pause_gate import Gate, ProgramAborted
+from .processes import StartedProcesses
+from .program_thread import Interrupter, aborts_unreported
+
+__all__ = ["CallProgram", "Program", "Write", "exit_status_of", "own_traceback", "print_uncaught"]
+
+_GRADSCOPE = Path(__file__).parents[2]
+_INSTRUMENTS = (str(_GRADSCOPE / "inspect"), str(_GRADSCOPE / "check"))
+
+_PROGRAMS: WeakSet[Program] = WeakSet()
+
+
+def _in_child() -> None:
+    for program in _PROGRAMS:
+        program.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+class Write(Protocol):
+    """Where a program's output goes."""
+
+    def __call__(self, text: str, stream: str = "stdout") -> None:
+        """Take text written to ``'stdout'`` or ``'stderr'``."""
+
+
+class Program:
+    """Something that runs on a thread of its own and may call backward().
+
+    Attributes
+    ----------
+    title : str
+    exit_status : int or None
+        What python would return, once it has ended.
+    error : BaseException or None
+        What it raised, other than SystemExit.
+    traceback : str
+        Of the error, as python prints it.
+    gate : Gate
+        Where it waits while it is paused.
+    processes : StartedProcesses
+        Those that a script has started, which the debugger does not see into.
+    """
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.processes = StartedProcesses()
+        self.exit_status: int | None = None
+        self.error: BaseException | None = None
+        self.traceback = ""
+        self.gate = Gate()
+        self.interrupter = Interrupter()
+        _PROGRAMS.add(self)
+
+    def run(self, write: Write) -> None:
+        """Run to the end; raise nothing, but set ``exit_status`` and ``error``."""
+        raise NotImplementedError
+
+    def forked(self) -> None:
+        """In a child process: do without the debugger, which is not there."""
+        self.gate.gone = True
+
+    def end(self) -> None:
+        """Have the running program raise :class:`ProgramAborted`, wherever it is; return at once."""
+        self.interrupter.end()
+
+    def whereabouts(self) -> str:
+        """Return where the program's thread is in the user's code, as ``file:line``, or an empty text."""
+        frame = sys._current_frames().get(self.interrupter.ident or 0)
+        while frame is not None and is_library_file(frame.f_code.co_filename):
+            frame = frame.f_back
+        return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class CallProgram(Program):
+    """A function as a program.
+
+    Parameters
+    ----------
+    function : callable
+        Without arguments.
+
+    Examples
+    --------
+    >>> program = CallProgram(lambda: 1 / 0)
+    >>> program.run(lambda text, stream: None)
+    >>> program.exit_status, type(program.error).__name__
+    (1, 'ZeroDivisionError')
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        super().__init__(getattr(function, "__name__", type(function).__name__))
+        self._function = function
+        self._where = device.current()  # it runs on another thread
+
+    def run(self, write: Write) -> None:
+        """Call the function."""
+        try:
+            with aborts_unreported(), self.interrupter, self._where:
+                self._function()
+            self.exit_status = 0
+        except ProgramAborted:
+            self.exit_status = 0
+        except SystemExit as leaving:
+            self.exit_status = exit_status_of(leaving, lambda text: write(text, "stderr"))
+        except BaseException as error:
+            self.exit_status = 1
+            self.error = error
+            self.traceback = own_traceback(error)
+            write(self.traceback, "stderr")
+
+
+def own_traceback(error: BaseException) -> str:
+    """Return a traceback as python prints it, without the debugger's own frames.
+
+    After Ctrl-C it ends with the program's own line: how far gradscope had come says nothing about the program.
+
+    Parameters
+    ----------
+    error : BaseException
+
+    Returns
+    -------
+    str
+    """
+    told = traceback.TracebackException.from_exception(error)
+    seen: set[int] = set()
+    pending: list[traceback.TracebackException | None] = [told]
+    while pending:
+        part = pending.pop()
+        if part is None or id(part) in seen:
+            continue
+        seen.add(id(part))
+        kept = [f for f in part.stack if not _ours(f.filename)]
+        part.stack = traceback.StackSummary.from_list(kept)
+        pending += [part.__cause__, part.__context__, *(part.exceptions or ())]
+    if isinstance(error, KeyboardInterrupt):
+        while told.stack and told.stack[-1].filename.startswith((str(_GRADSCOPE), "<gradscope ")):
+            del told.stack[-1]
+    return "".join(told.format())
+
+
+def print_uncaught(error: BaseException) -> str:
+    """Print what nobody caught as python does, by the program's own ``sys.excepthook`` if it has one.
+
+    Parameters
+    ----------
+    error : BaseException
+
+    Returns
+    -------
+    str
+        The traceback.
+    """
+    text = own_traceback(error)
+    if sys.excepthook is sys.__excepthook__:
+        _to_stderr(text)
+        return text
+    try:
+        sys.excepthook(type(error), error, _own_part(error.__traceback__))
+    except ProgramAborted:
+        raise
+    except SystemExit:
+        pass
+    except BaseException as failure:
+        if failure.__context__ is error:  # only because it is we who called the hook
+            failure.__context__ = None
+        _to_stderr(f"Error in sys.excepthook:\n{own_traceback(failure)}\nOriginal exception was:\n{text}")
+    return text
+
+
+def _to_stderr(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):  # closed, None, or replaced by something that is no file
+        pass
+
+
+def exit_status_of(leaving: SystemExit, say: Callable[[str], None] = _to_stderr) -> int:
+    """Return python's exit status after a SystemExit; what is no number is said, as python does.
+
+    Parameters
+    ----------
+    leaving : SystemExit
+    say : callable
+        Takes the text; writes to stderr by default.
+
+    Returns
+    -------
+    int
+    """
+    code = leaving.code
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xFF
+    say(f"{code}\n")
+    return 1
+
+
+def _own_part(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the debugger's frames at its start."""
+    while trace is not None and _ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    return trace
+
+
+def _ours(filename: str) -> bool:
+    return filename.startswith(_INSTRUMENTS)

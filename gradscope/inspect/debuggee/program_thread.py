@@ -1,0 +1,320 @@
+"""The thread that a program takes for its main thread, and how it is interrupted from another one."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakSet, ref
+
+from .pause_gate import ProgramAborted
+
+__all__ = ["Interrupter", "ProgramThread", "ThreadFamily", "aborts_unreported", "replaced"]
+
+_AGAIN = 0.5
+_FREEING = 1.0
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Put `value` in the place of an attribute for the length of the block, unless somebody else replaces it."""
+    kept = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if getattr(owner, name) is value:
+            setattr(owner, name, kept)
+
+
+@contextmanager
+def aborts_unreported() -> Iterator[None]:
+    """Do not report a :class:`ProgramAborted` that came in a callback or a destructor, which lets nothing out.
+
+    It comes again (:meth:`Interrupter.end`).
+    """
+    report = sys.unraisablehook
+
+    def unraisablehook(args: Any) -> None:
+        if not issubclass(args.exc_type, ProgramAborted):
+            report(args)
+
+    with replaced(sys, "unraisablehook", unraisablehook):
+        yield
+
+
+_STACK_BYTES = 256 * 2**20  # of address space: memory is taken as it is used
+
+
+class ProgramThread(threading.Thread):
+    """A thread that nobody waits for at the interpreter's end, though the threads that it starts are no daemons."""
+
+    def __init__(self, target: Callable[[], None]) -> None:
+        self._inside = self._gone = False
+        super().__init__(target=target, name="gradscope program", daemon=True)
+
+    def start(self) -> None:
+        """Start it, with a stack on which a graph of some 100,000 nodes in a row can be freed.
+
+        PyTorch frees a graph without recursion only as long as nobody has looked at its nodes from Python.
+        """
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            super().start()
+        finally:
+            threading.stack_size(before)
+
+    def run(self) -> None:
+        """Run the target; from here on the thread looks like a main thread to whoever asks."""
+        self._inside = True
+        super().run()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, and for what PyTorch still frees on it after Python has let it go.
+
+        That takes the interpreter's lock, and would end the process if the interpreter were on its way out by then.
+        """
+        super().join(timeout)
+        if self.is_alive() or self._gone:
+            return
+        # Where the system does not list its threads, a moment is all that can be given.
+        entry = f"/proc/self/task/{self.native_id}"
+        listed = os.path.exists("/proc/self/task")
+        deadline = time.monotonic() + (_FREEING if listed else _FREEING / 20)
+        while time.monotonic() < deadline and (not listed or os.path.exists(entry)):
+            time.sleep(0.001)
+        self._gone = True
+
+    @property
+    def daemon(self) -> bool:  # type: ignore[override]
+        """What a thread started from this one inherits."""
+        return not self._inside
+
+
+class Interrupter:
+    """Raises exceptions in the thread that is inside its block, and in no other.
+
+    An exception comes between two bytecodes; a call into C code has to return first. :meth:`sleep` need not.
+
+    Examples
+    --------
+    >>> import threading, time
+    >>> interrupter, seen = Interrupter(), []
+    >>> def work():
+    ...     try:
+    ...         with interrupter:
+    ...             ready.set()
+    ...             interrupter.sleep(60)
+    ...     except TimeoutError as error:
+    ...         seen.append(error)
+    >>> ready = threading.Event()
+    >>> thread = threading.Thread(target=work)
+    >>> thread.start()
+    >>> ready.wait() and interrupter.throw(TimeoutError("too slow"))
+    True
+    >>> thread.join()
+    >>> seen
+    [TimeoutError('too slow')]
+    """
+
+    def __init__(self) -> None:
+        # Reentrant: a signal may come while its holder is in here, and its handler comes here too.
+        self._lock = threading.RLock()
+        # Held, and let go to wake who waits for it: unlike an Event it is all C, so an exception finds no frames in it.
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self._outside = threading.Event()
+        self._thrown = False
+        self.ident: int | None = None
+
+    def __enter__(self) -> Interrupter:
+        self._outside.clear()
+        self._thrown = False
+        self.ident = threading.get_ident()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        ident = self.ident
+        with self._lock:
+            self.ident = None
+        self._outside.set()
+        if self._thrown:
+            _take_back(ident)
+
+    @property
+    def here(self) -> bool:
+        """Whether the calling thread is the one inside."""
+        return self.ident == threading.get_ident()
+
+    def throw(self, error: BaseException) -> bool:
+        """Raise an exception in the thread inside.
+
+        Parameters
+        ----------
+        error : BaseException
+
+        Returns
+        -------
+        bool
+            False if there is no thread inside.
+        """
+        with self._lock:
+            if self.ident is None:
+                return False
+            self._thrown = True
+            _set_async(self.ident, _bearing(error))
+        self.wake()
+        return True
+
+    def end(self, grace: float = 0.1) -> None:
+        """Raise :class:`ProgramAborted` until the thread has left, for it may be caught; return at once.
+
+        Parameters
+        ----------
+        grace : float
+            Seconds before the first time.
+        """
+        threading.Thread(target=self._insist, args=(grace,), name="gradscope abort", daemon=True).start()
+
+    def _insist(self, grace: float) -> None:
+        while not self._outside.wait(grace) and self.throw(ProgramAborted()):
+            grace = _AGAIN
+
+    def wake(self) -> None:
+        """End :meth:`doze`."""
+        try:
+            self._bell.release()
+        except RuntimeError:  # rung already
+            pass
+
+    def sleep(self, seconds: float) -> None:
+        """Do what ``time.sleep`` does, but let exceptions in."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.doze(left)
+
+    def doze(self, seconds: float) -> None:
+        """Sleep until :meth:`wake`, or an exception, or the time is over."""
+        self._bell.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
+
+
+def _bearing(error: BaseException) -> type[BaseException]:
+    """Return a class whose only instance is `error`: the interpreter takes a class, and makes the instance itself."""
+
+    def __new__(cls: type, *unused: object) -> BaseException:  # noqa: N807
+        return error
+
+    return type(type(error).__name__, (type(error),), {"__new__": __new__})
+
+
+class _TakenBackError(BaseException):
+    """Comes in the place of an exception that has not arrived yet."""
+
+
+def _take_back(ident: int | None) -> None:
+    """Have what was thrown in the calling thread, and has not arrived yet, not arrive.
+
+    Another exception takes its place and is caught. With none in its place, Python 3.11 and 3.12 would take it that one
+    is under way as long as the process runs: the next function called under ``sys.settrace`` would wait for it.
+    """
+    try:
+        _set_async(ident, _TakenBackError)
+        for _ in range(100):  # it arrives between two bytecodes
+            pass
+    except _TakenBackError:
+        pass
+
+
+def _set_async(ident: int | None, kind: type[BaseException]) -> None:
+    if ident is not None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(kind))
+
+
+class ThreadFamily:
+    """The threads that a program starts, for which python would wait at its end.
+
+    The first of them is the main thread in the eyes of all but the process's own.
+    """
+
+    def __init__(self) -> None:
+        self._members: WeakSet[threading.Thread] = WeakSet()
+        self._executors: WeakSet[Any] = WeakSet()
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Make the calling thread the main thread, and remember what it and its descendants start."""
+        head, start, main, hook = (
+            threading.current_thread(),
+            threading.Thread.start,
+            threading.main_thread,
+            threading.excepthook,
+        )
+        name, active = head.name, True
+        self._members.add(head)
+
+        def start_member(thread: threading.Thread) -> None:
+            if threading.current_thread() in self._members:
+                self._members.add(thread)
+                executor = _executor_of(thread)
+                if executor is not None:
+                    self._executors.add(executor)
+            start(thread)
+
+        def main_thread() -> threading.Thread:
+            real = main()
+            return head if active and threading.current_thread() is not real else real
+
+        def excepthook(args: Any) -> None:
+            if args.exc_type is not ProgramAborted:
+                hook(args)
+
+        if head is not main():
+            head.name = "MainThread"
+        try:
+            with (
+                replaced(threading.Thread, "start", start_member),
+                replaced(threading, "main_thread", main_thread),
+                replaced(threading, "excepthook", excepthook),
+                aborts_unreported(),
+            ):
+                yield
+        finally:
+            active = False
+            head.name = name
+
+    def alive(self) -> list[threading.Thread]:
+        """Return the living threads that are no daemons, without the calling one."""
+        here = threading.current_thread()
+        return [t for t in threading.enumerate() if t in self._members and t is not here and not t.daemon]
+
+    def join(self) -> None:
+        """Wait for the threads, as python does before it runs what ``atexit`` knows."""
+        self._close_executors()
+        while threads := self.alive():
+            # In slices, so that an abort is heard.
+            threads[0].join(0.1)
+
+    def _close_executors(self) -> None:
+        """End the executors whose workers would otherwise wait for work for ever."""
+        if self.alive():
+            for executor in list(self._executors):
+                executor.shutdown(wait=True)
+
+
+def _executor_of(thread: threading.Thread) -> Any:
+    """Return the executor of ``concurrent.futures`` that a thread not yet started will work for, or None.
+
+    Its worker is handed a weak reference. A walk over the collector's objects would find executors too, but a tuple
+    that another thread is filling at that moment may then not be resized, and that thread fails.
+    """
+    futures = sys.modules.get("concurrent.futures._base")
+    if futures is None:
+        return None
+    handed = (*getattr(thread, "_args", ()), getattr(thread, "executor_reference", None))
+    referred = (reference() for reference in handed if isinstance(reference, ref))
+    return next((executor for executor in referred if isinstance(executor, futures.Executor)), None)

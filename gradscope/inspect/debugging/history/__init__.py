@@ -1,0 +1,10 @@
+"""The past of a session, and other pasts.
+
+- :mod:`~.history`: the backwards that were followed, in which order their nodes ran
+- :mod:`~.history_replay`: going through it, back and forth
+- :mod:`~.time_travel`: the verbs for that
+- :mod:`~.past_gradients`: gradients kept as values within a budget
+- :mod:`~.gradient_restore`: leaves as they were before a backward that does not end
+- :mod:`~.what_if`: what parameters would get if one gradient were another
+- :mod:`~.write_lines`: which line wrote which tensor
+"""

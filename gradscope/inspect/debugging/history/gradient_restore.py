@@ -1,0 +1,55 @@
+"""Putting the gradients of leaves back as they were before a backward that does not come to its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...adapters import Adapter
+
+__all__ = ["GradBackup"]
+
+
+class GradBackup:
+    """What the leaves had in ``.grad`` before a backward first accumulated into them.
+
+    Parameters
+    ----------
+    adapter : Adapter
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.inspect.adapters import NativeAdapter
+    >>> x = gs.ones(2, requires_grad=True)
+    >>> backup = GradBackup(NativeAdapter())
+    >>> backup.keep(x)
+    >>> x.sum().backward()
+    >>> backup.restore(), x.grad
+    (1, None)
+    """
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self._before: dict[int, tuple[Any, Any]] = {}
+
+    def leaf_of(self, node: Any) -> Any:
+        """Return the leaf that `node` is about to accumulate into, None if there is none or it has been kept."""
+        leaf = self._adapter.variable(node)
+        return None if leaf is None or id(leaf) in self._before else leaf
+
+    def keep(self, leaf: Any) -> None:
+        """Copy the gradient of a leaf: the engine adds into the memory of the one that is there."""
+        grad = self._adapter.leaf_grad(leaf)
+        self._before[id(leaf)] = (leaf, None if grad is None else self._adapter.copy(grad))
+
+    def restore(self) -> int:
+        """Put the gradients back; return in how many leaves."""
+        count = len(self._before)
+        for leaf, grad in self._before.values():
+            self._adapter.set_leaf_grad(leaf, grad)
+        self.clear()
+        return count
+
+    def clear(self) -> None:
+        """Let go of leaves and copies."""
+        self._before = {}

@@ -1,0 +1,90 @@
+"""What a session remembers: the backwards it has followed, and in which order their nodes ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..session.debugged_backward import TaskView
+from .past_gradients import ValueStore
+
+__all__ = ["History", "HistoryPolicy", "Moment"]
+
+_SLACK = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPolicy:
+    """How much of the past to keep.
+
+    Attributes
+    ----------
+    max_bytes : int
+        For the values of gradients. The newest are kept; of older ones the summaries.
+    max_nodes : int
+        Nodes of backwards that have ended; the oldest backwards go, but for the last.
+    keep_saved : bool
+        Whether nodes that have run keep their saved tensors until their backward ends, so that they can be looked at
+        and run again in a what-if. It takes the memory of ``retain_graph=True``. PyTorch must know before a backward
+        begins: where the session begins to record in the middle of one, its nodes keep nothing.
+    always : bool
+        Record while the program runs free too, so that :meth:`Debugger.back` can go everywhere; otherwise from the
+        first stop or breakpoint on.
+    """
+
+    max_bytes: int = 256 * 2**20
+    max_nodes: int = 200_000
+    keep_saved: bool = True
+    always: bool = False
+
+
+class Moment(NamedTuple):
+    """Right before a node ran."""
+
+    view: TaskView
+    place: int
+
+
+class History:
+    """The backwards followed so far, and every node that ran while somebody looked, in order.
+
+    Parameters
+    ----------
+    policy : HistoryPolicy
+    """
+
+    def __init__(self, policy: HistoryPolicy) -> None:
+        self.policy = policy
+        self.store = ValueStore(policy.max_bytes)
+        self.moments: list[Moment] = []
+        self._views: list[TaskView] = []
+        self._nodes = 0
+
+    def begin(self, view: TaskView) -> None:
+        """Take in a backward."""
+        self._views.append(view)
+
+    def ended(self, view: TaskView) -> None:
+        """Note that a backward has ended; let it go if nothing has been seen of it, or old ones if there are many."""
+        if not view.order:
+            self._views.remove(view)
+            return
+        self._nodes += len(view.order)
+        # Not every time, because it is a walk over everything.
+        if self._nodes > self.policy.max_nodes * _SLACK:
+            self._trim()
+
+    def _trim(self) -> None:
+        gone: set[int] = set()
+        for view in [known for known in self._views if not known.live][:-1]:
+            if self._nodes <= self.policy.max_nodes:
+                break
+            self._nodes -= len(view.order)
+            gone.add(id(view))
+        self._views = [known for known in self._views if id(known) not in gone]
+        self.moments = [moment for moment in self.moments if id(moment.view) not in gone]
+
+    def entered(self, view: TaskView) -> None:
+        """Note that a node is about to run."""
+        if not self.moments or self.moments[-1] != (view, view.index):
+            self.moments.append(Moment(view, view.index))

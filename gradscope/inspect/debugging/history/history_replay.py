@@ -1,0 +1,203 @@
+"""Going through what has been recorded, back and forth; the program itself stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...adapters import Adapter
+from ...records.records import NodeRecord, StopReason
+from ..session.debugged_backward import TaskView
+from ..session.pause_context import About, Standing
+from ..stops.breakpoints import Breakpoint
+from ..stops.condition_names import SavedNamespace, makers
+from .history import History, Moment
+
+__all__ = ["PastStanding", "Replay", "ReplayError"]
+
+
+class ReplayError(RuntimeError):
+    """There is nothing recorded where the cursor was told to go."""
+
+
+class PastNode:
+    """What a breakpoint may ask of a node that has run."""
+
+    def __init__(self, view: TaskView, record: NodeRecord) -> None:
+        self._record = record
+        self.task, self.iteration = view.number, view.iteration
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._record, name)
+
+
+class PastStanding(Standing):
+    """The program as it was before a node that has run.
+
+    Gradients are those recorded; saved tensors are there as long as the node's backward has not ended.
+    """
+
+    def __init__(self, adapter: Adapter, moment: Moment, frames: list[Any], about: About | None = None) -> None:
+        super().__init__(adapter, moment.view, None, None, frames if moment.view.live else [], about)
+        self._index = moment.place
+        self._seen = moment.view.seen(moment.place)
+
+    def _makers(self) -> dict[str, Callable[[], Any]]:
+        return makers(
+            self._adapter,
+            record=lambda: self._view.summarized(self._index),
+            index=self._index,
+            grads=lambda: self._values("incoming"),
+            produced=lambda: self._values("produced"),
+            saved=self._saved,
+            norm=self._norm,
+        )
+
+    def _values(self, side: str) -> Any:
+        group = getattr(self._seen, side) if self._seen is not None else None
+        if group is None:
+            return None if side == "produced" else ()
+        values = group.tensors(self._adapter)
+        if values is None:
+            raise RuntimeError(
+                f"the gradients of node {self._index} are kept as numbers only: the budget for values is used up\n"
+                "`norm` and `node` still work; HistoryPolicy(max_bytes=...) keeps more."
+            )
+        return values
+
+    def _norm(self) -> float:
+        summaries = self._seen.incoming.summaries if self._seen is not None and self._seen.incoming is not None else ()
+        return summaries[0].norm if summaries and summaries[0] is not None else 0.0
+
+    def _saved(self) -> SavedNamespace:
+        node = self._view.live_node(self._view.order[self._index])
+        if node is None:
+            raise RuntimeError(f"backward {self._view.number} has ended, and its saved tensors have been released")
+        return SavedNamespace(list(self._adapter.saved(node)))
+
+    def _incoming(self) -> list[Any]:
+        return list(self._values("incoming"))
+
+    def _slots(self, slot: int) -> tuple[list[Any], list[Any], str]:
+        if not self._view.live:
+            raise ValueError(
+                f"this node has run, and backward {self._view.number} has ended: its gradients cannot be changed"
+            )
+        raise ValueError("this node has run: go back to the live node to change a gradient, or ask `what-if` here")
+
+
+class Replay:
+    """The cursor in a history.
+
+    Parameters
+    ----------
+    history : History
+
+    Attributes
+    ----------
+    cursor : int or None
+        Index into the moments of the history; None while the session is where the program is.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self.cursor: int | None = None
+
+    @property
+    def moment(self) -> Moment | None:
+        """Where the cursor is."""
+        return None if self.cursor is None else self._history.moments[self.cursor]
+
+    def back(self, count: int, end: int) -> StopReason:
+        """Go `count` nodes back; `end` is the first moment that is not in the past."""
+        here = end if self.cursor is None else self.cursor
+        if not min(here, len(self._history.moments)):
+            raise ReplayError("nothing is recorded before this node")
+        self.cursor = max(0, here - count)
+        return self._text("one node back" if count == 1 else f"{here - self.cursor} nodes back")
+
+    def forward(self, count: int, end: int) -> StopReason:
+        """Go `count` nodes on, to the live node at most."""
+        assert self.cursor is not None
+        return self._to(self.cursor + count, end, "next node")
+
+    def to(self, view: TaskView, index: int, end: int) -> StopReason:
+        """Go to a node of a backward."""
+        places = (i for i, moment in enumerate(self._history.moments[:end]) if moment == (view, index))
+        found = next(places, None)
+        if found is None:
+            raise ReplayError(
+                f"there is no recorded node {index} here\n`record on` records while the program runs free."
+            )
+        return self._to(found, end, f"reached node {index}")
+
+    def seek(self, wanted: Callable[[Moment], str | None], end: int, *, forward: bool) -> StopReason:
+        """Go to the next node, or the one before, for which `wanted` gives a reason; to the end if there is none."""
+        here = end if self.cursor is None else self.cursor
+        for place in range(here + 1, end) if forward else range(here - 1, -1, -1):
+            text = wanted(self._history.moments[place])
+            if text is not None:
+                return self._to(place, end, text)
+        if forward:
+            return self._to(end, end, "")
+        if not min(here, len(self._history.moments)):
+            raise ReplayError("nothing is recorded before this node")
+        self.cursor = 0
+        return self._text("the first node that was recorded")
+
+    def _to(self, place: int, end: int, text: str) -> StopReason:
+        if place < end:
+            self.cursor = place
+            return self._text(text)
+        self.cursor = None
+        return StopReason("live", "back where the program is")
+
+    @staticmethod
+    def _text(text: str) -> StopReason:
+        return StopReason("replay", f"{text} (recorded)")
+
+
+def why_stop(
+    points: list[Breakpoint], moment: Moment, place: Callable[[], PastStanding]
+) -> tuple[Breakpoint, str] | None:
+    """Return the breakpoint that stops at a node of the past, and why; it is not counted as a hit.
+
+    Parameters
+    ----------
+    points : list of Breakpoint
+    moment : Moment
+    place : callable
+        Returns what conditions are asked of.
+
+    Returns
+    -------
+    tuple of (Breakpoint, str), or None
+    """
+    view, index = moment
+    node: Any = None
+    for point in points:
+        if not point.enabled or point.log is not None:
+            continue
+        if node is None:
+            node = PastNode(view, view.record(index))
+        if point.on_value is not None:
+            if _appeared(view.summarized(index), point.on_value):
+                return point, f"{node.name} produced a {'NaN' if point.on_nan else 'infinity'}"
+        elif point.matches(node) and _holds(point, place):
+            return point, f"breakpoint {point.id} ({point})"
+    return None
+
+
+def _appeared(record: NodeRecord, kind: int) -> bool:
+    def count(group: Any) -> int:
+        return sum((s.nans, s.infs)[kind] for s in group or () if s is not None)
+
+    return bool(count(record.grad_inputs)) and not count(record.grad_outputs)
+
+
+def _holds(point: Breakpoint, place: Callable[[], PastStanding]) -> bool:
+    try:
+        return point.holds(place().namespace(point.id))
+    except Exception:
+        # What the condition asks for may not have been kept: show the node rather than pass over it.
+        return True

@@ -1,0 +1,107 @@
+"""Gradients of the past, kept as values as long as a budget allows and as numbers afterwards."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from ...adapters import Adapter
+from ...records.records import TensorSpec, TensorSummary
+from ...records.tensor_statistics import summarize
+
+__all__ = ["Group", "ValueStore"]
+
+
+class Group:
+    """The incoming or the produced gradients of a node, copied to the host.
+
+    Copying costs a fraction of summarizing, so the summaries are made when somebody asks, or when the copies go.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    grads : sequence of Tensor or None
+    name : str
+        ``'grad_outputs'`` or ``'grad_inputs'``.
+    """
+
+    __slots__ = ("_arrays", "_name", "_specs", "_summaries", "nbytes")
+
+    def __init__(self, adapter: Adapter, grads: Sequence[Any], name: str) -> None:
+        arrays = [None if g is None else numpy.array(adapter.to_host(g)) for g in grads]
+        self._name = name
+        self._specs: tuple[TensorSpec | None, ...] = tuple(None if g is None else adapter.spec(g) for g in grads)
+        self._arrays: list[numpy.ndarray | None] | None = arrays
+        self._summaries: tuple[TensorSummary | None, ...] | None = None
+        self.nbytes = sum(a.nbytes for a in arrays if a is not None)
+
+    @property
+    def known(self) -> tuple[TensorSummary | None, ...] | None:
+        """The summaries if they have been made."""
+        return self._summaries
+
+    @property
+    def summaries(self) -> tuple[TensorSummary | None, ...]:
+        """The summaries, None for an undefined gradient."""
+        arrays = self._arrays
+        if self._summaries is None and arrays is not None:
+            self._summaries = tuple(self._summary(index, array) for index, array in enumerate(arrays))
+        return self._summaries or ()
+
+    def _summary(self, index: int, array: numpy.ndarray | None) -> TensorSummary | None:
+        spec = self._specs[index]
+        if array is None or spec is None:
+            return None
+        return summarize(array, f"{self._name}[{index}]", dtype=spec.dtype, device=spec.device)
+
+    def tensors(self, adapter: Adapter) -> list[Any] | None:
+        """Return the gradients as new tensors, None once the values have gone."""
+        arrays = self._arrays
+        if arrays is None:
+            return None
+        pairs = zip(arrays, self._specs)
+        return [None if a is None or s is None else adapter.tensor_like(a, s) for a, s in pairs]
+
+    def drop(self) -> None:
+        """Let the values go and keep the numbers."""
+        if self._arrays is not None:
+            self._summaries = self.summaries
+            self._arrays = None
+
+
+class ValueStore:
+    """Which groups still have their values: the newest, up to a number of bytes.
+
+    Parameters
+    ----------
+    budget : int
+        Bytes.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.inspect.adapters import NativeAdapter
+    >>> store, adapter = ValueStore(20), NativeAdapter()
+    >>> groups = [Group(adapter, [gs.full((4,), float(k))], "grad_outputs") for k in range(2)]
+    >>> for group in groups:
+    ...     store.keep(group)
+    >>> [group.tensors(adapter) for group in groups], groups[0].summaries[0].norm
+    ([None, [tensor([1., 1., 1., 1.])]], 0.0)
+    """
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self.nbytes = 0
+        self._groups: deque[Group] = deque()
+
+    def keep(self, group: Group) -> None:
+        """Count a group, and let the oldest go where it is too much."""
+        self._groups.append(group)
+        self.nbytes += group.nbytes
+        while self.nbytes > self.budget and self._groups:
+            oldest = self._groups.popleft()
+            self.nbytes -= oldest.nbytes
+            oldest.drop()

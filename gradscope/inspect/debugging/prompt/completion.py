@@ -1,0 +1,123 @@
+"""Tab completion and history at a terminal."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable
+
+from ..session.debugger import Debugger
+from .prompt_verbs import VERBS
+
+__all__ = ["complete", "install"]
+
+_NAMES = ("grad", "grads", "produced", "saved", "norm", "node", "index", "last", "changed(", "isnan(", "isinf(", "np")
+_SPECS = ("op:", "node:", "param:", "mod:", "line:", "iter:", "backward:", "nan", "inf")
+_NEAR = 1000
+_HISTORY = "GRADSCOPE_HISTORY"
+_installed: list[Callable[[str, int], str | None]] = []
+
+
+def complete(debugger: Debugger, line: str) -> list[str]:
+    """Return what the last word of a line may become.
+
+    Parameters
+    ----------
+    debugger : Debugger
+    line : str
+        What has been typed, up to the cursor.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> from gradscope.inspect import Debugger
+    >>> session = Debugger.for_call(gs.ones(2, requires_grad=True).sum().backward)
+    >>> complete(session, "reverse-"), complete(session, "b bac"), complete(session, "catch ex")
+    (['reverse-continue', 'reverse-step'], ['backward:'], ['exception'])
+    """
+    head, space, word = line.lstrip().rpartition(" ")
+    verbs = {name: verb for verb in VERBS for name in verb.names}
+    if not space:
+        words = list(verbs)
+    else:
+        verb = verbs.get(head.split(" ")[0])
+        words = _arguments(debugger, verb.name if verb is not None else "", " if " in line or "::" in line)
+    return sorted({found for found in words if found.startswith(word) and found != word})
+
+
+def _arguments(debugger: Debugger, verb: str, condition: bool) -> list[str]:
+    if verb in ("break", "tbreak", "log", "until") and not condition:
+        return [*_SPECS, *_places(debugger)]
+    if verb in ("delete", "enable", "disable", "ignore"):
+        return [str(point.id) for point in debugger.breakpoints]
+    fixed = {
+        "catch": ["nan", "inf", "violation", "exception", "on", "off"],
+        "record": ["on", "off"],
+        "list": ["all"],
+        "help": [name for verb in VERBS for name in verb.names],
+        "unwatch": [str(watch.id) for watch in debugger.watches],
+        "why": debugger.parameter_names(),
+        "memory": [],
+        "flow": [],
+        "thread": [str(thread.number) for thread in debugger.threads],
+    }
+    return fixed.get(verb, list(_NAMES))
+
+
+def _places(debugger: Debugger) -> list[str]:
+    """Return specs of the nodes near the current one."""
+    here = max(0, debugger.current)
+    found = []
+    for node in debugger.nodes[max(0, here - _NEAR) : here + _NEAR]:
+        found.append(node.operator)
+        if node.parameter:
+            found.append(f"param:{node.parameter}")
+        if node.module:
+            found.append(f"mod:{node.module}")
+        if node.location is not None:
+            found.append(f"line:{os.path.basename(node.location.filename)}:{node.location.lineno}")
+    return found
+
+
+def install(debugger: Debugger) -> None:
+    """Let the Tab key complete commands, where this Python has readline.
+
+    The history lasts as long as the process; the environment variable ``GRADSCOPE_HISTORY`` names a file for it.
+
+    Parameters
+    ----------
+    debugger : Debugger
+    """
+    try:
+        import readline
+    except ImportError:
+        return
+    found: list[str] = []
+
+    def completer(text: str, state: int) -> str | None:
+        if not state:
+            found[:] = complete(debugger, readline.get_line_buffer()[: readline.get_endidx()])
+        return found[state] if state < len(found) else None
+
+    readline.set_completer(completer)
+    readline.set_completer_delims(" ")
+    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+    path = os.environ.get(_HISTORY)
+    if path and not _installed:
+        try:
+            readline.read_history_file(path)
+        except OSError:
+            pass  # not there yet
+        atexit.register(_write_history, readline.write_history_file, path)
+    _installed.append(completer)
+
+
+def _write_history(write: Callable[[str], None], path: str) -> None:
+    try:
+        write(path)
+    except OSError:
+        pass  # a history that cannot be kept is no reason to fail at the end

@@ -1,0 +1,324 @@
+"""Records as plain text: what line mode prints, and what a log keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...records.records import Location, NodeRecord, SavedRecord, TensorSummary, WriteRecord
+from ...records.tensor_statistics import format_shape
+from ...source.call_sites import relative_path
+from ..session.node_sequence import NodeList
+from ..session.session_records import WatchRecord
+
+__all__ = [
+    "graph_text",
+    "list_text",
+    "node_text",
+    "place_of",
+    "saved_line",
+    "short_path",
+    "title_of",
+    "watch_line",
+    "write_line",
+]
+
+_MARKS = {"done": "+", "current": ">", "pending": " ", "failed": "!", "skipped": "-"}
+
+
+def short_path(filename: str) -> str:
+    """Return a path relative to the directory in which the program was started, where that is shorter.
+
+    Parameters
+    ----------
+    filename : str
+
+    Returns
+    -------
+    str
+    """
+    relative = relative_path(filename)
+    return relative if len(relative) < len(filename) else filename
+
+
+def place_of(location: Location | None) -> str:
+    """Return a location as ``file:line  source``, or an empty string.
+
+    Parameters
+    ----------
+    location : Location or None
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> place_of(Location("train.py", 31, "main", "loss = f(x)"))
+    'train.py:31  loss = f(x)'
+    """
+    return "" if location is None else f"{short_path(location.filename)}:{location.lineno}  {location.source}".rstrip()
+
+
+def title_of(record: NodeRecord, total: int) -> str:
+    """Return a node in one line.
+
+    Parameters
+    ----------
+    record : NodeRecord
+    total : int
+        How many nodes the backward has.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> title_of(NodeRecord(3, 9, "AccumulateGrad", "AccumulateGrad", 1, "fc1", "fc1.weight", None, ()), 12)
+    'node 3 of 12: AccumulateGrad  fc1.weight'
+    """
+    owner = record.parameter or record.module
+    return f"node {record.index} of {total}: {record.name}" + (f"  {owner}" if owner else "")
+
+
+def number(value: float | None) -> str:
+    """Return a number as statistics show it."""
+    return "-" if value is None else f"{value:.4g}"
+
+
+def summary_line(summary: TensorSummary | None) -> str:
+    """Return a tensor's statistics in one line.
+
+    Parameters
+    ----------
+    summary : TensorSummary or None
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from gradscope.inspect import summarize
+    >>> summary_line(summarize([3.0, 4.0, 0.0]))
+    'float64 (3)  norm 5  min 0  max 4  mean 2.333  std 1.7  zeros 1  [3, 4, 0]'
+    >>> summary_line(summarize([3.0, float("nan")]))
+    'float64 (2)  norm nan  finite 1 of 2  min 3  max 3  mean 3  std 0  nans 1  [3, nan]'
+    """
+    if summary is None:
+        return "undefined"
+    parts = [
+        f"{summary.dtype} {format_shape(summary.shape)}",
+        f"norm {number(summary.norm)}",
+        *filter(None, [_finite_part(summary)]),
+        *(f"{name} {number(getattr(summary, name))}" for name in ("min", "max", "mean", "std")),
+        *(f"{name} {getattr(summary, name)}" for name in ("zeros", "nans", "infs") if getattr(summary, name)),
+    ]
+    if summary.device != "cpu":
+        parts[0] += f" {summary.device}"
+    return "  ".join([*parts, summary.preview])
+
+
+def _finite_part(summary: TensorSummary) -> str:
+    """Return of how many elements least, largest and average are told, empty where that is of all."""
+    left_out = summary.nans + summary.infs
+    return f"finite {summary.numel - left_out} of {summary.numel}" if left_out else ""
+
+
+def saved_line(saved: SavedRecord) -> str:
+    """Return a saved tensor in one line.
+
+    Parameters
+    ----------
+    saved : SavedRecord
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> saved_line(SavedRecord("mat1", (2, 3), "float32", 24, 0, 1, "modified"))
+    'mat1  float32 (2, 3)  saved at version 0, now at 1: MODIFIED'
+    """
+    if saved.state == "released":
+        shape = f"  {saved.dtype} {format_shape(saved.shape)}" if saved.shape is not None else ""
+        kept = "" if saved.summary is None else f", kept here:  {summary_line(saved.summary).partition('  ')[2]}"
+        return f"{saved.name}{shape}  released{kept}"
+    if saved.saved_version is None:
+        version = "packed by a hook: no version"
+    elif saved.state == "modified":
+        version = f"saved at version {saved.saved_version}, now at {saved.current_version}: MODIFIED"
+    else:
+        version = f"version {saved.saved_version} ok"
+    line = f"{saved.name}  {saved.dtype} {format_shape(saved.shape)}  {version}"
+    if saved.summary is not None:
+        line += "  " + summary_line(saved.summary).partition("  ")[2]
+    return line
+
+
+def node_text(record: NodeRecord, nodes: Sequence[NodeRecord]) -> str:
+    """Return all that is known of a node, as ``print`` shows it.
+
+    Parameters
+    ----------
+    record : NodeRecord
+    nodes : sequence of NodeRecord
+        The nodes of its backward, to name where its gradients go.
+
+    Returns
+    -------
+    str
+    """
+    lines = [title_of(record, len(nodes)) + f"  ({record.state})"]
+    lines.append(f"  made at        {_made_at(record)}")
+    if record.module:
+        lines.append(f"  module         {record.module}")
+    lines += _block("gradients in", _gradients(record.grad_outputs, "not seen"))
+    waiting = "not computed yet" if record.state in ("pending", "current") else "not seen"
+    targets = _targets(record, nodes)
+    produced = _gradients(record.grad_inputs, waiting)
+    if record.grad_inputs is not None:
+        produced = [f"{text}  {target}" for text, target in zip(produced, targets)] or [
+            "none: a leaf keeps its gradient"
+        ]
+    else:
+        produced += targets
+    lines += _block("gradients out", produced)
+    lines += _block("saved", [line for saved in record.saved for line in _saved_lines(saved)] or ["nothing"])
+    return "\n".join(lines)
+
+
+def _saved_lines(saved: SavedRecord) -> list[str]:
+    return [saved_line(saved), *(f"  {write_line(write)}" for write in saved.writes)]
+
+
+def _made_at(record: NodeRecord) -> str:
+    if record.location is not None:
+        return f"{place_of(record.location)}  (in {record.location.function})"
+    return "not recorded" if record.name != "AccumulateGrad" else "a leaf: not made by an operator"
+
+
+def _block(name: str, entries: list[str]) -> list[str]:
+    return [f"  {name if not i else '':<14} {entry}" for i, entry in enumerate(entries)]
+
+
+def _gradients(group: Iterable[TensorSummary | None] | None, missing: str) -> list[str]:
+    if group is None:
+        return [missing]
+    return [f"[{i}] {summary_line(summary)}" for i, summary in enumerate(group)]
+
+
+def _targets(record: NodeRecord, nodes: Sequence[NodeRecord]) -> list[str]:
+    found = []
+    for nr, edge in enumerate(record.edges):
+        target = _node_of(edge.target_key, nodes)
+        if target is None:
+            found.append(f"[{nr}] -> nowhere")
+        else:
+            found.append(f"[{nr}] -> node {target.index} {target.name} input {edge.input_nr}")
+    return [text.partition("] ")[2] if record.grad_inputs is not None else text for text in found]
+
+
+def _node_of(key: int | None, nodes: Sequence[NodeRecord]) -> NodeRecord | None:
+    if isinstance(nodes, NodeList):
+        position = None if key is None else nodes.position(key)
+        return None if position is None else nodes[position]
+    return next((node for node in nodes if node.key == key), None)
+
+
+def list_text(nodes: Sequence[NodeRecord], looked_at: int = -1) -> str:
+    """Return nodes as a table in the engine's order.
+
+    Parameters
+    ----------
+    nodes : sequence of NodeRecord
+    looked_at : int
+        The number of one that has run and is marked with ``<``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> node = NodeRecord(0, 9, "SumBackward0", "Sum", 1, "", "", Location("a.py", 3, "f", "x.sum()"), (), "current")
+    >>> print(list_text([node]))
+    >    0  SumBackward0  a.py:3  x.sum()
+    """
+    rows = []
+    for node in nodes:
+        mark = "<" if node.index == looked_at else _MARKS[node.state]
+        grad = node.grad_outputs[0] if node.grad_outputs else None
+        rows.append(
+            (
+                f"{mark} {node.index:>4}",
+                node.name,
+                node.parameter or node.module,
+                f"norm {number(grad.norm)}" if grad is not None else "",
+                place_of(node.location),
+            )
+        )
+    widths = [max((len(cell) for cell in column), default=0) for column in zip(*rows)]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths) if width).rstrip() for row in rows)
+
+
+def graph_text(nodes: Sequence[NodeRecord]) -> str:
+    """Return the graph as text: every node in the engine's order, and to which its gradients go.
+
+    Parameters
+    ----------
+    nodes : sequence of NodeRecord
+
+    Returns
+    -------
+    str
+    """
+    index = {node.key: node.index for node in nodes}
+    rows = []
+    for node in nodes:
+        targets = [str(index[e.target_key]) for e in node.edges if e.target_key in index]
+        owner = node.parameter or node.module
+        row = f"{_MARKS[node.state]} {node.index:>4}  {node.name}{f'  {owner}' if owner else ''}"
+        rows.append(row + (f"  -> {', '.join(targets)}" if targets else ""))
+    return "\n".join(rows)
+
+
+def write_line(write: WriteRecord) -> str:
+    """Return who wrote a saved tensor in one line.
+
+    Parameters
+    ----------
+    write : WriteRecord
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> write_line(WriteRecord("result", "add_", Location("train.py", 31, "main", "y += 1")))
+    '`result` was written by add_ at train.py:31  y += 1'
+    """
+    where = place_of(write.location) or "a line that is not known"
+    return f"`{write.name}` was written by {write.operator} at {where}"
+
+
+def watch_line(watch: WatchRecord) -> str:
+    """Return a watch in one line.
+
+    Parameters
+    ----------
+    watch : WatchRecord
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> watch_line(WatchRecord(1, "norm", "3.0", "2.0", changed=True))
+    'watch 1: norm = 3.0  (was 2.0)'
+    """
+    was = f"  (was {watch.previous})" if watch.changed and watch.previous is not None else ""
+    return f"watch {watch.id}: {watch.expression} = {watch.text}{was}"

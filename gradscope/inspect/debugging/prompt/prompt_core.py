@@ -1,0 +1,99 @@
+"""What the verbs of line mode stand on: saying something, page by page, and taking a line apart."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TextIO
+
+from ...output.terminal_text import say
+from ..session.debugger import Debugger
+from .prompt_verbs import UsageError
+
+__all__ = ["PROMPT", "LineCore"]
+
+PROMPT = "(gradscope) "
+
+
+class LineCore:
+    """A session, and the streams on which a person talks to it."""
+
+    def __init__(
+        self,
+        debugger: Debugger,
+        *,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+    ) -> None:
+        self.debugger = debugger
+        self.stdin = stdin or sys.stdin
+        self.stdout = stdout or sys.stdout
+        self.stderr = stderr or sys.stderr
+        self.failures = 0
+        self.interrupted = False
+        self.mid_line = False
+        self._leaving = False
+        self._end_told = False
+        self._sources = 0
+
+    @property
+    def terminal(self) -> bool:
+        """Whether a person types on a terminal."""
+        return self.stdin.isatty() and self.stdout.isatty()
+
+    def obey(self, line: str) -> None:
+        """Carry out a command; say what is wrong with it."""
+        raise NotImplementedError
+
+    def read(self, prompt: str = PROMPT) -> str | None:
+        """Return the next line, or None at the end of input."""
+        if not self.stdin.isatty():
+            line = self.stdin.readline()
+            if not line:
+                return None
+            self._say(prompt + line.strip())
+            return line
+        # input() edits lines only on the process's own streams, in whose place the program's have been put.
+        kept = sys.stdin, sys.stdout
+        sys.stdin, sys.stdout = self.stdin, self.stdout
+        try:
+            return input(prompt)
+        except EOFError:
+            self._say("")
+            return None
+        finally:
+            sys.stdin, sys.stdout = kept
+
+    def page(self, text: str) -> None:
+        """Say something long: on a terminal, a screenful at a time."""
+        lines = text.split("\n")
+        height = max(2, shutil.get_terminal_size().lines - 1)
+        if not self.terminal or len(lines) <= height:
+            self._say(text)
+            return
+        for start in range(0, len(lines), height):
+            self._say("\n".join(lines[start : start + height]))
+            left = len(lines) - start - height
+            if left > 0:
+                answer = self.read(f"-- {left} more lines; Enter goes on, q stops -- ")
+                if answer is None or answer.strip() == "q":
+                    return
+
+    def _say(self, text: str) -> None:
+        # What the program has begun to write is not written on.
+        start, self.mid_line = "\n" if self.mid_line else "", False
+        say(start + text, file=self.stdout)
+
+    def _over(self) -> bool:
+        """Whether there is nothing left to ask: the person leaves, or the program has left nothing to look at."""
+        # A recording has no program that could end.
+        ended = getattr(self.debugger, "ended", False)
+        return self._leaving or (ended and not self.debugger.recorded)
+
+    @staticmethod
+    def number(text: str, name: str) -> int:
+        """Return a number that was typed."""
+        if not text.isdecimal():
+            raise UsageError(f"{name} is a number, got {text!r}")
+        return int(text)

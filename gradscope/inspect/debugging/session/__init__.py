@@ -1,0 +1,15 @@
+"""A debugger session: the program that runs, stops and goes on, and what is seen where it stands.
+
+- :mod:`~.debugger`: ``Debugger``: start a program, stop it inside its backward, look, change, go on
+- :mod:`~.debug_call`: ``gi.debug(loss)``: a debugger for one backward
+- :mod:`~.set_trace`: ``gi.set_trace()`` and ``gi.post_mortem()``
+- :mod:`~.program_session`: the program's side: hears of every node, decides whether to stop, waits at the gate
+- :mod:`~.session_lifecycle`: start, stop, end; who waits and listens is told
+- :mod:`~.requested_stops`: stops that the program asks for
+- :mod:`~.backward_threads`: the threads that call backward(), and which is followed
+- :mod:`~.debugged_backward`: one backward: its nodes in order, and what has been seen of each
+- :mod:`~.node_sequence`: nodes as a sequence that makes a record when somebody looks at it
+- :mod:`~.pause_context`: what can be done at a stop: look, evaluate, edit a gradient
+- :mod:`~.session_questions`: what a stopped program is asked: memory, flow, why no gradient
+- :mod:`~.session_records`: records of watches, threads, stacks, what-ifs
+"""

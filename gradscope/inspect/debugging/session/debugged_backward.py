@@ -1,0 +1,431 @@
+"""One backward as the debugger sees it: its nodes in the engine's order, and what has been seen of each."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from types import FrameType
+from typing import Any
+
+from ...adapters import Adapter, FailedCall
+from ...records.execution_order import Wire, engine_order, walk
+from ...records.module_tracking import Tracker, module_of_parameter
+from ...records.object_search import no_collection
+from ...records.records import Location, NodeRecord, SavedRecord, operator_name
+from ...records.snapshots import bare_record, saved_records
+from ...source.frame_variables import variables_of
+from ..history.gradient_restore import GradBackup
+from ..history.past_gradients import Group, ValueStore
+from .node_sequence import Column, ColumnFacts, NodeList, record_of
+
+__all__ = ["CallFacts", "Seen", "TaskView"]
+
+
+class CallFacts:
+    """What a breakpoint may ask of the node that is about to run, found when asked."""
+
+    def __init__(self, view: TaskView, node: Any, index: int) -> None:
+        self._view = view
+        self._node = node
+        self.index = index
+        self.task = view.number
+        self.iteration = view.iteration
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self._view.adapter.node_name(self._node)
+
+    @property
+    def operator(self) -> str:
+        """The operator's name."""
+        return operator_name(self.name)
+
+    @cached_property
+    def parameter(self) -> str:
+        """The parameter's path."""
+        return self._view.parameter_of(self._node)
+
+    @cached_property
+    def module(self) -> str:
+        """The module's path."""
+        return self._view.tracker.module_of(self._node) or module_of_parameter(self.parameter)
+
+    @cached_property
+    def location(self) -> Location | None:
+        """The user's line that made the node."""
+        return self._view.adapter.location(self._node)
+
+
+class Seen:
+    """What has been seen of a node that ran while somebody looked."""
+
+    __slots__ = ("incoming", "produced", "saved", "state")
+
+    def __init__(self) -> None:
+        self.state = "current"
+        self.incoming: Group | None = None
+        self.produced: Group | None = None
+        self.saved: tuple[SavedRecord, ...] = ()
+
+
+class TaskView:
+    """What is known of a backward; of the live task only what is needed until it has ended.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    tracker : Tracker
+    task : object
+        The framework's graph task.
+    store : ValueStore
+        Where the values of gradients are kept.
+    number : int
+        Which backward of the program it is, from 1; 0 as long as its thread is not followed.
+    iteration : int
+        Which backward that was called at this line, from 1.
+    site : str
+        That line.
+    frame : frame or None
+        The user's, for names of tensors that no module has.
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        tracker: Tracker,
+        task: Any,
+        store: ValueStore,
+        *,
+        number: int = 0,
+        iteration: int = 0,
+        site: str = "",
+        frame: FrameType | None = None,
+    ) -> None:
+        self.adapter = adapter
+        self.tracker = tracker
+        self.task = task
+        self.number = number
+        self.iteration = iteration
+        self.site = site
+        self.index = -1
+        self.call: Any = None
+        self.recording = False
+        self.failed = False
+        self._function = "" if frame is None else frame.f_code.co_name
+        self.order: list[int] = []
+        self.arrangement: Hashable = object()
+        self.nodes = NodeList(self)
+        self.backup = GradBackup(adapter)
+        # For comparisons with the iteration before; None as long as nobody compares.
+        self.counts: dict[Hashable, int] | None = None
+        self.identity: Hashable = None
+        self._store = store
+        self._release: Callable[[], None] | None = None
+        self._asked_to_keep = False
+        self._positions: dict[int, int] = {}
+        self._seen: dict[int, Seen] = {}
+        self._ran: dict[int, int] = {}
+        self._bare: dict[int, NodeRecord] = {}
+        self._wires: dict[int, Wire] = {}
+        self._columns: dict[int, Column] = {}
+        self._names: dict[int, str] | None = None
+        self._frame = frame
+
+    @property
+    def live(self) -> bool:
+        """Whether it has not ended."""
+        return self.task is not None
+
+    def caller(self) -> str:
+        """Return the line that called it, as a traceback has it."""
+        filename, _, lineno = self.site.rpartition(":")
+        if not filename:
+            return ""
+        frame = traceback.FrameSummary(filename, int(lineno), self._function)
+        return "".join(traceback.StackSummary.from_list([frame]).format())
+
+    # --- while it runs ---
+
+    def record_from_here(self, *, keep: bool) -> None:
+        """Look at every node from now on; with `keep`, nodes that have run keep what they saved until the end."""
+        self.recording = True
+        if keep and not self._asked_to_keep:
+            self._asked_to_keep = True
+            self._release = self.adapter.keep_saved(self.task)
+
+    def entered(self, call: Any) -> None:
+        """Note that a node is about to run."""
+        self.index += 1
+        self.call = call
+        if self.recording:
+            self.see_entry()
+
+    def see_entry(self) -> Seen:
+        """Look at the node that is about to run."""
+        key = self.adapter.key(self.call.node)
+        seen = self._seen.get(key)
+        if seen is None:
+            seen = self._seen[key] = Seen()
+            self._ran[key] = self.index
+            seen.saved = saved_records(self.adapter, self.call.node, summaries=False)
+            self._put_in_order(key)
+        # After a failure that nobody followed they may not be known.
+        if self.call.grad_outputs is not None:
+            seen.incoming = self.group(self.call.grad_outputs, "grad_outputs")
+        return seen
+
+    def exited(self, call: Any) -> None:
+        """Note that a node has run."""
+        if not self.recording:
+            return
+        key = self.adapter.key(call.node)
+        seen = self._seen.get(key)
+        if seen is None or seen.incoming is None:
+            seen = self.see_entry()
+        seen.state = "skipped" if getattr(self.call, "skip", False) else "done"
+        seen.produced = self.group(call.grad_inputs, "grad_inputs")
+        seen.saved = self._after(call.node, seen.saved)
+
+    def group(self, grads: list[Any], name: str) -> Group:
+        """Copy gradients, within the budget."""
+        group = Group(self.adapter, grads, name)
+        self._store.keep(group)
+        return group
+
+    def next_call(self) -> FailedCall | None:
+        """Return the node that is about to be announced; what arrives there is not known yet."""
+        self.prepare()
+        place = self.index + 1
+        if place >= len(self.order):
+            return None
+        return FailedCall(self.task, self.live_node(self.order[place]), None)
+
+    def take_failed(self, found: FailedCall) -> None:
+        """Stand at a node that failed before it was announced, or after it had run."""
+        self.prepare()
+        node, place = found.node, self._positions.get(self.adapter.key(found.node))
+        if found.task is not self.task:
+            # Found out by what a backward leaves behind; this one was followed, and how far it has come is known.
+            place = min(self.index + found.in_hook, len(self.order) - 1)
+            node = self.live_node(self.order[place])
+        call = found._replace(task=self.task, node=node)
+        if place == self.index:
+            self.call = call
+        else:
+            self.entered(call)
+
+    def fail(self) -> None:
+        """Note that the node that was running raised."""
+        self.failed = True
+        if self.call is not None:
+            self.see_entry().state = "failed"
+
+    def close(self) -> None:
+        """Let go of everything alive; what has been looked at stays as records."""
+        if self._seen and not self.order:
+            self._lay_out()
+        seen = None if self.call is None else self.seen_now()
+        if seen is not None and seen.state == "current":
+            seen.state = "pending"  # aborted before it ran
+        with no_collection():
+            shared: dict[Any, Any] = {}
+            self._columns = {key: self._column(self._wires[key], shared) for key in self.order}
+        if self._release is not None:
+            self._release()
+        self.task = self.call = self._frame = self._release = self._names = None
+        self._wires, self._bare = {}, {}
+        self.backup.clear()
+
+    def _column(self, wire: Wire, shared: dict[Any, Any]) -> Column:
+        """Return what stays of a node; equal parts of many nodes are kept once."""
+        adapter, node = self.adapter, wire.node
+        parameter, outputs = self.parameter_of(node), adapter.outputs(node)
+        return Column(
+            adapter.node_name(node),
+            wire.sequence_nr,
+            self.tracker.module_of(node) or module_of_parameter(parameter),
+            parameter,
+            adapter.location(node),
+            wire.edges,
+            shared.setdefault(outputs, outputs),
+        )
+
+    def _after(self, node: Any, saved: tuple[SavedRecord, ...]) -> tuple[SavedRecord, ...]:
+        """Return the saved tensors as they were, marked released where the program lets them go."""
+        views = self.adapter.saved(node)
+        if self._release is not None or len(views) != len(saved):
+            return tuple(replace(s, state="released") for s in saved)
+        return tuple(replace(s, state="released") if v.released else s for s, v in zip(saved, views))
+
+    # --- its nodes in order ---
+
+    def prepare(self) -> None:
+        """Predict the whole order, once."""
+        if not self.order:
+            self._lay_out()
+        if self.call is not None and self.adapter.key(self.call.node) not in self._positions:
+            self._insert(self.call.node)
+
+    def adopt(self, call: Any) -> None:
+        """Take over a backward that has been going on for a while, at the node it is about to run."""
+        self._lay_out()
+        self.index = self._positions.get(self.adapter.key(call.node), 0) - 1
+
+    def _lay_out(self) -> None:
+        with no_collection():
+            self._predict()
+        for key in sorted(self._ran, key=self._ran.__getitem__):
+            self._put_in_order(key)
+
+    def _predict(self) -> None:
+        adapter = self.adapter
+        roots = [node for node, _ in adapter.task_roots(self.task)]
+        self._wires = wires = walk(adapter, roots)
+        runs = {key for key, wire in wires.items() if adapter.task_runs(self.task, wire.node)}
+        targets = {k: [c for c, _ in wires[k].edges if c is not None and c in runs] for k in runs}
+        keys = [key for key in map(adapter.key, roots) if key in runs]
+        self.arrangement = object()
+        self.order = engine_order(keys, {key: wires[key].sequence_nr for key in runs}, targets)
+        self._positions = {key: index for index, key in enumerate(self.order)}
+
+    def _put_in_order(self, key: int) -> None:
+        """Put a node where the engine ran it, should the prediction have it elsewhere."""
+        predicted, place = self._positions.get(key), self._ran[key]
+        if predicted is None or predicted == place:
+            return
+        del self.order[predicted]
+        self.order.insert(place, key)
+        self._number(min(predicted, place))
+
+    def _insert(self, node: Any) -> None:
+        """Take in a node that came into the graph after the backward had been laid out."""
+        key, adapter = self.adapter.key(node), self.adapter
+        edges = tuple((None if n is None else adapter.key(n), nr) for n, nr in adapter.edges(node))
+        self._wires[key] = Wire(node, adapter.sequence_nr(node), edges)
+        self.order.insert(self.index, key)
+        self._number(self.index)
+
+    def _number(self, start: int) -> None:
+        self.arrangement = object()
+        for index in range(start, len(self.order)):
+            self._positions[self.order[index]] = index
+
+    # --- what the faces read ---
+
+    def position(self, key: int) -> int | None:
+        """Return the place of a node in the engine's order."""
+        return self._positions.get(key)
+
+    def record(self, index: int) -> NodeRecord:
+        """Return the record of a node, with gradients in numbers where they have been made already."""
+        key = self.order[index]
+        seen = self._seen.get(key)
+        bare = self._bare_record(key, index)
+        if seen is None:
+            return bare
+        return replace(
+            bare,
+            state=self._state(index) if seen.state == "current" else seen.state,
+            grad_outputs=None if seen.incoming is None else seen.incoming.known,
+            grad_inputs=None if seen.produced is None else seen.produced.known,
+            saved=seen.saved,
+        )
+
+    def candidate(self, index: int) -> CallFacts | ColumnFacts:
+        """Return what a breakpoint may ask of a node."""
+        key = self.order[index]
+        wire = self._wires.get(key)
+        return ColumnFacts(self._columns[key], index) if wire is None else CallFacts(self, wire.node, index)
+
+    def module_at(self, index: int) -> str:
+        """Return the module path of a node, or that of its parameter's module."""
+        record = self.record(index)
+        return record.module or module_of_parameter(record.parameter)
+
+    def full(self, index: int) -> NodeRecord:
+        """Return the record of a node with its gradients in numbers, and its saved tensors if they are still there.
+
+        Saved tensors are read, so this is for the program's own thread; see :meth:`summarized`.
+        """
+        record = self.summarized(index)
+        node = self.live_node(record.key)
+        if node is None:
+            return record
+        saved = saved_records(self.adapter, node, summaries=True)
+        if record.state in ("done", "skipped") and len(saved) == len(record.saved):
+            # What the program has released, the session may still keep.
+            saved = tuple(replace(was, summary=now.summary) for was, now in zip(record.saved, saved))
+        return replace(record, saved=saved)
+
+    def summarized(self, index: int) -> NodeRecord:
+        """Return the record of a node with its gradients in numbers."""
+        seen = self._seen.get(self.order[index])
+        for group in (seen.incoming, seen.produced) if seen is not None else ():
+            if group is not None:
+                group.summaries  # noqa: B018 - made on first use
+        return self.record(index)
+
+    def seen_now(self) -> Seen | None:
+        """Return what has been seen of the node that runs."""
+        return self._seen.get(self.adapter.key(self.call.node))
+
+    def seen(self, index: int) -> Seen | None:
+        """Return what has been seen of a node."""
+        return self._seen.get(self.order[index]) if self.order else None
+
+    def edges(self, key: int) -> Sequence[tuple[int | None, int]]:
+        """Return where the gradients of a node go: the key of the receiver, and which input."""
+        wire = self._wires.get(key)
+        return self._columns[key].edges if wire is None else wire.edges
+
+    def live_node(self, key: int) -> Any:
+        """Return the live node of a key, None when the backward has ended."""
+        wire = self._wires.get(key)
+        return None if wire is None else wire.node
+
+    def _state(self, index: int) -> str:
+        if index < self.index or (index == self.index and not self.live):
+            return "done"
+        if index != self.index:
+            return "pending"
+        return "skipped" if getattr(self.call, "skip", False) else "current"
+
+    def _bare_record(self, key: int, index: int) -> NodeRecord:
+        state, record, wire = self._state(index), self._bare.get(key), self._wires.get(key)
+        if record is None and wire is not None:
+            record = self._bare[key] = bare_record(
+                self.adapter,
+                wire.node,
+                index=index,
+                module=self.tracker.module_of(wire.node),
+                parameter=self.parameter_of(wire.node),
+                state=state,
+                wire=wire,
+            )
+        elif record is None:
+            return record_of(self._columns[key], key, index, state)
+        elif record.index != index or record.state != state:
+            record = self._bare[key] = replace(record, index=index, state=state)
+        return record
+
+    # --- names ---
+
+    def parameter_of(self, node: Any) -> str:
+        """Return the path of an AccumulateGrad's parameter; the name of a variable where no module has it."""
+        leaf = self.adapter.variable(node)
+        if leaf is None:
+            return ""
+        if self._names is None:
+            self._names = _variables(self._frame) | self.tracker.parameter_paths()
+        return self._names.get(id(leaf), "")
+
+
+def _variables(frame: FrameType | None) -> dict[int, str]:
+    """Return the names of the variables that a frame sees, by the identity of their values."""
+    found: dict[int, str] = {}
+    for scope in (frame.f_globals, variables_of(frame)) if frame is not None else ():
+        found.update({id(value): name for name, value in reversed(list(scope.items()))})
+    return found

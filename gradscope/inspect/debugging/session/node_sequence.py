@@ -1,0 +1,164 @@
+"""The nodes of a backward as a sequence that makes a record when somebody looks at it.
+
+A backward of a hundred thousand nodes is stopped in every iteration and looked at in a window of thirty lines: what is
+kept of a node is a tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, Protocol, overload
+
+from ...records.records import EdgeRecord, Location, NodeRecord, TensorSpec, operator_name
+from ..stops.node_specs import Candidate
+
+__all__ = ["Column", "ColumnFacts", "NodeList", "RecordSource", "candidates_of", "record_of"]
+
+
+class Column(NamedTuple):
+    """What stays of a node when its backward has ended."""
+
+    name: str
+    sequence_nr: int
+    module: str
+    parameter: str
+    location: Location | None
+    edges: tuple[tuple[int | None, int], ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+def record_of(column: Column, key: int, index: int, state: str) -> NodeRecord:
+    """Return the record of a node that nobody has looked at."""
+    return NodeRecord(
+        index=index,
+        key=key,
+        name=column.name,
+        operator=operator_name(column.name),
+        sequence_nr=column.sequence_nr,
+        module=column.module,
+        parameter=column.parameter,
+        location=column.location,
+        edges=tuple(EdgeRecord(*edge) for edge in column.edges),
+        state=state,
+        outputs=column.outputs,
+    )
+
+
+class ColumnFacts:
+    """What a breakpoint asks of a node whose backward has ended."""
+
+    __slots__ = ("_column", "index")
+
+    def __init__(self, column: Column, index: int) -> None:
+        self._column = column
+        self.index = index
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self._column.name
+
+    @property
+    def operator(self) -> str:
+        """The operator's name."""
+        return operator_name(self._column.name)
+
+    @property
+    def module(self) -> str:
+        """The module's path."""
+        return self._column.module
+
+    @property
+    def parameter(self) -> str:
+        """The parameter's path."""
+        return self._column.parameter
+
+    @property
+    def location(self) -> Location | None:
+        """The user's line that made the node."""
+        return self._column.location
+
+
+class RecordSource(Protocol):
+    """A backward that can tell of its nodes by their place."""
+
+    @property
+    def order(self) -> Sequence[int]:
+        """The keys of its nodes, in the engine's order."""
+
+    @property
+    def arrangement(self) -> Hashable:
+        """Another object as soon as its nodes stand in another order."""
+
+    def record(self, index: int) -> NodeRecord:
+        """Return the record of the node at a place."""
+
+    def candidate(self, index: int) -> Candidate:
+        """Return what a breakpoint asks of the node at a place."""
+
+    def position(self, key: int) -> int | None:
+        """Return the place of a node."""
+
+
+class NodeList(Sequence[NodeRecord]):
+    """The nodes of a backward, in the engine's order; a record is made when it is asked for.
+
+    Parameters
+    ----------
+    source : RecordSource
+    """
+
+    def __init__(self, source: RecordSource) -> None:
+        self._source = source
+
+    def __len__(self) -> int:
+        return len(self._source.order)
+
+    @overload
+    def __getitem__(self, index: int) -> NodeRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NodeRecord]: ...
+    def __getitem__(self, index: int | slice) -> NodeRecord | list[NodeRecord]:
+        count = len(self)
+        if isinstance(index, slice):
+            return [self._source.record(i) for i in range(*index.indices(count))]
+        if not -count <= index < count:
+            raise IndexError(f"there is no node {index} in this backward: it has {count} nodes")
+        return self._source.record(index % count)
+
+    def __iter__(self) -> Iterator[NodeRecord]:
+        return map(self._source.record, range(len(self)))
+
+    @property
+    def order(self) -> Hashable:
+        """Another object as soon as the nodes stand in another order."""
+        return self._source.arrangement
+
+    def position(self, key: int) -> int | None:
+        """Return the place of a node by its key, None if it is not one of these."""
+        return self._source.position(key)
+
+    def candidates(self, start: int = 0) -> Iterator[Candidate]:
+        """Yield what a breakpoint asks of the nodes from a place on, without making a record."""
+        return map(self._source.candidate, range(start, len(self)))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} nodes>"
+
+
+def candidates_of(nodes: Sequence[NodeRecord], start: int = 0) -> Iterator[Candidate]:
+    """Yield what a breakpoint asks of nodes: of such as can tell it, without making or reading a record.
+
+    Parameters
+    ----------
+    nodes : sequence of NodeRecord
+    start : int
+        The first of them.
+
+    Yields
+    ------
+    Candidate
+    """
+    tell: Callable[[int], Iterator[Candidate]] | None = getattr(nodes, "candidates", None)
+    return islice(iter(nodes), start, None) if tell is None else tell(start)

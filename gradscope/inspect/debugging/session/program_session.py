@@ -1,0 +1,553 @@
+"""The debuggee's side of a session: it hears of every node, decides whether to stop, and waits at the gate.
+
+All methods but the flags run on the program's own threads. One thread is followed at a time: the first that is in a
+backward, or the one chosen; backwards of other threads run through.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType
+from typing import Any, TypeVar
+
+from ...adapters import Adapter, Observer, Write
+from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
+from ...records.module_tracking import Tracker
+from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
+from ..history.history import History, HistoryPolicy
+from ..history.history_replay import PastStanding, Replay, why_stop
+from ..history.write_lines import WriteNotes
+from ..stops import condition_names
+from ..stops.breakpoints import Breakpoint, BreakpointTable
+from ..stops.run_targets import Goal, Order
+from ..stops.stop_decision import Stops
+from ..stops.watches import WatchList
+from .backward_threads import Lane, Lanes
+from .debugged_backward import TaskView
+from .pause_context import Standing
+from .session_records import TaskRecord
+
+__all__ = ["ACTIVE", "Session"]
+
+T = TypeVar("T")
+
+ACTIVE: list[Session] = []
+"""The sessions that listen."""
+
+
+class Session(Observer):
+    """The observer that stops the program.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    gate : Gate
+    breakpoints : BreakpointTable
+    watches : WatchList
+    policy : HistoryPolicy
+    report : callable
+        Called with the state and the reason when the program stops.
+    log : callable
+        Called with what a logpoint prints.
+
+    Attributes
+    ----------
+    task_count : int
+        Backwards followed so far.
+    tasks_seen : int
+        Backwards started so far, on any thread.
+    view : TaskView or None
+        The backward where the program stopped, or failed, last.
+    current : int
+    pause_requested, abort_requested : bool
+        Set by the other side.
+    tracker : Tracker
+    record_always : bool
+        Whether to record while the program runs free.
+    restored : str
+        What an abort has put back.
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        gate: Gate,
+        breakpoints: BreakpointTable,
+        watches: WatchList,
+        policy: HistoryPolicy,
+        report: Callable[[SessionState, StopReason], None],
+        log: Callable[[str], None],
+    ) -> None:
+        self.adapter = adapter
+        self.task_count = 0
+        self.tasks_seen = 0
+        self.view: TaskView | None = None
+        self.current = -1
+        self.pause_requested = False
+        self.abort_requested = False
+        self.record_always = policy.always
+        self.restored = ""
+        self.history = History(policy)
+        self.replay = Replay(self.history)
+        self.lanes = Lanes()
+        self.watches = watches
+        self._gate = gate
+        self._breakpoints = breakpoints
+        self.log = log
+        self._report = report
+        self._blind: set[str] = set()
+        self._stops = Stops(adapter, breakpoints, log)
+        self.tracker = Tracker(adapter)
+        self._writes = WriteNotes(adapter)
+        self._goal = Goal.at(Order("cont"))
+        self._muted = threading.local()
+        self._standing: Standing | None = None
+        self._end = 0
+
+    @property
+    def order(self) -> Order:
+        """What the program was told last."""
+        return self._goal.order
+
+    @order.setter
+    def order(self, order: Order) -> None:
+        lane = self.lanes.followed
+        views = lane.views if lane is not None else []
+        view = views[-1] if views else None
+        number, module = 0, ""
+        if view is not None:
+            number = view.number
+            module = view.module_at(view.index) if view.order and view.index >= 0 else ""
+        self._goal = Goal.at(order, number or self.task_count, max(1, len(views)), module)
+
+    @contextmanager
+    def observing(self) -> Iterator[None]:
+        """Listen to the program for the length of the block."""
+        with self.adapter.observe(self, forward=True, backward=True, own_writes=True):
+            ACTIVE.append(self)
+            try:
+                yield
+            finally:
+                ACTIVE.remove(self)
+
+    # --- forward ---
+
+    def module_entered(self, module: Any) -> None:
+        """A module is about to run forward."""
+        if self.deaf():
+            return
+        if self.abort_requested:
+            raise ProgramAborted
+        self.tracker.module_entered(module)
+
+    def module_left(self, module: Any) -> None:
+        """A module has run forward."""
+        if not self.deaf():
+            self.tracker.module_left(module)
+
+    def operator_recorded(self, node: Any) -> None:
+        """A node has been made."""
+        if not self.deaf():
+            self.tracker.operator_recorded(node)
+
+    def tensor_written(self, write: Write) -> None:
+        """The program has written a tensor in place."""
+        if not self.deaf():
+            self._writes.add(write)
+
+    # --- backward ---
+
+    def task_started(self, task: Any) -> None:
+        """A backward begins."""
+        if self.deaf():
+            return
+        self.obey_abort()
+        self.tasks_seen += 1
+        lane = self.lanes.enter()
+        self._follow(lane, task)
+
+    def blind_region(self, reason: str) -> None:
+        """A backward runs that nobody can look into: say so, once."""
+        if self.deaf():
+            return
+        self.tasks_seen += 1
+        if reason not in self._blind:
+            self._blind.add(reason)
+            self.log(f"a backward ran unseen: {reason}")
+
+    def _follow(self, lane: Lane, task: Any) -> TaskView:
+        frame = condition_names.user_frame()
+        site = "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        count = self._stops.iterations.count(site)
+        view = TaskView(self.adapter, self.tracker, task, self.history.store, iteration=count, site=site, frame=frame)
+        lane.views.append(view)
+        if lane is self.lanes.followed:
+            self.number(view)
+            if self._breakpoints.asks_for_last:
+                view.counts = {}
+            if not self._free():
+                view.record_from_here(keep=self.history.policy.keep_saved)
+        return view
+
+    def number(self, view: TaskView) -> None:
+        """Give a backward that is followed its number, and its place in the history."""
+        self.task_count += 1
+        view.number = self.task_count
+        self.history.begin(view)
+
+    def _free(self) -> bool:
+        return self._goal.free and not self._breakpoints and not self.record_always
+
+    def node_entered(self, call: Any) -> None:
+        """A node is about to run: stop before it, or let it run."""
+        if self.deaf():
+            return
+        self.obey_abort()
+        lane = self.lanes.of(call.task)
+        view = lane.view_of(call.task) if lane is not None else None
+        if lane is None or view is None:
+            lane, view = self.join_late(call)
+        if view.call is not None and view.call.node is call.node:
+            view.call = call  # known since its hooks ran
+            if view.recording:
+                with self.mute():
+                    view.see_entry()
+            return
+        leaf = view.backup.leaf_of(call.node)
+        if leaf is not None:
+            with self.mute():
+                view.backup.keep(leaf)
+        if lane is not self.lanes.followed or not (view.recording or self.pause_requested or not self._free()):
+            view.index += 1
+            view.call = call
+            return
+        if not view.number:
+            self.number(view)
+        with self.mute():
+            view.entered(call)
+            if view.recording:
+                self.history.entered(view)
+                self._stops.remember(view, call, view.seen_now())
+            found = self._stops.before(view, call) if self._breakpoints else None
+            reason = self._goal.reached(view, call, len(lane.views))
+            if self.pause_requested:
+                reason = StopReason("pause", "paused on request")
+        if found is not None:
+            self.stop(SessionState.PAUSED_BEFORE, found[0], lane, view, found[1])
+        elif reason is not None:
+            self.stop(SessionState.PAUSED_BEFORE, reason, lane, view)
+
+    def join_late(self, call: Any) -> tuple[Lane, TaskView]:
+        """Follow a backward that had begun before anybody listened."""
+        lane = self.lanes.enter()
+        view = self._follow(lane, call.task)
+        with self.mute():
+            view.adopt(call)
+        return lane, view
+
+    def node_exited(self, call: Any) -> None:
+        """A node has run: stop after it, or go on."""
+        own = self._own_view(call.task)
+        if own is None:
+            return
+        lane, view = own
+        if view.recording and lane is self.lanes.followed:
+            with self.mute():
+                view.exited(call)
+                found = self._stops.after(call) if self._breakpoints else None
+                if self._goal.kind in ("step", "into") and view.order:
+                    view.summarized(view.index)
+            goal = self._goal
+            if found is not None:
+                self.stop(SessionState.PAUSED_AFTER, found[0], lane, view, found[1], call)
+            elif goal.kind == "into" and (view.number, view.index) == (goal.number, goal.after):
+                self.stop(SessionState.PAUSED_AFTER, StopReason("step", "after the node"), lane, view, None, call)
+        view.call = None
+
+    def task_finished(self, task: Any) -> None:
+        """A backward has ended."""
+        own = self._own_view(task)
+        if own is not None:
+            self._stops.iterations.ended(own[1].site)
+            self._leave(own[0])
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """A backward has ended by an error: stop where it happened."""
+        own = self._own_view(task)
+        if own is None:
+            return
+        lane, view = own
+        followed = lane is self.lanes.followed
+        if isinstance(error, ProgramAborted):
+            self._restore(view)
+        elif isinstance(error, SystemExit):  # no failure: a hook or a signal handler of the program's ends it
+            pass
+        elif followed and error is not lane.error:
+            self._find_unannounced(view, error)
+            try:
+                self.stop_at_failure(lane, view, error, "exception")
+            except ProgramAborted:
+                self._restore(view)
+                self._leave(lane)
+                raise
+        self._leave(lane)
+
+    def _find_unannounced(self, view: TaskView, error: BaseException) -> None:
+        """Take the node whose hook has failed: hooks run before a node is announced."""
+        if view.call is not None:
+            return
+        with self.mute():
+            try:
+                found = self.adapter.failed_call(error, condition_names.frames_of(error))
+            except Exception:  # the error to tell of is the program's, which has left its graph in whatever state
+                return
+            if found is not None:
+                view.take_failed(found)
+
+    def violation(self, error: Any) -> None:
+        """A saved tensor has been written since it was saved: stop before the error is raised."""
+        lane = self.lanes.mine()
+        if self.deaf() or lane is None or lane is not self.lanes.followed or not lane.views:
+            return
+        self.stop_at_failure(lane, lane.views[-1], error, "violation")
+
+    def _restore(self, view: TaskView) -> None:
+        with self.mute():
+            count = view.backup.restore()
+        leaves = f" ({count} {'leaf' if count == 1 else 'leaves'} put back)" if count else ""
+        self.restored = f".grad is as it was before backward {view.number or view.iteration}{leaves}"
+
+    def _leave(self, lane: Lane) -> None:
+        view = lane.views.pop()
+        with self.mute():
+            view.close()
+        if view.number:
+            self.history.ended(view)
+        if not lane.views:
+            self.lanes.leave(lane)
+        if view.number:
+            self._goal.lost()
+
+    def _own_view(self, task: Any) -> tuple[Lane, TaskView] | None:
+        """Return the lane in whose innermost backward `task` is, and that."""
+        lane = None if self.deaf() else self.lanes.of(task)
+        view = None if lane is None else lane.view_of(task)
+        return None if lane is None or view is None else (lane, view)
+
+    def obey_abort(self) -> None:
+        """End the program if that has been asked for."""
+        if self.abort_requested:
+            raise ProgramAborted
+
+    def deaf(self) -> bool:
+        """Whether what happens on this thread is not to be heard."""
+        return self._gate.gone or getattr(self._muted, "depth", 0) > 0
+
+    @contextmanager
+    def mute(self) -> Iterator[None]:
+        """Do the debugger's own arithmetic: not recorded, and not heard."""
+        self._muted.depth = getattr(self._muted, "depth", 0) + 1
+        try:
+            with self.adapter.quiet():
+                yield
+        finally:
+            self._muted.depth -= 1
+
+    def end(self) -> None:
+        """Note that the program has ended: from now on everything is past."""
+        self._end = len(self.history.moments)
+
+    # --- stopping ---
+
+    def stop(
+        self,
+        state: SessionState,
+        reason: StopReason,
+        lane: Lane | None,
+        view: TaskView | None,
+        point: Breakpoint | None = None,
+        produced: Any = None,
+        *,
+        inside: bool = False,
+        frames: list[FrameType] | None = None,
+    ) -> None:
+        """Stop here: make records, tell who listens, and wait at the gate until the program is to go on.
+
+        Parameters
+        ----------
+        state : SessionState
+        reason : StopReason
+        lane : Lane or None
+        view : TaskView or None
+            The backward; None outside of one.
+        point : Breakpoint, optional
+            What stopped it.
+        produced : object, optional
+            The call of a node that has run.
+        inside : bool
+            Whether the node is in the middle of running.
+        frames : list of frame, optional
+            The user's, innermost first; those of the calling thread by default.
+        """
+        frames = condition_names.user_frames() if frames is None else frames
+        about = None if view is None else self._stops.about(view)
+        if view is not None:
+            self._look_at(view, before=state is SessionState.PAUSED_BEFORE)
+        if point is not None:
+            self._breakpoints.hit(point)
+        self.pause_requested = False
+        self.view, self.current = view, -1 if view is None else view.index
+        self._end = len(self.history.moments) - (state is SessionState.PAUSED_BEFORE and view is not None)
+        call = None if view is None else view.call
+        self._standing = Standing(self.adapter, view, call, produced, frames, about, inside=inside)
+        self.update_watches()
+        try:
+            order = self._gate.park(lambda: self._report(state, reason))
+        finally:
+            self._standing = self.replay.cursor = None
+        self.lanes.switch()
+        self.order = order
+        if view is not None and self._free():
+            view.recording = False
+        if order.kind == "into" and lane is self.lanes.followed:
+            # Before a node: stop after it. After one: stop before the next.
+            self._goal.after = self.current if state is SessionState.PAUSED_BEFORE else -1
+
+    def _look_at(self, view: TaskView, *, before: bool) -> None:
+        """Make records of a backward and of the node where it stands."""
+        with self.mute():
+            view.prepare()
+            if not view.recording:
+                view.record_from_here(keep=self.history.policy.keep_saved)
+                self.history.entered(view)
+            if view.call is not None and before:
+                view.see_entry()
+            if view.call is not None:
+                view.summarized(view.index)
+
+    def stop_at_failure(
+        self,
+        lane: Lane | None,
+        view: TaskView,
+        error: BaseException,
+        kind: str,
+        *,
+        frames: list[FrameType] | None = None,
+    ) -> None:
+        """Stop where a node has failed; where failures of this kind are passed over, stand there without a stop."""
+        if not self._breakpoints.failures[kind]:
+            if kind == "exception":  # a violation comes as one too, when it has been raised
+                self._stand_at_failure(view)
+            return
+        if lane is not None:
+            lane.error = error
+        with self.mute():
+            view.prepare()
+            view.fail()
+        where = self.adapter.node_name(view.call.node) if view.call is not None else "the backward"
+        writes: tuple[WriteRecord, ...] = ()
+        if kind == "violation":
+            writes = self._writers_of(error)
+            text = (
+                f"{where} needs `{error.saved_name}`, saved at version {error.saved_version}, "  # type: ignore[attr-defined]
+                f"but it has been written since and is at version {error.current_version}"  # type: ignore[attr-defined]
+            )
+        else:
+            first = (str(error).strip() or "no message").splitlines()[0]
+            text = f"{where} raised {type(error).__name__}: {first}"
+        self.stop(SessionState.PAUSED_AFTER, StopReason(kind, text, writes=writes), lane, view, frames=frames)
+
+    def _stand_at_failure(self, view: TaskView) -> None:
+        """Let the node that has failed be the one to look at when the program has ended."""
+        self._look_at(view, before=False)
+        with self.mute():
+            view.fail()
+        self.view, self.current = view, view.index
+
+    def _writers_of(self, error: Any) -> tuple[WriteRecord, ...]:
+        """Return who has written the saved tensor that a violation is about."""
+        with self.mute():
+            named = [saved for saved in self.adapter.saved(error.node) if saved.name == error.saved_name]
+            return next(filter(None, map(self._writes.into, named)), ())
+
+    # --- while it is stopped ---
+
+    def inspected(self, view: TaskView, index: int) -> NodeRecord:
+        """Return the full record of a node, with who has written what it saved; for the parked thread."""
+        record = view.full(index)
+        node = view.live_node(record.key)
+        if node is None or all(saved.state != "modified" for saved in record.saved):
+            return record
+        pairs = zip(record.saved, self.adapter.saved(node))
+        return replace(record, saved=tuple(replace(saved, writes=self._writes.into(now)) for saved, now in pairs))
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a thread of the program waits."""
+        return self._standing is not None
+
+    @property
+    def shown(self) -> tuple[TaskView | None, int]:
+        """The backward and the node to show: where the cursor is, or where the program stopped last."""
+        moment = self.replay.moment
+        return (self.view, self.current) if moment is None else moment
+
+    @property
+    def nodes(self) -> Sequence[NodeRecord]:
+        """The nodes of the backward to show."""
+        view = self.shown[0]
+        return [] if view is None or not view.order else view.nodes
+
+    def tasks(self) -> tuple[TaskRecord, ...]:
+        """Return the backwards in progress on the followed thread, the outermost first."""
+        lane = self.lanes.followed
+        found = []
+        for depth, view in enumerate(lane.views if lane is not None else ()):
+            node = self.adapter.node_name(view.call.node) if view.call is not None else ""
+            found.append(TaskRecord(view.number, depth, view.index, len(view.order) or -1, node))
+        return tuple(found)
+
+    def at_stop(self, function: Callable[[Standing], T]) -> T:
+        """Call `function` with the place where the program stands, or the cursor; for the parked thread."""
+        with self.mute():
+            return function(self._place())
+
+    def _place(self) -> Standing:
+        standing, moment = self._standing, self.replay.moment
+        if moment is not None:
+            frames, about = ([], None) if standing is None else (standing.frames, standing.about)
+            return PastStanding(self.adapter, moment, frames, about)
+        if standing is None:
+            raise NotParkedError
+        return standing
+
+    def travel(self, move: Callable[[Replay, int], StopReason]) -> StopReason:
+        """Move the cursor; `move` gets the replay and the first moment that is not in the past."""
+        with self.mute():
+            reason = move(self.replay, self._end)
+        if self.stopped or self.replay.moment is not None:
+            self.update_watches()
+        return reason
+
+    def breakpoint_at(self, moment: Any) -> str | None:
+        """Return why a breakpoint would stop at a node of the past, None if none would."""
+        frames = self._standing.frames if self._standing is not None else []
+        found = why_stop(self._breakpoints.all(), moment, lambda: PastStanding(self.adapter, moment, frames))
+        return None if found is None else found[1]
+
+    def update_watches(self, id: int | None = None) -> None:
+        """Evaluate the watches, or one, where the program stands."""
+        if self.watches:
+            with self.mute():
+                place = self._place()
+                self.watches.update(lambda text: repr(place.value(text, ("watch", text))), id=id)
+
+    def where(self) -> str:
+        """Return the user's frames that led to the backward, as a traceback has them; the last, if it has ended."""
+        standing, view = self._standing, self.shown[0]
+        if view is not None and not view.live:
+            return view.caller()
+        return "" if standing is None else standing.where()

@@ -1,0 +1,319 @@
+"""The life of a debugger session: its program is started, stops, goes on and ends; who waits and listens is told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from ...adapters import Adapter, AnyAdapter
+from ...debuggee.broadcast import Broadcast, Listener
+from ...debuggee.pause_gate import ProgramAborted
+from ...debuggee.program import Program, Write
+from ...debuggee.program_thread import ProgramThread
+from ...records.records import DebuggerEvent, SessionState, StopReason
+from ..history.history import HistoryPolicy
+from ..stops.breakpoints import BreakpointTable
+from ..stops.run_targets import Order
+from ..stops.watches import WatchList
+from .pause_context import Standing
+from .program_session import Session
+
+__all__ = ["DebuggerCore", "ProgramEndedError", "SessionError"]
+
+T = TypeVar("T")
+
+_PATIENCE = 10
+_LEAVING = 2.0
+_KEPT_LOG = 100_000
+_AFTER_THE_END = "`back` goes to the nodes that were recorded, `restart` starts it again."
+
+
+class SessionError(RuntimeError):
+    """A verb that makes no sense in the state the session is in."""
+
+
+class ProgramEndedError(SessionError):
+    """A verb that would let a program go on that has ended."""
+
+
+class DebuggerCore:
+    """What all verbs of a :class:`Debugger` stand on."""
+
+    def __init__(
+        self, program: Program, adapter: Adapter | None = None, *, history: HistoryPolicy | None = None
+    ) -> None:
+        self.title = program.title
+        self.log: list[str] = []
+        self._program = program
+        self._adapter = adapter or AnyAdapter()
+        self._policy = history or HistoryPolicy()
+        self._changed = threading.Condition()
+        self._broadcast = Broadcast(lambda: self._state)
+        self._table = BreakpointTable()
+        self._watches = WatchList()
+        # Afterwards there is no thread of the program to do one thing after the other.
+        self._afterwards = threading.RLock()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._gate = self._program.gate
+        self._state = SessionState.NOT_STARTED
+        self._reason: StopReason | None = None
+        self._last_stop: StopReason | None = None
+        self._live: tuple[SessionState, StopReason | None] = (self._state, None)
+        self._thread: threading.Thread | None = None
+        self._session = Session(
+            self._adapter, self._gate, self._table, self._watches, self._policy, self._stopped, self._logged
+        )
+
+    # --- where it stands ---
+
+    @property
+    def state(self) -> SessionState:
+        """Running, paused before or after a node, replaying, finished, failed, or not started."""
+        return self._state
+
+    @property
+    def ended(self) -> bool:
+        """Whether the program has come to its end; the cursor may be in its past (``REPLAYING``) all the same."""
+        return self._live[0].ended
+
+    @property
+    def reason(self) -> StopReason | None:
+        """Why the program last stopped, or how the cursor got where it is."""
+        return self._reason
+
+    @property
+    def exit_status(self) -> int | None:
+        """The program's own exit status, as python would return it; None before it has ended."""
+        return self._program.exit_status
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the program raised, if it ended so."""
+        return self._program.error
+
+    @property
+    def traceback(self) -> str:
+        """The program's traceback, if it raised, without the debugger's own frames."""
+        return self._program.traceback
+
+    @property
+    def output(self) -> list[str]:
+        """Lines the program has written to stdout and stderr, without their ends; the last 100,000."""
+        return self._broadcast.output
+
+    # --- waiting and ending ---
+
+    def wait(self, timeout: float | None = None) -> SessionState:
+        """Block until the program is paused or has ended.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds; without end by default.
+
+        Returns
+        -------
+        SessionState
+            ``RUNNING`` after a timeout.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._changed:
+            while self._state is SessionState.RUNNING:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    break
+                # In slices, so that Ctrl-C reaches a main thread that waits here on every platform.
+                self._changed.wait(0.5 if left is None else min(left, 0.5))
+            state, thread = self._state, self._thread
+        if state.ended and thread is not None and thread is not threading.current_thread():
+            # It may still be freeing a graph of PyTorch, which an interpreter that ends meanwhile turns into a crash.
+            thread.join(_LEAVING)
+        return state
+
+    def abort(self) -> None:
+        """End the program: at once if it is paused, at the next module call or node otherwise.
+
+        Of a backward in progress, ``.grad`` of all leaves is put back as it was before; what backwards that had ended
+        have accumulated stays. :meth:`conclusion` says so.
+        """
+        with self._changed:
+            if self.ended:
+                self._session.replay.cursor = None
+                self._state, self._reason = self._live
+                return
+            self._session.abort_requested = True
+            if self._state is SessionState.NOT_STARTED:
+                self._live = SessionState.FINISHED, StopReason("finished", "never started")
+                self._state, self._reason = self._live
+                self._changed.notify_all()
+            elif self._state.paused:
+                self._state = SessionState.RUNNING
+                self._gate.abort()
+                self._program.end()
+            elif self._state is SessionState.RUNNING:
+                self._program.end()
+
+    def restart(self) -> None:
+        """End the program and start it from its beginning; stop at the first node of its first backward.
+
+        Breakpoints, watches, listeners and whether all is recorded stay. It is the same process: imported modules stay
+        imported and keep what they hold, random generators go on where they were unless the program seeds them, and
+        files that have been written stay written.
+
+        Raises
+        ------
+        SessionError
+            If the program does not end.
+        """
+        if self._state is not SessionState.NOT_STARTED:
+            if not self._state.ended:
+                self.abort()
+            if not self.wait(_PATIENCE).ended:
+                raise SessionError(f"{self.title} does not end, so it cannot be started again")
+            if self._thread is not None:
+                self._thread.join(_PATIENCE)
+        self._program.exit_status, self._program.error, self._program.traceback = None, None, ""
+        before = self._session
+        self._reset()
+        self._session.record_always = before.record_always
+        self._session.tracker.take_over(before.tracker)
+        self._go(Order("entry"))
+
+    def conclusion(self) -> tuple[int, str]:
+        """Return the exit status for whoever ran the debugger, and the line that explains it.
+
+        Returns
+        -------
+        status : int
+            The program's own if it is not zero; 1 if it raised, or never called backward(), or is being left where a
+            backward failed.
+        text : str
+        """
+        name = self.title
+        if not self.ended:
+            failed = self.reason is not None and self.reason.kind in ("exception", "violation")
+            place = self._program.whereabouts()
+            where = f": it does not come back from {place}" if place and not self.state.paused else ""
+            return int(failed), f"{name} was left before its end{where}"
+        if self._session.abort_requested:
+            last = self._last_stop
+            failed = last is not None and last.kind in ("exception", "violation")
+            return int(failed), f"{name} was ended before its end; {self._undone()}"
+        status = self.exit_status or 0
+        if self.error is not None:
+            return status or 1, f"{name} raised {type(self.error).__name__} (exit status {status or 1})"
+        if not self._session.tasks_seen and status == 0:
+            return 1, (
+                f"{name} finished without calling backward(), so there was nothing to stop at.\n" + self._how_to_train()
+            )
+        return status, f"{name} finished (exit status {status})"
+
+    def _how_to_train(self) -> str:
+        unseen = self._program.processes.unseen
+        if unseen:
+            return f"Not looked into: {unseen}."
+        return "Call .backward() or gradscope.autograd.grad() in it, or pass it the arguments that make it train."
+
+    def _undone(self) -> str:
+        return self._session.restored or "no backward was in progress, so .grad stays as the program left it"
+
+    # --- listening ---
+
+    def add_listener(self, callback: Listener) -> Callable[[], None]:
+        """Call ``callback(event)`` when the state, the output, the breakpoints or the watches change.
+
+        Parameters
+        ----------
+        callback : callable
+            Called on whatever thread the change happens, often the program's: it must be quick, and must not call verbs
+            or :meth:`wait`.
+
+        Returns
+        -------
+        callable
+            Ends it.
+        """
+        return self._broadcast.listen(callback)
+
+    def echo_to(self, write: Write) -> Callable[[], None]:
+        """Pass on what the program writes as it writes it; listeners hear of whole lines.
+
+        Parameters
+        ----------
+        write : Write
+            Called on the thread that writes; what it raises, the program's ``print`` raises.
+
+        Returns
+        -------
+        callable
+            Ends it.
+        """
+        return self._broadcast.echo_to(write)
+
+    # --- inside ---
+
+    def _go(self, order: Order) -> None:
+        with self._changed:
+            self._check_not_running()
+            if self.ended:
+                raise ProgramEndedError(f"the program is {self._live[0].value}: it cannot go on\n{_AFTER_THE_END}")
+            fresh = self._state is SessionState.NOT_STARTED
+            self._state = SessionState.RUNNING
+            if fresh:
+                self._begin(Order("entry") if order.kind in ("step", "into", "out") else order)
+            else:
+                self._gate.go(order)
+        self._broadcast.tell(DebuggerEvent("state", SessionState.RUNNING))
+
+    def _check_not_running(self) -> None:
+        if self._state is SessionState.RUNNING:
+            raise SessionError("the program is running\n`pause` stops it at its next node.")
+
+    def _begin(self, order: Order) -> None:
+        self._session.order = order
+        self._thread = ProgramThread(self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with self._session.observing():
+            self._program.run(self._broadcast.write)
+        self._broadcast.flush()
+        self._session.end()
+        state = SessionState.FINISHED if self._program.error is None else SessionState.FAILED
+        text = f"the program has ended (exit status {self._program.exit_status})"
+        if self._session.abort_requested:
+            text = f"ended on request; {self._undone()}"
+        self._stopped(state, StopReason("finished", text))
+
+    def _stopped(self, state: SessionState, reason: StopReason) -> None:
+        with self._changed:
+            if state.paused:
+                if self._session.abort_requested:  # asked for while the program was on its way here
+                    raise ProgramAborted
+                self._last_stop = reason
+            self._state, self._reason = self._live = state, reason
+            self._changed.notify_all()
+        self._broadcast.tell(DebuggerEvent("state", state, reason))
+
+    def _logged(self, text: str) -> None:
+        self.log.append(text)
+        if len(self.log) > _KEPT_LOG:
+            del self.log[: _KEPT_LOG // 10]
+        self._broadcast.tell(DebuggerEvent("log", self._state, text=text))
+
+    def _at_stop(self, function: Callable[[Standing], T]) -> T:
+        if self._state.ended:
+            raise SessionError(f"the program is {self._state.value}: nothing can be evaluated in it\n{_AFTER_THE_END}")
+        return self._there(lambda: self._session.at_stop(function))
+
+    def _there(self, function: Callable[[], T]) -> T:
+        """Call `function` on the program's thread, and on this one when the program has ended."""
+        if self.ended:
+            with self._afterwards:
+                return function()
+        result: T = self._gate.submit(function).result()
+        return result

@@ -1,0 +1,196 @@
+"""Questions about a program that stands still: what its graph keeps, how gradients flow, why a tensor has none.
+
+The answers are those of :mod:`gradscope.inspect.diagnosis`, computed on the program's own thread, so that what comes
+back is frozen data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ...records.module_tracking import join
+from ...records.naming import named_tensors
+from .pause_context import Standing
+from .session_lifecycle import DebuggerCore
+
+if TYPE_CHECKING:
+    from ...diagnosis.flow.gradient_flow import GradientFlow
+    from ...diagnosis.memory.graph_memory import MemoryReport
+    from ...diagnosis.no_gradient.why_no_grad import GradientReport, NoGradient
+
+__all__ = ["Questions"]
+
+
+class Questions(DebuggerCore):
+    """What can be asked about the program as a whole, wherever it stands."""
+
+    def parameter_names(self) -> list[str]:
+        """Return the paths of the parameters of the modules that have run, from input to output."""
+        return list(self._parameters())
+
+    def memory(self, loss: str = "") -> MemoryReport:
+        """Return what the graph of a loss keeps in memory; see :func:`gradscope.inspect.memory`.
+
+        Parameters
+        ----------
+        loss : str
+            An expression as for :meth:`Debugger.evaluate`; by default the loss of the backward in progress, and outside
+            of one the variable ``loss``.
+
+        Returns
+        -------
+        MemoryReport
+
+        Raises
+        ------
+        NotParkedError
+            If the program is not paused.
+        Exception
+            What the expression raised: :class:`NameError` if there is no such variable.
+        """
+
+        def ask(place: Standing) -> MemoryReport:
+            from ...diagnosis.memory.graph_memory import memory, memory_of
+
+            roots = [] if loss else place.roots()
+            if roots:
+                return memory_of(self._adapter.of(roots[0]), roots, self._parameters(), None)
+            return memory(place.value(loss or "loss"))
+
+        return self._at_stop(ask)
+
+    def gradient_flow(self, model: str = "") -> GradientFlow:
+        """Return how gradients flow through a model so far; see :func:`gradscope.inspect.gradient_flow`.
+
+        Parameters
+        ----------
+        model : str
+            An expression; by default all modules that the session has seen run, and the variable ``model`` if it has
+            seen none.
+
+        Returns
+        -------
+        GradientFlow
+
+        Raises
+        ------
+        NotParkedError, Exception
+            As for :meth:`memory`.
+        """
+
+        def ask(place: Standing) -> GradientFlow:
+            from ...diagnosis.flow.gradient_flow import gradient_flow
+
+            known = {} if model else self._parameters()
+            pairs = named_tensors(self._adapter, known or place.value(model or "model"))
+            answer = gradient_flow(pairs)
+            if answer.verdict != "none":
+                return answer
+            ahead = place.arrivals(leaf for _, leaf in pairs)
+            return replace(answer, findings=(_not_yet(place.roots(), ahead),))
+
+        return self._at_stop(ask)
+
+    def why_no_grad(self, subject: str) -> NoGradient | GradientReport:
+        """Return why a tensor has no gradient, or one that is zero; see :func:`gradscope.inspect.why_no_grad`.
+
+        Parameters
+        ----------
+        subject : str
+            The path of a parameter (``'fc1.weight'``), or an expression for a tensor or a module; ``', LOSS'`` may
+            follow, by default the variable ``loss`` if there is one.
+
+        Returns
+        -------
+        NoGradient or GradientReport
+            A report of all parameters for a module.
+
+        Raises
+        ------
+        NotParkedError, Exception
+            As for :meth:`memory`.
+        """
+
+        def ask(place: Standing) -> Any:
+            from ...diagnosis.no_gradient.why_no_grad import why_no_grad
+
+            named = self._parameters()
+            if subject.strip() in named:
+                found = (named[subject.strip()],)
+            else:
+                found = place.value(f"({subject},)")
+            answer = why_no_grad(*found, **({} if len(found) > 1 else self._loss_at(place)))
+            return _in_progress(answer, place.arrivals(found[:1])) if place.roots() else answer
+
+        return self._at_stop(ask)
+
+    def explain(self) -> str:
+        """Return why the program has stopped where it has, if there is more to say of it than :attr:`reason` says.
+
+        Returns
+        -------
+        str
+            After a node that has produced a NaN or an infinity: whether it passes on what has arrived, or made it, and
+            out of what; empty elsewhere.
+
+        Raises
+        ------
+        NotParkedError
+            If the program is not paused.
+        """
+
+        def ask(place: Standing) -> str:
+            from ...diagnosis.nan.nan_stops import bad_value_at
+
+            node, grads, produced, saved = map(place.value, ("node", "grads", "produced", "saved"))
+            if not produced:
+                return ""
+            host = self._adapter.to_host
+            arrays = [[None if grad is None else host(grad) for grad in given] for given in (grads, produced)]
+            values = {name: saved[name] for name in saved}
+            known = {name: host(value) for name, value in values.items() if self._adapter.is_tensor(value)}
+            return bad_value_at(node, arrays[0], arrays[1], known)
+
+        return self._at_stop(ask)
+
+    # --- inside ---
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return the parameters of the modules that have run, by their paths, from input to output."""
+        roots = self._session.tracker.roots().items()
+        return {join(label, path): p for label, root in roots for path, p in self._adapter.named_parameters(root)}
+
+    def _loss_at(self, place: Standing) -> dict[str, Any]:
+        """Return the variable ``loss`` as an argument, if there is such a tensor."""
+        try:
+            value = place.value("loss")
+        except NameError:
+            return {}
+        return {"loss": value} if self._adapter.is_tensor(value) else {}
+
+
+def _not_yet(roots: Sequence[Any], ahead: Sequence[int]) -> str:
+    """Return what to do where no gradient has arrived; `ahead` are the nodes of this backward that bring them."""
+    if not roots:
+        return "no gradient has arrived yet: go on into a backward (`next-backward`), and ask again there"
+    if not ahead:
+        return "no gradient has arrived, and this backward brings none: `why NAME` tells why a parameter gets none"
+    last = ahead[-1]
+    coming = f"it comes at node {last}" if len(ahead) == 1 else f"they come at nodes {ahead[0]} to {last}"
+    return f"no gradient has arrived yet: {coming} of this backward, and `run-to {last}` goes there"
+
+
+def _in_progress(answer: Any, ahead: Sequence[int] = ()) -> Any:
+    """Return an answer that knows of the backward in progress; `ahead` is where the gradient will arrive, if known."""
+    from ...diagnosis.no_gradient.no_grad_records import GradientReport, Reason
+
+    if isinstance(answer, GradientReport):
+        return replace(answer, parameters=tuple(_in_progress(parameter) for parameter in answer.parameters))
+    if answer.reason is not Reason.NOT_RUN:
+        return answer
+    if not ahead:
+        return replace(answer, message="reached, and this backward has not come to it yet", help="")
+    message = f"reached: its gradient arrives at node {ahead[0]} of this backward, which has not run yet"
+    return replace(answer, message=message, help=f"`run-to {ahead[0]}` goes there.")

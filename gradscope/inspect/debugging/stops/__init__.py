@@ -1,0 +1,11 @@
+"""Where a session stops.
+
+- :mod:`~.breakpoints`: breakpoints and logpoints: where, on what condition, how often
+- :mod:`~.node_specs`: what a person types to name nodes
+- :mod:`~.stop_decision`: whether a node is a place to stop
+- :mod:`~.stop_settings`: a session's breakpoints, watches and threads
+- :mod:`~.run_targets`: what a program was told when it was let go, and whether it has got there
+- :mod:`~.condition_names`: what an expression knows at a stop
+- :mod:`~.last_iteration`: ``last.norm`` and ``changed(norm)``
+- :mod:`~.watches`: watch expressions
+"""

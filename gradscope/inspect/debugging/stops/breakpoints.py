@@ -1,0 +1,200 @@
+"""Breakpoints: where to stop, on what condition, how often to pass by, and what to print instead of stopping."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+from .last_iteration import asks_for_last
+from .node_specs import USAGE, BreakpointError, Candidate, Matcher, parse_spec, split_spec
+
+__all__ = ["Breakpoint", "BreakpointError", "BreakpointTable", "Candidate", "parse_spec"]
+
+_BAD_VALUES = {"nan": 0, "inf": 1}
+_FAILURES = ("violation", "exception")
+
+
+@dataclass(slots=True)
+class Breakpoint:
+    """A place to stop.
+
+    Attributes
+    ----------
+    id : int
+    spec : str
+        As typed, without its condition.
+    condition : str or None
+    temporary : bool
+        Goes when it has stopped the program once.
+    enabled : bool
+        May be set by anyone.
+    hits : int
+        How often it has stopped the program; of a logpoint, how often it has printed.
+    ignore : int
+        How many more times to pass by. May be set by anyone.
+    log : str or None
+        An expression to print instead of stopping.
+    """
+
+    id: int
+    spec: str
+    condition: str | None = None
+    temporary: bool = False
+    enabled: bool = True
+    hits: int = 0
+    ignore: int = 0
+    log: str | None = None
+    _matcher: Matcher = field(default=lambda candidate: False, repr=False, compare=False)
+    _code: CodeType | None = field(default=None, repr=False, compare=False)
+    _log_code: CodeType | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def on_value(self) -> int | None:
+        """Whether it looks for the first NaN (0) or infinity (1) instead of for a node (None)."""
+        return _BAD_VALUES.get(self.spec)
+
+    @property
+    def on_nan(self) -> bool:
+        """Whether it looks for the first NaN instead of for a node."""
+        return self.spec == "nan"
+
+    @property
+    def asks_for_last(self) -> bool:
+        """Whether its condition compares with the iteration before."""
+        return asks_for_last(self._code) or asks_for_last(self._log_code)
+
+    def matches(self, candidate: Candidate) -> bool:
+        """Whether `candidate` is a node this breakpoint names; the condition is not asked."""
+        return self.enabled and self._matcher(candidate)
+
+    def holds(self, namespace: Mapping[str, Any]) -> bool:
+        """Evaluate the condition in `namespace`; True without a condition.
+
+        Raises
+        ------
+        Exception
+            What the condition raised.
+        """
+        if self._code is None:
+            return True
+        value = eval(self._code, namespace if isinstance(namespace, dict) else dict(namespace))
+        return bool(value.any()) if getattr(value, "shape", ()) else bool(value)
+
+    def command(self) -> str:
+        """Return the command of line mode that makes it."""
+        verb = "log" if self.log is not None else "tbreak" if self.temporary else "break"
+        return f"{verb} {self}"
+
+    def __str__(self) -> str:
+        tail = f" :: {self.log}" if self.log is not None else ""
+        return self.spec + (f" if {self.condition}" if self.condition else "") + tail
+
+
+class BreakpointTable:
+    """The breakpoints of a session, by number.
+
+    Attributes
+    ----------
+    failures : dict of str to bool
+        Whether to stop at a ``'violation'`` (a saved tensor has been modified) and where a backward raises an
+        ``'exception'``.
+
+    Examples
+    --------
+    >>> table = BreakpointTable()
+    >>> print(table.add("op:Mul* if norm > 10"))
+    op:Mul* if norm > 10
+    >>> table.remove(1)
+    >>> table.all()
+    []
+    """
+
+    def __init__(self) -> None:
+        self.failures = dict.fromkeys(_FAILURES, True)
+        self._points: dict[int, Breakpoint] = {}
+        self._next = itertools.count(1).__next__
+
+    def __bool__(self) -> bool:
+        return bool(self._points) and any(point.enabled for point in tuple(self._points.values()))
+
+    @property
+    def asks_for_last(self) -> bool:
+        """Whether a condition compares with the iteration before."""
+        return any(point.asks_for_last for point in tuple(self._points.values()))
+
+    def all(self) -> list[Breakpoint]:
+        """Return the breakpoints in the order of their numbers."""
+        return list(self._points.values())
+
+    def add(
+        self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None
+    ) -> Breakpoint:
+        """Add one; see :meth:`Debugger.add_breakpoint`."""
+        text, typed = split_spec(spec)
+        if typed is not None:
+            condition = typed if condition is None else f"({typed}) and ({condition})"
+        if not text:
+            raise BreakpointError(f"a breakpoint needs a place to stop at\n{USAGE}")
+        if text in _FAILURES:
+            raise BreakpointError(f"{text} is not a place: the session stops at one unless told `catch {text} off`")
+        if text in _BAD_VALUES and condition:
+            raise BreakpointError(f"`{text}` takes no condition: it stops where one first appears")
+        matcher: Matcher = (lambda candidate: False) if text in _BAD_VALUES else parse_spec(text)
+        code = _compile(condition) if condition else None
+        point = Breakpoint(
+            self._next(),
+            text,
+            condition or None,
+            temporary,
+            log=log,
+            _matcher=matcher,
+            _code=code,
+            _log_code=None if log is None else _compile(log),
+        )
+        self._points[point.id] = point
+        return point
+
+    def find(self, id: int) -> Breakpoint:
+        """Return one by its number."""
+        if id not in self._points:
+            known = ", ".join(map(str, self._points)) or "none"
+            raise BreakpointError(f"there is no breakpoint {id} (there are: {known})")
+        return self._points[id]
+
+    def remove(self, id: int) -> None:
+        """Remove one by its number."""
+        del self._points[self.find(id).id]
+
+    def catch(self, kind: str, on: bool) -> None:
+        """Switch the stop at failures or bad values: ``'violation'``, ``'exception'``, ``'nan'``, ``'inf'``."""
+        if kind in self.failures:
+            self.failures[kind] = on
+            return
+        if kind not in _BAD_VALUES:
+            raise BreakpointError(f"there is no {kind!r} to catch; there are nan, inf, violation and exception")
+        for point in self.all():
+            if point.spec == kind:
+                self.remove(point.id)
+        if on:
+            self.add(kind)
+
+    def hit(self, point: Breakpoint) -> None:
+        """Count a stop; a temporary breakpoint goes."""
+        point.hits += 1
+        if point.temporary:
+            self._points.pop(point.id, None)
+
+
+def _compile(condition: str) -> CodeType:
+    try:
+        return compile(condition.strip(), "<condition>", "eval")
+    except (SyntaxError, ValueError) as error:
+        text = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise BreakpointError(
+            f"the condition {condition!r} is not a Python expression: {text}\n"
+            "It knows grad, grads, saved, norm, node, index, last, changed(), isnan(), isinf() and your program's "
+            "variables."
+        ) from None

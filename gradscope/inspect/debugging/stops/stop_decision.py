@@ -1,0 +1,137 @@
+"""Whether a node is a place to stop: breakpoints, logpoints, and the first NaN or infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from ...adapters import Adapter
+from ...records.records import StopReason
+from ...records.tensor_statistics import count_bad
+from ..session.debugged_backward import CallFacts, Seen, TaskView
+from ..session.pause_context import Standing
+from . import condition_names
+from .breakpoints import Breakpoint, BreakpointTable
+from .last_iteration import Iterations, LastTime
+
+__all__ = ["Stops"]
+
+_Found = tuple[StopReason, Breakpoint] | None
+
+
+class Stops:
+    """Asks the breakpoints of a session about the node that runs.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    table : BreakpointTable
+    log : callable
+        Takes what a logpoint prints.
+
+    Attributes
+    ----------
+    iterations : Iterations
+    """
+
+    def __init__(self, adapter: Adapter, table: BreakpointTable, log: Callable[[str], None]) -> None:
+        self.iterations = Iterations()
+        self._adapter = adapter
+        self._table = table
+        self._log = log
+
+    # --- the same node in the iteration before ---
+
+    def remember(self, view: TaskView, call: Any, seen: Seen | None) -> None:
+        """Tell the node that is about to run from others in its backward, for ``last`` and ``changed``."""
+        if view.counts is None or seen is None or seen.incoming is None:
+            return
+        facts = CallFacts(view, call.node, view.index)
+        view.identity = self.iterations.identity(view.site, facts, view.counts)
+        self.iterations.note(view.site, view.identity, next(iter(seen.incoming.summaries), None))
+
+    def about(self, view: TaskView) -> Callable[[Hashable], dict[str, Callable[[], Any]]]:
+        """Return what gives the names ``last`` and ``changed`` at the current node of a backward."""
+        identity, iterations, adapter = view.identity, self.iterations, self._adapter
+
+        def names(asker: Hashable) -> dict[str, Callable[[], Any]]:
+            changed = iterations.changed(asker, identity)
+            return {
+                "last": lambda: LastTime(None) if identity is None else iterations.last(identity),
+                "changed": lambda: lambda value: changed(condition_names.host(adapter, value)),
+            }
+
+        return names
+
+    # --- before and after a node ---
+
+    def before(self, view: TaskView, call: Any) -> _Found:
+        """Return why a breakpoint stops before a node, and which."""
+        facts = CallFacts(view, call.node, view.index)
+        for point in self._table.all():
+            if point.on_value is not None:
+                if point.enabled and view.index == 0 and self._has(call.grad_outputs, point.on_value):
+                    found = self._hit(point, f"{_word(point)} enters this backward", point.spec)
+                    if found is not None:
+                        return found
+            elif point.matches(facts):
+                found = self._at(point, view, call)
+                if found is not None:
+                    return found
+        return None
+
+    def after(self, call: Any) -> _Found:
+        """Return why a breakpoint stops after a node, and which."""
+        for point in self._table.all():
+            kind = point.on_value
+            if kind is None or not point.enabled or not self._has(call.grad_inputs, kind):
+                continue
+            if not self._has(call.grad_outputs, kind):
+                name = self._adapter.node_name(call.node)
+                found = self._hit(point, f"{name} produced {_word(point)} from gradients without one", point.spec)
+                if found is not None:
+                    return found
+        return None
+
+    def _at(self, point: Breakpoint, view: TaskView, call: Any) -> _Found:
+        text = f"breakpoint {point.id} ({point})"
+        if point.condition is None and point.log is None:
+            return self._hit(point, text)
+        place = Standing(self._adapter, view, call, None, condition_names.user_frames(), self.about(view))
+        try:
+            if not point.holds(place.namespace(point.id)):
+                return None
+        except Exception as error:
+            words = f"its condition `{point.condition}` raised {type(error).__name__}: {error}"
+            return self._hit(point, f"breakpoint {point.id}: {words}")
+        if point.log is None:
+            return self._hit(point, text)
+        if not self._passes_by(point):
+            self._print(point, place, view, call)
+        return None
+
+    def _print(self, point: Breakpoint, place: Standing, view: TaskView, call: Any) -> None:
+        try:
+            value = place.value(point.log or "", point.id)
+            text = value if isinstance(value, str) else repr(value)
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+        self._table.hit(point)
+        self._log(f"logpoint {point.id} at node {view.index} {self._adapter.node_name(call.node)}: {text}")
+
+    def _hit(self, point: Breakpoint, text: str, kind: str = "breakpoint") -> _Found:
+        return None if self._passes_by(point) else (StopReason(kind, text, point.id), point)
+
+    @staticmethod
+    def _passes_by(point: Breakpoint) -> bool:
+        if not point.ignore:
+            return False
+        point.ignore -= 1
+        return True
+
+    def _has(self, grads: Sequence[Any], kind: int) -> bool:
+        return any(count_bad(self._adapter.to_host(g))[kind] for g in grads if g is not None)
+
+
+def _word(point: Breakpoint) -> str:
+    return "a NaN" if point.on_nan else "an infinity"

@@ -1,0 +1,18 @@
+"""Explanations: why a parameter has no gradient, where a NaN comes from, what holds the memory, and others.
+
+Each question is a function that returns frozen data with a sentence (``str()``), a Rich table (``table()``), a
+dictionary (``to_dict()``) and, where people look rather than read, a picture (``plot()``). They are reached as names of
+:mod:`gradscope.inspect`.
+
+- :mod:`~.no_gradient`: why a tensor has no gradient
+- :mod:`~.nan`: where NaN and Inf come from
+- :mod:`~.flow`: how large gradients are on their way
+- :mod:`~.memory`: what is kept in memory, and by whom
+- :mod:`~.optimizers`: what optimizers do with gradients
+- :mod:`~.functions`: custom Functions and failed backwards
+- :mod:`~.doctor`: the doctor: all of them at once over a program that runs by itself
+- :mod:`~.examination`: what the doctor does at each backward
+- :mod:`~.explanation`: what all explanations are
+- :mod:`~.rich_tables`, :mod:`~.plots`: explanations as tables and pictures
+- :mod:`~.topics`: what ``gradscope explain TOPIC`` prints
+"""

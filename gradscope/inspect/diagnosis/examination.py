@@ -1,0 +1,226 @@
+"""What the doctor does at each backward: look at the graph before it runs, follow it, and look at what it left."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+from ..adapters import Adapter, Observer
+from ..records.optimizer_steps import OptimizerHooks, held_by
+from ..records.records import Location
+from ..records.tensor_statistics import norm_of
+from ..source.call_sites import caller, user_frame
+from .flow.amplification import GainLook, loss_scale
+from .flow.gradient_flow import DeadUnits, GradientFlow, ParameterFlow, dead_units, gradient_flow, verdict_of
+from .flow.zero_gradients import ZeroCause, ZeroLook
+from .memory.gradient_aliasing import GradientAliasing, aliasing
+from .memory.graph_memory import MemoryReport, memory_of
+from .memory.reference_cycles import GraphCycle, kept_own_outputs
+from .nan.nan_detection import saved_values
+from .no_gradient.dataflow_ledger import Ledger
+from .no_gradient.loss_terms import LossTerm, terms_of
+from .no_gradient.missing_gradients import MissingGradients, ModelNames
+
+__all__ = ["Examiner", "FlowTrouble"]
+
+# After the first backward passes only every 2**k-th is looked into: a training run has many, and they resemble.
+_FIRST = 4
+# A gradient so many times as large as its matrix: one step of an optimizer throws the matrix away.
+_WILD = 1e4
+
+
+@dataclass(frozen=True)
+class FlowTrouble:
+    """Gradients that vanish or explode.
+
+    Attributes
+    ----------
+    verdict : str
+        ``'vanishing'`` or ``'exploding'``.
+    text : str
+    causes : tuple of str
+        The operators that do most of it.
+    location : Location or None
+        Of the first of them.
+    help : str
+    """
+
+    verdict: str
+    text: str
+    causes: tuple[str, ...]
+    location: Location | None
+    help: str
+
+    def __str__(self) -> str:
+        return "\n  ".join([self.text, *self.causes, self.help])
+
+
+_HELP = {
+    "vanishing": "Use ReLU or GELU, residual connections, normalisation, or weights that are larger at the start.",
+    "exploding": "Lower the learning rate, start with smaller weights, or clip: clip_grad_norm_(parameters, 1).",
+}
+
+
+@dataclass
+class _Open:
+    """A backward that runs."""
+
+    root: Any
+    location: Location | None
+    zeros: ZeroLook
+    gains: GainLook
+    scale: float
+    filled: bool = False
+
+
+class Examiner(Observer):
+    """Looks into backward passes before they run, while they run, and at what they left.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    ledger : Ledger
+        Which is open.
+
+    Attributes
+    ----------
+    names : ModelNames
+    missing : MissingGradients
+    trouble : dict of str to FlowTrouble
+        By verdict.
+    zeros : dict of int to (str, tuple of ZeroCause)
+        By the id of a leaf whose gradient was zero the last time: its name, and what made it so.
+    rectifiers : dict
+        Dead units, by place.
+    cycles : dict of GraphCycle to None
+        Custom Functions that keep their own graph.
+    terms : dict of LossTerm
+        What is in a loss and does not do what it looks like, by kind and line.
+    sharing, memory, flow
+        The latest, or the largest, of each.
+    """
+
+    def __init__(self, adapter: Adapter, ledger: Ledger) -> None:
+        self.adapter = adapter
+        self.recorder = ledger.recorder
+        self.names = ModelNames(self.recorder)
+        self.missing = MissingGradients(self.recorder, self.names)
+        self.flow: GradientFlow | None = None
+        self.trouble: dict[str, FlowTrouble] = {}
+        self.zeros: dict[int, tuple[str, tuple[ZeroCause, ...]]] = {}
+        self.rectifiers: dict[tuple[Any, ...], DeadUnits] = {}
+        self.cycles: dict[GraphCycle, None] = {}
+        self.terms: dict[tuple[str, Location | None], LossTerm] = {}
+        self.sharing: GradientAliasing | None = None
+        self.memory: MemoryReport | None = None
+        self._hooks = OptimizerHooks(after=self._stepped)
+        self._vanishing = ""
+        self._seen: dict[Location | None, int] = {}
+        self._open: dict[int, _Open] = {}
+        self._saved = threading.local()
+        self._latest: Location | None = None
+
+    def close(self) -> None:
+        """Listen to optimizers no more."""
+        self._hooks.close()
+
+    def task_started(self, task: Any) -> None:
+        """Look at the graph."""
+        self._hooks.look()
+        roots = list(self.adapter.task_roots(task))
+        made = None if not roots else self.adapter.location(roots[0][0])
+        times = self._seen[made] = self._seen.get(made, 0) + 1
+        self._latest = caller()
+        if not roots or (times > _FIRST and times & (times - 1)):
+            return
+        nodes = [node for node, _ in roots]
+        memory = memory_of(self.adapter, nodes, self.recorder.parameters(), self.recorder)
+        if self.memory is None or memory.total > self.memory.total:
+            self.memory = memory
+        for unit in dead_units(self.adapter, nodes):
+            self.rectifiers[unit.node, unit.module, unit.location] = unit
+        frame = user_frame()
+        if frame is not None:
+            self.names.look(frame)
+        zeros, gains, scale = ZeroLook(self.adapter), GainLook(self.adapter), loss_scale(self.adapter, nodes[0])
+        self._open[id(task)] = _Open(roots[0], self._latest, zeros, gains, scale)
+
+    def node_entered(self, call: Any) -> None:
+        """Keep its saved tensors until it has run."""
+        if id(call.task) in self._open:
+            self._saved.now = saved_values(self.adapter, call.node)
+            self.cycles.update(dict.fromkeys(kept_own_outputs(self.adapter, call.node)))
+
+    def node_exited(self, call: Any) -> None:
+        """Look at what it made."""
+        running = self._open.get(id(call.task))
+        saved, self._saved.now = getattr(self._saved, "now", {}), {}
+        if running is not None:
+            produced = call.grad_inputs or ()
+            running.zeros.visit(call.node, call.grad_outputs, produced, saved)
+            running.gains.visit(call.node, call.grad_outputs, produced)
+            running.filled = running.filled or self.adapter.variable(call.node) is not None
+
+    def task_finished(self, task: Any) -> None:
+        """Look at the gradients."""
+        running = self._open.pop(id(task), None)
+        # What autograd.grad() returns lies in no leaf.
+        if running is None or not running.filled:
+            return
+        end = self.recorder.entry_of_node(running.root[0])
+        for term in () if end is None else terms_of(end, running.location):
+            self.terms.setdefault((term.kind, term.location), term)
+        paths = self.names.paths()
+        parameters = [(paths.get(id(tensor), name), tensor) for name, tensor in self.recorder.parameters()]
+        if not parameters:
+            return
+        flow = gradient_flow(parameters, adapter=self.adapter)
+        if any(p.grad_norm is not None for p in flow.parameters):
+            self.flow = flow
+        # The gradients that another loss has left are no ends of this backward.
+        reached = [running.gains.reached(tensor) for _, tensor in parameters]
+        self._note_trouble([*compress(flow.parameters, reached)], dict(compress(parameters, reached)), running)
+        self._note_zeros(parameters, running.zeros)
+        sharing = aliasing(parameters, adapter=self.adapter)
+        self.sharing = sharing if sharing.dangerous or self.sharing is None else self.sharing
+        self.missing.ran(running.root, running.location)
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """Forget the backward, but for whom it would have reached."""
+        self._open.pop(id(task), None)
+        self.missing.failed(self.adapter.task_roots(task))
+
+    def _stepped(self, optimizer: Any) -> None:
+        self.missing.stepped(held_by(optimizer), self._latest)
+
+    def _note_zeros(self, parameters: Iterable[tuple[str, Any]], look: ZeroLook) -> None:
+        for name, tensor in parameters:
+            grad = self.adapter.leaf_grad(tensor)
+            if id(tensor) in look.found and grad is not None and not norm_of(self.adapter.to_host(grad)):
+                self.zeros[id(tensor)] = name, look.found[id(tensor)]
+            elif grad is not None:
+                self.zeros.pop(id(tensor), None)
+
+    def _note_trouble(self, flows: Sequence[ParameterFlow], tensors: dict[str, Any], running: _Open) -> None:
+        """Keep what a backward shows of gradients that vanish or explode, by the parameters that it has reached."""
+        verdict, ends, first = verdict_of(flows)
+        text, name = (ends[0], first) if ends else ("", "")
+        matrices = [p for p in flows if p.ratio and len(p.shape) > 1 and not p.bad]
+        wild = next((p for p in matrices if (p.ratio or 0.0) > _WILD * running.scale), None)
+        if wild is not None:
+            verdict, name = "exploding", wild.name
+            text = f"gradients explode: that of `{name}` is {wild.ratio:.1e} times the size of the weight"
+        if not text:
+            # It has not got so far, or it is over: only what the last backward shows has to be mended.
+            if verdict == "ok" and self._vanishing in tensors:
+                self.trouble.pop("vanishing", None)
+            return
+        found = running.gains.towards(tensors[name])
+        worst = found[:1] if verdict == "vanishing" else found[:-3:-1]
+        place = worst[0].location if worst else None
+        if verdict == "vanishing" and verdict not in self.trouble:
+            self._vanishing = name
+        self.trouble.setdefault(verdict, FlowTrouble(verdict, text, tuple(map(str, worst)), place, _HELP[verdict]))

@@ -1,0 +1,7 @@
+"""How large gradients are on their way.
+
+- :mod:`~.gradient_flow`: ``gi.gradient_flow``: vanishing, exploding, dead
+- :mod:`~.amplification`: which operators make a gradient smaller or larger
+- :mod:`~.zero_gradients`: which operators turn a gradient into zero
+- :mod:`~.backward_replay`: a backward run again, node by node, beside the program
+"""

@@ -1,0 +1,151 @@
+"""Which operators make a gradient smaller or larger on its way to a parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...adapters import Adapter
+from ...records.records import Location, operator_name
+from ...records.tensor_statistics import norm_of
+from ..explanation import at
+from ..nan.nan_detection import saved_values
+
+__all__ = ["Gain", "GainLook", "loss_scale"]
+
+# What stands between a parameter and the operator that uses it.
+_BESIDE_A_LEAF = {"Clone", "Expand", "Permute", "T", "ToCopy", "Transpose", "Unsqueeze", "View"}
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What the nodes of one line do to the size of a gradient.
+
+    Attributes
+    ----------
+    node : str
+        ``'SigmoidBackward0'``.
+    location : Location or None
+    times : int
+        How many such nodes the gradient passes through, one after the other.
+    factor : float
+        By how much each multiplies the root mean square of the gradient, in the geometric mean.
+    """
+
+    node: str
+    location: Location | None
+    times: int
+    factor: float
+
+    def __str__(self) -> str:
+        often = f"{self.times} times, by {self.factor:.2g} each" if self.times > 1 else f"by {self.factor:.2g}"
+        return f"{self.node}{at(self.location)} multiplies them {often}"
+
+
+class GainLook:
+    """Notes the size of every gradient of a backward.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    """
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self._nodes: dict[int, tuple[str, Location | None]] = {}
+        # By (node, child): the logarithm of what the node multiplies the gradient by that it sends there.
+        self._factors: dict[tuple[int, int], float] = {}
+        self._senders: dict[int, list[int]] = {}
+        self._leaves: dict[int, int] = {}
+
+    def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any]) -> None:
+        """Look at a node that has run.
+
+        Parameters
+        ----------
+        node : object
+        grads, produced : sequence of (Tensor or None)
+        """
+        adapter = self._adapter
+        key = adapter.key(node)
+        leaf = adapter.variable(node)
+        if leaf is not None:
+            self._leaves[id(leaf)] = key
+            return
+        arrived = max((self._size(g) for g in grads if g is not None), default=0.0)
+        self._nodes[key] = adapter.node_name(node), adapter.location(node)
+        for index, (child, _) in enumerate(adapter.edges(node)):
+            if child is None or index >= len(produced) or produced[index] is None:
+                continue
+            other, sent = adapter.key(child), self._size(produced[index])
+            self._senders.setdefault(other, []).append(key)
+            if arrived > 0 and 0 < sent < math.inf and arrived < math.inf:
+                self._factors[key, other] = math.log(sent / arrived)
+
+    def _size(self, grad: Any) -> float:
+        values = self._adapter.to_host(grad)
+        return norm_of(values) / math.sqrt(values.size) if values.size else 0.0
+
+    def reached(self, leaf: Any) -> bool:
+        """Whether a gradient has arrived at a leaf.
+
+        Parameters
+        ----------
+        leaf : Tensor
+
+        Returns
+        -------
+        bool
+        """
+        return id(leaf) in self._leaves
+
+    def towards(self, leaf: Any) -> list[Gain]:
+        """Return what the operators on the way to a leaf do, those first that make the gradient smallest.
+
+        Parameters
+        ----------
+        leaf : Tensor
+
+        Returns
+        -------
+        list of Gain
+        """
+        end = self._leaves.get(id(leaf))
+        passed: dict[tuple[str, Location | None], list[float]] = {}
+        way, stack = set(), [] if end is None else [(end, True)]
+        while stack:
+            child, leafward = stack.pop()
+            for key in self._senders.get(child, ()):
+                # The last operator uses the leaf itself, whose gradient is a sum over the batch.
+                if not leafward and (key, child) in self._factors:
+                    passed.setdefault(self._nodes[key], []).append(self._factors[key, child])
+                if key not in way:
+                    way.add(key)
+                    stack.append((key, leafward and operator_name(self._nodes[key][0]) in _BESIDE_A_LEAF))
+        totals = sorted(passed.items(), key=lambda item: sum(item[1]))
+        return [Gain(*name, len(logs), math.exp(sum(logs) / len(logs))) for name, logs in totals]
+
+
+def loss_scale(adapter: Adapter, root: Any) -> float:
+    """Return by what a loss is multiplied that its small gradients may not underflow: a power of 2, as GradScaler does.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    root : node
+        Of the loss.
+
+    Returns
+    -------
+    float
+        1 where there is no such product.
+    """
+    if operator_name(adapter.node_name(root)) != "Mul":
+        return 1.0
+    for saved in saved_values(adapter, root).values():
+        factor = abs(float(adapter.to_host(saved).reshape(-1)[0])) if saved.numel() == 1 else 0.0
+        if factor > 1.0 and math.frexp(factor)[0] == 0.5:
+            return factor
+    return 1.0

@@ -1,0 +1,368 @@
+"""How gradients flow through a model: how large, beside what they change, where they are dead, vanish or explode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from ...adapters import Adapter
+from ...output.number_format import count
+from ...records.execution_order import walk
+from ...records.module_tracking import Tracker, module_of_parameter
+from ...records.naming import name_graph
+from ...records.records import Location, operator_name
+from ...records.tensor_statistics import count_bad, format_shape, norm_of
+from ..explanation import Explanation, adapter_of, at, describe, parameters_of
+from .backward_replay import Replay
+
+__all__ = ["DeadUnits", "GradientFlow", "ParameterFlow", "dead_units", "gradient_flow", "verdict_of"]
+
+# Between the ends of a network, gradients per element that differ by more than this have vanished or exploded.
+_RATIO = 1e3
+# The size of an update beside its weight at which training stands still, or jumps, with the usual learning rates.
+_STILL, _WILD = 1e-7, 10.0
+
+_NOT_YET = "no gradient has arrived yet: call backward() first, or pass the loss: gi.gradient_flow(model, loss)"
+_NOT_REACHED = "the loss reaches none of them; why_no_grad() tells why"
+
+
+@dataclass(frozen=True)
+class ParameterFlow:
+    """The gradient of one parameter.
+
+    Attributes
+    ----------
+    name, module : str
+    shape : tuple of int
+    weight_norm : float
+        2-norm of its values.
+    grad_norm : float or None
+        2-norm of its gradient; None without one.
+    grad_rms : float or None
+        ``grad_norm / sqrt(number of elements)``, which compares between shapes.
+    ratio : float or None
+        ``grad_norm / weight_norm``; None without a gradient or with a weight of zeros.
+    zeros : float
+        Which part of the gradient's elements is zero.
+    dead_rows : int
+        Rows (along the first dimension, the outputs of a layer) whose gradient is zero.
+    bad : int
+        Elements that are NaN or Inf.
+    """
+
+    name: str
+    module: str
+    shape: tuple[int, ...]
+    weight_norm: float
+    grad_norm: float | None
+    grad_rms: float | None
+    ratio: float | None
+    zeros: float
+    dead_rows: int
+    bad: int
+
+
+@dataclass(frozen=True)
+class DeadUnits:
+    """Units of a rectifier that no example of the batch activates.
+
+    Attributes
+    ----------
+    node, module : str
+    location : Location or None
+    dead, units : int
+        How many of how many.
+    after : str
+        The module whose result it takes; for where its own is not known.
+    """
+
+    node: str
+    module: str
+    location: Location | None
+    dead: int
+    units: int
+    after: str = ""
+
+    def __str__(self) -> str:
+        inside = f"`{self.module}`" if self.module else self.node + (f" after `{self.after}`" if self.after else "")
+        units = count(self.units, "unit")
+        return f"{inside}: {self.dead} of {units} dead, zero for the whole batch{at(self.location)}"
+
+
+@dataclass(frozen=True, repr=False)
+class GradientFlow(Explanation):
+    """How gradients flow through a model.
+
+    Attributes
+    ----------
+    parameters : tuple of ParameterFlow
+        In the order of the model.
+    rectifiers : tuple of DeadUnits
+        Those with dead units; known when a loss was given.
+    verdict : str
+        ``'ok'``, ``'vanishing'``, ``'exploding'``, ``'zero'`` (everywhere, for some parameters), ``'not finite'``, or
+        ``'none'``: no parameter has a gradient.
+    findings : tuple of str
+        What is wrong, a sentence each.
+    first : str
+        Where gradients vanish or explode: the name of the parameter at the model's beginning that shows it.
+    """
+
+    parameters: tuple[ParameterFlow, ...]
+    rectifiers: tuple[DeadUnits, ...]
+    verdict: str
+    findings: tuple[str, ...]
+    first: str = ""
+
+    @property
+    def modules(self) -> dict[str, float]:
+        """The norm of the gradients of each module's own parameters, by path."""
+        squares: dict[str, float] = {}
+        for p in self.parameters:
+            if p.grad_norm is not None:
+                squares[p.module] = squares.get(p.module, 0.0) + p.grad_norm**2
+        return {module: math.sqrt(value) for module, value in squares.items()}
+
+    def __str__(self) -> str:
+        known = [p for p in self.parameters if p.grad_norm is not None]
+        head = f"{len(known)} of {count(len(self.parameters), 'parameter')} have a gradient"
+        if known:
+            norms = [p.grad_norm for p in known if p.grad_norm is not None]
+            head += f", of norms {min(norms):.3g} to {max(norms):.3g}"
+        return "\n".join([f"{head}: {self.verdict}", *(f"  {finding}" for finding in self.findings)])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the gradients' root mean square by parameter, those with findings in red.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            If Matplotlib (the extra ``plots``) is not installed.
+        """
+        from ..plots import bars
+
+        known = [p for p in self.parameters if p.grad_rms is not None]
+        colors = ["tab:red" if p.bad or p.dead_rows or not p.grad_rms else "tab:blue" for p in known]
+        sizes = [p.grad_rms or 0.0 for p in known]
+        names = [p.name or format_shape(p.shape) for p in known]
+        return bars(names, sizes, title=f"Gradient flow: {self.verdict}", xlabel="RMS", colors=colors, log=True, ax=ax)
+
+    def _title(self) -> str:
+        return f"Gradient flow: {self.verdict}"
+
+    def _columns(self) -> Sequence[str]:
+        return ("parameter", "shape", "#|weight|", "#|grad|", "#ratio", "#zero", "#dead", "#NaN/Inf")
+
+    def _rows(self) -> Iterable[Sequence[str]]:
+        for p in self.parameters:
+            if p.grad_norm is None:
+                yield (p.name or "-", format_shape(p.shape), f"{p.weight_norm:.3g}", "none", "", "", "", "")
+                continue
+            ratio = "" if p.ratio is None else f"{p.ratio:.2e}"
+            rows = (f"{p.zeros:.0%}", str(p.dead_rows), str(p.bad))
+            yield (p.name or "-", format_shape(p.shape), f"{p.weight_norm:.3g}", f"{p.grad_norm:.3g}", ratio, *rows)
+
+
+def gradient_flow(params: Any = None, loss: Any = None, *, adapter: Adapter | None = None) -> GradientFlow:
+    """Say how gradients flow through a model.
+
+    Parameters
+    ----------
+    params : Module, mapping of str to Tensor, or iterable of (str, Tensor), optional
+        In the order from input to output, as a model lists them. With a loss, by default those of the living modules
+        that own the leaves of its graph.
+    loss : Tensor, optional
+        Take the gradients of this loss, without accumulating them, and look for rectifiers with dead units; by default
+        the gradients are those in ``.grad``.
+    adapter : Adapter, optional
+
+    Returns
+    -------
+    GradientFlow
+
+    Raises
+    ------
+    TypeError
+        Without parameters and loss.
+    RuntimeError
+        If `loss` has no graph, or a backward has freed it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> w, v = gs.ones(3, requires_grad=True), gs.full((3,), 1e-6, requires_grad=True)
+    >>> (w * v).sum().backward()
+    >>> print(gi.gradient_flow({"w": w, "v": v}))
+    2 of 2 parameters have a gradient, of norms 1.73e-06 to 1.73: vanishing
+      gradients vanish from `v` to `w`: their RMS falls from 1 to 1e-06
+    """
+    if params is not None:
+        adapter, pairs = parameters_of(params, loss, adapter)
+    elif loss is not None:
+        adapter = adapter_of(loss, adapter)
+        pairs = _parameters_below(adapter, loss)
+    else:
+        raise TypeError("gradient_flow() needs parameters or a loss\nPass the model: gi.gradient_flow(model).")
+    grads, rectifiers = _gradients(adapter, pairs, loss)
+    flows = tuple(_flow(adapter, name, tensor, grads.get(id(tensor))) for name, tensor in pairs)
+    verdict, ends, first = verdict_of(flows)
+    if verdict == "none":
+        ends = (_NOT_YET if loss is None else _NOT_REACHED,)
+    return GradientFlow(flows, tuple(rectifiers), verdict, (*ends, *_findings(flows, rectifiers)), first)
+
+
+def _parameters_below(adapter: Adapter, loss: Any) -> list[tuple[str, Any]]:
+    """Return the parameters of the modules that a loss was computed with, and leaves that are in no module."""
+    root = adapter.root(loss)
+    if root is None:
+        return []
+    return list(name_graph(adapter, walk(adapter, [root[0]])).tensors)
+
+
+def _gradients(adapter: Adapter, pairs: Sequence[tuple[str, Any]], loss: Any) -> tuple[dict[int, Any], list[DeadUnits]]:
+    if loss is None:
+        return {id(tensor): adapter.leaf_grad(tensor) for _, tensor in pairs}, []
+    grads: dict[int, Any] = {}
+
+    def visit(node: Any, arrived: list[Any], produced: Sequence[Any]) -> None:
+        leaf = adapter.variable(node)
+        if leaf is not None:
+            grads[id(leaf)] = arrived[0]
+
+    replay = Replay(adapter, loss)
+    replay.run(visit)
+    users = name_graph(adapter, replay.wires, pairs).modules
+    return grads, dead_units(adapter, [replay.root[0]], users)
+
+
+def _flow(adapter: Adapter, name: str, tensor: Any, grad: Any) -> ParameterFlow:
+    shape = tuple(tensor.shape)
+    weight = norm_of(adapter.to_host(tensor))
+    module = module_of_parameter(name)
+    if grad is None:
+        return ParameterFlow(name, module, shape, weight, None, None, None, 0.0, 0, 0)
+    values = adapter.to_host(grad)
+    norm, size = norm_of(values), max(values.size, 1)
+    rows = values.reshape(values.shape[0], -1) if values.ndim > 1 and values.size else None
+    return ParameterFlow(
+        name=name,
+        module=module,
+        shape=shape,
+        weight_norm=weight,
+        grad_norm=norm,
+        grad_rms=norm / math.sqrt(size),
+        ratio=norm / weight if weight else None,
+        zeros=1.0 - int(numpy.count_nonzero(values)) / size,
+        dead_rows=0 if rows is None else int(numpy.count_nonzero(~rows.any(axis=1))),
+        bad=sum(count_bad(values)),
+    )
+
+
+def verdict_of(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...], str]:
+    """Compare the gradients at the two ends of a model.
+
+    Parameters
+    ----------
+    flows : sequence of ParameterFlow
+        Of one backward, in the order of the model.
+
+    Returns
+    -------
+    (str, tuple of str, str)
+        The verdict, a sentence where gradients vanish or explode, and the name of the parameter that shows it.
+    """
+    if flows and all(flow.grad_norm is None for flow in flows):
+        return "none", (), ""
+    if any(flow.bad for flow in flows):
+        return "not finite", (), ""
+    # Biases and normalisation weights live on other scales than the matrices, where there are any.
+    known = [f for f in flows if f.grad_rms and len(f.shape) > 1] or [f for f in flows if f.grad_rms]
+    if any(flow.grad_norm == 0 for flow in flows):
+        return "zero", (), ""
+    if len(known) < 2:
+        return "ok", (), ""
+    # One that vanishes alone is behind a weight of about zero, as an adapter starts out: its neighbours tell.
+    beginning = known[: max(len(known) // 4, min(2, len(known) // 2))]
+    ending = known[-len(beginning) :]
+    first, last = known[0], known[-1]
+    if _rms(last) > max(map(_rms, beginning)) * _RATIO:
+        word, verb, way = "vanishing", "vanish", "falls"
+    elif _rms(first) > max(map(_rms, ending)) * _RATIO:
+        word, verb, way = "exploding", "explode", "grows"
+    else:
+        return "ok", (), ""
+    ends = f"from {describe(last.name, last.shape)} to {describe(first.name, first.shape)}"
+    text = f"gradients {verb} {ends}: their RMS {way} from {_rms(last):.3g} to {_rms(first):.3g}"
+    return word, (text,), first.name
+
+
+def _rms(flow: ParameterFlow) -> float:
+    return flow.grad_rms or 0.0
+
+
+def _findings(flows: Sequence[ParameterFlow], rectifiers: Sequence[DeadUnits]) -> list[str]:
+    found = []
+    for flow in flows:
+        name = describe(flow.name, flow.shape, "a leaf")
+        if flow.bad:
+            found.append(f"{name}: {count(flow.bad, 'element')} of its gradient NaN or Inf; nan_origin() tells why")
+        elif flow.grad_norm == 0:
+            found.append(f"{name}: its gradient is zero everywhere; why_no_grad() tells why")
+        elif flow.dead_rows:
+            found.append(f"{name}: {flow.dead_rows} of {flow.shape[0]} rows get no gradient")
+        elif flow.ratio is not None and len(flow.shape) > 1 and not _STILL < flow.ratio < _WILD:
+            found.append(f"{name}: its gradient is {flow.ratio:.1e} times the size of its weight")
+    return found + [str(unit) for unit in rectifiers]
+
+
+def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] | None = None) -> list[DeadUnits]:
+    """Return the rectifiers with units that no example activates, in the forward's order.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    roots : sequence of node
+    users : mapping of int to str, optional
+        From the key of a node to the module whose parameters it uses, as :func:`name_graph` finds them.
+
+    Returns
+    -------
+    list of DeadUnits
+    """
+    wires = walk(adapter, roots)
+    tracker = Tracker(adapter)
+    if users is not None:
+        tracker.add_users(users)
+    found = []
+    for wire in sorted(wires.values(), key=lambda wire: wire.sequence_nr):
+        name = adapter.node_name(wire.node)
+        if operator_name(name) not in ("Relu", "Threshold"):
+            continue
+        view = next((v for v in adapter.saved(wire.node) if v.name == "result" and v.saved_version is not None), None)
+        values = None if view is None else adapter.to_host(view.data)
+        if values is None or values.ndim < 2:
+            continue
+        # Units are the channels of images (batch, channel, ...), else the last dimension.
+        axis = 1 if values.ndim > 3 else values.ndim - 1
+        # What is not a number is wrong in another way.
+        active = ((values > 0) | numpy.isnan(values)).any(axis=tuple(i for i in range(values.ndim) if i != axis))
+        dead = int(active.size - numpy.count_nonzero(active))
+        if dead:
+            module, location = tracker.module_of(wire.node), adapter.location(wire.node)
+            source = wires.get(wire.edges[0][0] or 0)
+            after = "" if source is None else tracker.module_of(source.node)
+            found.append(DeadUnits(name, module, location, dead, int(active.size), after))
+    return found

@@ -1,0 +1,164 @@
+"""Why a gradient is zero: the operators that turn a gradient that is not into one that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from ...adapters import Adapter
+from ...output.number_format import count
+from ...records.records import Location, operator_name
+from ..nan.nan_detection import saved_values
+from .backward_replay import Replay
+
+__all__ = ["ZeroCause", "ZeroLook", "zero_causes"]
+
+_STEPS = {"Ceil", "Floor", "Round", "Sign", "Trunc", "Heaviside"}
+_RECTIFIERS = {"Relu", "Threshold", "Relu6", "Hardtanh", "Clamp", "ClampMin", "ClampMax", "HardtanhBackward"}
+_SATURATING = {"Sigmoid": 1.0, "Tanh": 1.0}
+# What they do to a gradient is to sum it up, where an operand was broadcast; a bias always is.
+_ADDING = {"Add", "Expand", "Sub"}
+_WITH_BIAS = {"Addmm", "Linear"}
+_SELECTING = {"Where", "MaskedFill", "Index", "IndexSelect", "Gather", "MaskedSelect", "Select", "Slice", "Narrow"}
+
+
+@dataclass(frozen=True)
+class ZeroCause:
+    """An operator whose derivative is zero where it mattered.
+
+    Attributes
+    ----------
+    node : str
+        ``'ReluBackward0'``.
+    text : str
+        What it did.
+    location : Location or None
+    help : str
+        What to do; may be empty.
+    """
+
+    node: str
+    text: str
+    location: Location | None
+    help: str = ""
+
+
+class ZeroLook:
+    """Follows zero gradients through a backward, from the node that made each.
+
+    Parameters
+    ----------
+    adapter : Adapter
+
+    Attributes
+    ----------
+    found : dict of int to tuple of ZeroCause
+        By the id of each leaf whose gradient is zero, what made it so: nothing, where contributions cancel.
+    """
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        # By (key, input number): the causes on the way that ends there, for gradients that are zero.
+        self._arriving: dict[tuple[int, int], list[ZeroCause] | None] = {}
+        self.found: dict[int, tuple[ZeroCause, ...]] = {}
+
+    def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any], saved: Mapping[str, Any]) -> None:
+        """Look at a node that has run, and the tensors that it had saved.
+
+        Parameters
+        ----------
+        node : object
+        grads, produced : sequence of (Tensor or None)
+        saved : mapping of str to Tensor
+        """
+        adapter, arriving = self._adapter, self._arriving
+        key = adapter.key(node)
+        leaf = adapter.variable(node)
+        if leaf is not None:
+            if all(_is_zero(adapter, g) for g in grads):
+                self.found[id(leaf)] = tuple(dict.fromkeys(arriving.get((key, 0)) or ()))
+            return
+        dead = all(_is_zero(adapter, g) for g in grads if g is not None)
+        inherited = [c for nr in range(len(grads)) for c in arriving.get((key, nr)) or ()] if dead else []
+        own = None
+        for index, (child, nr) in enumerate(adapter.edges(node)):
+            if child is None or index >= len(produced) or produced[index] is None:
+                continue
+            place = (adapter.key(child), nr)
+            if not _is_zero(adapter, produced[index]):
+                arriving[place] = None
+                continue
+            causes = inherited
+            if not dead and not self._cancels(node, index, grads, produced[index], saved):
+                own = own or _cause(adapter, node, saved)
+                causes = [own]
+            if arriving.get(place, []) is not None:
+                arriving.setdefault(place, []).extend(causes)  # type: ignore[union-attr]
+
+    def _cancels(self, node: Any, index: int, grads: Sequence[Any], produced: Any, saved: Mapping[str, Any]) -> bool:
+        """Whether a gradient is zero only because what a node sums up for it cancels: nothing is wrong with that."""
+        host, operator = self._adapter.to_host, operator_name(self._adapter.node_name(node))
+        if operator in _ADDING or (operator in _WITH_BIAS and host(produced).ndim <= 1):
+            return True
+        other = saved.get(("other", "self")[index]) if operator == "Mul" and len(grads) == 1 and index < 2 else None
+        return other is not None and bool(numpy.any(host(grads[0]) * host(other)))
+
+
+def zero_causes(adapter: Adapter, loss: Any) -> dict[int, tuple[ZeroCause, ...]]:
+    """Run a backward beside the program; return, by the id of each leaf, what made its gradient zero.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    loss : Tensor
+
+    Returns
+    -------
+    dict of int to tuple of ZeroCause
+        A leaf whose gradient is not zero has no entry.
+    """
+    look = ZeroLook(adapter)
+
+    def visit(node: Any, grads: list[Any], produced: Sequence[Any]) -> None:
+        look.visit(node, grads, produced, saved_values(adapter, node))
+
+    Replay(adapter, loss).run(visit)
+    return look.found
+
+
+def _cause(adapter: Adapter, node: Any, saved: Mapping[str, Any]) -> ZeroCause:
+    """Say why a node gives a zero gradient to one of its inputs."""
+    name = adapter.node_name(node)
+    text, way_out = _text(operator_name(name), {key: adapter.to_host(value) for key, value in saved.items()})
+    return ZeroCause(name, text or f"{name} gives it a zero gradient", adapter.location(node), way_out)
+
+
+def _text(operator: str, saved: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what an operator did, and what to do about it."""
+    if operator in ("Relu", "Threshold"):
+        size = next(iter(saved.values())).size if saved else 0
+        what = f"the ReLU is not active for any of its {count(size, 'input')}" if size else "the ReLU is not active"
+        return what, "Lower the learning rate or the bias before it, or use LeakyReLU: a dead ReLU does not come back."
+    if operator in _RECTIFIERS:
+        what = f"every input is outside the range of {operator.lower()}, where its derivative is zero"
+        return what, "Use a function with a slope everywhere (softplus, sigmoid), or clamp after the loss is computed."
+    if operator in _STEPS:
+        what = f"{operator.lower()} is a step function, whose derivative is zero everywhere"
+        return what, f"Let the gradient pass straight through: x + (x.{operator.lower()}() - x).detach()."
+    if operator in _SATURATING:
+        what = f"{operator.lower()} is saturated: its derivative is zero at all its outputs"
+        return what, "Scale its input down, or normalise it."
+    if operator in ("Mul", "Mm", "Addmm", "Bmm", "Mv", "Dot", "Linear"):
+        zero = [name for name, value in saved.items() if not numpy.any(value)]
+        if zero:
+            how = "multiplied by zero" if operator == "Mul" else f"{operator.lower()} multiplies it by zeros"
+            return f"{how} (the other operand is zero everywhere)", ""
+        return "multiplied by zero wherever a gradient arrives (a mask)", ""
+    return (f"{operator.lower()} selects none of its elements", "") if operator in _SELECTING else ("", "")
+
+
+def _is_zero(adapter: Adapter, grad: Any) -> bool:
+    return grad is None or not numpy.any(adapter.to_host(grad))

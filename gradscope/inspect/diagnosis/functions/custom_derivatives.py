@@ -1,0 +1,347 @@
+"""Whether the backward of a custom Function is the derivative of its forward: finite differences, after the fact."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy
+
+from ....runtime.events import is_library_file, user_site
+from ...adapters import Adapter, Observer
+from ...adapters.native_adapter import location_of
+from ...records.records import Location
+from ...source.call_sites import line_of, place
+from ...source.source_syntax import definition_line
+from ..explanation import Explanation, adapter_of
+
+__all__ = ["CheckedFunction", "Functions", "functions"]
+
+_MOST_ELEMENTS = 1 << 20  # of the tensors that a call was given, which are copied
+_SMOOTH = 0.05  # how much two difference quotients may differ where a derivative exists
+
+_WRONG_HELP = "Compare the formulas; `gradscope.testing.assert_gradients` shows the elements."
+
+
+@dataclass(frozen=True)
+class CheckedFunction:
+    """What was found of one custom Function.
+
+    Attributes
+    ----------
+    name : str
+    verdict : str
+        ``'right'``, ``'wrong'``, ``'chosen'`` (a gradient that is no derivative, and cannot be meant to be one) or
+        ``'unknown'``.
+    text : str
+    location : Location or None
+        The ``def`` of its backward.
+    called : Location or None
+        The call whose inputs were used.
+    """
+
+    name: str
+    verdict: str
+    text: str
+    location: Location | None
+    called: Location | None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Functions(Explanation):
+    """What was found of the custom Functions that have run.
+
+    Attributes
+    ----------
+    checked : tuple of CheckedFunction
+        Those that are wrong first.
+    """
+
+    checked: tuple[CheckedFunction, ...]
+
+    @property
+    def wrong(self) -> tuple[CheckedFunction, ...]:
+        """Those whose backward is not the derivative of their forward."""
+        return tuple(function for function in self.checked if function.verdict == "wrong")
+
+    def __bool__(self) -> bool:
+        return bool(self.wrong)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.checked)) or "No custom Function has run with an input that requires grad."
+
+    def _columns(self) -> Sequence[str]:
+        return ("Function", "verdict", "what")
+
+    def _rows(self) -> Sequence[Sequence[str]]:
+        return [(function.name, function.verdict, function.text) for function in self.checked]
+
+
+@dataclass(frozen=True)
+class _Call:
+    """The first call of a Function, its tensors copied."""
+
+    function: Any
+    args: tuple[Any, ...]
+    called: Location | None
+
+
+class functions(Observer):  # noqa: N801 - a context manager, called like a function
+    """Context manager: note the custom Functions that run, to compare each backward with its forward afterwards.
+
+    The first call of each with an input that requires grad is kept, its tensors copied. :attr:`result` runs the
+    Function again on these copies, in float64 if it can: one that prints, counts or draws random numbers does so again,
+    so that is best asked for when the program has done its work.
+
+    Parameters
+    ----------
+    adapter : Adapter, optional
+        Of one framework only; all by default.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> class Square(gs.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad_output):
+    ...         (x,) = ctx.saved_tensors
+    ...         return grad_output * x
+    >>> with gi.functions() as watch:
+    ...     Square.apply(gs.ones(2, requires_grad=True)).sum().backward()
+    >>> [function.verdict for function in watch.result.checked]
+    ['wrong']
+    """
+
+    def __init__(self, *, adapter: Adapter | None = None) -> None:
+        self._adapter = adapter_of(None, adapter)
+        self._calls: dict[Any, _Call] = {}
+        self._found: dict[Any, CheckedFunction] = {}
+        self._observation: Any = None
+
+    @property
+    def result(self) -> Functions:
+        """What is found, Functions that have been looked at before left as they were found."""
+        for function, call in list(self._calls.items()):
+            if function not in self._found:
+                self._found[function] = _checked(self._adapter, call)
+        order = ("wrong", "unknown", "chosen", "right")
+        return Functions(tuple(sorted(self._found.values(), key=lambda found: order.index(found.verdict))))
+
+    def __enter__(self) -> functions:
+        self._observation = self._adapter.observe(self, forward=True, backward=False)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._observation.close()
+
+    def function_applied(self, function: Any, args: tuple[Any, ...]) -> None:
+        """Keep the first call of each Function whose inputs can be differentiated."""
+        if function in self._calls or _is_librarys(function):
+            return
+        tensors = [value for value in args if self._adapter.is_tensor(value)]
+        if not any(_takes_part(tensor) for tensor in tensors):
+            return
+        if sum(tensor.numel() for tensor in tensors) > _MOST_ELEMENTS:
+            return  # a later call may be smaller
+        copies = tuple(self._copied(value) if self._adapter.is_tensor(value) else value for value in args)
+        self._calls[function] = _Call(function, copies, location_of(user_site(2)))
+
+    def _copied(self, tensor: Any) -> Any:
+        copy = self._adapter.copy(tensor)
+        return copy.requires_grad_() if _takes_part(tensor) else copy
+
+
+def _is_librarys(function: Any) -> bool:
+    """Whether a Function is the framework's own."""
+    code = getattr(inspect.unwrap(function.forward), "__code__", None)
+    return code is not None and is_library_file(code.co_filename)
+
+
+def _takes_part(tensor: Any) -> bool:
+    return tensor.requires_grad and tensor.is_floating_point()
+
+
+# --- one Function -----------------------------------------------------------------------------------------------------
+
+
+class _Precision(NamedTuple):
+    """In which dtype a Function is run, the step of the difference quotient, and what rounding may make of it."""
+
+    wide: bool
+    step: float
+    relative: float
+    absolute: float
+
+
+_DOUBLE = _Precision(True, 1e-6, 1e-4, 1e-7)
+_AS_GIVEN = _Precision(False, 1e-2, 2e-2, 1e-3)
+
+
+class _UnknownError(Exception):
+    """It cannot be told, and why."""
+
+
+def _checked(adapter: Adapter, call: _Call) -> CheckedFunction:
+    """Run a Function again, and say what is found."""
+    try:
+        verdict, text = _compared(_trial(adapter, call))
+    except _UnknownError as error:
+        verdict, text = "unknown", f"was not checked: {error}"
+    except Exception as error:
+        first, *_ = str(error).splitlines() or [""]
+        verdict, text = "unknown", f"was not checked: run again it raised {type(error).__name__}: {first}"
+    location = _backward_of(call.function)
+    where = "" if location is None else f" ({place(location)})"
+    return CheckedFunction(
+        call.function.__name__, verdict, f"{call.function.__name__}.backward{where} {text}", location, call.called
+    )
+
+
+def _backward_of(function: Any) -> Location | None:
+    method = inspect.unwrap(function.vjp if "vjp" in vars(function) else function.backward)
+    code = getattr(method, "__code__", None)
+    return None if code is None else line_of(code.co_filename, definition_line(code), code.co_qualname)
+
+
+def _trial(adapter: Adapter, call: _Call) -> _Trial:
+    try:
+        return _Trial(adapter, call, _DOUBLE)
+    except _UnknownError:
+        raise
+    except Exception:  # it may be written for one dtype
+        return _Trial(adapter, call, _AS_GIVEN)
+
+
+class _Trial:
+    """A Function on copies of what it was called with; its results weighted at random and added up.
+
+    Attributes
+    ----------
+    inputs : list of int
+        Which arguments are differentiated.
+    gradients : list of ndarray
+        Of these, as its backward has it.
+    """
+
+    def __init__(self, adapter: Adapter, call: _Call, precision: _Precision) -> None:
+        self._adapter = adapter
+        self.precision = precision
+        self._function = call.function
+        self._random = numpy.random.default_rng(0)
+        self.args = [self._fresh(value) if adapter.is_tensor(value) else value for value in call.args]
+        self.inputs = [nr for nr, value in enumerate(self.args) if adapter.is_tensor(value) and value.requires_grad]
+        outputs = self.outputs({})
+        self._graded = [nr for nr, value in enumerate(outputs) if value.requires_grad and value.is_floating_point()]
+        if not self._graded:
+            raise _UnknownError("it returns nothing that requires grad")
+        self._weights = [self._random.standard_normal(tuple(outputs[nr].shape)) for nr in self._graded]
+        self.gradients = self._differentiated(outputs)
+        here = self.loss({})
+        if not numpy.isfinite(here):
+            raise _UnknownError("its forward gives NaN or Inf there")
+        if self.loss({}) != here:
+            raise _UnknownError("its forward gives another result each time")
+
+    def _fresh(self, tensor: Any) -> Any:
+        fresh = self._adapter.copy(tensor)
+        fresh = fresh.double() if self.precision.wide and fresh.is_floating_point() else fresh
+        return fresh.requires_grad_() if tensor.requires_grad else fresh
+
+    def _differentiated(self, outputs: Sequence[Any]) -> list[Any]:
+        adapter = self._adapter
+        chosen = [outputs[nr] for nr in self._graded]
+        grads = [adapter.tensor_like(w, adapter.spec(value)) for w, value in zip(self._weights, chosen)]
+        leaves = [self.args[nr] for nr in self.inputs]
+        found = adapter.gradients(chosen, grads, leaves)
+        return [
+            numpy.zeros(tuple(leaf.shape)) if grad is None else numpy.array(adapter.to_host(grad))
+            for leaf, grad in zip(leaves, found)
+        ]
+
+    def outputs(self, moved: dict[int, Any]) -> list[Any]:
+        """Return its results, where some arguments are others than they were."""
+        args = [moved.get(nr, value) for nr, value in enumerate(self.args)]
+        # Of clones, which it may write, as it may have been allowed to write what it was given.
+        given = [value.clone() if self._adapter.is_tensor(value) else value for value in args]
+        found = self._function.apply(*given)
+        found = found if isinstance(found, (tuple, list)) else [found]
+        return [value for value in found if self._adapter.is_tensor(value)]
+
+    def loss(self, moved: dict[int, Any]) -> float:
+        """Return the weighted sum of its results."""
+        with self._adapter.quiet():
+            outputs = self.outputs(moved)
+        hosts = [self._adapter.to_host(outputs[nr]) for nr in self._graded]
+        with numpy.errstate(all="ignore"):  # what is infinite is said by the verdict
+            return float(sum(numpy.sum(weight * host) for weight, host in zip(self._weights, hosts)))
+
+    def host(self, nr: int) -> Any:
+        """Return the values of an argument."""
+        return numpy.array(self._adapter.to_host(self.args[nr].detach()))
+
+    def direction(self, nr: int) -> Any:
+        """Return a direction in which an argument may move."""
+        return self._random.standard_normal(tuple(self.args[nr].shape))
+
+    def _moved(self, nr: int, by: Any) -> dict[int, Any]:
+        spec = self._adapter.spec(self.args[nr])
+        return {nr: self._adapter.tensor_like(self.host(nr) + by, spec)}
+
+    def quotient(self, nr: int, direction: Any, step: float) -> float:
+        """Return how much the weighted sum changes along a direction, by the central difference quotient."""
+        ahead, back = (self.loss(self._moved(nr, sign * step * direction)) for sign in (1, -1))
+        return (ahead - back) / (2 * step)
+
+    def is_flat(self, nr: int, direction: Any, step: float) -> bool:
+        """Whether the results do not change at all where an argument moves a little."""
+        return self.loss(self._moved(nr, step * direction)) == self.loss({})
+
+    def hands_on(self, nr: int, direction: Any) -> bool:
+        """Whether a result is an argument as it was given, wherever that moves."""
+        moved = self._moved(nr, direction)
+        with self._adapter.quiet():
+            hosts = [self._adapter.to_host(value) for value in self.outputs(moved)]
+        return any(numpy.array_equal(host, self._adapter.to_host(moved[nr])) for host in hosts)
+
+
+def _compared(trial: _Trial) -> tuple[str, str]:
+    """Return the verdict and what is to be said."""
+    chosen, precision = "", trial.precision
+    for nr, gradient in zip(trial.inputs, trial.gradients):
+        direction = trial.direction(nr)
+        step = precision.step * max(1.0, float(numpy.max(numpy.abs(trial.host(nr)), initial=0.0)))
+        told, measured = float(numpy.sum(gradient * direction)), trial.quotient(nr, direction, step)
+        if _agree(told, measured, precision.relative, precision.absolute):
+            continue
+        if not _agree(measured, trial.quotient(nr, direction, step * 8), _SMOOTH, precision.absolute):
+            raise _UnknownError(f"its forward has no derivative at what input {nr} was")
+        if trial.hands_on(nr, direction):
+            chosen = f"changes the gradient of input {nr}, which its forward hands on as it is: chosen, no derivative"
+        elif trial.is_flat(nr, direction, step):
+            chosen = f"gives input {nr} a gradient, though its forward does not change with it: chosen, no derivative"
+        else:
+            return "wrong", _difference(trial, nr, told, measured)
+    return ("chosen", chosen) if chosen else ("right", "is the derivative of its forward")
+
+
+def _agree(one: float, other: float, relative: float, absolute: float) -> bool:
+    return abs(one - other) <= relative * max(abs(one), abs(other)) + absolute
+
+
+def _difference(trial: _Trial, nr: int, told: float, measured: float) -> str:
+    shape = list(trial.args[nr].shape)
+    return (
+        f"is not the derivative of its forward: along one direction input {nr}, of shape {shape}, has the gradient "
+        f"{told:.6g}, and by finite differences {measured:.6g}\n  {_WRONG_HELP}"
+    )

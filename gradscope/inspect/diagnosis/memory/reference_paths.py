@@ -1,0 +1,256 @@
+"""Who keeps an object alive: the way from a variable to it, by the garbage collector's knowledge of who refers to whom.
+
+References from C++ (a PyTorch node keeps its saved tensors) are not known to the collector; a way ends there.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+import types
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....runtime.events import is_library_file
+from ...records.object_search import referrers
+from ...source.call_sites import fields_of
+from ...source.frame_variables import variables_of
+
+__all__ = ["Holder", "Roots", "cycle_of", "link", "referrers_of"]
+
+_DEPTH = 8
+_WIDTH = 400
+_LIBRARIES = ("gradscope", "gradscope_tui", "torch", "numpy", "networkx", "rich", "textual", "importlib", "_pytest")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who keeps an object alive.
+
+    Attributes
+    ----------
+    name : str
+        The variable at the root; empty when none was found.
+    scope : str
+        ``'module __main__'`` or ``'function train'``.
+    path : str
+        The whole way: ``'losses[3]'``.
+    """
+
+    name: str
+    scope: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"`{self.path}` ({self.scope})" if self.name else self.path
+
+
+class Roots:
+    """The variables of the program that runs: globals of its modules, locals of its frames."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, tuple[str, str]] = {}
+        # Held, because what only a frame holds is nothing that :func:`referrers` tells.
+        self._tuples: list[tuple[Any, ...]] = []
+        self._own: set[int] = {id(self), id(self.__dict__), id(self._by_id), id(self._tuples)}
+        for module in list(sys.modules.values()):
+            if type(module) is types.ModuleType and not _is_library(module):
+                self._add(vars(module), f"module {module.__name__}")
+        for frame in _frames():
+            code = frame.f_code
+            if not is_library_file(code.co_filename) and code.co_name != "<module>":
+                self._add(variables_of(frame), f"function {code.co_qualname}")
+
+    def _add(self, variables: dict[str, Any], scope: str) -> None:
+        for name, value in list(variables.items()):
+            if not name.startswith("__") and id(value) not in self._by_id:
+                self._by_id[id(value)] = (name, scope)
+                if type(value) is tuple:
+                    self._tuples.append(value)
+
+    def holder(self, thing: Any, ignore: Sequence[Any] = ()) -> Holder | None:
+        """Return the shortest way from a variable to `thing`; None if there is none.
+
+        Parameters
+        ----------
+        thing : object
+        ignore : sequence of object
+            Containers of the caller's own, which do not count.
+
+        Returns
+        -------
+        Holder or None
+        """
+        return self.search(thing, ignore)[0]
+
+    def search(self, thing: Any, ignore: Sequence[Any] = ()) -> tuple[Holder | None, list[Any]]:
+        """Return the same, and the referrers that were passed on the way: without a variable, all of them."""
+        passed: list[Any] = []
+        root = self._by_id.get(id(thing))
+        if root is not None:
+            return Holder(root[0], root[1], root[0]), passed
+        skip = {*self._own, *map(id, ignore), id(ignore), id(passed)}
+        for referrer, suffix in referrers_of(thing, skip=skip):
+            root = self._by_id.get(id(referrer))
+            if root is not None:
+                return Holder(root[0], root[1], root[0] + suffix), passed
+            passed.append(referrer)
+        return None, passed
+
+
+def referrers_of(thing: Any, skip: Iterable[int] = ()) -> Iterator[tuple[Any, str]]:
+    """Yield who refers to an object, who refers to them, and so on, nearest first.
+
+    Parameters
+    ----------
+    thing : object
+    skip : iterable of int
+        Ids of objects that do not count.
+
+    Yields
+    ------
+    object, str
+        The referrer, and the way from it to `thing`.
+    """
+    seen = {id(thing), *skip}
+    level: list[tuple[Any, str]] = [(thing, "")]
+    for _ in range(_DEPTH):
+        items = [item for item, _ in level]
+        suffixes = {id(item): suffix for item, suffix in level}
+        # One look through all objects for the whole level.
+        found = referrers(items)
+        seen |= {id(level), id(items), id(suffixes), id(found)}
+        above: list[tuple[Any, str]] = []
+        seen.add(id(above))
+        for referrer in found:
+            if id(referrer) in seen or issubclass(type(referrer), PASSING):
+                continue
+            seen.add(id(referrer))
+            item = next((r for r in gc.get_referents(referrer) if id(r) in suffixes), None)
+            above.append((referrer, "" if item is None else _way(referrer, item, suffixes[id(item)])))
+        yield from above
+        level = above
+        if not level or len(seen) > _WIDTH:
+            return
+
+
+_KEY = re.compile(r"\['(\w+)'\]")
+# Where a module keeps what it has; a program writes the name alone.
+_TABLES = ("_parameters", "_buffers", "_modules")
+_IN_TABLE = re.compile(rf"\.(?:{'|'.join(_TABLES)})\['(\w+)'\]")
+
+
+def _way(container: Any, item: Any, rest: str) -> str:
+    """Return the way from a container by one of its items, as a program would write it."""
+    way = link(container, item) + rest
+    if type(item) is not dict:
+        return way
+    fields = fields_of(container)
+    if fields is item:
+        way = _KEY.sub(r".\1", way, count=1)
+    entry = _IN_TABLE.match(way)
+    if entry is None or any(table not in fields for table in _TABLES):
+        return way
+    name = entry.group(1)
+    return (f"[{name}]" if name.isdigit() else f".{name}") + way[entry.end() :]
+
+
+# They refer to everything, or only while they run.
+PASSING: tuple[type, ...] = (types.FrameType, types.ModuleType, type(iter([])), types.TracebackType)
+
+
+def link(container: Any, item: Any) -> str:
+    """Return how `item` hangs in `container`: ``'[3]'``, ``'.state'``, or an empty string.
+
+    Parameters
+    ----------
+    container, item : object
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> link(["a", "b"], "b"), link({"x": 1.5}, 2.5)
+    ('[1]', '')
+    """
+    # By their types throughout: isinstance() would ask an object for its __class__, and wake up a proxy.
+    kind = type(container)
+    if issubclass(kind, dict):
+        key = next((k for k, v in list(container.items()) if v is item), None)
+        return "" if key is None else f"[{key!r}]" if not isinstance(key, int) or key < 10**6 else "[...]"
+    if kind is tuple and len(gc.get_referents(container)) < len(container):
+        return ""  # tuple() fills it just now: to read a place that has nothing in it yet would end the process
+    if issubclass(kind, (list, tuple, deque)):
+        # Copies, for another thread may change what is looked through.
+        return next((f"[{i}]" for i, v in enumerate(list(container)) if v is item), "")
+    found = next((name for name, value in fields_of(container).copy().items() if value is item), "")
+    return f".{found}" if found else ""
+
+
+def cycle_of(thing: Any) -> str:
+    """Return a cycle that an object is in, as the types on it; an empty string if it is in none.
+
+    Parameters
+    ----------
+    thing : object
+
+    Returns
+    -------
+    str
+    """
+    came_from: dict[int, tuple[Any, Any]] = {id(thing): (thing, None)}
+    queue = deque([thing])
+    while queue and len(came_from) < _WIDTH:
+        item = queue.popleft()
+        for referent in gc.get_referents(item):
+            if referent is thing:
+                return _cycle_text(came_from, item)
+            if id(referent) in came_from or not gc.is_tracked(referent):
+                continue
+            if not issubclass(type(referent), _SHARED):
+                came_from[id(referent)] = (referent, item)
+                queue.append(referent)
+    return ""
+
+
+# What everything refers to is on no cycle worth telling.
+_SHARED = (type, types.ModuleType, types.BuiltinFunctionType, types.CodeType)
+
+
+def _cycle_text(came_from: dict[int, tuple[Any, Any]], last: Any) -> str:
+    steps = []
+    item: Any = last
+    while item is not None:
+        steps.append(item)
+        item = came_from[id(item)][1]
+    steps.reverse()
+    return " -> ".join([*map(_label, steps), _label(steps[0])])
+
+
+def _label(item: Any) -> str:
+    kind = type(item)
+    if kind is types.FunctionType:
+        return f"function {item.__qualname__}"
+    return f"method {item.__qualname__}" if kind is types.MethodType else kind.__name__
+
+
+def _is_library(module: types.ModuleType) -> bool:
+    if module.__name__ == "__main__":
+        return False
+    if module.__name__.partition(".")[0] in _LIBRARIES:
+        return True
+    file = vars(module).get("__file__")
+    return file is None or is_library_file(file) or "site-packages" in file
+
+
+def _frames() -> Iterator[types.FrameType]:
+    for frame in sys._current_frames().values():
+        current: types.FrameType | None = frame
+        while current is not None:
+            yield current
+            current = current.f_back

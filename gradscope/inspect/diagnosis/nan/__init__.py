@@ -1,0 +1,8 @@
+"""Where NaN and Inf come from.
+
+- :mod:`~.nan_origin`: ``gi.nan_origin`` and ``gi.watch_nan``
+- :mod:`~.nan_detection`: looking at results and gradients for NaN and Inf
+- :mod:`~.nan_causes`: what arithmetic makes them: an operator and its elements as a sentence
+- :mod:`~.nan_records`: births, passages, the whole
+- :mod:`~.nan_stops`: who made the NaN at this stop
+"""

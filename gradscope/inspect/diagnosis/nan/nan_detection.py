@@ -1,0 +1,509 @@
+"""Looking at results and gradients for NaN and Inf, and telling who produced them from who passed them on."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy
+
+from ...adapters import Adapter
+from ...records.records import Location, operator_name
+from ...records.tensor_statistics import format_shape
+from ...source.call_sites import name_of, user_frame
+from ..no_gradient.dataflow import RESCALING, operator_of, overflowed
+from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
+from .nan_records import Birth, NanOrigin, Step
+
+__all__ = ["BackwardLook", "Book", "ForwardLook", "birth_of", "first_bad", "saved_values", "tainted_by"]
+
+# A chain is for reading; of a longer one both ends are kept.
+_CHAIN = 12
+
+# Operators that put an infinity where the program says so: nothing has gone wrong there.
+_PUTTING = {
+    "fill", "full", "full_like", "new_full", "masked_fill", "where", "tensor", "copy", "index_put", "masked_scatter",
+    "scatter", "index_fill", "constant_pad_nd", "pad", "triu", "tril", "clone", "detach", "alias", "lift_fresh",
+    "set", "arange", "to", "amax", "max",
+}  # fmt: skip
+
+# What they return holds anything until it is written.
+_UNINITIALISED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize"}
+
+# Nodes that send a gradient of 0 to what was not selected.
+_SELECTING = {"Where", "MaskedFill", "NanToNum", "Index", "MaskedSelect", "MaskedScatter", "Clamp", "IndexPut"}
+
+
+class Trace:
+    """A birth and who has passed it on so far."""
+
+    __slots__ = ("birth", "chain", "backwards")
+
+    def __init__(self, birth: Birth, chain: tuple[Step, ...] = (), backwards: int = 0) -> None:
+        self.birth = birth
+        self.chain = chain
+        self.backwards = backwards
+
+    def then(self, step: Step) -> Trace:
+        """Return the trace one step on."""
+        if len(self.chain) >= _CHAIN:
+            chain = (*self.chain[: _CHAIN // 2], *self.chain[_CHAIN // 2 + 1 :], step)
+        else:
+            chain = (*self.chain, step)
+        return Trace(self.birth, chain, self.backwards)
+
+
+class Book:
+    """The births found so far, and the longest chain of each.
+
+    Attributes
+    ----------
+    backwards : int
+        How many backward passes have begun; 0 where nobody counts.
+    """
+
+    def __init__(self) -> None:
+        self.backwards = 0
+        self.traces: dict[Birth, Trace] = {}
+        self.passed_on = 0
+        self.masked: dict[Step, None] = {}
+        self.parameters: dict[str, None] = {}
+        self._constant: set[Birth] = set()
+        self._ended: set[Birth] = set()
+        self._unscaled: dict[Birth, None] = {}
+        self._closed = False
+
+    def close(self) -> None:
+        """Take in nothing more: parameters have taken bad gradients in, and all that follows comes of it."""
+        self._closed = True
+
+    def born(self, birth: Birth, *, constant: bool = False) -> Trace:
+        """Add a birth; a constant has no gradient."""
+        if constant:
+            self._constant.add(birth)
+        if self._closed:
+            return Trace(birth)
+        return self.traces.setdefault(birth, Trace(birth, (), self.backwards))
+
+    def latest(self) -> Trace | None:
+        """Return the trace of the last birth."""
+        return next(reversed(self.traces.values()), None)
+
+    def hid(self, step: Step, trace: Trace) -> None:
+        """Note that `step` got a bad value and let none out."""
+        if not self._closed:
+            self.masked[step] = None
+            self.ended(trace)
+
+    def ended(self, trace: Trace) -> None:
+        """Note that nothing of a bad value has gone on."""
+        self._ended.update({trace.birth} & self._constant)
+
+    def reached(self, name: str) -> None:
+        """Note that a bad gradient has reached a parameter."""
+        if not self._closed:
+            self.parameters[name] = None
+
+    def passed(self, trace: Trace, step: Step) -> Trace:
+        """Note that `step` passed a bad value on."""
+        longer = trace.then(step)
+        self._ended.discard(trace.birth)
+        if self._closed or trace.birth not in self.traces:
+            return longer
+        self.passed_on += 1
+        if len(longer.chain) > len(self.traces[trace.birth].chain):
+            self.traces[trace.birth] = longer
+        return longer
+
+    def rescaled(self, overflow: bool) -> None:
+        """Note that a GradScaler has updated its scale: after an overflow it has left the step out and lowers it."""
+        if self._closed:
+            return
+        if overflow:
+            self._unscaled.update(dict.fromkeys(birth for birth in self.traces if birth.direction == "backward"))
+            return
+        for birth in self._unscaled:
+            self.traces.pop(birth, None)
+        if self._unscaled:
+            self.parameters.clear()
+        self._unscaled.clear()
+
+    def origin(self) -> NanOrigin:
+        """Return what has been found."""
+        births = _merged(
+            replace(birth, chain=trace.chain, backwards=trace.backwards, hidden=birth in self._ended)
+            for birth, trace in self.traces.items()
+        )
+        any_nan = any(birth.value == "NaN" for birth in births)
+        # An infinity that led to nothing comes after what is NaN, and after all else where it was hidden.
+        births.sort(key=lambda birth: (birth.harmless, any_nan and birth.value == "Inf" and not birth.chain))
+        unsafe = {birth.location for birth in births if birth.help == DOUBLE_WHERE and "Where" in birth.text}
+        if births and births[0].location is not None and births[0].location in unsafe:
+            # The program has chosen between two branches already, and means the other one there.
+            births[0] = replace(births[0], help=DOUBLE_WHERE)
+        return NanOrigin(tuple(births), self.passed_on, tuple(self.masked), tuple(self.parameters))
+
+
+def _merged(births: Iterable[Birth]) -> list[Birth]:
+    """Return one birth per line and cause: the first, of those that a loop repeats."""
+    found: dict[tuple[Any, ...], Birth] = {}
+    for birth in births:
+        found.setdefault((birth.direction, birth.name, birth.location, birth.text), birth)
+    return list(found.values())
+
+
+# --- backward ---------------------------------------------------------------------------------------------------------
+
+
+class BackwardLook:
+    """Looks at each node that has run, and tells producers from those who pass on."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        book: Book,
+        module_of: Callable[[Any], str],
+        names: Mapping[int, str],
+        arrived: Callable[[Any, Trace], None] | None = None,
+    ) -> None:
+        self._adapter = adapter
+        self._arrived = arrived
+        self._book = book
+        self._module_of = module_of
+        self._names = names
+        self._arriving: dict[tuple[int, int], Trace] = {}
+        self._senders: dict[tuple[int, int], tuple[int, str]] = {}
+
+    def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any], saved: dict[str, Any]) -> Birth | None:
+        """Look at a node; return a birth, if there was one."""
+        adapter = self._adapter
+        key = adapter.key(node)
+        name = adapter.node_name(node)
+        trace = self._trace_of(key, grads)
+        leaf = adapter.variable(node)
+        if leaf is not None:
+            if trace is not None:
+                name = self._parameter_of(leaf)
+                self._book.reached(name)
+                trace = self._book.passed(trace, Step(f"AccumulateGrad of {name}", "", None))
+                if self._arrived is not None:
+                    self._arrived(leaf, trace)
+            return None
+        step = Step(name, self._module_of(node), adapter.location(node))
+        born, onward = None, None
+        for index, (child, nr) in enumerate(adapter.edges(node)):
+            if child is None or index >= len(produced) or produced[index] is None:
+                continue
+            place_ = (adapter.key(child), nr)
+            self._senders[place_] = (key, name)
+            values = adapter.to_host(produced[index])
+            bad = first_bad(values) if trace is None else self._made_here(operator_name(name), grads, values)
+            if bad is None:
+                if trace is not None and first_bad(values) is not None:
+                    onward = onward or self._book.passed(trace, step)
+                    self._arriving[place_] = onward
+                continue
+            birth = self._birth(node, step, grads, values, bad, saved)
+            born = born or birth
+            self._arriving[place_] = self._book.born(birth)
+        return born
+
+    def _parameter_of(self, leaf: Any) -> str:
+        name = self._names.get(id(leaf)) or name_of(leaf, user_frame())
+        return f"`{name}`" if name else f"a leaf of shape {format_shape(tuple(leaf.shape))}"
+
+    def _trace_of(self, key: int, grads: Sequence[Any]) -> Trace | None:
+        for nr, grad in enumerate(grads):
+            if grad is None or first_bad(self._adapter.to_host(grad)) is None:
+                continue
+            known = self._arriving.get((key, nr))
+            if known is not None:
+                return known
+            # It came from outside: from the loss itself, or from a hook that replaced the gradient.
+            sender = self._senders.get((key, nr), (0, "the gradient that entered backward"))[1]
+            values = self._adapter.to_host(grad)
+            text = "the gradient arrived with it: the loss is not finite, or a hook put it there"
+            return self._book.born(birth_of("backward", sender, "", None, Cause(text), values, first_bad(values), ()))
+        return None
+
+    def _made_here(self, operator: str, grads: Sequence[Any], values: Any) -> tuple[int, ...] | None:
+        """Return a bad element that no bad element of the gradients that arrived explains."""
+        return unexplained(operator, [self._adapter.to_host(g) for g in grads if g is not None], values)
+
+    def _birth(
+        self, node: Any, step: Step, grads: Sequence[Any], values: Any, bad: tuple[int, ...], saved: dict[str, Any]
+    ) -> Birth:
+        arrays = {name: self._adapter.to_host(t) for name, t in saved.items()}
+        elements = {
+            name: element_of(a, values.shape, bad) for name, a in arrays.items() if a.dtype.kind in "fiub" and a.size
+        }
+        for name, array in arrays.items():
+            if elements.get(name) is None and array.size == 1 and array.dtype.kind in "fiu":
+                elements[name] = float(array.reshape(-1)[0])
+        arrived = next((self._adapter.to_host(g) for g in grads if g is not None), None)
+        grad = None if arrived is None else element_of(arrived, values.shape, bad)
+        zeroed, tainted = self._zeroed_by(node, grad), tainted_by(arrays)
+        cause = backward_cause(operator_name(step.name), grad, elements, float(abs(values[bad])), zeroed, tainted)
+        operands = [(name, value) for name, value in elements.items() if value is not None]
+        if grad is not None:
+            operands.append(("gradient", grad))
+        return birth_of("backward", step.name, step.module, step.location, cause, values, bad, tuple(operands))
+
+    def _zeroed_by(self, node: Any, grad: float | None) -> str:
+        """Say which node upstream made a gradient 0: where() for the branch that was not taken, or a product with 0."""
+        if grad != 0:
+            return ""
+        key, product = self._adapter.key(node), ""
+        for _ in range(_CHAIN):
+            sender = next((s for (child, _), s in self._senders.items() if child == key), None)
+            if sender is None:
+                break
+            key, name = sender
+            if operator_name(name) in _SELECTING:
+                return f"{name} did not take this branch"
+            if operator_name(name) == "Mul":
+                product = product or f"{name} multiplied it by 0"
+        return product
+
+
+def birth_of(
+    direction: str,
+    name: str,
+    module: str,
+    location: Location | None,
+    cause: Cause,
+    values: Any,
+    bad: tuple[int, ...] | None,
+    operands: tuple[tuple[str, float], ...],
+) -> Birth:
+    """Return a birth.
+
+    Parameters
+    ----------
+    direction, name, module, location
+        As in :class:`Birth`.
+    cause : Cause
+    values : array
+        The result.
+    bad : tuple of int or None
+        The first bad element.
+    operands : tuple of (str, float)
+
+    Returns
+    -------
+    Birth
+    """
+    index = bad if bad is not None else ()
+    kind = "NaN" if bool(numpy.isnan(values[index]).any()) else "Inf"
+    wrong = int(values.size - numpy.count_nonzero(numpy.isfinite(values)))
+    return Birth(
+        direction=direction,
+        value=kind,
+        name=name,
+        module=module,
+        location=location,
+        text=cause.text,
+        help=cause.help,
+        element=index,
+        operands=operands,
+        bad=wrong,
+        numel=int(values.size),
+        shape=tuple(values.shape),
+    )
+
+
+def first_bad(values: Any) -> tuple[int, ...] | None:
+    """Return the index of the first NaN, or of the first infinity if there is no NaN; None if all is finite."""
+    if values.dtype.kind not in "fc" or not values.size:
+        return None
+    finite = numpy.isfinite(values)
+    if finite.all():
+        return None
+    nan = numpy.isnan(values)
+    wrong = nan if nan.any() else ~finite
+    return tuple(int(i) for i in numpy.unravel_index(int(numpy.argmax(wrong)), values.shape))
+
+
+def tainted_by(arrays: Mapping[str, Any]) -> str:
+    """Return the name of the first array that has a NaN or an infinity anywhere; empty if none has."""
+    return next((name for name, array in arrays.items() if first_bad(array) is not None), "")
+
+
+def unexplained(operator: str, operands: Sequence[Any], values: Any) -> tuple[int, ...] | None:
+    """Return a bad element of a result that comes from no bad element of its operands; None if there is none.
+
+    Of operators that mix elements nobody can tell: one bad operand explains everything.
+    """
+    if first_bad(values) is None:
+        return None
+    wrong = [~numpy.isfinite(a) for a in operands if a.dtype.kind in "fc"]
+    if not any(w.any() for w in wrong):
+        return first_bad(values)
+    if not is_elementwise(operator):
+        return None
+    bad = ~numpy.isfinite(values)
+    for mask in wrong:
+        try:
+            bad &= ~numpy.broadcast_to(mask, values.shape)
+        except ValueError:
+            return None
+    return first_bad(numpy.where(bad, values, 0)) if bad.any() else None
+
+
+def saved_values(adapter: Adapter, node: Any) -> dict[str, Any]:
+    """Return the saved tensors of a node by name; those that a hook has packed are left alone."""
+    return {v.name: v.data for v in adapter.saved(node) if not v.released and v.saved_version is not None}
+
+
+# --- forward ----------------------------------------------------------------------------------------------------------
+
+
+class _Result(NamedTuple):
+    """One bad result of an operator, and whether it has a gradient."""
+
+    name: str
+    step: Step
+    operands: list[Any]
+    values: Any
+    trace: Trace | None
+    direction: str
+    recorded: bool
+
+
+# Of a tensor that holds what was in its memory.
+_UNWRITTEN = Trace(Birth("forward", "NaN", "empty", "", None, "", "", (), (), 0, 0, ()))
+
+
+class ForwardLook:
+    """Looks at the results of every operator."""
+
+    def __init__(self, adapter: Adapter, book: Book) -> None:
+        self._adapter = adapter
+        self._book = book
+        self._known: dict[int, tuple[weakref.ref[Any], Trace | None]] = {}
+
+    def accumulated(self, leaf: Any, trace: Trace) -> None:
+        """Note that a bad gradient has arrived in a leaf: what the program computes from ``.grad`` comes of it."""
+        grad = self._adapter.leaf_grad(leaf)
+        if grad is not None:
+            self._know(grad, trace)
+
+    def visit(self, call: Any, module: str, direction: str = "forward") -> Birth | None:
+        """Look at an operator, which may run in the backward of a custom Function; return a birth, if there was one."""
+        adapter = self._adapter
+        if operator_of(call.name) == RESCALING:
+            self._book.rescaled(overflowed(adapter, call))
+            return None
+        outputs = [t for t in call.outputs if adapter.is_tensor(t) and t.is_floating_point()]
+        inputs = [t for t in call.inputs if adapter.is_tensor(t)]
+        traces = {id(t): self._trace(t) for t in inputs}
+        trace = next((t for t in traces.values() if t is not None), None)
+        births, clean = [], True
+        for output in outputs:
+            values = adapter.to_host(output)
+            if first_bad(values) is None:
+                self._known.pop(id(output), None)
+                continue
+            clean = False
+            if operator_of(call.name) == "grad":  # the backward was looked at itself
+                self._know(output, self._book.latest())
+                continue
+            name, step = operator_of(call.name), Step(operator_of(call.name), module, call.location)
+            if any(self._is_unwritten(t) for t in inputs if t is not output):
+                self._know(output, _UNWRITTEN)
+                continue
+            # An operator that wrote its input has left nothing of what that was.
+            operands = [adapter.to_host(t) for t in inputs if t is not output]
+            before = traces.get(id(output))
+            if before is not None:
+                self._know(output, self._book.passed(before, step))
+                continue
+            if trace is None and self._in_parameters(inputs):
+                return None
+            birth, onward = self._look(_Result(name, step, operands, values, trace, direction, call.node is not None))
+            self._know(output, onward)
+            births.append(birth)
+        if clean and trace is not None and outputs:
+            self._masked(call, module, inputs, trace)
+        elif clean and trace is not None and any(self._is_integer(t) for t in call.outputs):
+            self._book.ended(trace)
+        return next((birth for birth in births if birth is not None), None)
+
+    def _is_integer(self, value: Any) -> bool:
+        """Whether a result is neither a number that may be bad nor an answer about one."""
+        return self._adapter.is_tensor(value) and self._adapter.spec(value).dtype != "bool"
+
+    def _in_parameters(self, inputs: Sequence[Any]) -> bool:
+        """Whether bad gradients have made a parameter bad, from which everything is so from now on."""
+        if not self._book.parameters:
+            return False
+        leaves = [t for t in inputs if t.requires_grad and self._adapter.is_leaf(t)]
+        if not any(first_bad(self._adapter.to_host(leaf)) is not None for leaf in leaves):
+            return False
+        self._book.close()
+        return True
+
+    def _look(self, result: _Result) -> tuple[Birth | None, Trace | None]:
+        """Return the birth, if bad values were computed here, and the trace that goes on."""
+        name, step, operands, values, trace, direction, recorded = result
+        made = self._made_here(result)
+        if made is None:
+            given = next((a for a in operands if first_bad(a) is not None), None)
+            if trace is None and given is not None and bool(numpy.isnan(given).any()):
+                trace = self._book.born(_given(step, given))
+            return None, None if trace is None else self._book.passed(trace, step)
+        if name in _UNINITIALISED:
+            return None, _UNWRITTEN
+        if numpy.isinf(values[made]) and (name in _PUTTING or not operands):
+            return None, None
+        if trace is not None:
+            # An infinity becomes NaN here.
+            self._book.passed(trace, step)
+        clean = not any(first_bad(a) is not None for a in operands)
+        put = clean and (name in _PUTTING or not operands)
+        cause = Cause("the program puts it there") if put else forward_cause(name, operands, values, made)
+        given_elements = [(f"input {i}", element_of(a, values.shape, made)) for i, a in enumerate(operands)]
+        known = tuple((n, v) for n, v in given_elements if v is not None)
+        birth = birth_of(direction, name, step.module, step.location, cause, values, made, known)
+        return None if put else birth, self._book.born(birth, constant=not recorded)
+
+    @staticmethod
+    def _made_here(result: _Result) -> tuple[int, ...] | None:
+        """Return a bad element that was made here: unexplained by the operands, or NaN out of infinities."""
+        bad = first_bad(result.values)
+        assert bad is not None
+        any_nan = any(a.dtype.kind in "fc" and bool(numpy.isnan(a).any()) for a in result.operands)
+        if numpy.isnan(result.values[bad]) and not any_nan:
+            return bad
+        return unexplained(result.name, result.operands, result.values)
+
+    def _masked(self, call: Any, module: str, inputs: Sequence[Any], trace: Trace) -> None:
+        if any(t.is_floating_point() and first_bad(self._adapter.to_host(t)) is not None for t in inputs):
+            self._book.hid(Step(operator_of(call.name), module, call.location), trace)
+
+    def _is_unwritten(self, tensor: Any) -> bool:
+        """Whether a tensor holds what was in its memory, NaN among it."""
+        reference, trace = self._known.get(id(tensor), (None, None))
+        unwritten = trace is _UNWRITTEN and reference is not None and reference() is tensor
+        return unwritten and first_bad(self._adapter.to_host(tensor)) is not None
+
+    def _trace(self, tensor: Any) -> Trace | None:
+        found = self._known.get(id(tensor))
+        known = found is not None and found[0]() is tensor and found[1] is not _UNWRITTEN
+        return found[1] if found is not None and known else None
+
+    def _know(self, tensor: Any, trace: Trace | None) -> None:
+        key, table = id(tensor), self._known
+
+        def gone(reference: Any) -> None:
+            if key in table and table[key][0] is reference:
+                del table[key]
+
+        table[key] = (weakref.ref(tensor, gone), trace)
+
+
+def _given(step: Step, values: Any) -> Birth:
+    cause = Cause("it was in a tensor that no operator made: in the data", "Check the input, or a loaded file.")
+    return birth_of("forward", "the input", "", step.location, cause, values, first_bad(values), ())

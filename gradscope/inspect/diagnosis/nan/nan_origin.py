@@ -1,0 +1,227 @@
+"""Where a NaN or an infinity comes from: who produced it, out of what, and who only passed it on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ...adapters import Adapter
+from ...records.module_tracking import Tracker
+from ...records.naming import name_graph
+from ...records.optimizer_steps import OptimizerHooks
+from ...records.records import operator_name
+from ..explanation import adapter_of, adapter_of_loss
+from ..flow.backward_replay import Replay
+from ..no_gradient.dataflow_ledger import recorder_for
+from .nan_causes import Cause, forward_cause
+from .nan_detection import BackwardLook, Book, ForwardLook, birth_of, first_bad, saved_values
+from .nan_records import Birth, NanOrigin, Step
+
+__all__ = ["NanOrigin", "NanWatch", "nan_origin", "watch_nan"]
+
+
+class NanWatch(Tracker):
+    """Looks for NaN and Inf while the program runs, in every result and in every gradient.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    stop : bool
+        Raise at the first NaN.
+    """
+
+    def __init__(self, adapter: Adapter, *, stop: bool = False) -> None:
+        super().__init__(adapter)
+        self.adapter = adapter
+        self._stop = stop
+        self._book = Book()
+        self._forward = ForwardLook(adapter, self._book)
+        self._looks: dict[int, BackwardLook] = {}
+        self._saved = threading.local()
+        self._busy = threading.local()
+        self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
+        self._stepping = threading.local()
+
+    def close(self) -> None:
+        """Listen to optimizers no more."""
+        self._hooks.close()
+
+    @property
+    def origin(self) -> NanOrigin:
+        """What has been found so far."""
+        return self._book.origin()
+
+    def operator_ran(self, call: Any) -> None:
+        """Look at its results."""
+        if getattr(self._busy, "now", False) or getattr(self._stepping, "now", False):
+            return
+        self._busy.now = True
+        try:
+            stack = self._running.modules
+            direction = "backward" if getattr(self._saved, "custom", False) else "forward"
+            birth = self._forward.visit(call, stack[-1][1] if stack else "", direction)
+        finally:
+            self._busy.now = False
+        self._tell(birth)
+
+    def task_started(self, task: Any) -> None:
+        """Follow the gradients of this backward."""
+        self._book.backwards += 1
+        self._hooks.look()
+        names = self.parameter_paths()
+        self._looks[id(task)] = BackwardLook(self.adapter, self._book, self.module_of, names, self._forward.accumulated)
+
+    def node_entered(self, call: Any) -> None:
+        """Keep its saved tensors until it has run."""
+        self._saved.now = saved_values(self.adapter, call.node)
+        # What runs inside of it are the operators of its own backward.
+        self._saved.custom = hasattr(type(call.node), "_forward_cls")
+
+    def node_exited(self, call: Any) -> None:
+        """Look at what it produced."""
+        saved, self._saved.now, self._saved.custom = getattr(self._saved, "now", {}), {}, False
+        look = self._looks.get(id(call.task))
+        if look is None:
+            return
+        self._busy.now = True
+        try:
+            birth = look.visit(call.node, call.grad_outputs, call.grad_inputs or (), saved)
+        finally:
+            self._busy.now = False
+        self._tell(birth)
+
+    def task_finished(self, task: Any) -> None:
+        """Forget the backward."""
+        self._looks.pop(id(task), None)
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """Forget the backward."""
+        self._looks.pop(id(task), None)
+
+    # What an optimizer computes with bad gradients says nothing new.
+
+    def _steps(self, optimizer: Any) -> None:
+        self._stepping.now = True
+
+    def _stepped(self, optimizer: Any) -> None:
+        self._stepping.now = False
+
+    def _tell(self, birth: Birth | None) -> None:
+        if self._stop and birth is not None and birth.value == "NaN":
+            raise FloatingPointError(str(birth))
+
+
+@contextmanager
+def watch_nan(*, stop: bool = False, adapter: Adapter | None = None) -> Iterator[NanWatch]:
+    """Look for NaN and Inf in every result and every gradient while the block runs.
+
+    Parameters
+    ----------
+    stop : bool
+        Raise ``FloatingPointError`` at the operator or node that produces the first NaN, so that a debugger stops
+        there.
+    adapter : Adapter, optional
+        Of one framework only; all by default.
+
+    Yields
+    ------
+    NanWatch
+        Its ``origin`` is a :class:`NanOrigin`.
+
+    Raises
+    ------
+    FloatingPointError
+        With `stop`.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> x = gs.tensor([0.0, 4.0], requires_grad=True)
+    >>> with gi.watch_nan() as watch:
+    ...     gs.where(x > 0, x.sqrt(), 0 * x).sum().backward()
+    >>> watch.origin.first.name, watch.origin.first.value
+    ('SqrtBackward0', 'NaN')
+    """
+    watch = NanWatch(adapter_of(None, adapter), stop=stop)
+    with watch.adapter.observe(watch, forward=True, backward=True, operators=True):
+        try:
+            yield watch
+        finally:
+            watch.close()
+
+
+def nan_origin(loss: Any, *, params: Any = None, grad: Any = None, adapter: Adapter | None = None) -> NanOrigin:
+    """Say where NaN and Inf come from in the backward of a loss, by running it beside the program.
+
+    Nothing is accumulated, no hook runs, and the graph stays as it is. Of the forward pass only the tensors that were
+    saved can be seen; :func:`watch_nan` sees every result, while the program runs.
+
+    Parameters
+    ----------
+    loss : Tensor
+    params : Module, mapping of str to Tensor, or iterable of (str, Tensor), optional
+        Gives names.
+    grad : Tensor, optional
+        The gradient of the loss; ones by default.
+    adapter : Adapter, optional
+
+    Returns
+    -------
+    NanOrigin
+
+    Raises
+    ------
+    RuntimeError
+        If the loss has no graph, or a backward has freed it.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> x = gs.tensor([0.0, 4.0], requires_grad=True)
+    >>> loss = (0 * x.sqrt()).sum()
+    >>> print(gi.nan_origin(loss, params={"x": x}).first.text)
+    0 * inf: the derivative of sqrt is infinite at 0, and the gradient that arrives is 0 (MulBackward0 multiplied \
+it by 0)
+    """
+    adapter = adapter_of_loss("nan_origin", loss, adapter)
+    replay = Replay(adapter, loss)
+    book = Book()
+    names = name_graph(adapter, replay.wires, params, tracker=recorder_for())
+    tracker = Tracker(adapter)
+    tracker.add_users(names.modules)
+    look = BackwardLook(adapter, book, tracker.module_of, names.paths)
+    _look_at_saved(adapter, replay, book, tracker)
+
+    def visit(node: Any, grads: list[Any], produced: Sequence[Any]) -> None:
+        look.visit(node, grads, produced, saved_values(adapter, node))
+
+    replay.run(visit, grad)
+    return book.origin()
+
+
+def _look_at_saved(adapter: Adapter, replay: Replay, book: Book, tracker: Tracker) -> None:
+    """Find the operators of the forward pass whose saved result is bad while their saved inputs are not."""
+    for key in reversed(replay.order):
+        node = replay.wires[key].node
+        arrays = {name: adapter.to_host(t) for name, t in saved_values(adapter, node).items()}
+        result = arrays.pop("result", None)
+        if result is None or first_bad(result) is None or any(first_bad(a) is not None for a in arrays.values()):
+            continue
+        if any(child is not None and _saved_bad(adapter, child) for child, _ in adapter.edges(node)):
+            continue
+        name = adapter.node_name(node)
+        bad = first_bad(result)
+        assert bad is not None
+        operator = operator_name(name).lower()
+        inputs = [a for a in arrays.values() if a.dtype.kind in "fc"]
+        cause = forward_cause(operator, inputs, result, bad) if inputs else Cause("its result is not finite")
+        step = Step(name, tracker.module_of(node), adapter.location(node))
+        book.born(birth_of("forward", step.name, step.module, step.location, cause, result, bad, ()))
+
+
+def _saved_bad(adapter: Adapter, node: Any) -> bool:
+    return any(first_bad(adapter.to_host(t)) is not None for t in saved_values(adapter, node).values())

@@ -1,0 +1,161 @@
+"""What is found about NaN and Inf: births, the steps that passed them on, and the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ...output.number_format import count
+from ...records.records import Location
+from ...records.tensor_statistics import format_shape
+from ...source.call_sites import place
+from ..explanation import Explanation, at
+
+__all__ = ["Birth", "NanOrigin", "Step"]
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operator or node that passed a bad value on."""
+
+    name: str
+    module: str
+    location: Location | None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({place(self.location)})" if self.location is not None else self.name
+
+
+@dataclass(frozen=True)
+class Birth:
+    """A place where NaN or Inf came out of an operator that had not been given any.
+
+    Attributes
+    ----------
+    direction : str
+        ``'forward'`` or ``'backward'``.
+    value : str
+        ``'NaN'`` or ``'Inf'``.
+    name : str
+        The operator (forward) or node (backward).
+    module : str
+    location : Location or None
+        The user's line of the operator; for a node, the line that made it.
+    text : str
+        Why.
+    help : str
+        What to do.
+    element : tuple of int
+        Index of the first bad element.
+    operands : tuple of (str, float)
+        What that element was computed from.
+    bad, numel : int
+        How many elements are bad, of how many.
+    shape : tuple of int
+    chain : tuple of Step
+        Who passed it on, up to where it was noticed.
+    backwards : int
+        How many backward passes had begun by then, since somebody counts; 0 also where nobody does.
+    hidden : bool
+        Whether it has no gradient, and the last operator that got something of it let nothing out.
+    """
+
+    direction: str
+    value: str
+    name: str
+    module: str
+    location: Location | None
+    text: str
+    help: str
+    element: tuple[int, ...]
+    operands: tuple[tuple[str, float], ...]
+    bad: int
+    numel: int
+    shape: tuple[int, ...]
+    chain: tuple[Step, ...] = ()
+    backwards: int = 0
+    hidden: bool = False
+
+    @property
+    def harmless(self) -> bool:
+        """Whether it is an infinity of a constant that leads nowhere: as a table that is computed whole, to be cut."""
+        return self.hidden and self.value == "Inf" and self.direction == "forward"
+
+    def __str__(self) -> str:
+        inside = f" in `{self.module}`" if self.module else ""
+        lines = [f"{self.value} is produced in {self.direction} by {self.name}{inside}{at(self.location)}", self.text]
+        given = ", ".join(f"{name} = {value + 0.0:.6g}" for name, value in self.operands)
+        where = f"element {list(self.element)} of {format_shape(self.shape)}" if self.shape else "its only element"
+        lines.append(f"{where}{f': {given}' if given else ''} ({self.bad:,} of {count(self.numel, 'element')} bad)")
+        if self.backwards > (self.direction == "backward"):
+            number = self.backwards + (self.direction == "forward")
+            lines.append(f"first seen {'before' if self.direction == 'forward' else 'in'} backward {number}")
+        if self.chain:
+            lines.append(f"passed on by {_chain_text(self.chain)}")
+        if self.help:
+            lines.append(self.help)
+        return "\n  ".join(lines)
+
+
+def _chain_text(chain: Sequence[Step]) -> str:
+    if len(chain) <= _SHOWN:
+        return " -> ".join(map(str, chain))
+    half = _SHOWN // 2
+    return " -> ".join([*map(str, chain[:half]), f"... {len(chain) - 2 * half} more ...", *map(str, chain[-half:])])
+
+
+@dataclass(frozen=True, repr=False)
+class NanOrigin(Explanation):
+    """Where NaN and Inf come from.
+
+    Attributes
+    ----------
+    births : tuple of Birth
+        The first is the one to mend; NaN before Inf, forward before backward, in the order in which they happened.
+    passed_on : int
+        How many operators and nodes only passed bad values on.
+    masked : tuple of Step
+        Who got bad values and let none out (``nan_to_num``, ``where``): the loss looks clean, the gradient need not be.
+    parameters : tuple of str
+        The parameters that a bad gradient reached, as a sentence names them.
+    """
+
+    births: tuple[Birth, ...]
+    passed_on: int = 0
+    masked: tuple[Step, ...] = ()
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> Birth | None:
+        """The one to mend."""
+        return self.births[0] if self.births else None
+
+    def __bool__(self) -> bool:
+        return bool(self.births)
+
+    def __str__(self) -> str:
+        if not self.births:
+            return "No NaN and no Inf was produced."
+        lines = [str(self.births[0])]
+        for birth in self.births[1:]:
+            lines.append(f"also: {birth.value} in {birth.direction} by {birth.name}{at(birth.location)}: {birth.text}")
+        for step in self.masked:
+            lines.append(f"hidden by {step}: bad values went in and none came out; their gradients may still be bad")
+        if self.parameters:
+            lines.append(f"bad gradients reached {', '.join(self.parameters)}")
+        return "\n".join(lines)
+
+    def _title(self) -> str:
+        return "Where NaN and Inf come from"
+
+    def _columns(self) -> Sequence[str]:
+        return ("", "value", "produced by", "line", "why", "operands", "#bad")
+
+    def _rows(self) -> Iterable[Sequence[str]]:
+        for birth in self.births:
+            operands = ", ".join(f"{name} = {value + 0.0:.6g}" for name, value in birth.operands)
+            name = f"{birth.module}: {birth.name}" if birth.module else birth.name
+            bad = f"{birth.bad}/{birth.numel}"
+            yield (birth.direction, birth.value, name, place(birth.location), birth.text, operands, bad)

@@ -1,0 +1,80 @@
+"""Who made the NaN or infinity that a node has just produced, and out of what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy
+
+from ...records.records import NodeRecord
+from .nan_causes import backward_cause, element_of
+from .nan_detection import birth_of, first_bad, tainted_by
+
+__all__ = ["bad_value_at"]
+
+
+def bad_value_at(
+    node: NodeRecord,
+    grads: Sequence[numpy.ndarray | None],
+    produced: Sequence[numpy.ndarray | None],
+    saved: Mapping[str, numpy.ndarray],
+) -> str:
+    """Return who made the NaN or infinity that a node has produced, and out of what.
+
+    Parameters
+    ----------
+    node : NodeRecord
+    grads, produced : sequence of (array or None)
+        The gradients that arrived and those that it produced.
+    saved : dict of str to array
+        Its saved tensors, as far as they are known.
+
+    Returns
+    -------
+    str
+        Empty where there is none.
+
+    Examples
+    --------
+    >>> node = NodeRecord(1, 9, "SqrtBackward0", "Sqrt", 1, "", "", None, ())
+    >>> arrived, produced, root = numpy.zeros(2), numpy.array([numpy.nan, 0.0]), numpy.array([0.0, 2.0])
+    >>> print(bad_value_at(node, [arrived], [produced], {"result": root}).splitlines()[1])
+      0 * inf: the derivative of sqrt is infinite at 0, and the gradient that arrives is 0
+    """
+    arrived = [grad for grad in grads if grad is not None]
+    for values in produced:
+        bad = None if values is None else first_bad(values)
+        if values is None or bad is None:
+            continue
+        if any(first_bad(grad) is not None for grad in arrived):
+            return f"{node.name} passes on what has arrived: the gradient that it got is not finite already"
+        elements = {name: _element(array, values.shape, bad) for name, array in saved.items()}
+        grad = element_of(arrived[0], values.shape, bad) if arrived else None
+        tainted = tainted_by(saved) or _tainted_in_record(node)
+        cause = backward_cause(
+            node.operator, grad, elements, float(abs(values[bad])), "", tainted, _unseen(node, saved)
+        )
+        operands = [(name, value) for name, value in elements.items() if value is not None]
+        if grad is not None:
+            operands.append(("gradient", grad))
+        return str(birth_of("backward", node.name, node.module, node.location, cause, values, bad, tuple(operands)))
+    return ""
+
+
+def _tainted_in_record(node: NodeRecord) -> str:
+    """Return the name of a saved tensor whose recorded statistics count a NaN or an infinity."""
+    summaries = ((saved.name, saved.summary) for saved in node.saved)
+    return next((name for name, summary in summaries if summary and (summary.nans or summary.infs)), "")
+
+
+def _unseen(node: NodeRecord, saved: Mapping[str, numpy.ndarray]) -> bool:
+    """Whether a tensor that the node saved is known neither by its values nor by statistics of them."""
+    return any(one.name not in saved and one.summary is None for one in node.saved)
+
+
+def _element(array: numpy.ndarray, shape: tuple[int, ...], bad: tuple[int, ...]) -> float | None:
+    """Return the element of a saved tensor that belongs to a bad one; None if none does, or it is no number."""
+    if array.dtype.kind not in "fiub" or not array.size:
+        return None
+    found = element_of(array, shape, bad)
+    return float(array.reshape(-1)[0]) if found is None and array.size == 1 else found

@@ -1,0 +1,434 @@
+"""Which tensor was computed from which, by every operator that ran, recorded for backward or not.
+
+The backward graph knows only what was recorded. To say where the way from a parameter to the loss was *lost*, one has
+to have seen the operators that were not: detach, argmax, anything under ``no_grad``. The ledger listens to all of them
+and keeps an :class:`Entry` for each: names, lines and links, never a tensor. An entry lives as long as something that
+was computed from it, up to a bound on their number.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from ...adapters import Adapter
+from ...records.module_tracking import Tracker
+from ...records.naming import tables_of
+from ...records.records import Location
+from ...source.call_sites import caller
+from .dataflow_entries import BackwardRun, Entry
+from .loss_terms import COMPARING, crossed
+from .withheld_gradients import note_withheld
+
+__all__ = ["RESCALING", "Recorder", "operator_of", "overflowed", "ran_in"]
+
+# How amp.GradScaler ends an iteration, with its scale, how long that has grown, and whether a gradient was bad,
+# in which case it has left the optimizer's step out.
+RESCALING = "_amp_update_scale"
+
+_RAN = "gradscope.inspect.ran"
+_MADE_BY = "gradscope.inspect.entry"
+
+
+class Recorder(Tracker):
+    """The ledger's observer.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    limit : int
+        How many entries to keep; of the older ones only that they existed.
+
+    Attributes
+    ----------
+    backwards : int
+        How many backward passes have started.
+    """
+
+    def __init__(self, adapter: Adapter, limit: int) -> None:
+        super().__init__(adapter)
+        self.adapter = adapter
+        self.backwards = 0
+        self._limit = limit
+        self._entries: deque[Entry] = deque()
+        self._by_id: dict[int, tuple[weakref.ref[Any], Entry, Any]] = {}
+        self._by_memory: dict[Any, tuple[weakref.ref[Any], Entry]] = {}
+        self._written: dict[Any, tuple[weakref.ref[Any], Entry]] = {}
+        # Who made the memory at an address last. Right only for memory that is alive since: a leaf's.
+        self._makers: weakref.WeakValueDictionary[Any, Entry] = weakref.WeakValueDictionary()
+        self._runs: dict[int, BackwardRun] = {}
+        self._accumulated: dict[int, tuple[weakref.ref[Any], BackwardRun]] = {}
+        self._modules: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._lent: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._first_written: dict[int, tuple[weakref.ref[Any], Location | None]] = {}
+
+    # --- what the observer passes on ---
+
+    def module_entered(self, module: Any) -> None:
+        """Note that `module` runs."""
+        self._modules.add(module)
+        parameters, _ = tables_of(module)
+        if any(p is not None and not self.adapter.is_parameter(p) for p in parameters.values()):
+            self._lent.add(module)
+        super().module_entered(module)
+
+    def operator_ran(self, call: Any) -> None:
+        """Write an operator down."""
+        outputs = [t for t in call.outputs if self.adapter.is_tensor(t)]
+        if not outputs:
+            return
+        inputs = [t for t in call.inputs if self.adapter.is_tensor(t)]
+        before = {id(t) for t in inputs}
+        if all(id(t) in before and self._is_leaf(t) for t in outputs):
+            self._initialised(outputs, call.location)
+            return  # a parameter was initialised or updated, which is no use of it
+        location = call.location
+        entry = Entry(operator_of(call.name), tuple(dict.fromkeys(self._used(t, location) for t in inputs)))
+        entry.recorded = call.node is not None
+        entry.grad_enabled = call.grad_enabled or entry.recorded
+        entry.differentiable = any(_has_gradients(t) for t in outputs)
+        entry.location = location
+        entry.module = self._running_module()
+        if entry.name == "grad" and not entry.recorded:
+            entry.constant = any(self._is_leaf(t) and not self.adapter.is_parameter(t) for t in inputs)
+        if entry.recorded and entry.name in COMPARING:
+            entry.crossed = crossed([tuple(t.shape) for t in inputs])
+        self._keep(entry)
+        if call.node is not None:
+            self.adapter.notes(call.node)[_MADE_BY, id(self)] = entry
+        memories = {self._memory_of(t) for t in inputs}
+        for tensor in outputs:
+            memory = self._made(tensor, entry, written=id(tensor) in before)
+            if memory not in memories:
+                self._makers[memory] = entry
+
+    def task_started(self, task: Any) -> None:
+        """Note that a backward starts, and on which line."""
+        self.backwards += 1
+        self._runs[id(task)] = BackwardRun(self.backwards, caller())
+
+    def node_entered(self, call: Any) -> None:
+        """Note that a node runs in this backward."""
+        run = self._runs.get(id(call.task))
+        if run is None:
+            return
+        leaf = self.adapter.variable(call.node)
+        if leaf is None:
+            self.adapter.notes(call.node).setdefault(_RAN, run)
+        elif any(grad is not None for grad in call.grad_outputs):
+            self._accumulated[id(leaf)] = (weakref.ref(leaf), run)
+
+    def node_exited(self, call: Any) -> None:
+        """Note where it gave no gradient on."""
+        note_withheld(self.adapter, call)
+
+    def task_finished(self, task: Any) -> None:
+        """Forget the task."""
+        self._runs.pop(id(task), None)
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """Forget the task, but for that it failed."""
+        run = self._runs.pop(id(task), None)
+        if run is not None:
+            run.failed = True
+
+    # --- what explanations ask ---
+
+    def entry_of(self, tensor: Any) -> Entry:
+        """Return what a tensor was last computed by; a new entry without inputs if that is not known."""
+        known = _alive(self._by_id.get(id(tensor)), tensor)
+        if known is not None and known.leaf:
+            return known
+        if self._is_leaf(tensor):
+            return self._source(tensor, leaf=True)
+        memory = self._memory_of(tensor)
+        written = self._in_memory(self._written, memory)
+        if known is not None:
+            last = written if written is not None and written.number > known.number else known
+            return last if last.recorded else self._of_function(tensor, last)
+        behind = written or self._in_memory(self._by_memory, memory)
+        if behind is None:
+            return self._source(tensor)
+        alias = Entry("alias", (behind,))
+        self._keep(alias)
+        self._made(tensor, alias)
+        return alias
+
+    def origin_of(self, loss: Any) -> Entry:
+        """Return what a loss was computed by, also where it was made a leaf since: ``loss.requires_grad = True``."""
+        made = self.made_in_memory(loss) if self._is_leaf(loss) else None
+        return self.entry_of(loss) if made is None else made
+
+    def entry_of_node(self, node: Any) -> Entry | None:
+        """Return the operator that made a node."""
+        return self.adapter.notes(node).get((_MADE_BY, id(self)))
+
+    def parameters(self) -> list[tuple[str, Any]]:
+        """Return the parameters of all modules seen, with their paths, each once: models may share them."""
+        names = self.parameter_paths()
+        roots = (reference() for reference in list(self._roots.values()))
+        tensors = (t for root in roots if root is not None for _, t in self.adapter.named_parameters(root))
+        return [(names[identity], tensor) for identity, tensor in {id(tensor): tensor for tensor in tensors}.items()]
+
+    def models(self) -> list[Any]:
+        """Return the outermost modules seen."""
+        return [root for root in (reference() for reference in list(self._roots.values())) if root is not None]
+
+    def accumulated(self, leaf: Any) -> BackwardRun | None:
+        """Return the last backward that added into a leaf's gradient."""
+        found = self._accumulated.get(id(leaf))
+        return found[1] if found is not None and found[0]() is leaf else None
+
+    def has_accumulated(self, identity: int, reference: weakref.ref[Any]) -> bool:
+        """Whether a backward has given a leaf its gradient, which may be gone since.
+
+        Parameters
+        ----------
+        identity : int
+            The leaf's id.
+        reference : weakref.ref
+            To the leaf, without a callback: of such references a tensor has one, which outlives it.
+        """
+        found = self._accumulated.get(identity)
+        return found is not None and found[0] is reference
+
+    def ran(self, module: Any) -> bool:
+        """Whether a module has been called."""
+        return module in self._modules
+
+    def lent(self, module: Any) -> bool:
+        """Whether a module has been called with tensors in the place of its parameters, as ``functional_call()`` does.
+
+        What is its own is then only there to be replaced.
+        """
+        return module in self._lent
+
+    def made_in_memory(self, tensor: Any) -> Entry | None:
+        """Return the operator that made the memory of a leaf: of ``Parameter(w * 2)``, the multiplication."""
+        return self._makers.get(_address(tensor))
+
+    def made_at(self, leaf: Any) -> Location | None:
+        """Return the line that made a leaf: its memory, or first of all wrote it."""
+        made = self.made_in_memory(leaf)
+        if made is not None and made.location is not None:
+            return made.location
+        reference, location = self._first_written.get(id(leaf), (None, None))
+        return location if reference is not None and reference() is leaf else None
+
+    def is_input(self, tensor: Any) -> bool:
+        """Whether the memory of a tensor was there before any operator: data that the program brought."""
+        entry = self._in_memory(self._by_memory, _address(tensor))
+        return entry is not None and not entry.forgotten and not entry.inputs
+
+    def has_leaf(self, entries: Iterable[Entry], leaf: Any) -> bool:
+        """Whether a leaf, or another Python object for its memory, is among entries."""
+        memory = _address(leaf)
+        return any(entry.leaf and entry.memory == memory for entry in entries)
+
+    def known(self, tensor: Any) -> bool:
+        """Whether an operator has used or made a tensor."""
+        return _alive(self._by_id.get(id(tensor)), tensor) is not None
+
+    def descendants(self, start: Iterable[Entry]) -> list[Entry]:
+        """Return the entries computed from `start`, oldest first."""
+        reached = set(start)
+        found = []
+        for entry in self._entries:
+            if any(i in reached for i in entry.inputs):
+                reached.add(entry)
+                found.append(entry)
+        return found
+
+    def aliases(self, leaf: Any, among: Iterable[Entry]) -> None:
+        """Link the tensors without history in the memory of `leaf` to it: what ``.data`` gave before it was known."""
+        source, memory = self.entry_of(leaf), _address(leaf)
+        for entry in among:
+            if not entry.name and not entry.leaf and entry.memory == memory:
+                entry.name, entry.inputs = "alias", (source,)
+
+    # --- keeping ---
+
+    def _initialised(self, leaves: Iterable[Any], location: Location | None) -> None:
+        for leaf in leaves:
+            known = self._first_written.get(id(leaf))
+            if known is None or known[0]() is not leaf:
+                self._first_written[id(leaf)] = (self._watch(leaf, self._first_written), location)
+
+    def _register(self, root: Any) -> None:
+        super()._register(root)
+        for _, parameter in self.adapter.named_parameters(root):
+            self.entry_of(parameter)
+
+    def _used(self, tensor: Any, location: Location | None) -> Entry:
+        entry = self.entry_of(tensor)
+        if entry.location is None and not entry.leaf and entry.name in ("", "alias"):
+            # Nothing tells where it was made; where it was first used is the next best.
+            entry.location = location
+        return entry
+
+    def _of_function(self, tensor: Any, inside: Entry) -> Entry:
+        """Return a new entry for the result of a custom Function whose call nobody told; `inside` if it is none.
+
+        Parameters
+        ----------
+        tensor : Tensor
+        inside : Entry
+            The operator in its forward that computed the tensor.
+        """
+        root = None if inside.recorded else self.adapter.root(tensor)
+        if root is None:
+            return inside
+        node = root[0]
+        entry = self.entry_of_node(node)
+        if entry is None:
+            entry = Entry(self.adapter.node_name(node), tuple(dict.fromkeys(self._given_to(node, inside))))
+            entry.recorded = entry.grad_enabled = entry.differentiable = True
+            entry.location, entry.module = inside.location, inside.module
+            self._keep(entry)
+            self.adapter.notes(node)[_MADE_BY, id(self)] = entry
+        self._made(tensor, entry)
+        return entry
+
+    def _given_to(self, node: Any, inside: Entry) -> Iterable[Entry]:
+        for child, _ in self.adapter.edges(node):
+            leaf = None if child is None else self.adapter.variable(child)
+            entry = self.entry_of(leaf) if leaf is not None else child and self.entry_of_node(child)
+            if entry is not None:
+                yield entry
+        if self.adapter.node_name(node).startswith("Checkpoint"):
+            # Re-entrant checkpoints differentiate with respect to parameters that no edge leads to.
+            yield from (entry for entry in inside.ancestors() if entry.leaf)
+
+    def _running_module(self) -> str:
+        stack = self._running.modules
+        return stack[-1][1] if stack else ""
+
+    def _keep(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        if len(self._entries) > self._limit:
+            # What it was computed from is let go with it; a chain of entries may not grow for ever.
+            oldest = self._entries.popleft()
+            oldest.inputs, oldest.forgotten = (), True
+
+    def _source(self, tensor: Any, *, leaf: bool = False) -> Entry:
+        entry = Entry()
+        entry.leaf = leaf
+        memory = entry.memory = _address(tensor)
+        self._by_id[id(tensor)] = (self._watch(tensor, self._by_id), entry, memory)
+        if self._in_memory(self._by_memory, memory) is None:
+            self._by_memory[memory] = (self._watch(tensor, self._by_memory, memory), entry)
+        return entry
+
+    def _is_leaf(self, tensor: Any) -> bool:
+        """Whether a tensor is a leaf that requires grad."""
+        return bool(tensor.requires_grad and self.adapter.is_leaf(tensor))
+
+    def _made(self, tensor: Any, entry: Entry, *, written: bool = False) -> Any:
+        """Note that an operator made a tensor; return the address of its memory."""
+        memory = self._memory_of(tensor)
+        if not self._is_leaf(tensor):
+            self._by_id[id(tensor)] = (self._watch(tensor, self._by_id), entry, memory)
+        if self._in_memory(self._by_memory, memory) is None:
+            self._by_memory[memory] = (self._watch(tensor, self._by_memory, memory), entry)
+        if written:
+            # The view that was written may be gone in a moment; the memory is its base's.
+            owner = self._by_memory[memory][0]()
+            self._written[memory] = (self._watch(tensor if owner is None else owner, self._written, memory), entry)
+        return memory
+
+    def _memory_of(self, tensor: Any) -> Any:
+        """Return the address of a tensor's memory, as it was when the tensor was first met: asking takes time."""
+        found = self._by_id.get(id(tensor))
+        return found[2] if found is not None and found[0]() is tensor else _address(tensor)
+
+    def _in_memory(self, table: dict[Any, tuple[weakref.ref[Any], Entry]], memory: Any) -> Entry | None:
+        """Return the entry of a piece of memory, if it is still the same piece: an address is used again."""
+        found = table.get(memory)
+        if found is None:
+            return None
+        tensor = found[0]()
+        if tensor is None or self._memory_of(tensor) != memory:
+            del table[memory]
+            return None
+        return found[1]
+
+    @staticmethod
+    def _watch(tensor: Any, table: dict[Any, Any], key: Any = None) -> weakref.ref[Any]:
+        """Return a weak reference to a tensor that takes its line out of `table` when the tensor dies."""
+        key = id(tensor) if key is None else key
+
+        def gone(reference: Any) -> None:
+            found = table.get(key)
+            if found is not None and found[0] is reference:
+                del table[key]
+
+        return weakref.ref(tensor, gone)
+
+
+def overflowed(adapter: Adapter, rescaling: Any) -> bool:
+    """Return whether a GradScaler that updates its scale has met a gradient that is not finite.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    rescaling : OperatorCall
+        Of :data:`RESCALING`.
+
+    Returns
+    -------
+    bool
+    """
+    return any(adapter.to_host(t).any() for t in rescaling.inputs[2:3] if adapter.is_tensor(t))
+
+
+def operator_of(name: str) -> str:
+    """Return an operator's bare name.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> operator_of("aten::sum.dim_IntList"), operator_of("aten.add_.Tensor"), operator_of("to.dtype")
+    ('sum', 'add', 'to')
+    """
+    bare = name.rpartition("::")[2].removeprefix("aten.").partition(".")[0]
+    return bare if bare.startswith("__") else bare.rstrip("_") or bare
+
+
+def _address(tensor: Any) -> Any:
+    """Return the address of a tensor's memory, which NumPy arrays of it share too; of an empty tensor its own."""
+    try:
+        return tensor.untyped_storage().data_ptr() or ("empty", id(tensor))
+    except (RuntimeError, NotImplementedError, ValueError):  # sparse, without memory, or not yet initialised
+        return ("none", id(tensor))
+
+
+def _has_gradients(tensor: Any) -> bool:
+    return bool(tensor.is_floating_point() or tensor.is_complex())
+
+
+def _alive(found: tuple[weakref.ref[Any], Entry, Any] | None, tensor: Any) -> Entry | None:
+    return found[1] if found is not None and found[0]() is tensor else None
+
+
+def ran_in(adapter: Adapter, node: Any) -> BackwardRun | None:
+    """Return the first backward, seen by a ledger, in which a node ran.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    node : object
+
+    Returns
+    -------
+    BackwardRun or None
+    """
+    return adapter.notes(node).get(_RAN)

@@ -1,0 +1,109 @@
+"""What a ledger writes down: names, lines and links, never a tensor."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from ...records.records import Location
+
+__all__ = ["BackwardRun", "Entry"]
+
+_next_number = itertools.count(1).__next__
+
+
+class Entry:
+    """An operator that ran, or (with an empty name) a tensor that was there before the ledger looked.
+
+    Attributes
+    ----------
+    number : int
+        Counts up in the order in which the operators ran.
+    name : str
+        The operator's name, without namespace and overload (``'mul'``); ``'alias'`` where memory came back in a tensor
+        that no operator made (``.data``, NumPy).
+    inputs : tuple of Entry
+    recorded : bool
+        Whether a gradient flows through it.
+    grad_enabled : bool
+    differentiable : bool
+        Whether its result is of a dtype that can have a gradient.
+    forgotten : bool
+        Whether what it was computed from has been let go.
+    location : Location or None
+    module : str
+    leaf : bool
+        Whether it is a leaf that requires grad.
+    memory : Hashable
+        Of a source: where its elements are.
+    constant : bool
+        Whether it is autograd.grad() without create_graph, with respect to what is no parameter.
+    crossed : str
+        Of a comparison, what broadcasting has made of a column and a row; else empty.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "constant",
+        "crossed",
+        "differentiable",
+        "forgotten",
+        "grad_enabled",
+        "inputs",
+        "leaf",
+        "location",
+        "memory",
+        "module",
+        "name",
+        "number",
+        "recorded",
+    )
+
+    def __init__(self, name: str = "", inputs: tuple[Entry, ...] = ()) -> None:
+        self.number = _next_number()
+        self.name = name
+        self.inputs = inputs
+        self.recorded = False
+        self.grad_enabled = True
+        self.differentiable = True
+        self.forgotten = False
+        self.location: Location | None = None
+        self.memory: Any = None
+        self.module = ""
+        self.leaf = False
+        self.constant = False
+        self.crossed = ""
+
+    def ancestors(self) -> set[Entry]:
+        """Return the entry and all it was computed from."""
+        found, stack = {self}, [self]
+        while stack:
+            for entry in stack.pop().inputs:
+                if entry not in found:
+                    found.add(entry)
+                    stack.append(entry)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Entry {self.number} {self.name or 'source'} at {self.location}>"
+
+
+class BackwardRun:
+    """One backward() or grad(), as far as the ledger is concerned.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    location : Location or None
+        The line that called it.
+    failed : bool
+        Whether it ended by an exception.
+    """
+
+    __slots__ = ("__weakref__", "failed", "location", "number")
+
+    def __init__(self, number: int, location: Location | None) -> None:
+        self.number = number
+        self.location = location
+        self.failed = False

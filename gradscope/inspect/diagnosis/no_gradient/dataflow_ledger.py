@@ -1,0 +1,103 @@
+"""The ledger: a block in which it is written down which tensor is computed from which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...adapters import Adapter, adapter_for
+from ...records.module_tracking import remember
+from .dataflow import Recorder
+
+__all__ = ["Ledger", "ledger", "recorder_for"]
+
+# The one that is open, or was open last: what an explanation reads when it is given none.
+_latest: Ledger | None = None
+
+
+class Ledger:
+    """Context manager: while its block runs, write down which tensor is computed from which.
+
+    Parameters
+    ----------
+    adapter : Adapter, optional
+        Of one framework only; all by default.
+    limit : int
+        How many operators to remember.
+
+    Attributes
+    ----------
+    recorder : Recorder
+        What was written down.
+
+    See Also
+    --------
+    why_no_grad : Reads it.
+    """
+
+    def __init__(self, *, adapter: Adapter | None = None, limit: int = 100_000) -> None:
+        if limit < 1:
+            raise ValueError(f"limit must be at least 1, got {limit}\nIt is how many operators the ledger remembers.")
+        self.recorder = Recorder(adapter or adapter_for(), limit)
+        self._observation: Any = None
+
+    def __enter__(self) -> Ledger:
+        global _latest
+        if self._observation is not None:
+            raise RuntimeError("this ledger is open already\nUse one `with gi.ledger():` for the whole block.")
+        adapter = self.recorder.adapter
+        self._observation = adapter.observe(self.recorder, forward=True, backward=True, operators=True)
+        _latest = self
+        remember(self.recorder)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        observation, self._observation = self._observation, None
+        if observation is not None:
+            observation.close()
+
+
+def ledger(*, adapter: Adapter | None = None, limit: int = 100_000) -> Ledger:
+    """Return a context manager that writes down which tensor is computed from which, and on which line.
+
+    It records modules and lines as :func:`track` does, and besides what the backward graph does not know: operators
+    that were not recorded. It keeps no tensor alive. :func:`why_no_grad`, :func:`second_backward` and :func:`memory`
+    read the ledger that is open or was open last.
+
+    Parameters
+    ----------
+    adapter : Adapter, optional
+        Of one framework only; all by default.
+    limit : int
+        How many operators to remember.
+
+    Returns
+    -------
+    Ledger
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> w = gs.ones(3, requires_grad=True)
+    >>> with gi.ledger():
+    ...     loss = (w.detach() * 2).sum()
+    >>> gi.why_no_grad(w, loss).reason.value
+    'detached'
+    """
+    return Ledger(adapter=adapter, limit=limit)
+
+
+def recorder_for(given: Ledger | None = None) -> Recorder | None:
+    """Return what the given ledger, or the latest, has written down.
+
+    Parameters
+    ----------
+    given : Ledger, optional
+
+    Returns
+    -------
+    Recorder or None
+        None when no ledger was ever open.
+    """
+    chosen = given or _latest
+    return None if chosen is None else chosen.recorder

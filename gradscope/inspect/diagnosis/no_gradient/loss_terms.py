@@ -1,0 +1,128 @@
+"""What a loss is made of: gradients without a graph, errors between shapes that do not belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ...records.records import Location
+from ..explanation import at
+from .dataflow_entries import Entry
+from .lost_history import DETACHING
+
+__all__ = ["COMPARING", "LossTerm", "crossed", "terms_of"]
+
+_ADDING = {"add", "iadd", "radd", "sub", "isub", "rsub", "stack", "cat", "concat"}
+_SCALING = {"mul", "imul", "rmul", "div", "truediv", "neg", "sum", "mean", "squeeze", "reshape", "view"}
+_MEASURING = {"pow", "square", "abs", "sqrt", "norm", "linalg_vector_norm", "vector_norm"}
+# Operators that compare two tensors element by element.
+COMPARING = {"sub", "rsub", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"}
+
+
+@dataclass(frozen=True)
+class LossTerm:
+    """A part of a loss that does not do what it looks like.
+
+    Attributes
+    ----------
+    kind : str
+        ``'constant gradient'`` or ``'broadcast'``.
+    text : str
+    location : Location or None
+        The line that computes it.
+    """
+
+    kind: str
+    text: str
+    location: Location | None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def crossed(shapes: Sequence[tuple[int, ...]]) -> str:
+    """Return what broadcasting makes of a column and a row of as many elements.
+
+    Parameters
+    ----------
+    shapes : sequence of tuple of int
+        Of an operator's tensors.
+
+    Returns
+    -------
+    str
+        Empty where nothing of the sort happens.
+
+    Examples
+    --------
+    >>> crossed([(8, 1), (8,)]), crossed([(8, 1), (4,)])
+    ('(8, 1) and (8,) broadcast to (8, 8)', '')
+    """
+    if len(shapes) != 2:
+        return ""
+    flat, column = sorted(shapes, key=len)
+    if len(flat) != 1 or flat[0] < 2 or column != (*flat, 1):
+        return ""
+    return f"{tuple(shapes[0])} and {tuple(shapes[1])} broadcast to {(*flat, *flat)}"
+
+
+def terms_of(loss: Entry, backward: Location | None) -> Iterable[LossTerm]:
+    """Yield the terms of a loss that do not do what they look like.
+
+    Parameters
+    ----------
+    loss : Entry
+    backward : Location or None
+        Where its backward was called.
+
+    Yields
+    ------
+    LossTerm
+    """
+    for entry in _found(loss, lambda entry: entry.constant, _terms):
+        text = (
+            f"the loss{at(backward)} contains a gradient that autograd.grad() gave without a graph"
+            f"{at(entry.location)}: it is a constant there\n"
+            "  Pass create_graph=True, or detach() it where it is meant to be a constant."
+        )
+        yield LossTerm("constant gradient", text, entry.location)
+    for entry in _found(loss, lambda entry: bool(entry.crossed), _errors):
+        text = (
+            f"{entry.crossed} in {entry.name}{at(entry.location)}: the loss compares each prediction with all targets\n"
+            "  Give both the same shape: squeeze(1) the one, or unsqueeze(1) the other."
+        )
+        yield LossTerm("broadcast", text, entry.location)
+
+
+def _found(loss: Entry, is_one: Callable[[Entry], bool], inner: Callable[[Entry], Collection[Entry]]) -> list[Entry]:
+    found: dict[Entry, None] = {}
+    seen, stack = {loss}, [loss]
+    while stack:
+        entry = stack.pop()
+        if is_one(entry):
+            found[entry] = None
+            continue
+        new = [i for i in inner(entry) if i not in seen]
+        seen.update(new)
+        stack += new
+    return sorted(found, key=lambda entry: -entry.number)
+
+
+def _terms(entry: Entry) -> Collection[Entry]:
+    """Return those inputs of an operator whose terms are terms of its result.
+
+    A gradient that changes the data of another forward is meant to be a constant, and so is what was detached or
+    computed under no_grad.
+    """
+    if not entry.recorded:
+        return entry.inputs if entry.grad_enabled and entry.name not in DETACHING else ()
+    name = entry.name.strip("_")
+    if name in _ADDING:
+        return entry.inputs
+    return [i for i in entry.inputs if i.recorded] if name in _SCALING else ()
+
+
+def _errors(entry: Entry) -> Collection[Entry]:
+    """Return those inputs of an operator whose size its result measures."""
+    name = entry.name.strip("_")
+    return entry.inputs if entry.recorded and name in _ADDING | _SCALING | _MEASURING else ()

@@ -1,0 +1,178 @@
+"""What the answer to "why has it no gradient?" is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ...output.number_format import count
+from ...records.records import Location
+from ...records.tensor_statistics import format_shape
+from ...source.call_sites import place
+from ..explanation import Explanation, describe
+
+__all__ = ["GradientReport", "NoGradient", "Reason", "Suspect"]
+
+
+class Reason(StrEnum):
+    """Why there is no gradient; the value is the word to show."""
+
+    HAS_GRADIENT = "has a gradient"
+    ZERO = "zero"
+    NOT_RUN = "backward not called"
+    CLEARED = "cleared"
+    AUTOGRAD_GRAD = "autograd.grad"
+    WITHHELD = "backward gave None"
+    NON_LEAF = "not a leaf"
+    REBOUND = "replaced"
+    FROZEN = "frozen"
+    NO_GRAPH = "loss without a graph"
+    DETACHED = "detached"
+    NO_GRAD = "no_grad"
+    NOT_DIFFERENTIABLE = "not differentiable"
+    OUTSIDE = "left the graph"
+    UNUSED_MODULE = "unused module"
+    UNUSED = "unused"
+    NOT_IN_LOSS = "not in the loss"
+    NOT_REACHED = "not reached"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A line that would explain a missing gradient: read in the source, not seen running.
+
+    Attributes
+    ----------
+    reason : Reason
+        What it would be.
+    text : str
+        What the line does.
+    location : Location
+    """
+
+    reason: Reason
+    text: str
+    location: Location
+
+    def __str__(self) -> str:
+        source = f" ({self.location.source})" if self.location.source else ""
+        return f"{place(self.location)}{source}: {self.text}"
+
+
+@dataclass(frozen=True, repr=False)
+class NoGradient(Explanation):
+    """Why one tensor has no gradient.
+
+    Attributes
+    ----------
+    name : str
+        Path of the parameter, or the variable; empty when not known.
+    shape : tuple of int
+    reason : Reason
+    message : str
+        One sentence.
+    locations : tuple of Location
+        The lines to look at, the one to change first.
+    help : str
+        What to do; empty where nothing is wrong.
+    suspects : tuple of Suspect
+        Without a ledger: lines that would explain it, the most plausible first.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    reason: Reason
+    message: str
+    locations: tuple[Location, ...] = ()
+    help: str = ""
+    suspects: tuple[Suspect, ...] = ()
+
+    @property
+    def location(self) -> Location | None:
+        """The line to change."""
+        return self.locations[0] if self.locations else None
+
+    def __str__(self) -> str:
+        lines = [f"{describe(self.name, self.shape)}: {self.message}", *_suspicion(self.suspects)]
+        return "\n  ".join([*lines, self.help] if self.help else lines)
+
+    def _title(self) -> str:
+        return "Why no gradient"
+
+    def _columns(self) -> Sequence[str]:
+        return ("parameter", "shape", "reason", "line", "what happened")
+
+    def _rows(self) -> Iterable[Sequence[str]]:
+        yield (self.name or "-", format_shape(self.shape), self.reason.value, place(self.location), self.message)
+        for suspect in self.suspects[:_SHOWN_SUSPECTS]:
+            yield ("", "", f"perhaps {suspect.reason.value}", place(suspect.location), suspect.text)
+
+
+@dataclass(frozen=True, repr=False)
+class GradientReport(Explanation):
+    """Why parameters have no gradient.
+
+    Attributes
+    ----------
+    parameters : tuple of NoGradient
+        Those that were asked about, also such as have one.
+    total : int
+        How many parameters there are; 0 stands for as many as were asked about.
+    """
+
+    parameters: tuple[NoGradient, ...]
+    total: int = 0
+
+    @property
+    def missing(self) -> tuple[NoGradient, ...]:
+        """Those without a gradient, or with one that is zero."""
+        return tuple(p for p in self.parameters if p.reason is not Reason.HAS_GRADIENT)
+
+    def __str__(self) -> str:
+        if not self.parameters:
+            return "There are no parameters."
+        if not self.missing:
+            return f"All {count(len(self.parameters), 'parameter')} have a gradient."
+        groups: dict[tuple[str, tuple[Suspect, ...], str], list[NoGradient]] = {}
+        for entry in self.missing:
+            groups.setdefault((entry.message, entry.suspects, entry.help), []).append(entry)
+        total = count(self.total or len(self.parameters), "parameter")
+        lines = [f"{len(self.missing)} of {total} without a gradient:"]
+        for (message, suspects, help_text), entries in groups.items():
+            lines.append(f"  {_names(entries)}: {message}")
+            lines += [f"    {line}" for line in _suspicion(suspects)]
+            if help_text:
+                lines.append(f"    {help_text}")
+        return "\n".join(lines)
+
+    def _title(self) -> str:
+        return "Why no gradient"
+
+    def _columns(self) -> Sequence[str]:
+        return ("parameter", "shape", "reason", "line", "what happened")
+
+    def _rows(self) -> Iterable[Sequence[str]]:
+        for entry in self.missing:
+            yield from entry._rows()
+
+
+_SHOWN_NAMES = 4
+_SHOWN_SUSPECTS = 5
+
+
+def _suspicion(suspects: Sequence[Suspect]) -> list[str]:
+    """Return lines that say what was read, and that it was read only."""
+    if not suspects:
+        return []
+    lines = ["Suspects, read in the source and not seen running:"]
+    lines += [f"  {suspect}" for suspect in suspects[:_SHOWN_SUSPECTS]]
+    if len(suspects) > _SHOWN_SUSPECTS:
+        lines.append(f"  and {len(suspects) - _SHOWN_SUSPECTS} more")
+    return lines
+
+
+def _names(entries: Sequence[NoGradient]) -> str:
+    shown = [f"`{e.name}`" if e.name else format_shape(e.shape) for e in entries[:_SHOWN_NAMES]]
+    more = len(entries) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

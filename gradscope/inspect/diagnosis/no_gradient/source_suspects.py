@@ -1,0 +1,298 @@
+"""Why a gradient may be missing, read in the source of what is in reach: without a ledger, the second-best answer.
+
+In reach are the forward methods of the modules around the tensor, what these call, and the functions on the caller's
+stack with the files they stand in. :class:`~.program_slices.Flow` follows the tensor's value through each. Nothing is
+run, and nothing that is told here has been seen running.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import sys
+from collections.abc import Iterator, Sequence
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from ....runtime.events import is_library_file
+from ...records.naming import tables_of
+from ...source.call_sites import fields_of, line_of
+from ...source.frame_variables import variables_of
+from ...source.source_syntax import FUNCTIONS, last_name, syntax_of, syntax_tree
+from .detaching_calls import WEAK, cut_of, dotted, freezing, switched_off
+from .forward_functions import Function, Place, around, behind, forward_of, places_of, reached
+from .no_grad_records import Reason, Suspect
+
+__all__ = ["Source", "freezers", "switches"]
+
+# By these a module reaches all of its children, whatever they are called.
+_ALL_CHILDREN = {"__dict__", "_modules", "_parameters", "children", "modules", "named_children", "named_modules"}
+
+
+class _Scene(NamedTuple):
+    """A function on the caller's stack, and the variables that it sees."""
+
+    code: CodeType
+    variables: dict[str, Any]
+    globals: dict[str, Any]
+
+
+class _Read(NamedTuple):
+    """What was read: the functions, nearest first, what cuts in them on the way of the value, and what elsewhere."""
+
+    functions: list[Function]
+    cuts: list[Suspect]
+    elsewhere: list[Suspect]
+
+
+class Source:
+    """The source in reach of a call.
+
+    Parameters
+    ----------
+    frames : sequence of frame
+        The user's, innermost first.
+    loss : Tensor or None
+    """
+
+    def __init__(self, frames: Sequence[FrameType], loss: Any) -> None:
+        ours = [frame for frame in frames if "site-packages" not in frame.f_code.co_filename]
+        self._scenes = [_Scene(f.f_code, {**f.f_globals, **variables_of(f)}, f.f_globals) for f in ours]
+        self._loss = loss
+        self._known: dict[Any, _Read] = {}
+
+    def suspects(self, tensor: Any, root: Any = None, path: str = "", *, watched: bool = False) -> tuple[Suspect, ...]:
+        """Return the lines that may cut `tensor` off from the loss, the most plausible first.
+
+        Parameters
+        ----------
+        tensor : Tensor
+        root : Module, optional
+            The outermost module that the tensor is a parameter of.
+        path : str
+            Its path there.
+        watched : bool
+            Whether a ledger has seen the operators: what may cut elsewhere is then known not to have.
+
+        Returns
+        -------
+        tuple of Suspect
+            Functions near the tensor come first; masks, counts and casts come last.
+        """
+        places = places_of(root, path)
+        names = self._names_of(tensor) | {f"{m}.{place.rest}" for place in places[:1] for m in self._names_of(root)}
+        read = self._read(tensor, places)
+        cuts = read.cuts or ([] if watched else read.elsewhere)
+        found = [*_rebinding(read.functions, places, names), *cuts]
+        found = list(_unused(read.functions, places)) or found
+        best: dict[tuple[str, int], Suspect] = {}
+        for suspect in found:
+            best.setdefault((suspect.location.filename, suspect.location.lineno), suspect)
+        return tuple(best.values())
+
+    def origins(self, tensor: Any) -> tuple[Suspect, ...]:
+        """Return the lines on the stack that may have made `tensor` without its history.
+
+        Parameters
+        ----------
+        tensor : Tensor
+
+        Returns
+        -------
+        tuple of Suspect
+        """
+        names = self._names_of(tensor)
+        found: dict[int, Suspect] = {}
+        for function in self._on_stack(tensor, ()):
+            for targets, value, lineno in function.assignments:
+                cuts = [] if names.isdisjoint(targets) else [cut_of(part) for part in ast.walk(value)]
+                for cut in sorted(filter(None, cuts), key=lambda cut: cut.weight)[:1]:
+                    found.setdefault(lineno, function.suspect(cut.reason, cut.text, lineno))
+        return tuple(found.values())
+
+    def _read(self, tensor: Any, places: Sequence[Place]) -> _Read:
+        """Read what is in reach; once for all parameters that a model uses by the same names."""
+        ways = [(type(place.module), place.attribute) for place in places if forward_of(place.module) is not None]
+        key = (*(id(place.module) for place in places[:1]), *ways, *sorted(self._names_of(tensor)))
+        if key not in self._known:
+            near = [*around(places), *self._on_stack(tensor, places)]
+            further = [list(behind(places, near)), list(self._in_files(tensor, places))]
+            found = [cuts for functions in (near, *further) if (cuts := _cuts(reached(functions)))]
+            cuts, elsewhere = (found[0], []) if found else ([], _cuts_elsewhere(near))
+            self._known[key] = _Read([*near, *itertools.chain(*further)], cuts, elsewhere)
+        return self._known[key]
+
+    def _names_of(self, thing: Any) -> set[str]:
+        return {name for scene in self._scenes for name in _holders(scene.variables, thing)}
+
+    def _on_stack(self, tensor: Any, places: Sequence[Place]) -> Iterator[Function]:
+        """Yield the functions on the stack, innermost first."""
+        root = places[0].module if places else None
+        for scene in self._scenes:
+            node = syntax_of(scene.code)
+            if node is None:
+                continue
+            models = _holders(scene.variables, root)
+            yield Function(
+                scene.code.co_filename,
+                scene.code.co_qualname,
+                node,
+                frozenset(models | _holders(scene.variables, tensor)),
+                _beside(models, places),
+                frozenset(_holders(scene.variables, self._loss)),
+                scene.globals,
+                on_stack=True,
+            )
+
+    def _in_files(self, tensor: Any, places: Sequence[Place]) -> Iterator[Function]:
+        """Yield all functions of the files on the stack; as a rule, names mean the same in them as on the stack."""
+        if not places:
+            return
+        models = self._names_of(places[0].module)
+        # What is `trainer.model` here is `self.model` in the methods of its class.
+        models |= {f"self.{name.partition('.')[2]}" for name in models if "." in name}
+        names, beside = frozenset(models | self._names_of(tensor)), _beside(models, places)
+        for filename, scope in {scene.code.co_filename: scene.globals for scene in self._scenes}.items():
+            tree = syntax_tree(filename)
+            for node in () if tree is None else ast.walk(tree):
+                if isinstance(node, FUNCTIONS) and node.name != "__init__":
+                    yield Function(filename, node.name, node, names, beside, globals=scope)
+
+
+def _holders(variables: dict[str, Any], thing: Any) -> set[str]:
+    """Return the variables that hold an object, also those that have it as an attribute: ``'self.model'``."""
+    if thing is None:
+        return set()
+    found = set()
+    for name, value in variables.items():
+        if value is thing:
+            found.add(name)
+        elif not issubclass(type(value), (type, ModuleType, FunctionType)):
+            found.update(f"{name}.{attribute}" for attribute, held in fields_of(value).items() if held is thing)
+    return found
+
+
+def _beside(models: set[str], places: Sequence[Place]) -> frozenset[str]:
+    """Return the other children of a module, which do not hold what one of them holds."""
+    if not places:
+        return frozenset()
+    root, used, _ = places[0]
+    parameters, children = tables_of(root)
+    return frozenset(f"{model}.{name}" for model in models for name in {*parameters, *children} - {used})
+
+
+def switches(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
+    """Return the lines of the program that turn recording off for all that follows.
+
+    Parameters
+    ----------
+    frames : sequence of frame
+        Their files are read too, besides those of imported modules.
+
+    Returns
+    -------
+    tuple of Suspect
+    """
+    return tuple(
+        Suspect(Reason.NO_GRAD, "turns recording off for all that follows", line_of(filename, lineno))
+        for filename, tree in _program(frames)
+        for lineno in switched_off(tree)
+    )
+
+
+def freezers(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
+    """Return the lines of the program that set requires_grad to something else than True.
+
+    Parameters
+    ----------
+    frames : sequence of frame
+        Their files are read too, besides those of imported modules.
+
+    Returns
+    -------
+    tuple of Suspect
+    """
+    return tuple(
+        Suspect(Reason.FROZEN, "sets requires_grad", line_of(filename, lineno))
+        for filename, tree in _program(frames)
+        for lineno in freezing(tree)
+    )
+
+
+def _program(frames: Sequence[FrameType]) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the files of the program, and what is written in them."""
+    files = {vars(module).get("__file__") for module in list(sys.modules.values()) if type(module) is ModuleType}
+    files |= {frame.f_code.co_filename for frame in frames}
+    for filename in sorted(file for file in files if type(file) is str and not _is_foreign(file)):
+        tree = syntax_tree(filename)
+        if tree is not None:
+            yield filename, tree
+
+
+def _is_foreign(filename: str) -> bool:
+    return is_library_file(filename) or "site-packages" in filename
+
+
+# --- what is found ---
+
+
+def _cuts(functions: Sequence[Function]) -> list[Suspect]:
+    """Return what cuts on the way of the value; counts, masks and casts only where there is nothing else."""
+    found: list[tuple[tuple[bool, bool, int, int, int], Suspect]] = []
+    for order, function in enumerate(functions):
+        for cut, lineno in function.flow.hits():
+            rank = (cut.weight >= WEAK, function.installed, order, cut.weight, lineno)
+            found.append((rank, function.suspect(cut.reason, cut.text, lineno)))
+    found.sort(key=lambda entry: entry[0])
+    return [suspect for (weak, *_), suspect in found if not weak or found[0][0][0]]
+
+
+def _cuts_elsewhere(functions: Sequence[Function]) -> list[Suspect]:
+    """Return what cuts in the user's own functions, where no way of the value could be followed to a cut."""
+    found = []
+    for function in functions:
+        for node in () if function.installed else function.nodes:
+            cut = cut_of(node)
+            if cut is not None and not cut.weight:
+                text = f"{cut.text}; whether it is on the way could not be read"
+                found.append(function.suspect(cut.reason, text, node.lineno))
+    return found
+
+
+def _rebinding(functions: Sequence[Function], places: Sequence[Place], names: set[str]) -> Iterator[Suspect]:
+    """Yield the lines that put another tensor in this one's place: ``model.w = Parameter(...)``, ``w = w.detach()``."""
+    for function in functions:
+        inside = {f"self.{place.rest}" for place in places if type(place.module) is function.owner}
+        for targets, value, lineno in function.assignments:
+            for target in targets & (inside | names):
+                again = function.on_stack and target in set(map(dotted, ast.walk(value)))
+                if again or "." in target:
+                    text = f"gives `{target}` another tensor; a loss computed before does not know it"
+                    yield function.suspect(Reason.REBOUND, text, lineno)
+
+
+def _unused(functions: Sequence[Function], places: Sequence[Place]) -> Iterator[Suspect]:
+    """Yield the class that does not name the child, or the parameter, through which the tensor would be used."""
+    for module, attribute, _ in places:
+        own = [function for function in functions if function.owner is type(module)]
+        inside = [node for function in own for node in function.nodes]
+        named = {node.attr for node in inside if isinstance(node, ast.Attribute)}
+        named |= {node.value for node in inside if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        dynamic = any(isinstance(node, ast.Name) and node.id == "getattr" for node in inside)
+        if not own or dynamic or attribute in named or named & _ALL_CHILDREN:
+            continue
+        others = [function for function in functions if function.owner is not type(module)]
+        if not any(attribute in _uses(function) for function in others):
+            text = f"{type(module).__qualname__} does not name `{attribute}` outside of __init__()"
+            yield own[0].suspect(Reason.UNUSED_MODULE, text, own[0].node.lineno)
+
+
+def _uses(function: Function) -> set[str]:
+    """Return the attributes that a function calls or computes with; to print one, or to ask about it, is no use."""
+    used: set[str] = set()
+    for node in function.nodes:
+        if isinstance(node, ast.Call):
+            used.update(dotted(node.func).split(".")[:-1], [last_name(node.func)])
+        elif isinstance(node, (ast.BinOp, ast.Return)):
+            used.update(part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute))
+    return used

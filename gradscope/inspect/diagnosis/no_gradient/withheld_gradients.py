@@ -1,0 +1,119 @@
+"""Gradients that a node was asked for and did not give: a custom Function whose backward returns None."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...adapters import Adapter
+from ...records.execution_order import Wire
+from ...source.call_sites import place
+from ..explanation import at
+from ..functions.failed_backward import arguments_of, last_return, return_lines
+from .lost_history import Answer
+from .no_grad_records import Reason
+
+__all__ = ["functions_before", "given_none", "note_withheld"]
+
+_WITHHELD = "gradscope.inspect.withheld"
+
+
+def note_withheld(adapter: Adapter, call: Any) -> None:
+    """Note at a node that has run to which of its edges it gave no gradient, though it was given one itself.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    call : object
+        What an observer's ``node_exited`` is told.
+    """
+    made = call.grad_inputs or ()
+    if all(grad is not None for grad in made) or all(grad is None for grad in call.grad_outputs):
+        return
+    edges = [child for child, _ in adapter.edges(call.node)]
+    wanted = [i for i, child in enumerate(edges) if child is not None and adapter.task_runs(call.task, child)]
+    withheld = tuple(i for i in wanted if i < len(made) and made[i] is None)
+    if withheld:
+        adapter.notes(call.node)[_WITHHELD] = withheld
+
+
+def given_none(adapter: Adapter, wires: Mapping[int, Wire], leaf: Any) -> Answer | None:
+    """Return which node has kept the gradient of a leaf back, as a ledger has seen it.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    wires : mapping of int to Wire
+        From :func:`walk`.
+    leaf : Tensor
+
+    Returns
+    -------
+    Answer or None
+        None if no node has.
+    """
+    for wire in wires.values():
+        withheld = adapter.notes(wire.node).get(_WITHHELD, ())
+        starts = [wire.edges[i][0] for i in withheld if i < len(wire.edges)]
+        if any(_leads_to(adapter, wires, start, leaf) for start in starts):
+            return _answer(adapter, wire.node)
+    return None
+
+
+def functions_before(adapter: Adapter, wires: Mapping[int, Wire], leaf: Any) -> list[str]:
+    """Return the names of the custom Functions that the gradient of a leaf passes through.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    wires : mapping of int to Wire
+    leaf : Tensor
+
+    Returns
+    -------
+    list of str
+    """
+    found: dict[str, None] = {}
+    for key, wire in wires.items():
+        function = _function_of(wire.node)
+        if function is not None and _leads_to(adapter, wires, key, leaf):
+            found[function.__name__] = None
+    return list(found)
+
+
+def _function_of(node: Any) -> Any:
+    """Return the custom Function that a node belongs to, None for any other node."""
+    return getattr(type(node), "_forward_cls", None)
+
+
+def _leads_to(adapter: Adapter, wires: Mapping[int, Wire], start: int | None, leaf: Any) -> bool:
+    seen: set[int | None] = {start, None}
+    stack = [start]
+    while stack:
+        key = stack.pop()
+        wire = None if key is None else wires.get(key)
+        if wire is None:
+            continue
+        if adapter.variable(wire.node) is leaf:
+            return True
+        new = [child for child, _ in wire.edges if child not in seen]
+        seen.update(new)
+        stack += new
+    return False
+
+
+def _answer(adapter: Adapter, node: Any) -> Answer:
+    function, recorded = _function_of(node), adapter.location(node)
+    if function is None:
+        message = f"reached, but {adapter.node_name(node)}{at(recorded)} gave it no gradient"
+        return Answer(Reason.WITHHELD, message, (recorded,))
+    lines = return_lines(function.backward)
+    returns = last_return(function.backward) if lines and len(lines) == 1 else None
+    what = "returned None for it" if lines != [] else "has no return statement, which gives None"
+    used = "" if recorded is None else f"; it was used at {place(recorded)}"
+    return Answer(
+        Reason.WITHHELD,
+        f"reached, but {function.__name__}.backward {what}{at(returns)}{used}",
+        (returns or recorded,),
+        f"forward() takes {', '.join(arguments_of(function))}: return a gradient for each that wants one.",
+    )

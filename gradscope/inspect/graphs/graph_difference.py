@@ -1,0 +1,212 @@
+"""What has changed between two graphs, of two runs or two versions of a program."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..records.records import SavedRecord, TensorSpec
+from ..records.tensor_statistics import format_shape
+from .graph_model import BackwardGraph, execution_order
+
+__all__ = ["GraphDifference", "Identity", "NodeChange", "graph_difference", "identities"]
+
+
+class Identity(NamedTuple):
+    """What makes two nodes of different graphs the same one.
+
+    The place is the function and the text of the line, not its number, so that an edit elsewhere in the file changes no
+    node.
+
+    Attributes
+    ----------
+    module, parameter, name : str
+    place : str
+    occurrence : int
+        How many nodes of this kind came before in the engine's order.
+    """
+
+    module: str
+    parameter: str
+    name: str
+    place: str
+    occurrence: int
+
+    def __str__(self) -> str:
+        owner = self.parameter or self.module
+        number = f" #{self.occurrence + 1}" if self.occurrence else ""
+        where = f"  [{self.place}]" if self.place else ""
+        return f"{self.name}{number}{' of ' + owner if owner else ''}{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A node that both graphs have, and one thing about it that differs.
+
+    Attributes
+    ----------
+    identity : Identity
+    what : str
+        ``'outputs'`` (shapes, dtypes, devices), ``'saved'`` or ``'edges'``.
+    before, after : str
+    """
+
+    identity: Identity
+    what: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.identity}: {self.what} {self.before or 'none'} → {self.after or 'none'}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GraphDifference:
+    """The difference of two graphs; false if there is none.
+
+    Attributes
+    ----------
+    added, removed : tuple of Identity
+        Nodes of the second or of the first graph alone, in the engine's order.
+    changed : tuple of NodeChange
+        Nodes of both, with other shapes, saved tensors or edges.
+    same : int
+        How many nodes are as they were.
+    """
+
+    added: tuple[Identity, ...]
+    removed: tuple[Identity, ...]
+    changed: tuple[NodeChange, ...]
+    same: int
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield (
+            f"{len(self.added)} added, {len(self.removed)} removed, "
+            f"{len({change.identity for change in self.changed})} changed, {self.same} the same"
+        )
+        yield from (f"+ {identity}" for identity in self.added)
+        yield from (f"- {identity}" for identity in self.removed)
+        yield from (f"~ {change}" for change in self.changed)
+
+
+def graph_difference(before: BackwardGraph, after: BackwardGraph) -> GraphDifference:
+    """Return what has changed from one graph to another.
+
+    Nodes are told apart by module, parameter, operator, the line that made them, and how many of the kind came before;
+    so the graphs may be those of two processes.
+
+    Parameters
+    ----------
+    before, after : BackwardGraph
+
+    Returns
+    -------
+    GraphDifference
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> w = gs.ones(2, requires_grad=True)
+    >>> first = gi.graph((w * 2).sum(), params={"w": w})
+    >>> second = gi.graph((w * 2).tanh().sum(), params={"w": w})
+    >>> print(gi.graph_difference(first, second))
+    1 added, 0 removed, 1 changed, 2 the same
+    + TanhBackward0
+    ~ SumBackward0: edges gradient 0 to MulBackward0 → gradient 0 to TanhBackward0
+    """
+    ours, theirs = identities(before), identities(after)
+    keys = {identity: key for key, identity in theirs.items()}
+    known = set(ours.values())
+    changed: list[NodeChange] = []
+    same = 0
+    for key, identity in ours.items():
+        other = keys.get(identity)
+        if other is None:
+            continue
+        found = list(_changes(identity, before, key, ours, after, other, theirs))
+        changed += found
+        same += not found
+    return GraphDifference(
+        added=tuple(identity for identity in theirs.values() if identity not in known),
+        removed=tuple(identity for identity in ours.values() if identity not in keys),
+        changed=tuple(changed),
+        same=same,
+    )
+
+
+def identities(graph: BackwardGraph) -> dict[Any, Identity]:
+    """Return the stable identity of every node, by key, in the engine's order.
+
+    Parameters
+    ----------
+    graph : BackwardGraph
+
+    Returns
+    -------
+    dict of node to Identity
+    """
+    seen: Counter[tuple[str, str, str, str]] = Counter()
+    found: dict[Any, Identity] = {}
+    for key in execution_order(graph):
+        data = graph.nodes[key]
+        kind = (data["module"], data["parameter"], data["name"], _place(data["location"]))
+        found[key] = Identity(*kind, seen[kind])
+        seen[kind] += 1
+    return found
+
+
+def _place(location: Any) -> str:
+    if location is None:
+        return ""
+    return f"{os.path.basename(location.filename)}, {location.function}: {location.source or location.lineno}"
+
+
+def _changes(
+    identity: Identity,
+    before: BackwardGraph,
+    key: Any,
+    ours: dict[Any, Identity],
+    after: BackwardGraph,
+    other: Any,
+    theirs: dict[Any, Identity],
+) -> Iterator[NodeChange]:
+    first, second = before.nodes[key], after.nodes[other]
+    yield from _change(identity, "outputs", _specs(first["outputs"]), _specs(second["outputs"]))
+    yield from _change(identity, "saved", _saved(first["saved"]), _saved(second["saved"]))
+    yield from _change(identity, "edges", _edges(before, key, ours), _edges(after, other, theirs))
+
+
+def _change(identity: Identity, what: str, before: str, after: str) -> Iterator[NodeChange]:
+    if before != after:
+        yield NodeChange(identity, what, before, after)
+
+
+def _specs(specs: tuple[TensorSpec, ...]) -> str:
+    return ", ".join(f"{spec.dtype} {format_shape(spec.shape)} {spec.device}" for spec in specs)
+
+
+def _saved(saved: tuple[SavedRecord, ...]) -> str:
+    # A released tensor has no shape left to compare.
+    return ", ".join(f"{s.name} {s.dtype} {format_shape(s.shape)}" for s in saved if s.shape is not None)
+
+
+def _edges(graph: BackwardGraph, key: Any, names: dict[Any, Identity]) -> str:
+    edges = sorted(graph.out_edges(key, data=True), key=lambda edge: edge[2]["output_nr"])
+    return ", ".join(f"gradient {data['output_nr']} to {_receiver(names[child], data)}" for _, child, data in edges)
+
+
+def _receiver(identity: Identity, data: dict[str, Any]) -> str:
+    return f"{identity} input {data['input_nr']}" if data["input_nr"] else str(identity)

@@ -1,0 +1,6 @@
+"""Text and markup on their way to terminals and pages.
+
+- :mod:`~.terminal_text`: ``say()``: what a terminal would obey is shown instead
+- :mod:`~.markup`: pages and pictures whose templates escape what they are given
+- :mod:`~.number_format`: how numbers are written in a sentence
+"""

@@ -1,0 +1,13 @@
+"""The file of a recording.
+
+- :mod:`~.schema`: its tables, their version, how a file is recognised
+- :mod:`~.store`: the file while it is written
+- :mod:`~.file_watch`: moved, deleted, replaced files
+- :mod:`~.reader`: ``gi.open_recording``
+- :mod:`~.untrusted_database`: reading a database that a stranger may have made
+- :mod:`~.recording_records`: records of runs, iterations, backwards, events
+- :mod:`~.recording_columns`: many nodes in a few arrays
+- :mod:`~.node_pages`: pages of nodes, packed and unpacked
+- :mod:`~.record_revival`: from rows back to the debugger's records
+- :mod:`~.array_blobs`: arrays as bytes
+"""

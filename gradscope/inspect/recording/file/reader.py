@@ -1,0 +1,397 @@
+"""Reading a recording: finished, cut off by a crash, or being written at this moment."""
+
+from __future__ import annotations
+
+import bisect
+import os
+import sqlite3
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, TypeVar, overload
+
+import numpy
+
+from ...debugging.stops.breakpoints import parse_spec
+from ...output.terminal_text import one_line
+from ...records.records import NodeRecord
+from . import schema
+from .array_blobs import unpack_array
+from .node_pages import Page, decode_page
+from .record_revival import Revival
+from .recording_records import EventRecord, IterationRecord, RunRecord, TaskRecord, ViolationRecord, from_row
+from .schema import RecordingError
+from .untrusted_database import Database
+
+__all__ = ["Recording", "TaskNodes", "open_recording"]
+
+T = TypeVar("T")
+
+_KEPT_PAGES = 64
+_LONGEST = 200  # letters of what SQLite or NumPy say of damage
+_DAMAGE = (
+    sqlite3.Error, ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, RecursionError,
+    MemoryError,
+)  # fmt: skip
+
+
+class Recording:
+    """An open recording; close it, or use it in a ``with`` block. Threads may share it.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    RecordingError
+        If the file is not there, is no recording, is damaged, or was written by a newer version; also from every
+        method that meets damage later.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        schema.check_file(self.path)
+        self._lock = threading.RLock()
+        self._pages: OrderedDict[int, Page] = OrderedDict()
+        self._page_sizes: dict[int, int] = {}
+        self._page_bytes = 0
+        self._page_owners: dict[int, int] = {}
+        with self._reading():
+            self._database = Database(self.path)
+        # One that nobody closes, in a notebook for instance, is closed when it is let go. Not at the interpreter's end:
+        # a thread may be reading then, below whom SQLite would free what it reads.
+        weakref.finalize(self, self._database.close).atexit = False
+        try:
+            self.refresh()
+        except RecordingError:
+            self.close()
+            raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn what damaged bytes can cause into the one error that says so."""
+        try:
+            with self._lock:
+                yield
+        except _DAMAGE as error:
+            raise RecordingError(
+                f"{self.path} cannot be read: {one_line(str(error)):.{_LONGEST}}\n"
+                "The file is damaged or was cut short; what other tools salvage from a SQLite file, they may from this."
+            ) from error
+
+    def _rows(self, sql: str, *parameters: Any) -> list[Any]:
+        with self._reading():
+            return self._database.rows(sql, *parameters)
+
+    def _records(self, kind: type[T], rows: Iterable[Sequence[Any]]) -> list[T]:
+        with self._reading():
+            return [from_row(kind, row) for row in rows]
+
+    # --- what there is ---
+
+    def refresh(self) -> None:
+        """Forget what was read before; a recording that is being written has grown."""
+        with self._reading():
+            self._revival = Revival(self._database)
+            self._numbers = dict(self._rows("SELECT id, number FROM iterations"))
+            self._tasks = self._read_tasks()
+
+    def _read_tasks(self) -> dict[int, TaskRecord]:
+        tasks = {}
+        for *facts, count, bad in self._rows(
+            "SELECT id, run, iteration, number, parent, thread, started, ended, state, error, nodes, bad"
+            " FROM tasks ORDER BY id"
+        ):
+            nodes = TaskNodes(self, _whole(facts[0]), _whole(count))
+            facts[2] = self._numbers.get(facts[2], -1)
+            first_bad = bad if bad is None else min(_whole(bad), max(count - 1, 0))
+            tasks[facts[0]] = from_row(TaskRecord, (*facts, count, first_bad, nodes))
+        return tasks
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        """The programs that were recorded, the oldest first."""
+        return self._records(RunRecord, self._rows("SELECT * FROM runs ORDER BY id"))
+
+    def iterations(self, run: int | None = None) -> list[IterationRecord]:
+        """Return the iterations, of one run or of all."""
+        rows = self._records(IterationRecord, self._rows("SELECT * FROM iterations ORDER BY id"))
+        return [row for row in rows if run is None or row.run == run]
+
+    def tasks(self, *, run: int | None = None, iteration: int | None = None) -> list[TaskRecord]:
+        """Return the backwards, of one run or iteration or of all.
+
+        Parameters
+        ----------
+        run, iteration : int, optional
+
+        Returns
+        -------
+        list of TaskRecord
+        """
+        return [
+            t for t in self._tasks.values()
+            if (run is None or t.run == run) and (iteration is None or t.iteration == iteration)
+        ]  # fmt: skip
+
+    def task(self, id: int) -> TaskRecord:
+        """Return one backward.
+
+        Raises
+        ------
+        RecordingError
+            If it is not there.
+        """
+        task = self._tasks.get(id)
+        if task is None:
+            raise RecordingError(f"{self.path} has no backward {id}; it has {len(self._tasks)}")
+        return task
+
+    def events(self) -> list[EventRecord]:
+        """Return the events in the order in which they happened."""
+        sql = "SELECT run, iteration, task, node, time, kind, text FROM events ORDER BY id"
+        return self._records(EventRecord, [(run, self._numbers.get(i), *rest) for run, i, *rest in self._rows(sql)])
+
+    def violations(self) -> list[ViolationRecord]:
+        """Return the saved tensors that had been written when they were needed."""
+        sql = (
+            "SELECT run, iteration, task, node, time, operator, saved_name, saved_version, current_version, message"
+            " FROM violations ORDER BY id"
+        )
+        rows = [(run, self._numbers.get(i), *rest) for run, i, *rest in self._rows(sql)]
+        return self._records(ViolationRecord, rows)
+
+    def find(self, spec: str, *, run: int | None = None, iteration: int | None = None) -> list[tuple[int, NodeRecord]]:
+        """Return the nodes that a breakpoint's words name, each with the id of its task.
+
+        Parameters
+        ----------
+        spec : str
+            ``'param:*'``, ``'mod:layers.3.*'``, ``'op:Addmm'``, ``'node:12'``, ``'line:train.py:31'``.
+        run, iteration : int, optional
+
+        Returns
+        -------
+        list of (int, NodeRecord)
+
+        Raises
+        ------
+        BreakpointError
+            If `spec` cannot be understood.
+        """
+        matches = parse_spec(spec)
+        tasks = self.tasks(run=run, iteration=iteration)
+        return [(task.id, node) for task in tasks for node in task.nodes if matches(node)]
+
+    # --- values ---
+
+    def value(self, task: int, index: int, which: str = "grad_outputs", nr: int = 0) -> numpy.ndarray | None:
+        """Return the elements of a gradient.
+
+        Parameters
+        ----------
+        task, index : int
+            The backward and the node.
+        which : str
+            ``'grad_outputs'`` or ``'grad_inputs'``.
+        nr : int
+
+        Returns
+        -------
+        ndarray or None
+            None where the policy did not keep them, or they went to make room.
+        """
+        if which not in ("grad_outputs", "grad_inputs"):
+            raise ValueError(f"which is 'grad_outputs' or 'grad_inputs', got {which!r}")
+        page, at = self.page_of(task, index)
+        with self._reading():
+            node = page.nodes[at]
+            incoming, produced = max(int(node["incoming"]), 0), max(int(node["produced"]), 0)
+            begin, count = (0, incoming) if which == "grad_outputs" else (incoming, produced)
+            if not 0 <= nr < count:
+                return None
+            number = int(page.tensors[int(page.first_tensors()[at]) + begin + nr]["value"])
+            rows = self._rows("SELECT data FROM tensor_values WHERE id = ?", number) if number >= 0 else []
+            return unpack_array(rows[0][0]) if rows else None
+
+    # --- pages ---
+
+    def page_starts(self, task: int) -> list[tuple[int, int]]:
+        """Return (index of the first node, number) of each page of a backward."""
+        with self._reading():
+            starts, end = [], 0
+            for first, number, count in self._rows(
+                "SELECT first, id, count FROM pages WHERE task = ? ORDER BY first", task
+            ):
+                if first != end or type(number) is not int or self._page_owners.setdefault(number, task) != task:
+                    raise ValueError(f"the pages of backward {task} do not follow each other")
+                starts.append((end, number))
+                end += _whole(count)
+            return starts
+
+    def page(self, number: int) -> Page:
+        """Return a page."""
+        with self._reading():
+            page = self._pages.get(number)
+            if page is None:
+                rows = self._rows(
+                    "SELECT nodes, tensors, histograms, small, previews, checksum FROM pages WHERE id = ?", number
+                )
+                if not rows:
+                    raise ValueError(f"page {number} is missing")
+                self._count_bytes(number, rows[0])
+                page = self._pages[number] = decode_page(*rows[0])
+                if len(self._pages) > _KEPT_PAGES:
+                    self._pages.popitem(last=False)
+            self._pages.move_to_end(number)
+            return page
+
+    def _count_bytes(self, number: int, row: Sequence[Any]) -> None:
+        """Raise where the pages that have been read take more than the file: they lie over each other."""
+        nbytes = sum(len(part) for part in row if isinstance(part, (bytes, str)))
+        self._page_bytes += nbytes - self._page_sizes.get(number, 0)
+        self._page_sizes[number] = nbytes
+        if self._page_bytes > self._database.size:
+            raise ValueError("its pages lie over each other")
+
+    def page_of(self, task: int, index: int) -> tuple[Page, int]:
+        """Return the page with a node of a backward, and where on it the node stands."""
+        nodes = self.task(task).nodes
+        if not 0 <= index < len(nodes):
+            raise RecordingError(f"backward {task} has no node {index}; it has {len(nodes)}")
+        return nodes.locate(index)
+
+    def revive(self, page: Page, start: int, stop: int, first: int) -> list[NodeRecord]:
+        """Return the records of nodes `start` to `stop` of a page whose first node has index `first`."""
+        with self._reading():
+            return self._revival.records(page, start, stop, first)
+
+    def static(self, numbers: Any) -> Any:
+        """Return what does not change from iteration to iteration, for rows of the table `nodes`."""
+        with self._reading():
+            return self._revival.nodes(numbers)
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Close the file; doing so twice is harmless."""
+        with self._lock:
+            self._database.close()
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Recording {self.path}, {len(self._tasks)} backwards, {sum(t.count for t in self._tasks.values())} nodes>"
+        )
+
+
+class TaskNodes(Sequence[NodeRecord]):
+    """The nodes of a backward in the order in which they ran, each read when it is asked for."""
+
+    def __init__(self, recording: Recording, task: int, count: int) -> None:
+        self._recording = recording
+        self.task = task
+        self._count = count
+        self._starts: list[tuple[int, int]] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def pages(self) -> list[tuple[int, int]]:
+        """Return (index of the first node, number) of each page."""
+        if self._starts is None:
+            self._starts = self._recording.page_starts(self.task)
+        return self._starts
+
+    def locate(self, index: int) -> tuple[Page, int]:
+        """Return the page with a node, and where on it the node stands."""
+        number, first = self._page_at(index)
+        page = self._recording.page(number)
+        if index - first >= len(page.nodes):
+            raise RecordingError(f"{self._recording.path} is damaged: node {index} of backward {self.task} is missing")
+        return page, index - first
+
+    def _page_at(self, index: int) -> tuple[int, int]:
+        starts = self.pages()
+        at = bisect.bisect_right(starts, (index, 1 << 62)) - 1
+        if at < 0:
+            raise RecordingError(f"{self._recording.path} is damaged: node {index} of backward {self.task} is missing")
+        return starts[at][1], starts[at][0]
+
+    @overload
+    def __getitem__(self, index: int) -> NodeRecord: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[NodeRecord]: ...
+
+    def __getitem__(self, index: int | slice) -> NodeRecord | list[NodeRecord]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self._count)
+            if step != 1:
+                return [self[i] for i in range(start, stop, step)]
+            return self._between(start, stop)
+        at = index + self._count if index < 0 else index
+        if not 0 <= at < self._count:
+            raise IndexError(f"backward {self.task} has {self._count} nodes, there is no {index}")
+        return self._between(at, at + 1)[0]
+
+    def _between(self, start: int, stop: int) -> list[NodeRecord]:
+        found: list[NodeRecord] = []
+        while start < stop:
+            page, at = self.locate(start)
+            end = min(len(page.nodes), at + stop - start)
+            found += self._recording.revive(page, at, end, start - at)
+            start += end - at
+        return found
+
+    def __iter__(self) -> Iterator[NodeRecord]:
+        for start in range(0, self._count, 512):
+            yield from self._between(start, min(start + 512, self._count))
+
+    def __repr__(self) -> str:
+        return f"<{self._count} nodes of backward {self.task}>"
+
+
+def open_recording(path: str | os.PathLike[str]) -> Recording:
+    """Open a recording; also one that is being written, or that a crash has cut off.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    Recording
+
+    Raises
+    ------
+    RecordingError
+        If it is not there, is not a recording, is damaged, or was written by a newer version.
+
+    Examples
+    --------
+    >>> import gradscope.inspect as gi
+    >>> gi.open_recording("nowhere.gscope")
+    Traceback (most recent call last):
+    ...
+    gradscope.inspect.recording.file.schema.RecordingError: there is no recording nowhere.gscope
+    Make one with `gradscope record SCRIPT -o nowhere.gscope`.
+    """
+    return Recording(path)
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} stands where a number belongs")
+    return value

@@ -1,0 +1,182 @@
+"""From rows of a recording back to the records that every face of the debugger shows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from ...output.terminal_text import one_line
+from ...records.records import EdgeRecord, Location, NodeRecord, SavedRecord, TensorSpec, TensorSummary, operator_name
+from .node_pages import STATES, Page
+from .untrusted_database import Database
+
+__all__ = ["Revival", "StaticNode"]
+
+_MANY = 500  # parameters of one statement
+
+
+@dataclass(frozen=True, slots=True)
+class StaticNode:
+    """What does not change of a node from iteration to iteration.
+
+    Attributes
+    ----------
+    place : int
+        When it was first met in its backward: its key.
+    """
+
+    name: str
+    place: int
+    module: str
+    parameter: str
+    location: Location | None
+    edges: tuple[EdgeRecord, ...]
+    outputs: tuple[TensorSpec, ...]
+    saved: tuple[SavedRecord, ...]
+
+
+class _View:
+    """The tensors of some nodes of a page, as Python's own numbers."""
+
+    def __init__(self, page: Page, begins: list[int], end: int) -> None:
+        self.page = page
+        self.first = begins[0] if begins else 0
+        self.rows = page.tensors[self.first : end].tolist()
+
+
+class Revival:
+    """Makes records of a page's rows; reads what nodes share once.
+
+    Parameters
+    ----------
+    database : Database
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._nodes: dict[int, StaticNode] = {}
+        self._locations: dict[int, Location] = {}
+        self._modules: dict[int, str] = {}
+        self._specs: dict[int, tuple[TensorSpec, int, int]] = {}
+
+    def records(self, page: Page, start: int, stop: int, first: int) -> list[NodeRecord]:
+        """Return the records of nodes `start` to `stop` of a page whose first node has index `first`."""
+        rows = page.nodes[start:stop].tolist()
+        begins = page.first_tensors()[start : stop + 1].tolist()
+        end_of_all = begins.pop() if stop < len(page.nodes) else len(page.tensors)
+        view = _View(page, begins, end_of_all)
+        static = self.nodes([row[0] for row in rows])
+        self._learn_specs()
+        records = []
+        for offset, (row, begin) in enumerate(zip(rows, begins)):
+            number, state, sequence_nr, _, _, incoming, produced = row
+            node = static[number]
+            end = begin + max(incoming, 0)
+            records.append(
+                NodeRecord(
+                    index=first + start + offset,
+                    key=node.place,
+                    name=node.name,
+                    operator=operator_name(node.name),
+                    sequence_nr=sequence_nr,
+                    module=node.module,
+                    parameter=node.parameter,
+                    location=node.location,
+                    edges=node.edges,
+                    state=STATES[state],
+                    grad_outputs=self._group(view, begin, incoming, "grad_outputs"),
+                    grad_inputs=self._group(view, end, produced, "grad_inputs"),
+                    saved=node.saved,
+                    outputs=node.outputs,
+                )
+            )
+        return records
+
+    def _group(self, view: _View, begin: int, count: int, name: str) -> tuple[TensorSummary | None, ...] | None:
+        if count < 0:
+            return None
+        return tuple(self._summary(view, begin + nr, f"{name}[{nr}]") for nr in range(count))
+
+    def _summary(self, view: _View, at: int, name: str) -> TensorSummary | None:
+        number, bins_at, bins, shown, _, zeros, nans, infs, norm, *span, first = view.rows[at - view.first]
+        if number < 0:
+            return None
+        spec, numel, itemsize = self._specs[number]
+        low, high, mean, std = span if numel > nans + infs else (None,) * 4
+        if shown < 0:
+            preview = one_line(view.page.previews[at])
+        else:
+            texts = ", ".join([f"{value:.4g}" for value in first[:shown].tolist()])
+            preview = f"[{texts}{', ...' if numel > shown else ''}]"
+        return TensorSummary(
+            name=name, shape=spec.shape, dtype=spec.dtype, device=spec.device, numel=numel, nbytes=numel * itemsize,
+            norm=norm, min=low, max=high, mean=mean, std=std, zeros=zeros, nans=nans, infs=infs,
+            histogram=tuple(view.page.entries[bins_at : bins_at + bins].tolist()), preview=preview,
+        )  # fmt: skip
+
+    # --- what nodes share ---
+
+    def nodes(self, numbers: Any) -> dict[int, StaticNode]:
+        """Return the static part of rows of the table `nodes`, by row."""
+        missing = sorted({number for number in map(int, numbers) if number not in self._nodes})
+        for at in range(0, len(missing), _MANY):
+            self._learn_nodes(missing[at : at + _MANY])
+        if not self._nodes.keys() >= set(missing):
+            raise ValueError("what some nodes are is missing")
+        return self._nodes
+
+    def _learn_nodes(self, numbers: list[int]) -> None:
+        self._learn_names()
+        which = f"({', '.join('?' * len(numbers))})"
+        for row in self._database.rows(f"SELECT * FROM nodes WHERE id IN {which}", *numbers):
+            number, name, module, parameter, location, place, edges, outputs, saved = row
+            self._nodes[number] = StaticNode(
+                name=_text(name),
+                place=place,
+                module=self._modules[module],
+                parameter=_text(parameter),
+                location=None if location is None else self._locations[location],
+                edges=tuple(EdgeRecord(target, input_nr) for target, input_nr in json.loads(edges)),
+                outputs=tuple(
+                    TensorSpec(tuple(shape), _text(dtype), _text(device))
+                    for shape, dtype, device in json.loads(outputs)
+                ),
+                saved=tuple(
+                    SavedRecord(
+                        _text(n),
+                        None if shape is None else tuple(shape),
+                        dtype and _text(dtype),
+                        nbytes,
+                        None,
+                        None,
+                        "released",
+                    )
+                    for n, shape, dtype, nbytes in json.loads(saved)
+                ),
+            )
+
+    def _learn_names(self) -> None:
+        last = max(self._modules, default=0)
+        for number, path in self._database.rows("SELECT * FROM modules WHERE id > ?", last):
+            self._modules[number] = _text(path)
+        last = max(self._locations, default=0)
+        for number, *facts in self._database.rows("SELECT * FROM locations WHERE id > ?", last):
+            filename, lineno, function, source = facts
+            self._locations[number] = Location(_text(filename), int(lineno), _text(function), _text(source))
+
+    def _learn_specs(self) -> None:
+        last = max(self._specs, default=0)
+        rows = self._database.rows("SELECT * FROM specs WHERE id > ?", last)
+        for number, shape, dtype, device, itemsize in rows:
+            sizes = tuple(int(n) for n in json.loads(shape))
+            numel = 1
+            for size in sizes:
+                numel *= size
+            self._specs[number] = TensorSpec(sizes, _text(dtype), _text(device)), numel, int(itemsize)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} stands where text belongs")
+    return one_line(value)

@@ -1,0 +1,204 @@
+"""What a recording is asked for besides nodes: immutable records of its runs, iterations, backwards and events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...output.terminal_text import one_line, printable
+
+if TYPE_CHECKING:
+    from .reader import TaskNodes
+
+__all__ = ["EventRecord", "IterationRecord", "RunRecord", "TaskRecord", "ViolationRecord", "from_row"]
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,), "str": (str,), "int | None": (int, type(None)), "str | None": (str, type(None)),
+}  # fmt: skip
+
+_OF_LINES = ("message", "text")
+"""What may have several lines."""
+
+T = TypeVar("T")
+
+
+def from_row(kind: type[T], row: Sequence[Any]) -> T:
+    """Return a record of what stands in a row, each value of the type it should be of.
+
+    Parameters
+    ----------
+    kind : type
+        One of the classes below.
+    row : sequence
+
+    Returns
+    -------
+    object
+        Its texts are printable: a stranger may have written them.
+
+    Raises
+    ------
+    ValueError
+        If a value is of another type: the file is damaged.
+    """
+    for place, value in zip(fields(kind), row):  # type: ignore[arg-type]
+        wanted = _TYPES.get(str(place.type))
+        if wanted is not None and not isinstance(value, wanted):
+            raise ValueError(f"{kind.__name__}.{place.name} is {value!r}")
+    names = [place.name for place in fields(kind)]  # type: ignore[arg-type]
+    return kind(*[_shown(name, value) if isinstance(value, str) else value for name, value in zip(names, row)])
+
+
+def _shown(name: str, text: str) -> str:
+    return printable(text) if name in _OF_LINES else one_line(text)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A program that was recorded.
+
+    Attributes
+    ----------
+    id : int
+    title, framework, keep : str
+        The script, ``'gradscope'`` or ``'torch'``, and the policy.
+    pid : int
+    host, rank, cwd : str
+        `rank` is the environment's ``RANK``, empty outside distributed programs.
+    started : int
+        Nanoseconds since 1970.
+    ended : int or None
+        None while it runs, and where the program was killed.
+    state : str
+        ``'running'`` or ``'finished'``.
+    """
+
+    id: int
+    title: str
+    framework: str
+    keep: str
+    pid: int
+    host: str
+    rank: str
+    cwd: str
+    started: int
+    ended: int | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class IterationRecord:
+    """A training step.
+
+    Attributes
+    ----------
+    id, run : int
+    number : int
+        From 0 in each run.
+    started : int
+        Nanoseconds since the run began, as all times below.
+    ended : int or None
+    label : str
+        The user's.
+    """
+
+    id: int
+    run: int
+    number: int
+    started: int
+    ended: int | None
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A backward.
+
+    Attributes
+    ----------
+    id, run : int
+    iteration : int
+        The number of its iteration.
+    number : int
+        From 0 in each run.
+    parent : int or None
+        The backward inside which it ran.
+    thread : str
+    started : int
+    ended : int or None
+    state : str
+        ``'running'`` (or cut off), ``'finished'`` or ``'failed'``.
+    error : str or None
+    count : int
+        How many nodes are recorded.
+    bad : int or None
+        The first node with a NaN or Inf among its gradients.
+    nodes : TaskNodes
+        The nodes, read when they are asked for.
+    """
+
+    id: int
+    run: int
+    iteration: int
+    number: int
+    parent: int | None
+    thread: str
+    started: int
+    ended: int | None
+    state: str
+    error: str | None
+    count: int
+    bad: int | None
+    nodes: TaskNodes = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """Something that happened.
+
+    Attributes
+    ----------
+    run : int
+    iteration, task, node : int or None
+        Number of the iteration, id of the task, index of the node.
+    time : int
+    kind : str
+        ``'mark'`` (the user's note) or ``'error'``.
+    text : str
+    """
+
+    run: int
+    iteration: int | None
+    task: int | None
+    node: int | None
+    time: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViolationRecord:
+    """A saved tensor that a node needed, and that had been written since.
+
+    Attributes
+    ----------
+    run : int
+    iteration, task, node : int or None
+    time : int
+    operator, saved_name : str or None
+        The node that needed it, and under which name.
+    saved_version, current_version : int or None
+    message : str
+    """
+
+    run: int
+    iteration: int | None
+    task: int | None
+    node: int | None
+    time: int
+    operator: str | None
+    saved_name: str | None
+    saved_version: int | None
+    current_version: int | None
+    message: str

@@ -1,0 +1,560 @@
+"""The file of a recording while it is written: batches of what happened go in, each in one transaction.
+
+SQLite lets go of the interpreter in every statement, and a program that computes in Python takes milliseconds to give
+it back. So a batch is few statements of many rows, and rows that change (a backward's, while it runs) are kept here and
+written as a whole.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+import os
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import closing
+from itertools import chain
+from typing import Any, NamedTuple
+
+from ..recorder.keep_policy import Policy
+from . import schema
+from .array_blobs import MOST_BYTES, pack_array
+from .file_watch import FileWatch
+from .node_pages import Batch, encode_page
+from .schema import RecordingError
+from .untrusted_database import Database
+
+__all__ = ["LEAST_BUDGET", "Change", "Move", "Statement", "Store"]
+
+LEAST_BUDGET = 1 << 20
+"""Bytes of a file that no budget can forbid: an empty recording takes a tenth of them."""
+
+_PAGE = 2048  # nodes
+_LOG = 8 << 20  # bytes that may be in the log alone
+_COMMIT = 1 << 16  # bytes, about, that a commit writes besides blobs
+_ROW = 256  # bytes, at most, that a row takes besides them
+_VARIABLES = 32_000 if sqlite3.sqlite_version_info >= (3, 32) else 999  # of one statement
+
+_COLUMNS = {
+    "iterations": ("id", "run", "number", "started", "ended", "label"),
+    "tasks": (
+        "id", "run", "iteration", "number", "parent", "thread", "started", "ended", "state", "error", "nodes", "bad",
+    ),
+    "pages": ("task", "first", "count", "nodes", "tensors", "histograms", "small", "previews", "checksum"),
+    "tensor_values": ("id", "iteration", "nbytes", "data"),
+}  # fmt: skip
+
+_PARTS = ", ".join(f"json_extract(value, '$[{i}]')" for i in range(9))
+_INSERT_NODES = f"INSERT INTO nodes SELECT {_PARTS} FROM json_each(?)"
+
+
+class Change:
+    """New values in a row of `tasks` or `iterations`, which begins with the first of them."""
+
+    __slots__ = ("facts", "id", "table")
+
+    def __init__(self, table: str, id: int, **facts: Any) -> None:
+        self.table = table
+        self.id = id
+        self.facts = facts
+
+
+class Move:
+    """The backwards of a run from `first` to `last` belong to another iteration than it seemed."""
+
+    __slots__ = ("first", "iteration", "last", "run")
+
+    def __init__(self, first: int, last: int, run: int, iteration: int) -> None:
+        self.first = first
+        self.last = last
+        self.run = run
+        self.iteration = iteration
+
+
+class Statement(NamedTuple):
+    """What SQLite is to carry out."""
+
+    sql: str
+    parameters: Sequence[Any]
+
+
+_NUMBERED = ("runs", "tasks", "iterations", "nodes", "modules", "locations", "specs", "tensor_values", "events")
+
+
+class Store:
+    """The file.
+
+    Parameters
+    ----------
+    path : str
+    policy : Policy
+    append : bool
+        Add to a recording that is there.
+    page_limit : int, optional
+        How many database pages the file may have.
+
+    Attributes
+    ----------
+    path : str
+        Where the file is now.
+    lost : bool
+        Whether what had been committed is lost.
+
+    Raises
+    ------
+    RecordingError
+        If the file cannot be made.
+    """
+
+    def __init__(self, path: str, policy: Policy, *, append: bool, page_limit: int | None = None) -> None:
+        self.path = path
+        self.lost = False
+        self._policy = policy
+        self._watch, self._connection = _open(path, append)
+        self._last = self._last_rows(path)
+        self._page_limit = page_limit
+        self._limit_pages()
+        self._logged = 0  # bytes, about, that are in the log alone
+        self._most = None if policy.budget is None else max(policy.budget, LEAST_BUDGET)
+        self._log = _LOG if self._most is None else min(_LOG, self._most // 4)
+        self._left_out = 0  # iterations
+        self._rows: dict[str, dict[int, dict[str, Any]]] = {"iterations": {}, "tasks": {}}
+        self._changed: dict[str, set[int]] = {"iterations": set(), "tasks": set()}
+        self._value_bytes = 0
+
+    def counter(self, table: str) -> Callable[[], int]:
+        """Return a function that numbers the rows of a table."""
+        return itertools.count(self._last[table] + 1).__next__
+
+    def _last_rows(self, path: str) -> dict[str, int]:
+        """Return the number of the last row of each table."""
+        found = {}
+        try:
+            for table in _NUMBERED:
+                (last,) = self._connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()
+                found[table] = int(last)
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            self._connection.close()
+            raise RecordingError(
+                f"{path} is damaged, nothing can be added to it: {error}\nRecord into another file."
+            ) from None
+        return found
+
+    def _limit_pages(self) -> None:
+        if self._page_limit is not None:
+            self._connection.execute(f"PRAGMA max_page_count = {self._page_limit}")
+
+    # --- where the file is ---
+
+    def follow(self) -> str:
+        """Go after the file if it is not where it was, with all that has been committed.
+
+        One that has been deleted, or that another has taken the place of, goes on as a copy beside it; the file that
+        is there now is not touched.
+
+        Returns
+        -------
+        str
+            What has happened, for the person; empty while nothing has.
+
+        Raises
+        ------
+        RecordingError
+            If nothing more can be written; :attr:`lost` tells whether what has been committed is lost too.
+        """
+        watch = self._watch
+        if not watch.intact():
+            self._abandon()
+            raise RecordingError("another program has written into the file, and what was recorded is lost")
+        if watch.in_place():
+            return ""
+        there = watch.moved_to()
+        if there == watch.path:  # its log alone has been deleted
+            self._reopen(there)
+            return ""
+        if there is not None:
+            self._reopen(there)
+            return f"the file has been moved to {there}, and recording goes on there"
+        what = "another file has taken the place of the recording" if os.path.lexists(watch.path) else (
+            "the file has been deleted"
+        )  # fmt: skip
+        kept = self._keep_copy(what)
+        return f"{what}; what was recorded is kept in {kept}, and recording goes on there"
+
+    def _reopen(self, path: str) -> None:
+        """Bring all that is committed into the file itself, and go on at its path."""
+        busy, logged, moved = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy or logged != moved:
+            raise RecordingError(f"the file is {path} now, and a program that reads it does not let it go")
+        self._move_to(path)
+
+    def _keep_copy(self, what: str) -> str:
+        """Copy what is committed to a new file beside the one that is gone; return its path."""
+        try:
+            path = schema.name_beside(self._watch.path)
+            try:
+                with closing(sqlite3.connect(path)) as copy:
+                    self._connection.backup(copy)
+            except BaseException:
+                schema.remove(path)
+                raise
+        except (OSError, sqlite3.Error) as error:
+            self._abandon()
+            why = getattr(error, "strerror", None) or error
+            raise RecordingError(
+                f"{what}, and what was recorded is lost: no copy can be made beside it ({why})"
+            ) from None
+        self._move_to(path)
+        return path
+
+    def _move_to(self, path: str) -> None:
+        self._watch.remove_logs()
+        self._connection.close()
+        self._watch.close()
+        try:
+            self._watch, self._connection = _connected(path)
+        except (OSError, sqlite3.Error) as error:
+            why = getattr(error, "strerror", None) or error
+            raise RecordingError(f"the file is {path} now, where it cannot be written: {why}") from None
+        self._limit_pages()
+        self.path, self._logged = path, 0
+
+    def _abandon(self) -> None:
+        """Let go of a file that is no longer ours, without another byte: closing it would write the log into it."""
+        self.lost = True
+        self.leave_open()
+        self._watch.remove_logs()
+
+    def secure(self) -> None:
+        """Bring what is committed into the file itself, as far as it can be, so that it is there wherever it goes."""
+        if self.lost:
+            return
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._watch.learn()
+            self._logged = 0
+        except (sqlite3.Error, OSError):
+            return
+
+    # --- a batch ---
+
+    def commit(self, batch: Sequence[Any]) -> int:
+        """Write a batch; return how many nodes were in it."""
+        connection = self._connection
+        connection.execute("BEGIN")
+        descriptions = [item for item in batch if type(item) is list]
+        if descriptions:
+            connection.execute(_INSERT_NODES, (_storable(json.dumps(descriptions, ensure_ascii=False)),))
+        nodes: dict[int, list[Batch]] = {}
+        statements: list[Statement] = []
+        for item in batch:
+            if type(item) is Batch:
+                nodes.setdefault(item.task, []).append(item)
+            elif type(item) is Change:
+                self._rows[item.table].setdefault(item.id, {"id": item.id}).update(item.facts)
+                self._changed[item.table].add(item.id)
+            elif type(item) is Move:
+                statements.append(self._move(item))
+            elif type(item) is Statement:
+                statements.append(item)
+        self._write_nodes(nodes)
+        for table in self._rows:
+            self._write_changes(table)
+        for statement in statements:
+            connection.execute(statement.sql, [_storable(value) for value in statement.parameters])
+        self._trim()
+        connection.execute("COMMIT")
+        self._logged += _COMMIT
+        if self._logged > self._log:
+            self.secure()
+        return sum(map(len, chain.from_iterable(nodes.values())))
+
+    def roll_back(self) -> None:
+        """Undo a batch that could not be written."""
+        try:
+            self._connection.rollback()
+        except sqlite3.Error:
+            pass
+
+    def _insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        columns = _COLUMNS[table]
+        most = _VARIABLES // len(columns)
+        for at in range(0, len(rows), most):
+            part = rows[at : at + most]
+            marks = ", ".join([f"({', '.join('?' * len(columns))})"] * len(part))
+            self._connection.execute(
+                f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES {marks}",
+                [_storable(value) for row in part for value in row],
+            )
+
+    def _write_changes(self, table: str, but: Set[int] = frozenset()) -> None:
+        rows, columns = self._rows[table], _COLUMNS[table]
+        changed = sorted(self._changed[table] - but)
+        self._insert(table, [[rows[number].get(name) for name in columns] for number in changed])
+        self._changed[table] -= set(changed)
+        for number in changed:
+            if rows[number].get("ended") is not None:
+                del rows[number]
+
+    def _move(self, move: Move) -> Statement:
+        for number, row in self._rows["tasks"].items():
+            if move.first <= number <= move.last and row["run"] == move.run:
+                row["iteration"] = move.iteration
+        facts = move.iteration, move.first, move.last, move.run
+        return Statement("UPDATE tasks SET iteration = ? WHERE id BETWEEN ? AND ? AND run = ?", facts)
+
+    # --- nodes and values ---
+
+    def _write_nodes(self, by_task: dict[int, list[Batch]]) -> None:
+        """Write nodes: all at once, or where a budget holds, so few at a time that older ones can make room."""
+        pages: list[Sequence[Any]] = []
+        values: list[Sequence[Any]] = []
+        to_come = set(by_task)
+        nbytes = 0
+        for task, batches in by_task.items():
+            to_come.discard(task)
+            row = self._rows["tasks"].get(task)
+            if row is None:
+                continue
+            self._changed["tasks"].add(task)
+            for part in _parts(batches):
+                count = sum(map(len, part))
+                pages.append((task, row["nodes"], count, *self._page(row, part)))
+                row["nodes"] += count
+                nbytes += sum(map(len, pages[-1][3:7]))
+            if self._policy.values:
+                values += self._values(row["iteration"], batches)
+            if self._most is not None and nbytes + sum(value[2] for value in values) > self._most // 4:
+                self._write_pages(pages, values)
+                self._write_changes("iterations")
+                self._write_changes("tasks", but=to_come)
+                pages, values, nbytes = [], [], 0
+        self._write_pages(pages, values)
+
+    def _write_pages(self, pages: Sequence[Sequence[Any]], values: list[Sequence[Any]]) -> None:
+        kept = sum(value[2] for value in values)
+        while self._most is not None and kept > self._most // 2:  # of one backward, which has more than there is room
+            gone = values.pop(0)[2]
+            kept, self._value_bytes = kept - gone, self._value_bytes - gone
+        nbytes = kept + sum(len(part) for page in pages for part in page[3:7])
+        self._make_room(nbytes + 2 * _COMMIT + _ROW * (len(pages) + len(values)))
+        self._insert("pages", pages)
+        self._insert("tensor_values", values)
+        self._logged += nbytes
+
+    @staticmethod
+    def _page(task: dict[str, Any], batches: Sequence[Batch]) -> tuple[Any, ...]:
+        page = encode_page(batches)
+        if task.get("bad") is None:
+            bad = page.first_bad()
+            if bad is not None:
+                task["bad"] = task["nodes"] + bad
+        return page.blobs()
+
+    def _values(self, iteration: int, batches: Sequence[Batch]) -> Iterator[Sequence[Any]]:
+        for taken in chain.from_iterable([batch.others for batch in batches]):
+            if taken is not None and taken.value >= 0 and taken.array is not None:
+                if taken.array.nbytes > MOST_BYTES:
+                    taken.array = None
+                    continue
+                data = pack_array(taken.array)
+                taken.array = None  # another node may have it too
+                self._value_bytes += len(data)
+                yield taken.value, iteration, len(data), data
+
+    def _trim(self) -> None:
+        """Let the oldest values go, where there are more than the policy wants."""
+        connection, policy = self._connection, self._policy
+        if policy.last is not None and policy.values:
+            connection.execute(
+                "DELETE FROM tensor_values WHERE iteration <= (SELECT max(id) FROM iterations) - ?", (policy.last,)
+            )
+        if policy.budget is not None and self._value_bytes > policy.budget:
+            self._drop_values(self._value_bytes - policy.budget)
+
+    def _drop_values(self, nbytes: int) -> None:
+        """Let the oldest values go, at least so many bytes of them."""
+        newest = -1
+        for number, size in self._connection.execute("SELECT id, nbytes FROM tensor_values ORDER BY id"):
+            newest = number
+            nbytes -= size
+            self._value_bytes -= size
+            if nbytes <= 0:
+                break
+        self._connection.execute("DELETE FROM tensor_values WHERE id <= ?", (newest,))
+
+    def _make_room(self, nbytes: int) -> None:
+        """Let values, and then iterations, go until so many more bytes are within the budget, and a tenth to spare."""
+        most = self._most
+        if most is None or (over := self._used() + nbytes - most) <= 0:
+            return
+        self._drop_values(over + most // 10)
+        while self._used() + nbytes > most - most // 10 and self._thin():
+            continue
+        if self._used() + nbytes > most:
+            raise RecordingError(f"what is newest takes more than the budget of {most:,} bytes alone")
+
+    def _used(self) -> int:
+        """Return how many bytes of the file are in use; what has gone leaves room in it for what comes."""
+        pages, free, size = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * size)
+
+    def _thin(self) -> bool:
+        """Leave out some of the older iterations, those that have others closest to them; return whether any were left.
+
+        So the newest are all there, and those before stand evenly over all that has run.
+        """
+        running = {*self._rows["iterations"], *(row["iteration"] for row in self._rows["tasks"].values())}
+        # The recorder may still move backwards to a run's first iteration, or to the one before the last.
+        ended = [
+            number
+            for (number,) in self._connection.execute("SELECT id FROM iterations WHERE number > 0 ORDER BY id")
+            if number not in running
+        ]
+        older = range(len(ended) - max(2, len(ended) // 4))
+        if not older:
+            return False
+        gaps = sorted((ended[at + 1] - ended[max(at - 1, 0)], ended[at]) for at in older[len(older) > 1 :: 2])
+        left_out = [number for _, number in gaps[: (len(gaps) + 1) // 2]]
+        gone = json.dumps(left_out)
+        chosen = "iteration IN (SELECT value FROM json_each(?))"
+        self._connection.execute(f"DELETE FROM pages WHERE task IN (SELECT id FROM tasks WHERE {chosen})", (gone,))
+        for table in ("tasks", "tensor_values", "events", "violations"):
+            self._connection.execute(f"DELETE FROM {table} WHERE {chosen}", (gone,))
+        self._connection.execute("DELETE FROM iterations WHERE id IN (SELECT value FROM json_each(?))", (gone,))
+        self._left_out += len(left_out)
+        self._say_left_out()
+        return True
+
+    def _say_left_out(self) -> None:
+        """Say in the file what has been left out: an event before all others."""
+        (run,) = self._connection.execute("SELECT max(id) FROM runs").fetchone()
+        text = f"{self._left_out:,} iterations have been left out, to keep the file within {self._most:,} bytes"
+        self._connection.execute(
+            "INSERT OR REPLACE INTO events (id, run, time, kind, text) VALUES (?, ?, 0, 'left out', ?)",
+            (-run, run, text),
+        )
+
+    # --- the end ---
+
+    def idle(self) -> None:
+        """Use a moment in which nothing happens: what is in the log alone goes into the file."""
+        if self._logged:
+            self.secure()
+
+    def finish(self) -> None:
+        """Make the recording one file."""
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try:
+            # Without a log beside it the file can be read from anywhere; with a reader there now it keeps its log.
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError:
+            pass
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.lost:
+            return
+        try:
+            self._connection.close()
+        except sqlite3.Error:  # it has been reported
+            pass
+        self._watch.close()
+
+    def leave_open(self) -> None:
+        """In a forked child: closing it, even when the interpreter ends, would touch the parent's file."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+
+
+def _storable(value: Any) -> Any:
+    """Return a value as SQLite takes it: paths may have bytes that are no text, which UTF-8 cannot say."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return value
+
+
+def _parts(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
+    """Yield the batches of each page."""
+    part: list[Batch] = []
+    for batch in batches:
+        if part and sum(map(len, part)) + len(batch) > _PAGE:
+            yield part
+            part = []
+        part.append(batch)
+    yield part
+
+
+def _open(path: str, append: bool) -> tuple[FileWatch, sqlite3.Connection]:
+    there = os.path.lexists(path) and (not os.path.isfile(path) or os.path.getsize(path) > 0)
+    if there:
+        schema.check_file(path)
+        _refuse_running(path)
+    append = append and there
+    if append:
+        _check_inside(path)
+    try:
+        if not append:
+            schema.create(path)
+        return _connected(path)
+    except (sqlite3.Error, OSError, ValueError) as error:  # of a damaged file SQLite may complain in no UTF-8
+        raise RecordingError(
+            f"{path} cannot be written: {error}\nCheck that its directory is there and writable, or name another file."
+        ) from None
+
+
+def _check_inside(path: str) -> None:
+    """Raise unless something can be added to a recording: it may be damaged, or a stranger's."""
+    try:
+        Database(path).close()
+    except (sqlite3.Error, ValueError, RecordingError) as error:
+        raise RecordingError(
+            f"{path} is damaged, nothing can be added to it: {str(error).splitlines()[0]}\nRecord into another file."
+        ) from None
+
+
+def _connected(path: str) -> tuple[FileWatch, sqlite3.Connection]:
+    watch = FileWatch(path)
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA busy_timeout = 10000")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # when, the store says: the file changes only then
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the log
+            watch.learn()
+        except BaseException:
+            connection.close()
+            raise
+    except BaseException:
+        watch.close()
+        raise
+    return watch, connection
+
+
+def _refuse_running(path: str) -> None:
+    """Raise if another process is writing this recording now."""
+    try:
+        with closing(Database(path)) as database:
+            rows = database.rows("SELECT pid, host FROM runs WHERE state = 'running'")
+    except (sqlite3.Error, ValueError, RecordingError):  # a damaged recording may be written over
+        return
+    for pid, host in rows:
+        if host == socket.gethostname() and pid != os.getpid() and _alive(pid):
+            raise RecordingError(f"{path} is being recorded to by process {pid}\nGive each recorder a file of its own.")
+
+
+def _alive(pid: Any) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError, TypeError, OverflowError):
+        return False
+    return True

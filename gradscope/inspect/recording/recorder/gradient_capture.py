@@ -1,0 +1,281 @@
+"""What is taken of gradients while a backward runs: of each gradient once, however many nodes see it.
+
+Small gradients are taken as their bytes, which are fewer than their statistics would be. Of large ones the statistics
+are taken at once, while the processor still holds the elements: a copy for later would cost more than that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from ...adapters import Adapter, Converted
+from ...records.records import TensorSpec
+from ..file.node_pages import RAW, Form, Snapshot
+from .gradient_statistics import FIRST, FLOATS, SMALL, measure
+from .plan_cache import Known
+
+__all__ = ["ROW", "Flow", "Taker", "Tray"]
+
+_ARRAY = numpy.ndarray
+
+_LARGE = 4096
+"""Elements from which it costs less to see that a gradient is the one that was sent than to measure it again."""
+
+_SMALL_BYTES = 8 * RAW
+"""Bytes up to which a gradient is taken as it is, and looked at later."""
+
+ROW, _MET = 5, 3
+"""Entries of a tray for a node, and for a gradient."""
+
+_NOTHING = (None, None, None)
+
+
+class Tray:
+    """What was taken of nodes of one backward that have run on one thread, until it is handed over, many at once.
+
+    That thread alone puts in, a node's row last; the writer's may take out what is complete. The lists are flat: that
+    spares a backward an object for each node, and the garbage collector the look at it.
+
+    Attributes
+    ----------
+    thread : int
+    begun : int
+        When the first of the nodes here began: when the one before it on this thread was done with, in ns.
+    rows : list
+        Five of each node: its place in the backward, when it had run, how many gradients it was given and has made (-1
+        where nobody looked), and when the program went on.
+    met : list
+        Three of each gradient: its bytes, dtype and shape, or a Snapshot (or None), None and None.
+    done, gradients : int
+        How many nodes and gradients here have been handed over.
+    """
+
+    __slots__ = ("begun", "done", "gradients", "met", "rows", "thread")
+
+    done: int
+    gradients: int
+
+    def __init__(self, begun: int) -> None:
+        self.thread = threading.get_ident()
+        self.begun = begun
+        self.clear()
+
+    def __len__(self) -> int:
+        return len(self.rows) // ROW
+
+    def take_out(self) -> tuple[tuple[list[int], list[int]], list[Any], tuple[list[Any], ...]] | None:
+        """Take out what is complete and has not been, None for nothing: times, gradients, and what goes by an outline.
+
+        That is: places, numbers of gradients, their dtypes and shapes.
+        """
+        begin, end = self.done, len(self)
+        if begin == end:
+            return None
+        rows = self.rows[begin * ROW : end * ROW]
+        places, ended, incoming, produced, resumed = (rows[i::ROW] for i in range(ROW))
+        first = self.gradients
+        last = first + sum(incoming) + incoming.count(-1) + sum(produced) + produced.count(-1)
+        taken = self.met[first * _MET : last * _MET]
+        met, dtypes, shapes = (taken[i::_MET] for i in range(_MET))
+        times = [self.begun, *resumed[:-1]], ended
+        self.done, self.gradients, self.begun = end, last, resumed[-1]
+        return times, met, (places, incoming, produced, dtypes, shapes)
+
+    def clear(self) -> None:
+        """Make room, where all has been handed over."""
+        self.done = self.gradients = 0
+        self.rows: list[Any] = []
+        self.met: list[Any] = []
+
+    @property
+    def empty(self) -> bool:
+        """Whether all has been handed over, and no node is being put in."""
+        return self.done == len(self) and self.gradients * _MET == len(self.met)
+
+
+class _Sent:
+    """A large gradient that a node has been given, or has sent to another."""
+
+    __slots__ = ("address", "checksum", "host", "snapshot")
+
+    def __init__(self, host: Any, address: int, checksum: int, snapshot: Snapshot) -> None:
+        self.host = host  # kept, so that its memory becomes nobody else's
+        self.address = address
+        self.checksum = checksum
+        self.snapshot = snapshot
+
+
+Flow = dict[tuple[int, int], _Sent | None]
+"""Large gradients of one backward on their way, by place and input of the receiver; None where several add up."""
+
+
+class Taker:
+    """Takes them.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    intern_spec : callable
+        Returns the row of the table `specs` for a key and the facts in it.
+    next_value : callable
+        Returns the number of the next row of `tensor_values`.
+    """
+
+    def __init__(
+        self, adapter: Adapter, intern_spec: Callable[[Any, tuple[Any, ...]], int], next_value: Callable[[], int]
+    ) -> None:
+        self._hosts, self._small = adapter.hosts, adapter.small
+        self._intern_spec = intern_spec
+        self._next_value = next_value
+        self._forms: dict[tuple[Any, Any], Form] = {}
+        self.nbytes = 0  # of all copies so far
+
+    def take(self, met: list[Any], flow: Flow, place: int, known: Known, call: Any) -> tuple[int, int]:
+        """Add the gradients of a node to those of a tray; return how many it was given and has made."""
+        if not known.wanted:
+            counts = self._small(call, _SMALL_BYTES, met)
+            if counts is not None:
+                return counts
+        hosts, count = self._hosts(call)
+        small = -1 if known.wanted else _SMALL_BYTES
+        large: list[_Sent] = []
+        for nr, host in enumerate(hosts):
+            if type(host) is _ARRAY and host.nbytes <= small:
+                met += host.tobytes(), host.dtype, host.shape
+            elif host is None:
+                met += _NOTHING
+            elif nr < count:
+                met += self._arrived(flow, (place, nr), host, known.wanted, large), None, None
+            else:
+                met += self._sent(flow, nr - count, host, known, large), None, None
+        return count, len(hosts) - count
+
+    def forms(self, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Form | None]:
+        """Return what the gradients that were taken as bytes look like; None for others."""
+        return [None if dtype is None else self._form(dtype, shape) for dtype, shape in zip(dtypes, shapes)]
+
+    def unpack(self, forms: Sequence[Form | None], met: list[Any]) -> None:
+        """Make Snapshots of gradients that were taken as bytes, where the page does not keep them so."""
+        for at, form in enumerate(forms):
+            if form is not None and not form.kept:
+                array = numpy.frombuffer(met[at], form.dtype).reshape(form.shape)
+                met[at] = self._snapshot(array, form.spec, wanted=False)
+
+    def _form(self, dtype: Any, shape: tuple[int, ...]) -> Form:
+        form = self._forms.get((dtype, shape))
+        if form is None:
+            spec = self._spec(TensorSpec(shape, dtype.name, "cpu"), dtype.itemsize)
+            size = math.prod(shape)
+            kept = 0 < size <= RAW and dtype in FLOATS
+            form = self._forms[dtype, shape] = Form(shape, dtype, spec, size, kept)
+        return form
+
+    def _spec(self, spec: TensorSpec, itemsize: int) -> int:
+        """Return the row of the table `specs` of a gradient that looks like this."""
+        told = json.dumps(spec.shape), spec.dtype, spec.device, itemsize
+        return self._intern_spec(told, told)
+
+    def _looked_at(self, host: Any) -> tuple[Any, int]:
+        """Return the array of what `Adapter.hosts` gives for a gradient, and its row in the table `specs`."""
+        if type(host) is Converted:
+            return host.array, self._spec(host.spec, host.array.itemsize)
+        return host, self._form(host.dtype, host.shape).spec
+
+    # --- large ---
+
+    def _arrived(self, flow: Flow, at: tuple[int, int], host: Any, wanted: bool, large: list[_Sent]) -> Snapshot:
+        host, spec = self._looked_at(host)
+        if host.size < _LARGE:
+            return self._snapshot(host, spec, wanted)
+        sent = flow.pop(at, None) if flow else None
+        if sent is None or (wanted and sent.snapshot.value < 0) or not _is(host, sent):
+            sent = _sending(host, self._snapshot(host, spec, wanted))
+        large.append(sent)
+        return sent.snapshot
+
+    def _sent(self, flow: Flow, nr: int, host: Any, known: Known, large: list[_Sent]) -> Snapshot:
+        host, spec = self._looked_at(host)
+        wanted = known.wanted
+        if host.size < _LARGE:
+            return self._snapshot(host, spec, wanted)
+        sent = self._passed_on(host, spec, wanted, large) if large else None
+        if sent is None:
+            sent = _sending(host, self._snapshot(host, spec, wanted))
+        target, input_nr = known.leads[nr] if nr < len(known.leads) else (None, 0)
+        if target is not None:
+            receiver = target, input_nr
+            flow[receiver] = None if receiver in flow else sent
+        return sent.snapshot
+
+    def _passed_on(self, host: Any, spec: int, wanted: bool, large: Sequence[_Sent]) -> _Sent | None:
+        """Return a gradient that is one the node was given, whole, perhaps as another view; None if it is new."""
+        laid = _laid_out(host)
+        if laid is None:
+            return None
+        address = _address(laid)
+        for sent in large:
+            given = sent.host
+            if address != sent.address or host.size != given.size or host.dtype != given.dtype:
+                continue
+            if _checksum(laid) != sent.checksum:
+                return None
+            if host.shape == given.shape and host.strides == given.strides:
+                return sent if sent.snapshot.value >= 0 or not wanted else None
+            measured = sent.snapshot.measured
+            if wanted or measured is None:
+                return None
+            seen = measured.beginning_with(host.flat[:FIRST].tolist())
+            return _Sent(host, address, sent.checksum, Snapshot(spec, measured=seen))
+        return None
+
+    # --- any ---
+
+    def _snapshot(self, host: Any, spec: int, wanted: bool) -> Snapshot:
+        with numpy.errstate(all="ignore"):
+            measured = measure(host) if host.size > SMALL and host.dtype in FLOATS else None
+        if measured is not None and not wanted:
+            return Snapshot(spec, measured=measured)
+        self.nbytes += host.nbytes
+        return Snapshot(spec, numpy.array(host), self._next_value() if wanted else -1, measured)
+
+
+def _is(host: Any, sent: _Sent) -> bool:
+    """Whether a gradient is what was sent: the same memory, and no hook has written in it."""
+    other = sent.host
+    if host.shape != other.shape or host.dtype != other.dtype or host.strides != other.strides:
+        return False
+    laid = _laid_out(host)
+    return laid is not None and _address(laid) == sent.address and _checksum(laid) == sent.checksum
+
+
+def _sending(host: Any, snapshot: Snapshot) -> _Sent:
+    laid = _laid_out(host)
+    # One whose memory has gaps is known again by nobody.
+    return _Sent(host, 0, 0, snapshot) if laid is None else _Sent(host, _address(laid), _checksum(laid), snapshot)
+
+
+def _laid_out(host: Any) -> Any:
+    """Return a view of an array in the order of its memory; None where that has gaps, or elements that overlap."""
+    if host.flags.c_contiguous:
+        return host
+    strides = host.strides
+    laid = host.transpose(sorted(range(host.ndim), key=lambda axis: (-strides[axis], host.shape[axis] > 1)))
+    return laid if laid.flags.c_contiguous else None
+
+
+def _address(laid: Any) -> int:
+    address: int = laid.__array_interface__["data"][0]
+    return address
+
+
+def _checksum(laid: Any) -> int:
+    """Return a sum of the bits of a contiguous array: any one element that changes, changes it."""
+    words = laid.reshape(-1).view(numpy.uint8)
+    whole = words.size - words.size % 8
+    return int(numpy.add.reduce(words[:whole].view(numpy.uint64)))

@@ -1,0 +1,452 @@
+"""What a recorder hears, turned into rows: on the program's thread, so as little as possible of it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from ...adapters import Adapter, Observer
+from ...output.terminal_text import printable
+from ...records.module_tracking import Tracker, module_of_parameter
+from ...records.records import Location, NodeRecord, dtype_name, operator_name
+from ..file.node_pages import Batch
+from ..file.store import Change, Move
+from .gradient_capture import ROW, Flow, Taker, Tray
+from .iteration_marks import IterationCounter
+from .keep_policy import Policy
+from .plan_cache import KEPT, Course, Courses, Known
+from .writer_thread import Writer
+
+__all__ = ["Capture"]
+
+_INSERT = {
+    name: f"INSERT INTO {name} VALUES ({', '.join('?' * count)})"
+    for name, count in {"modules": 2, "locations": 5, "specs": 5, "events": 8}.items()
+}
+
+_MOST = 512 * ROW  # of a tray's rows
+_HEAVY = 4 << 20  # bytes of copies on it
+
+_clock = time.perf_counter_ns
+_thread = threading.get_ident
+
+
+class _Task:
+    """A backward that runs."""
+
+    __slots__ = (
+        "adapter", "course", "flow", "handing", "id", "iteration", "lock", "places", "ran", "sequence_nrs", "started",
+        "taker", "task", "tray", "trays",
+    )  # fmt: skip
+
+    def __init__(self, task: Any, number: int, iteration: int, adapter: Adapter, taker: Taker) -> None:
+        self.adapter = adapter
+        self.taker = taker
+        self.task = task
+        self.id = number
+        self.iteration = iteration
+        self.flow: Flow = {}
+        self.ran = 0  # nodes that have been handed over
+        self.lock = threading.RLock()  # of what is handed over
+        self.handing = False
+
+    def begin(self, course: Course, places: dict[Any, Any], sequence_nrs: Any) -> None:
+        """Start the clock, with all that is known of the nodes that may run."""
+        self.course, self.places, self.sequence_nrs = course, places, sequence_nrs
+        self.started = _clock()
+        self.tray = Tray(self.started)  # of the thread on which the last node ran
+        self.trays = {self.tray.thread: self.tray}
+
+    def tray_here(self) -> Tray:
+        """Return this thread's tray."""
+        thread = _thread()
+        tray = self.trays.get(thread)
+        if tray is None:
+            tray = self.trays[thread] = Tray(self.started)
+        self.tray = tray
+        return tray
+
+
+class Capture(Observer):
+    """Hands what happens to a writer.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    policy : Policy
+    writer : Writer
+    run : int
+        The row of the table `runs`.
+    before_task : callable
+        Called before each backward.
+    failed : callable
+        Called with an exception of the recorder's own.
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        policy: Policy,
+        writer: Writer,
+        run: int,
+        *,
+        before_task: Callable[[], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self.counter = IterationCounter()
+        self.origin = time.perf_counter_ns()
+        self._adapter = adapter
+        self._policy = policy
+        self._writer = writer
+        self._run = run
+        self._before_task = before_task
+        self._failed = failed
+        self._looks = policy.summaries
+        self._tracker = Tracker(adapter)
+        # These are the recorder's own on every node: no look-up between the program and its gradients.
+        self.module_entered = self._tracker.module_entered  # type: ignore[method-assign]
+        self.module_left = self._tracker.module_left  # type: ignore[method-assign]
+        self.operator_recorded = self._tracker.operator_recorded  # type: ignore[method-assign]
+        self._lock = threading.RLock()
+        self._tasks: dict[Any, _Task] = {}
+        self._stacks = threading.local()
+        self._numbers = itertools.count().__next__
+        self._next = {
+            table: writer.counter(table)
+            for table in ("tasks", "iterations", "nodes", "modules", "locations", "specs", "tensor_values", "events")
+        }
+        self._iterations: dict[int, tuple[int, dict[str, Any]]] = {}
+        self._last_task = 0
+        self._iteration_now: tuple[int, dict[str, Any]] | None = None
+        self._known: dict[str, dict[Any, int]] = {"modules": {}, "locations": {}, "specs": {}}
+        self._rows: dict[tuple[Any, ...], int] = {}
+        self._courses = Courses()
+        self._takers: dict[str, Taker] = {}
+
+    # --- a backward ---
+
+    def task_started(self, task: Any) -> None:
+        """Begin a row of `tasks`."""
+        if self._writer.failure:
+            return
+        try:
+            self._before_task()
+            stack = self._stack()
+            with self._lock:
+                number = self._last_task = self._next["tasks"]()
+                parent = stack[-1].id if stack else None
+                iteration = stack[-1].iteration if stack else self._iteration(self.counter.task_started(number))
+                adapter = self._adapter.of(task)
+                view = _Task(task, number, iteration, adapter, self._taker_of(adapter))
+            view.begin(*self._courses.find(adapter.plan(task), self._tracker.parameter_paths()))
+            self._tasks[task] = view
+            stack.append(view)
+            self._writer.put(
+                Change(
+                    "tasks",
+                    number,
+                    run=self._run,
+                    iteration=iteration,
+                    number=self._numbers(),
+                    parent=parent,
+                    thread=threading.current_thread().name,
+                    started=view.started - self.origin,
+                    state="running",
+                    nodes=0,
+                )
+            )
+        except Exception as error:
+            self._failed(error)
+
+    def task_finished(self, task: Any) -> None:
+        """Note the end of a backward."""
+        self._end(task, "finished", None)
+
+    def task_failed(self, task: Any, error: BaseException) -> None:
+        """Note which node failed, and the error."""
+        self._end(task, "failed", error)
+
+    def _end(self, task: Any, state: str, error: BaseException | None) -> None:
+        view = self._tasks.pop(task, None)
+        if view is None:
+            return
+        stack = self._stack()
+        if view in stack:
+            del stack[stack.index(view) :]
+        try:
+            text = None
+            self._hand_over(view)
+            if error is not None:
+                text = f"{type(error).__name__}: {_first_line(error)}"
+                self._note_failure(view, error, text)
+            self._writer.put(Change("tasks", view.id, ended=self._now(), state=state, error=text))
+        except Exception as problem:
+            self._failed(problem)
+
+    def _note_failure(self, view: _Task, error: BaseException, text: str) -> None:
+        """Add the node at which a backward has failed, as far as that can be known."""
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        call = view.adapter.failed_call(error, frames[::-1])
+        if call is None or call.in_hook or (call.task is not None and call.task is not view.task):
+            return
+        place = view.places.get(call.node)
+        if place is None:
+            return
+        tray, ended, incoming = view.tray_here(), _clock(), -1
+        known = view.course.nodes[place]
+        if known.row < 0:
+            self._describe(view, place, known, call.node)
+        if self._looks and call.grad_outputs is not None:
+            incoming, _ = view.taker.take(tray.met, view.flow, place, known, call)
+        tray.rows += place, ended, incoming, -1, _clock()
+        self._hand_over(view, failed=True)
+        self._event("error", text, view, view.ran - 1)
+
+    # --- a node ---
+
+    def node_exited(self, call: Any) -> None:
+        """Take what there is to say of its gradients.
+
+        Its time is that since the node before it on the same thread, so that nothing has to be put before each.
+        """
+        ended = _clock()
+        view = self._tasks.get(call.task)
+        if view is None or self._writer.failure:
+            return
+        try:
+            tray = view.tray
+            if tray.thread != _thread():
+                self._hand_over(view)
+                tray = view.tray_here()
+            place = view.places[call.node]
+            known = view.course.nodes[place]
+            if known.row < 0:
+                self._describe(view, place, known, call.node)
+            incoming, produced = view.taker.take(tray.met, view.flow, place, known, call) if self._looks else (-1, -1)
+            # In one step, so that the writer's thread finds it whole.
+            tray.rows += place, ended, incoming, produced, _clock()
+            if len(tray.rows) >= _MOST or view.taker.nbytes > _HEAVY:
+                self._hand_over(view)
+                tray.begun = _clock()
+        except Exception as error:
+            self._failed(error)
+
+    def gather(self) -> bool:
+        """Hand over what waits of all backwards; return whether one runs. The writer's thread asks now and then."""
+        views = list(self._tasks.values())
+        for view in views:
+            if view.lock.acquire(blocking=False):  # whoever holds it may wait for the writer
+                try:
+                    self._hand_over(view)
+                except Exception as error:
+                    self._failed(error)
+                finally:
+                    view.lock.release()
+        return bool(views)
+
+    def _hand_over(self, view: _Task, failed: bool = False) -> None:
+        """Give the writer what waits of a backward; where that has `failed`, its last node."""
+        if self._writer.failure:
+            return
+        with view.lock:
+            if view.handing:  # by this thread, which a signal has interrupted
+                return
+            view.handing = True
+            try:
+                for tray in list(view.trays.values()):
+                    self._empty(view, tray, failed)
+            finally:
+                view.handing = False
+
+    def _empty(self, view: _Task, tray: Tray, failed: bool) -> None:
+        taken = tray.take_out()
+        if taken is not None:
+            (started, ended), met, looks = taken
+            known = view.course.outlined(looks, view.taker.forms)
+            view.taker.unpack(known.odd, met)
+            times = numpy.array(started, numpy.int64) - self.origin, numpy.array(ended, numpy.int64) - self.origin
+            numbers = view.sequence_nrs[known.outline.places]
+            batch = Batch(view.id, known.outline, numbers, times, met, failed)
+            view.ran += len(batch)
+            nbytes, view.taker.nbytes = view.taker.nbytes, 0
+            self._writer.put(batch, nbytes)
+        if tray.thread == _thread() and tray.empty:
+            tray.clear()
+
+    def _taker_of(self, adapter: Adapter) -> Taker:
+        taker = self._takers.get(adapter.name)
+        if taker is None:
+            intern = functools.partial(self._intern, "specs")
+            taker = self._takers[adapter.name] = Taker(adapter, intern, self._next["tensor_values"])
+        return taker
+
+    # --- what nodes of all iterations share ---
+
+    def _describe(self, view: _Task, place: int, known: Known, node: Any) -> None:
+        """Give a node that has not run before its row in the table `nodes`."""
+        name, module, parameter = view.course.facts(place)
+        adapter = view.adapter
+        location = adapter.location(node)
+        text = name, place, module, parameter, location, known.leads
+        told = module or module_of_parameter(parameter)
+        known.wanted = self._policy.everything or (
+            self._policy.values
+            and self._policy.wants(NodeRecord(-1, place, name, operator_name(name), 0, told, parameter, location, ()))
+        )
+        with self._lock:
+            number = self._rows.get(text)  # the same line can have several call sites
+            if number is None:
+                number = self._rows[text] = self._next["nodes"]()
+                self._writer.put([
+                    number, name, self._module(told), printable(parameter), self._location(location), place,
+                    known.leads,
+                    [(spec.shape, spec.dtype, spec.device) for spec in adapter.outputs(node)],
+                    [(printable(s.name), s.shape, dtype_name(s.dtype), s.nbytes) for s in adapter.saved(node)],
+                ])  # fmt: skip
+                if len(self._rows) >= KEPT:
+                    self._rows.clear()
+        known.row = number
+
+    def _module(self, path: str) -> int:
+        known = self._known["modules"].get(path)
+        return self._intern("modules", path, (path,)) if known is None else known
+
+    def _location(self, location: Location | None) -> int | None:
+        if location is None:
+            return None
+        known = self._known["locations"].get(location)
+        if known is not None:
+            return known
+        facts = location.filename, location.lineno, location.function, location.source
+        return self._intern("locations", location, facts)
+
+    def _intern(self, table: str, key: Any, facts: tuple[Any, ...]) -> int:
+        with self._lock:
+            known = self._known[table]
+            number = known.get(key)
+            if number is None:
+                number = self._next[table]()
+                self._writer.execute(_INSERT[table], (number, *facts))
+                known[key] = number
+        return number
+
+    # --- iterations and events ---
+
+    def stepped(self, optimizer: int) -> None:
+        """Note an optimizer's step."""
+        if self._writer.failure:
+            return
+        try:
+            with self._lock:
+                moved = self.counter.stepped(optimizer)
+                if moved is not None:
+                    self._move(*moved)
+        except Exception as error:
+            self._failed(error)
+
+    def _move(self, task: int, number: int) -> None:
+        """Put the backwards from `task` on into iteration `number`; the iterations after it never were."""
+        row, _ = now = self._iterations[number]
+        gone = max(later for later, _ in self._iterations.values())
+        self._writer.put(Move(task, self._last_task, self._run, row))
+        self._writer.execute(
+            "DELETE FROM iterations WHERE run = ? AND number > ? AND id <= ?", (self._run, number, gone)
+        )
+        self._iterations = {n: known for n, known in self._iterations.items() if n <= number}
+        self._iteration_now = now
+
+    def iteration(self, label: str) -> int:
+        """Begin an iteration by hand; return its number."""
+        with self._lock:
+            number = self.counter.begin()
+            self._iteration(number, label)
+        return number
+
+    def _iteration(self, number: int, label: str = "") -> int:
+        """Return the row of an iteration of this run."""
+        if number not in self._iterations:
+            self._end_iteration()
+            facts = {"run": self._run, "number": number, "started": self._now(), "label": label}
+            row = self._next["iterations"]()
+            self._iteration_now = self._iterations[number] = row, facts
+            self._writer.put(Change("iterations", row, **facts))
+            # Backwards are moved to the first iteration or to the one before.
+            self._iterations.pop(number - 2 if number > 2 else -1, None)
+        return self._iterations[number][0]
+
+    def _end_iteration(self) -> None:
+        if self._iteration_now is not None:
+            row, facts = self._iteration_now
+            self._writer.put(Change("iterations", row, **facts, ended=self._now()))
+
+    def flush(self) -> None:
+        """Hand over what waits of all backwards."""
+        for view in list(self._tasks.values()):
+            self._hand_over(view)
+
+    def close(self) -> None:
+        """Hand over what is left, and note the end of the last iteration."""
+        self.flush()
+        self._end_iteration()
+
+    def mark(self, text: str, kind: str = "mark") -> None:
+        """Write an event."""
+        stack = self._stack()
+        self._event(kind, text, stack[-1] if stack else None, None)
+
+    def _event(self, kind: str, text: str, view: _Task | None, node: int | None) -> None:
+        if view is not None:
+            iteration: int | None = view.iteration
+        else:
+            iteration = self._iteration_now[0] if self._iteration_now is not None else None
+        task = view.id if view is not None else None
+        facts = self._next["events"](), self._run, iteration, task, node, self._now(), kind, text
+        self._writer.execute(_INSERT["events"], facts)
+
+    def violation(self, error: Any) -> None:
+        """Note a saved tensor that has been written since."""
+        if self._writer.failure:
+            return
+        try:
+            stack = self._stack()
+            view = stack[-1] if stack else None
+            if view is not None:
+                self._hand_over(view)
+            facts = (
+                self._run,
+                view.iteration if view else None,
+                view.id if view else None,
+                view.ran if view else None,
+                self._now(),
+                *(getattr(error, name, None) for name in ("operator", "saved_name", "saved_version")),
+                getattr(error, "current_version", None),
+                str(error),
+            )
+            self._writer.execute(
+                "INSERT INTO violations (run, iteration, task, node, time, operator, saved_name, saved_version,"
+                f" current_version, message) VALUES ({', '.join('?' * 10)})",
+                facts,
+            )
+        except Exception as problem:
+            self._failed(problem)
+
+    def _stack(self) -> list[_Task]:
+        try:
+            return self._stacks.tasks
+        except AttributeError:
+            self._stacks.tasks = []
+            return self._stacks.tasks
+
+    def _now(self) -> int:
+        return time.perf_counter_ns() - self.origin
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or "no message").splitlines()[0]

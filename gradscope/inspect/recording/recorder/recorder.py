@@ -1,0 +1,307 @@
+"""``gi.record``: a recording of every backward in a block, a function, or between start and stop."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ...adapters import Adapter
+from ...records.optimizer_steps import OptimizerHooks
+from ..file.schema import RecordingError
+from .keep_policy import Policy
+from .recorded_events import Capture
+from .writer_thread import Writer, report
+
+__all__ = ["Recorder", "record"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Recorder:
+    """Writes what happens in every backward, of all threads, to a file: see :func:`record`.
+
+    Attributes
+    ----------
+    path : str
+        Where the file is: as given, or where it has gone since.
+    nodes : int
+        How many nodes are in the file by now.
+    lost : int
+        How many could not be written.
+    failure : str
+        Why; empty while all is well.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        policy: Policy,
+        *,
+        adapter: Adapter | None = None,
+        append: bool = False,
+        title: str = "",
+        **limits: Any,
+    ) -> None:
+        self._path = os.fspath(path)
+        self._policy = policy
+        self._adapter = adapter
+        self._append = append
+        self._title = title
+        self._limits = limits
+        self._writer: Writer | None = None
+        self._capture: Capture | None = None
+        self._observation: Any = None
+        self._hooks: OptimizerHooks | None = None
+        self._run = 0
+        self._calls = _Calls(self)
+
+    @property
+    def path(self) -> str:
+        """Where the file is: as given, or where it has gone since."""
+        return self._writer.path if self._writer is not None else self._path
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes are in the file by now."""
+        return self._writer.committed if self._writer is not None else 0
+
+    @property
+    def lost(self) -> int:
+        """How many nodes could not be written."""
+        return self._writer.lost if self._writer is not None else 0
+
+    @property
+    def failure(self) -> str:
+        """Why nothing is written any more; empty while all is well."""
+        return self._writer.failure if self._writer is not None else ""
+
+    @property
+    def running(self) -> bool:
+        """Whether it records, and this process is the one that started it."""
+        return self._capture is not None and not self.forked
+
+    @property
+    def started(self) -> bool:
+        """Whether start() has been called and stop() has not, in this process or in the one that forked it."""
+        return self._capture is not None
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a child of the one that records: it writes nothing."""
+        return self._writer is not None and self._writer.forked
+
+    def start(self) -> Recorder:
+        """Begin to record.
+
+        Raises
+        ------
+        RecordingError
+            If the file cannot be written, or this recorder runs already.
+        """
+        if self._capture is not None:
+            raise RecordingError(f"{self.path} is being recorded to already\nCall stop() first.")
+        adapter = self._adapter or default_adapter()
+        writer = self._writer = Writer(self._path, self._policy, append=self._append, **self._limits)
+        self._run = writer.counter("runs")()
+        facts = (
+            self._run, self._title or os.path.basename(sys.argv[0] if sys.argv else "") or "python", adapter.name,
+            self._policy.keep, os.getpid(), socket.gethostname(), os.environ.get("RANK", ""), os.getcwd(),
+            time.time_ns(), None, "running",
+        )  # fmt: skip
+        writer.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(facts))})", facts)
+        writer.flush()
+        hooks = OptimizerHooks(after=lambda optimizer: capture.stepped(id(optimizer)))
+        capture = Capture(
+            adapter, self._policy, writer, self._run, before_task=hooks.look, failed=self._fail
+        )  # fmt: skip
+        hooks.look()
+        writer.gather = capture.gather
+        self._capture, self._hooks = capture, hooks
+        self._observation = adapter.observe(capture, forward=True, backward=True)
+        atexit.register(self.stop)
+        return self
+
+    def stop(self) -> None:
+        """End the recording, with all that was handed over on the disk; doing so twice is harmless."""
+        capture, self._capture = self._capture, None
+        if capture is None or self._writer is None:
+            return
+        atexit.unregister(self.stop)
+        self._observation.close()
+        if self._hooks is not None:
+            self._hooks.close()
+        if self._writer.forked:
+            return
+        capture.close()
+        self._writer.execute("UPDATE runs SET ended = ?, state = 'finished' WHERE id = ?", (time.time_ns(), self._run))
+        self._writer.close()
+
+    def iteration(self, label: str = "") -> int:
+        """Begin an iteration; from now on only this does. Return its number, from 0.
+
+        Parameters
+        ----------
+        label : str
+        """
+        return self._running().iteration(label)
+
+    def mark(self, text: str) -> None:
+        """Write a note into the recording, at this moment.
+
+        Parameters
+        ----------
+        text : str
+        """
+        self._running().mark(text)
+
+    def flush(self) -> None:
+        """Wait until all that has happened so far is in the file."""
+        self._running().flush()
+        assert self._writer is not None
+        self._writer.flush()
+
+    def _running(self) -> Capture:
+        if self._capture is None:
+            raise RecordingError(f"{self.path} is not being recorded to\nCall start(), or use a `with` block.")
+        return self._capture
+
+    def _fail(self, error: Exception) -> None:
+        """Let the program go on where the recorder itself cannot."""
+        if self._writer is not None and not self._writer.failure:
+            self._writer.failure = f"{type(error).__name__}: {error}"
+            report(
+                f"gradscope: {self.path}: recording has stopped: {self.failure}\n"
+                "The program goes on; what it does from here is not recorded."
+            )
+
+    def __enter__(self) -> Recorder:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __call__(self, function: F) -> F:
+        """Record each call of `function`, the last one replacing the file.
+
+        Calls that begin while it records already (recursion, another thread, a ``with`` block around them) are part of
+        that recording; one that calls have begun ends with the last of them.
+        """
+
+        @functools.wraps(function)
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            with self._calls:
+                return function(*args, **kwargs)
+
+        return recorded  # type: ignore[return-value]
+
+    def __repr__(self) -> str:
+        state = "running" if self.running else "stopped"
+        return f"<Recorder {self.path} {state}, {self.nodes} nodes>"
+
+
+class _Calls:
+    """The calls of functions that a recorder decorates: the first one starts it, the last one to return stops it."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._started = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._started = not self._recorder.started
+                if self._started:
+                    self._recorder.start()
+            self._inside += 1
+
+    def __exit__(self, *raised: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._started and not self._inside:
+                self._recorder.stop()
+
+
+def record(
+    path: str | os.PathLike[str],
+    keep: str = "summaries",
+    *,
+    last: int | None = None,
+    budget: int | str | None = None,
+    append: bool = False,
+    title: str = "",
+    adapter: Adapter | None = None,
+) -> Recorder:
+    """Record every backward to a file: as a ``with`` block, a decorator, or by ``start()`` and ``stop()``.
+
+    As a decorator it makes one recording of a call and of all that begin meanwhile, by recursion or in other threads.
+
+    The file is written as the program goes, by a thread of its own: after a crash, or ``kill -9``, it opens up to the
+    last commit, a fraction of a second before, and it can be read while it is written. What the program computes does
+    not change.
+
+    Parameters
+    ----------
+    path : path-like
+        A recording that is there is replaced; any other file is not.
+    keep : str
+        ``'none'`` keeps the structure of each backward and its times, ``'summaries'`` the statistics of every gradient
+        too, ``'all'`` also its values. Nodes as a breakpoint names them (``'param:*'``, ``'mod:layers.3.*,op:Addmm'``)
+        keep all statistics, and the values of those nodes.
+    last : int, optional
+        Keep values of the last so many iterations only.
+    budget : int or str, optional
+        How many bytes the file may take (``'200MB'``), 1 MiB at least. Beyond, the oldest values go, and then
+        iterations: the newest are all there, and those before stand evenly over all that has run. The first event of
+        the recording says how many have been left out.
+    append : bool
+        Add a run to the recording that is there.
+    title : str
+        What to call the run; the script's name by default.
+    adapter : Adapter, optional
+        The framework; all that are loaded by default.
+
+    Returns
+    -------
+    Recorder
+
+    Raises
+    ------
+    ValueError
+        If `keep`, `last` or `budget` cannot be understood.
+    RecordingError
+        When it starts: the file cannot be written, is no recording, or is being recorded to.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> path = os.path.join(tempfile.mkdtemp(), "run.gscope")
+    >>> x = gs.tensor([3.0, 4.0], requires_grad=True)
+    >>> with gi.record(path) as recorder:
+    ...     (x * x).sum().backward()
+    >>> with gi.open_recording(path) as recording:
+    ...     [(node.name, node.grad_outputs[0].norm) for node in recording.tasks()[0].nodes]
+    [('SumBackward0', 1.0), ('MulBackward0', 1.4142135623730951), ('AccumulateGrad', 10.0)]
+    """
+    policy = Policy.parse(keep, last=last, budget=budget)
+    return Recorder(path, policy, adapter=adapter, append=append, title=title)
+
+
+def default_adapter() -> Adapter:
+    """Return the adapter for all frameworks that a program may use."""
+    from ...adapters import AnyAdapter
+
+    return AnyAdapter()

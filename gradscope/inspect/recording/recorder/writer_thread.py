@@ -1,0 +1,245 @@
+"""The thread that puts what was recorded on the disk; the program's own threads only hand over."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...output.terminal_text import say
+from ..file.node_pages import Batch
+from ..file.schema import RecordingError
+from ..file.store import Statement, Store
+from .keep_policy import Policy
+
+__all__ = ["Writer", "report"]
+
+_INTERVAL = 0.05  # seconds between commits
+_IDLE = 0.5  # seconds after which a file that nothing is written to is looked after
+_ITEM = 512  # bytes, about, that a node or another item takes besides its tensors
+_HURRY = 4096 * _ITEM  # bytes that wait: commit now
+_ROOM = 64 << 20  # bytes that may wait
+
+_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+class Writer:
+    """A recording that is being written.
+
+    Parameters
+    ----------
+    path : str
+    policy : Policy
+    append : bool
+        Add a run to a recording that is there.
+    room : int
+        How many bytes of copied tensors may wait. Whoever hands over more waits until there is room again.
+    page_limit : int, optional
+        How many database pages the file may have: a disk that is full, for tests.
+
+    Attributes
+    ----------
+    path : str
+        Where the file is now.
+    failure : str
+        Why nothing is written any more; empty while all is well.
+    committed, lost : int
+        Nodes.
+    forked : bool
+        Whether this process is a child of the one that records.
+    gather : callable
+        To be set: called by the thread before it commits, it puts what more there is, and returns whether there may be
+        more soon.
+
+    Raises
+    ------
+    RecordingError
+        If the file cannot be made.
+    """
+
+    def __init__(
+        self, path: str, policy: Policy, *, append: bool = False, room: int = _ROOM, page_limit: int | None = None
+    ) -> None:
+        for writer in tuple(_writers):
+            if os.path.abspath(writer.path) == os.path.abspath(path):
+                raise RecordingError(f"{path} is being recorded to already\nGive each recorder a file of its own.")
+        self.path: str = path
+        self.failure = ""
+        self.committed = self.lost = 0
+        self.forked = False
+        self._room = room
+        self._waiting: list[Any] = []
+        self._bytes = 0
+        self._took = self._done = 0
+        self._stopping = self._hurry = False
+        self._idle = True  # whether the thread must be told of the next item
+        self.gather: Callable[[], bool] = bool
+        # Reentrant, for a signal handler of the program that runs a backward.
+        self._lock = threading.RLock()
+        self._change = threading.Condition(self._lock)
+        self._store = Store(path, policy, append=append, page_limit=page_limit)
+        self._thread = threading.Thread(target=self._run, name="gradscope recorder", daemon=True)
+        self._thread.start()
+        _writers.add(self)
+
+    def counter(self, table: str) -> Callable[[], int]:
+        """Return a function that numbers the rows of a table; ask while nothing is on its way."""
+        return self._store.counter(table)
+
+    # --- handing over, on the program's threads ---
+
+    def put(self, item: Any, nbytes: int = 0) -> None:
+        """Hand over a Batch, a Change, a Move, a Statement, or a row of the table `nodes` (a list)."""
+        nbytes += _ITEM * (len(item) if type(item) is Batch else 1)
+        with self._lock:
+            while self._bytes > self._room and not self.failure and self._can_wait():
+                self._hurry = True
+                self._change.notify_all()
+                self._change.wait(0.1)
+            if self.failure:
+                self.lost += _nodes([item])
+                return
+            self._waiting.append(item)
+            self._bytes += nbytes
+            self._hurry = self._hurry or self._bytes > min(_HURRY, self._room >> 3)
+            if self._idle or self._hurry:
+                self._change.notify_all()
+
+    def _can_wait(self) -> bool:
+        return self._thread.is_alive() and threading.current_thread() is not self._thread
+
+    def execute(self, sql: str, parameters: Sequence[Any]) -> None:
+        """Hand over a statement."""
+        self.put(Statement(sql, parameters))
+
+    def flush(self) -> None:
+        """Wait until all that was handed over is committed."""
+        with self._lock:
+            wanted = self._took + len(self._waiting)
+            while self._done < wanted and not self.failure and self._thread.is_alive():
+                self._hurry = True
+                self._change.notify_all()
+                self._change.wait(0.1)
+
+    def close(self) -> None:
+        """Commit what is left, and make the recording one file."""
+        _writers.discard(self)
+        if self.forked:
+            return
+        with self._lock:
+            self._stopping = True
+            self._change.notify_all()
+        self._thread.join()
+
+    # --- the thread ---
+
+    def _run(self) -> None:
+        while True:
+            batch, nbytes = self._take()
+            self._attempt(self._commit, batch)
+            with self._lock:
+                self._bytes -= nbytes
+                self._done += len(batch)
+                self._change.notify_all()
+                if self._stopping and not self._waiting:
+                    break
+        self._attempt(self._finish, [])
+        self._store.close()
+
+    def _take(self) -> tuple[list[Any], int]:
+        """Return what there is, once it is time, and how many bytes it takes."""
+        more = self.gather()
+        with self._lock:
+            self._idle = True
+            while not self._waiting and not self._stopping:
+                if not self._change.wait(_INTERVAL if more else _IDLE):
+                    return [], 0
+            self._idle = False
+            end = time.monotonic() + _INTERVAL
+            while not (self._hurry or self._stopping) and (left := end - time.monotonic()) > 0:
+                self._change.wait(left)
+        self.gather()
+        with self._lock:
+            taken = list(self._waiting)
+            self._waiting.clear()
+            self._took += len(taken)
+            self._hurry = False
+            return taken, self._bytes
+
+    def _commit(self, batch: list[Any]) -> None:
+        self._follow()
+        if batch:
+            self.committed += self._store.commit(batch)
+        else:
+            self._store.idle()
+
+    def _finish(self, batch: list[Any]) -> None:
+        self._follow()
+        self._store.finish()
+
+    def _follow(self) -> None:
+        """Have the store stay with its file; say so where that has gone elsewhere."""
+        told = self._store.follow()
+        if told:
+            report(f"gradscope: {self.path}: {told}\nLook at it with `gradscope view {self._store.path}`.")
+            self.path = self._store.path
+
+    def _attempt(self, action: Callable[[list[Any]], None], batch: list[Any]) -> None:
+        """Do something with the file; where that fails, say so once, and write no more."""
+        if self.failure:
+            self.lost += _nodes(batch)
+            return
+        try:
+            action(batch)
+        except Exception as error:
+            self.failure = str(error).strip() or type(error).__name__
+            self.lost += _nodes(batch)
+            self._store.roll_back()
+            self._store.secure()
+            report(
+                f"gradscope: {self.path}: recording has stopped after {self.committed} nodes: {self.failure}\n"
+                "The program goes on; what it does from here is not recorded."
+            )
+            if self._store.lost:
+                self.committed, self.lost = 0, self.lost + self.committed
+
+    # --- fork ---
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: the file is the parent's, and the locks may be held by threads that are not here."""
+        self.forked = True
+        self.failure = "this process was forked from the one that records"
+        self._lock = threading.RLock()
+        self._change = threading.Condition(self._lock)
+        self._waiting.clear()
+        self._store.leave_open()
+
+
+def _nodes(batch: list[Any]) -> int:
+    return sum(len(item) for item in batch if type(item) is Batch)
+
+
+def _leave_to_parent() -> None:
+    for writer in tuple(_writers):
+        writer.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def report(text: str) -> None:
+    """Tell the person at the terminal; a program without one is not disturbed.
+
+    Parameters
+    ----------
+    text : str
+    """
+    try:
+        say(text, file=sys.stderr)
+    except (OSError, ValueError, AttributeError):
+        return

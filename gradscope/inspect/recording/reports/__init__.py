@@ -1,0 +1,10 @@
+"""What is made of recordings.
+
+- :mod:`~.html_report`: one page that needs nothing else
+- :mod:`~.heatmap`: gradient norms by module and iteration
+- :mod:`~.text_view`: ``gradscope view`` as text
+- :mod:`~.recording_prompt`: a recording at a prompt
+- :mod:`~.recording_difference`: where two recordings part
+- :mod:`~.perfetto`: a time line for Perfetto
+- :mod:`~.parquet`: nodes as a Parquet file
+"""

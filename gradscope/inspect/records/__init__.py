@@ -1,0 +1,11 @@
+"""Immutable records of what runs, and how they are made on the program's own thread.
+
+- :mod:`~.records`: the records that every face reads: nodes, edges, tensors, places, states
+- :mod:`~.snapshots`: from live nodes and tensors to records
+- :mod:`~.tensor_statistics`: a tensor in numbers: norm, range, zeros, NaN, magnitudes
+- :mod:`~.naming`: what leaves and nodes are called
+- :mod:`~.module_tracking`: which module a node belongs to, learned while forward runs
+- :mod:`~.execution_order`: the order in which the engine will run a graph
+- :mod:`~.optimizer_steps`: when optimizers step
+- :mod:`~.object_search`: finding living objects, wherever the program keeps them
+"""

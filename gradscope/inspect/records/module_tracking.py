@@ -1,0 +1,254 @@
+"""Which module a node belongs to, and what its parameter is called: learned while the forward pass runs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ..adapters import Adapter, AnyAdapter, Observer
+from ..source.call_sites import name_of, user_frames
+
+__all__ = ["Tracker", "free_label", "join", "latest_tracker", "module_of_parameter", "remember", "track"]
+
+MODULE = "gradscope.inspect.module"
+
+# That of the block that is open or was open last: it knows names when nobody gives any. It keeps no module alive.
+_latest: Tracker | None = None
+
+
+class _Running(threading.local):
+    """The modules that run on this thread, outermost first: their ids and paths."""
+
+    def __init__(self) -> None:
+        self.modules: list[tuple[int, str]] = []
+
+
+class Tracker(Observer):
+    """Follows modules as they run, and notes their path on the nodes made inside.
+
+    Paths are those of ``named_modules()`` of the outermost module that was called, or of which a method (Lightning's
+    ``training_step()``) has called a part. The first such module with parameters gives plain paths (``layers.0``); any
+    other is told apart by the variable that holds it (``discriminator.layers.0``), or else by its class
+    (``CrossEntropyLoss``).
+
+    Parameters
+    ----------
+    adapter : Adapter
+    """
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self._running = _Running()
+        # By id, with a reference that empties the place: a module may compare by value and have no hash.
+        self._paths: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self._roots: dict[str, weakref.ref[Any]] = {}
+        self._leaves: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self._users: dict[int, str] = {}
+        self._added: list[weakref.ref[Any]] = []
+
+    # --- what the observer passes on ---
+
+    def module_entered(self, module: Any) -> None:
+        """Note that `module` runs."""
+        stack = self._running.modules
+        identity = id(module)
+        for depth, (running, _) in enumerate(stack):
+            if running == identity:  # it left by an exception last time
+                del stack[depth:]
+                break
+        if identity not in self._paths:
+            self._register(self._whole(module))
+        stack.append((identity, self._paths[identity][1]))
+
+    def module_left(self, module: Any) -> None:
+        """Note that `module` has run."""
+        stack = self._running.modules
+        while stack:
+            if stack.pop()[0] == id(module):
+                break
+
+    def operator_recorded(self, node: Any) -> None:
+        """Note the running module on `node`."""
+        stack = self._running.modules
+        if stack and stack[-1][1]:
+            self._adapter.notes(node)[MODULE] = stack[-1][1]
+
+    # --- names ---
+
+    def module_of(self, node: Any) -> str:
+        """Return the path of the module that made `node`, or an empty string."""
+        module = self._adapter.notes(node).get(MODULE, "")
+        if module or not self._users:
+            return module
+        return self._users.get(self._adapter.key(node), "")
+
+    def roots(self) -> dict[str, Any]:
+        """Return the outermost modules seen that still live, by what their paths begin with."""
+        alive = ((label, reference()) for label, reference in list(self._roots.items()))
+        return {label: root for label, root in alive if root is not None}
+
+    def parameter_paths(self) -> dict[int, str]:
+        """Return the paths of all parameters of the modules seen, by the id of the parameter.
+
+        Valid as long as those modules are: ask anew for every backward.
+        """
+        found: dict[int, str] = {}
+        for label, root in self.roots().items():
+            for path, parameter in self._adapter.named_parameters(root):
+                found.setdefault(id(parameter), join(label, path))
+        found.update((identity, name) for identity, (leaf, name) in self._leaves.items() if leaf() is not None)
+        return found
+
+    def add_root(self, module: Any) -> None:
+        """Name `module` and its parameters as if it had been called."""
+        self._added.append(weakref.ref(module))
+        if id(module) not in self._paths:
+            self._register(module)
+
+    def add_leaves(self, pairs: Iterable[tuple[str, Any]]) -> None:
+        """Call leaves by these names, whatever modules are seen."""
+        self._leaves.update((id(leaf), (weakref.ref(leaf), name)) for name, leaf in pairs if name)
+
+    def add_users(self, modules: Mapping[int, str]) -> None:
+        """Call nodes, by their keys, after the module whose parameters they use, where none was seen to make them."""
+        self._users.update(modules)
+
+    def take_over(self, other: Tracker) -> None:
+        """Add what has been added to another tracker, and nothing of what that has seen."""
+        self._leaves.update(other._leaves)
+        self._users.update(other._users)
+        for reference in other._added:
+            module = reference()
+            if module is not None:
+                self.add_root(module)
+
+    def _whole(self, module: Any) -> Any:
+        """Return the module whose method has called `module`, a part of it: not all are entered by being called."""
+        whole, kinds = module, self._adapter.module_classes()
+        for frame in user_frames(sys._getframe(1)):
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, kinds) and any(part is whole for _, part in self._adapter.named_modules(owner)):
+                whole = owner
+        return whole
+
+    def _register(self, root: Any) -> None:
+        parts = self._adapter.named_modules(root)
+        self._roots = {label: r for label, r in self._roots.items() if r() is not None}
+        inside = {id(module) for _, module in parts}
+        for label, reference in list(self._roots.items()):
+            if id(reference()) in inside:  # a part was called before the whole
+                del self._roots[label]
+        label = self._label(root)
+        self._roots[label] = weakref.ref(root)
+        for path, module in parts:
+            self._note(module, join(label, path))
+
+    def _note(self, module: Any, path: str) -> None:
+        identity, paths = id(module), self._paths
+
+        def forget(reference: weakref.ref[Any]) -> None:
+            if identity in paths and paths[identity][0] is reference:
+                del paths[identity]
+
+        paths[identity] = (weakref.ref(module, forget), path)
+
+    def _label(self, root: Any) -> str:
+        if not self._adapter.named_parameters(root):
+            return free_label(type(root).__name__, self._roots)
+        if "" not in self._roots:
+            return ""
+        frames = user_frames(sys._getframe(1))
+        variable = next(filter(None, (name_of(root, frame) for frame in frames)), "").removeprefix("self.")
+        return free_label(variable or type(root).__name__, self._roots)
+
+
+def latest_tracker() -> Tracker | None:
+    """Return what the :func:`track` or :func:`ledger` that is open, or was open last, has seen."""
+    return _latest
+
+
+def remember(tracker: Tracker) -> None:
+    """Make a tracker the latest."""
+    global _latest
+    _latest = tracker
+
+
+def free_label(name: str, taken: Container[str]) -> str:
+    """Return `name`, or with a number if it is taken.
+
+    Parameters
+    ----------
+    name : str
+    taken : container of str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> free_label("Linear", {"Linear", "Linear#2"})
+    'Linear#3'
+    """
+    label, number = name, 1
+    while label in taken:
+        number += 1
+        label = f"{name}#{number}"
+    return label
+
+
+def join(label: str, path: str) -> str:
+    """Return the path of something in the module that is called `label`."""
+    return f"{label}.{path}" if label and path else label or path
+
+
+def module_of_parameter(path: str) -> str:
+    """Return the module's part of a parameter's path.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> module_of_parameter("layers.0.weight"), module_of_parameter("weight")
+    ('layers.0', '')
+    """
+    return path.rpartition(".")[0]
+
+
+@contextmanager
+def track(*, adapter: Adapter | None = None) -> Iterator[Tracker]:
+    """Record, for every node made inside the block, the line and the module that made it.
+
+    Parameters
+    ----------
+    adapter : Adapter, optional
+
+    Yields
+    ------
+    Tracker
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> import gradscope.inspect as gi
+    >>> model = gs.nn.Sequential(gs.nn.Linear(3, 2), gs.nn.ReLU())
+    >>> with gi.track():
+    ...     loss = model(gs.ones(1, 3)).sum()
+    >>> [(d["operator"], d["module"]) for _, d in gi.graph(loss, params=model).nodes(data=True)][:3]
+    [('Sum', ''), ('Relu', '1'), ('Addmm', '0')]
+    """
+    adapter = adapter or AnyAdapter()
+    tracker = Tracker(adapter)
+    remember(tracker)
+    with adapter.observe(tracker, forward=True, backward=False):
+        yield tracker

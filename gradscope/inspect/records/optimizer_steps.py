@@ -1,0 +1,116 @@
+"""When optimizers step, in either framework."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .object_search import living
+
+__all__ = ["OptimizerHooks", "held_by", "living_optimizers"]
+
+_MODULES = ("gradscope.optim.optimizer", "torch.optim.optimizer")
+
+
+class OptimizerHooks:
+    """Tells when any optimizer is about to step and has stepped; of a framework from when it has been imported.
+
+    Parameters
+    ----------
+    before, after : callable, optional
+        Called with the optimizer.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> told = []
+    >>> hooks = OptimizerHooks(after=lambda optimizer: told.append(type(optimizer).__name__))
+    >>> hooks.look()
+    >>> gs.optim.SGD([gs.ones(2, requires_grad=True)], lr=0.1).step()
+    >>> hooks.close()
+    >>> told
+    ['SGD']
+    """
+
+    def __init__(
+        self, *, before: Callable[[Any], None] | None = None, after: Callable[[Any], None] | None = None
+    ) -> None:
+        self._callbacks = {
+            f"register_optimizer_step_{when}_hook": callback
+            for when, callback in (("pre", before), ("post", after))
+            if callback is not None
+        }
+        self._handles: dict[str, list[Any]] = {}
+        self._lock = threading.Lock()
+
+    def look(self) -> None:
+        """Listen to the frameworks that are there by now; cheap, so that it can be asked at every backward."""
+        for name in _MODULES:
+            if name not in self._handles and name in sys.modules:
+                self._listen_to(name)
+
+    def _listen_to(self, name: str) -> None:
+        with self._lock:
+            if name in self._handles:  # another thread has come first
+                return
+            module = sys.modules[name]
+            self._handles[name] = [
+                getattr(module, register)(_with_optimizer_alone(callback, _compiling(name)))
+                for register, callback in self._callbacks.items()
+                if hasattr(module, register)
+            ]
+
+    def close(self) -> None:
+        """Listen no more."""
+        for handles in self._handles.values():
+            for handle in handles:
+                handle.remove()
+        self._handles.clear()
+
+
+def _with_optimizer_alone(
+    callback: Callable[[Any], None], compiling: Callable[[], bool]
+) -> Callable[[Any, Any, Any], None]:
+    def hook(optimizer: Any, arguments: Any, keywords: Any) -> None:
+        if not compiling():  # torch.compile inlines this function, and would compile the callback too
+            callback(optimizer)
+
+    return hook
+
+
+def _compiling(name: str) -> Callable[[], bool]:
+    """Return what tells whether a compiler reads the code of a step, rather than that it is run."""
+    compiler = getattr(sys.modules[name.partition(".")[0]], "compiler", None)
+    return getattr(compiler, "is_compiling", _never)
+
+
+def _never() -> bool:
+    return False
+
+
+def held_by(optimizer: Any) -> list[Any]:
+    """Return the tensors that an optimizer changes.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+
+    Returns
+    -------
+    list of Tensor
+    """
+    return [tensor for group in optimizer.param_groups for tensor in group["params"]]
+
+
+def living_optimizers() -> list[Any]:
+    """Return the optimizers that there are, of either framework, whether they have stepped or not.
+
+    Returns
+    -------
+    list of Optimizer
+    """
+    modules = [sys.modules[name] for name in _MODULES if name in sys.modules]
+    kinds = [module.Optimizer for module in modules if hasattr(module, "Optimizer")]
+    return [optimizer for optimizer in living(kinds) if "param_groups" in vars(optimizer)]

@@ -1,0 +1,137 @@
+"""From live nodes and tensors to immutable records. All of it runs on the program's own thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..adapters import Adapter
+from .execution_order import Wire
+from .module_tracking import module_of_parameter
+from .records import EdgeRecord, NodeRecord, SavedRecord, TensorSummary, dtype_name, operator_name
+from .tensor_statistics import summarize
+
+__all__ = ["bare_record", "gradient_summaries", "saved_records", "tensor_summary"]
+
+
+def tensor_summary(adapter: Adapter, tensor: Any, name: str) -> TensorSummary:
+    """Return the summary of a live tensor.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    tensor : Tensor
+    name : str
+
+    Returns
+    -------
+    TensorSummary
+    """
+    spec = adapter.spec(tensor)
+    return summarize(adapter.to_host(tensor), name, dtype=spec.dtype, device=spec.device, shape=spec.shape)
+
+
+def gradient_summaries(adapter: Adapter, grads: Sequence[Any], name: str) -> tuple[TensorSummary | None, ...]:
+    """Return the summaries of gradients, None for an undefined one.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    grads : sequence of Tensor or None
+    name : str
+        ``'grad_outputs'`` or ``'grad_inputs'``.
+
+    Returns
+    -------
+    tuple of TensorSummary or None
+    """
+    return tuple(None if g is None else tensor_summary(adapter, g, f"{name}[{i}]") for i, g in enumerate(grads))
+
+
+def saved_records(adapter: Adapter, node: Any, *, summaries: bool) -> tuple[SavedRecord, ...]:
+    """Return what a node has saved, read without unpacking it.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    node : object
+    summaries : bool
+        With the values in numbers. A tensor that a saved-tensor hook has packed keeps its secret: unpacking it would
+        call the user's hook once more than the program does.
+
+    Returns
+    -------
+    tuple of SavedRecord
+    """
+    records = []
+    for view in adapter.saved(node):
+        released = view.released
+        before, now = view.saved_version, view.current_version
+        summary = None
+        if summaries and not released and before is not None:
+            summary = tensor_summary(adapter, view.data, view.name)
+        records.append(
+            SavedRecord(
+                name=view.name,
+                shape=view.shape,
+                dtype="" if released else dtype_name(view.dtype),
+                nbytes=view.nbytes,
+                saved_version=before,
+                current_version=now,
+                state="released" if released else "ok" if before == now else "modified",
+                summary=summary,
+            )
+        )
+    return tuple(records)
+
+
+def bare_record(
+    adapter: Adapter,
+    node: Any,
+    *,
+    index: int = -1,
+    module: str = "",
+    parameter: str = "",
+    state: str = "pending",
+    saved: bool = False,
+    wire: Wire | None = None,
+) -> NodeRecord:
+    """Return the record of a node that nobody has looked at yet.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    node : object
+    index : int
+        Its place in the engine's order.
+    module, parameter : str
+        Where known. A parameter gives its module.
+    state : str
+    saved : bool
+        List the saved tensors, without summaries.
+    wire : Wire, optional
+        What a walk has found of the node already.
+
+    Returns
+    -------
+    NodeRecord
+    """
+    name = adapter.node_name(node)
+    if wire is None:
+        edges = tuple(EdgeRecord(None if n is None else adapter.key(n), nr) for n, nr in adapter.edges(node))
+    else:
+        edges = tuple(EdgeRecord(key, nr) for key, nr in wire.edges)
+    return NodeRecord(
+        index=index,
+        key=adapter.key(node),
+        name=name,
+        operator=operator_name(name),
+        sequence_nr=adapter.sequence_nr(node),
+        module=module or module_of_parameter(parameter),
+        parameter=parameter,
+        location=adapter.location(node),
+        edges=edges,
+        state=state,
+        saved=saved_records(adapter, node, summaries=False) if saved else (),
+        outputs=adapter.outputs(node),
+    )

@@ -1,0 +1,6 @@
+"""The user's source: lines, syntax, variables.
+
+- :mod:`~.call_sites`: where a call comes from, and how a place is written
+- :mod:`~.frame_variables`: variables of frames: read and set
+- :mod:`~.source_syntax`: the syntax of a file or of a function
+"""

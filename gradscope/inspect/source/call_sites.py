@@ -1,0 +1,267 @@
+"""Lines of the user's program: where a call comes from, and how a place is written."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+from collections.abc import Iterator
+from types import FrameType, GetSetDescriptorType
+from typing import Any
+
+from ...runtime.events import is_library_file
+from ..records.records import Location
+from .frame_variables import variables_of
+from .source_syntax import last_name, syntax_tree
+
+__all__ = [
+    "caller",
+    "fields_of",
+    "line_of",
+    "location_at",
+    "name_of",
+    "place",
+    "relative_path",
+    "start_directory",
+    "started_here",
+    "user_frame",
+    "user_frames",
+    "uses_of",
+]
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it has been removed
+        return ""
+
+
+_started_in = _working_directory()
+
+
+def started_here() -> None:
+    """Note that a program is about to be started in the working directory; without it, this process is the program."""
+    global _started_in
+    _started_in = _working_directory()
+
+
+def start_directory() -> str:
+    """Return the directory in which the program was started: names of files stay the same when it goes elsewhere.
+
+    Returns
+    -------
+    str
+        Empty where that had been removed.
+    """
+    return _started_in
+
+
+def relative_path(filename: str) -> str:
+    """Return a path as seen from the directory in which the program was started.
+
+    Parameters
+    ----------
+    filename : str
+
+    Returns
+    -------
+    str
+        `filename` itself where there is no way from there, and of what is no absolute path.
+
+    Examples
+    --------
+    >>> relative_path("<stdin>")
+    '<stdin>'
+    """
+    if not _started_in or not os.path.isabs(filename):
+        return filename
+    try:
+        return os.path.relpath(filename, _started_in)
+    except ValueError:  # another drive
+        return filename
+
+
+def place(location: Location | None) -> str:
+    """Return ``file:line``, relative to the directory in which the program was started when the file is below it.
+
+    Parameters
+    ----------
+    location : Location or None
+
+    Returns
+    -------
+    str
+        A dash where the line is not known.
+
+    Examples
+    --------
+    >>> place(Location("train.py", 3, "main", "")), place(None)
+    ('train.py:3', '-')
+    """
+    if location is None:
+        return "-"
+    name = relative_path(location.filename)
+    return f"{location.filename if name.startswith(os.pardir) else name}:{location.lineno}"
+
+
+def user_frame(start: FrameType | None = None) -> FrameType | None:
+    """Return the innermost frame that is neither ours, nor a framework's, nor the standard library's.
+
+    Parameters
+    ----------
+    start : frame, optional
+        Where to begin; the caller by default.
+
+    Returns
+    -------
+    frame or None
+    """
+    return next(user_frames(start or sys._getframe(1)), None)
+
+
+def user_frames(start: FrameType) -> Iterator[FrameType]:
+    """Yield the frames from `start` outwards that are neither ours, nor a framework's, nor the standard library's.
+
+    Parameters
+    ----------
+    start : frame
+
+    Yields
+    ------
+    frame
+    """
+    frame: FrameType | None = start
+    while frame is not None:
+        if not is_library_file(frame.f_code.co_filename):
+            yield frame
+        frame = frame.f_back
+
+
+def caller() -> Location | None:
+    """Return the user's line that is running.
+
+    Returns
+    -------
+    Location or None
+    """
+    frame = user_frame(sys._getframe(1))
+    return None if frame is None else location_at(frame, frame.f_lineno)
+
+
+def location_at(frame: FrameType, lineno: int) -> Location:
+    """Return a line of the function that a frame runs.
+
+    Parameters
+    ----------
+    frame : frame
+    lineno : int
+
+    Returns
+    -------
+    Location
+    """
+    return line_of(frame.f_code.co_filename, lineno, frame.f_code.co_qualname)
+
+
+def line_of(filename: str, lineno: int, function: str = "") -> Location:
+    """Return a line of a file.
+
+    Parameters
+    ----------
+    filename : str
+    lineno : int
+    function : str
+
+    Returns
+    -------
+    Location
+    """
+    return Location(filename, lineno, function, linecache.getline(filename, lineno).strip())
+
+
+def name_of(value: Any, frame: FrameType | None) -> str:
+    """Return the variable, or the attribute of ``self``, that is bound to an object in a frame.
+
+    Parameters
+    ----------
+    value : object
+    frame : frame or None
+
+    Returns
+    -------
+    str
+        Empty when it has no name there.
+    """
+    if frame is None:
+        return ""
+    local = variables_of(frame)
+    for prefix, scope in (("", local), ("self.", fields_of(local.get("self"))), ("", frame.f_globals)):
+        for name, bound in list(scope.items()):
+            if bound is value and name.isidentifier() and not name.startswith("_"):
+                return prefix + name
+    return ""
+
+
+def fields_of(thing: Any) -> dict[str, Any]:
+    """Return an object's own attributes, without running a line of its class: a proxy does not wake up.
+
+    Parameters
+    ----------
+    thing : object
+
+    Returns
+    -------
+    dict of str to object
+        Empty for an object that keeps them elsewhere.
+    """
+    for kind in type(thing).__mro__:
+        way = kind.__dict__.get("__dict__")
+        if way is not None:
+            return way.__get__(thing) if type(way) is GetSetDescriptorType else {}
+    return {}
+
+
+def uses_of(name: str, near: Location) -> Location | None:
+    """Return the line near `near` where a variable grows: ``name.append(...)``, ``name[...] = ...``, ``name += ...``.
+
+    Parameters
+    ----------
+    name : str
+    near : Location
+        A line of the same file; the first such line after it wins, then the last before it.
+
+    Returns
+    -------
+    Location or None
+    """
+    lines = _growing_lines(near.filename).get(name, ())
+    if not lines:
+        return None
+    after = [line for line in lines if line >= near.lineno]
+    return line_of(near.filename, min(after) if after else max(lines), near.function)
+
+
+def _growing_lines(filename: str) -> dict[str, tuple[int, ...]]:
+    tree = syntax_tree(filename)
+    if tree is None:
+        return {}
+    found: dict[str, list[int]] = {}
+    for node in ast.walk(tree):
+        target = _grown_by(node)
+        if target:
+            found.setdefault(target, []).append(node.lineno)  # type: ignore[attr-defined]
+    return {name: tuple(lines) for name, lines in found.items()}
+
+
+def _grown_by(node: ast.AST) -> str:
+    """Return the variable that a statement or call makes longer."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        growing = node.func.attr in ("add", "append", "appendleft", "extend", "insert", "setdefault", "update")
+        return last_name(node.func.value) if growing else ""
+    if isinstance(node, ast.AugAssign):
+        return last_name(node.target)
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        return last_name(node.targets[0].value)
+    return ""

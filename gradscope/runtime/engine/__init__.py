@@ -1,0 +1,7 @@
+"""The engine: backward passes over the graph, and forward-mode derivatives.
+
+- :mod:`~.backward`: ``backward()`` and ``grad()``: their arguments checked, and a graph task run for them
+- :mod:`~.graph_task`: ``GraphTask``: dependencies, the ready queue, and one resumable step
+- :mod:`~.gradient_validation`: what the engine asks of each gradient that a node or a hook returns
+- :mod:`~.forward_mode`: tangents that travel with the values
+"""

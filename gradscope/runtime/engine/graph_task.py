@@ -1,0 +1,637 @@
+"""The backward engine: dependencies, a ready queue, and one resumable step.
+
+A :class:`GraphTask` is one backward() or grad(). It counts how many gradients every node waits for, keeps the ready
+nodes in a heap (highest sequence number first; ready leaves, AccumulateGrad, come before all), and
+:meth:`GraphTask.step` runs one node: hooks, derivative, hooks, and the results into the buffers of the next nodes.
+backward() is that step in a loop; a debugger pauses the same loop. Gradients travel as bare arrays, or as tensors under
+``create_graph``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from heapq import heappop, heappush, heapreplace
+from typing import Any
+
+from .. import events, state
+from ..graph.accumulate_grad import AccumulateGrad
+from ..graph.graph_node import Edge, Node, ends_of
+from .gradient_validation import (
+    announce_unpacked,
+    check_anomaly,
+    check_count,
+    check_hook_result,
+    name_node,
+    release_announced,
+    replaced,
+    retain,
+    validate_array,
+    validate_tensor,
+    wrap,
+)
+
+__all__ = ["GraphTask", "run_node_alone"]
+
+_entered_lock = threading.Lock()
+
+_task_ids = itertools.count(1).__next__
+_new = object.__new__
+
+# How many tasks have come to code that may ask for the task it runs in. While it is 0 a backward is not a nested one.
+entered = 0
+
+
+class GraphTask:
+    """One run of the engine.
+
+    Parameters
+    ----------
+    roots : sequence of Edge
+        Where the gradients enter.
+    grads : sequence
+        The gradients that enter, one per root: bare arrays, or tensors under `create_graph`.
+    keep_graph, create_graph : bool
+    records : bool
+        False under `create_graph` if the tensors travel for the sake of their tangents only (see tangents.py).
+    captures : sequence of Edge, optional
+        Take the gradients that arrive here instead of accumulating.
+    only : set of Node, optional
+        Run these nodes, and of the others only what leads to them.
+
+    Attributes
+    ----------
+    nodes_run, total : int
+    thread_id : int or None
+        The thread it runs on, once code that may ask has been reached.
+    kept : list of Node or None
+        Set to a list, it takes the nodes whose saved tensors `keep_graph` has kept from being released, for
+        :meth:`release_kept`.
+    captured : list
+        Gradients taken, one per capture.
+    """
+
+    # What most tasks do not need is on the class, and set on the instance where it is needed.
+    nodes_run = 0
+    depth = 0
+    keep_graph = create_graph = records = False
+    kept: list[Node] | None = None
+    thread_id: int | None = None
+    captured: list[Any] = []  # noqa: RUF012 - never written
+    callbacks: Sequence[Callable[[], None]] = ()
+    _captures: dict[Node, list[tuple[int, int]]] = {}  # noqa: RUF012 - never written
+    _needed: set[Node] | None = None
+    # Nodes whose waiting gradient is a sum that the task has made, so that more can be added in place.
+    _owned: set[Node] | frozenset[Node] = frozenset()
+    # This thread's modes as they were before the task; None until it comes to code that may ask.
+    _outside: tuple[Any, ...] | None = None
+    # The node that became ready last: as a rule the next to run, which spares the heap a push and a pop.
+    _following: Node | None = None
+
+    def __init__(
+        self,
+        roots: Sequence[Edge],
+        grads: Sequence[Any],
+        keep_graph: bool = False,
+        create_graph: bool = False,
+        records: bool = True,
+        captures: Sequence[Edge] | None = None,
+        only: set[Node] | None = None,
+    ) -> None:
+        self._roots = roots
+        if keep_graph:
+            self.keep_graph = True
+        if create_graph:
+            self.create_graph, self.records = True, records and not state.local.inference
+        self.ready: list[tuple[int, Node]] = []
+        self._leaves: list[Node] = []
+        if len(roots) == 1 and type(roots[0]) is not tuple:  # the loss, as a rule
+            root: Any = roots[0]
+            self._dependencies: dict[Node, int] = {root: 0}
+            self._buffers: dict[Node, Any] = {root: grads[0]}
+        else:
+            root = None
+            self._dependencies = {ends_of(root)[0]: 0 for root in roots}
+            self._buffers = {}
+            for edge, grad in zip(roots, grads):
+                self._receive(edge, grad)
+        self._count_dependencies()
+        if captures is not None or only is not None:
+            self._restrict(captures or (), only or set())
+        if root is not None and not state.special and type(root) is not AccumulateGrad:
+            self._following = root
+            return
+        for node in self._buffers:
+            if not self._dependencies[node]:
+                self._make_ready(node)
+
+    @property
+    def roots(self) -> list[tuple[Node, int]]:
+        """Where the gradients enter: nodes, and at which of their outputs."""
+        return [ends_of(root) for root in self._roots]
+
+    @cached_property
+    def id(self) -> int:
+        """Counts up in the process, over the tasks that somebody asked for it."""
+        return _task_ids()
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether only some nodes run, as for ``grad()`` and ``backward(inputs=...)``."""
+        return self._needed is not None
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes that a gradient can reach, in an order that depends on the graph alone."""
+        return list(self._dependencies)
+
+    @property
+    def total(self) -> int:
+        """How many nodes will have run in the end."""
+        planned = self._dependencies.keys()
+        return len(planned) if self._needed is None else len(self._needed & planned)
+
+    # --- planning ---
+
+    def _count_dependencies(self) -> None:
+        counts = self._dependencies
+        stack = list(counts)
+        pop, push = stack.pop, stack.append
+        while stack:
+            for edge in pop().edges:
+                if edge is not None:
+                    child: Any = edge[0] if type(edge) is tuple else edge
+                    if child in counts:
+                        counts[child] += 1
+                    else:
+                        counts[child] = 1
+                        if child.edges:
+                            push(child)
+
+    def _restrict(self, captures: Sequence[Edge], only: set[Node]) -> None:
+        """Plan to run only what leads to the captures and to the nodes in `only`."""
+        self.captured = [None] * len(captures)
+        self._captures = {}
+        for index, edge in enumerate(captures):
+            node, nr = ends_of(edge)
+            self._captures.setdefault(node, []).append((nr, index))
+        self._needed = self._nodes_leading_to(set(self._captures) | only) | only
+
+    def _nodes_leading_to(self, targets: set[Node]) -> set[Node]:
+        """Return the nodes that must run for a gradient to arrive at a target."""
+        parents: dict[Node, list[Node]] = {}
+        for node in self._dependencies:
+            for edge in node.edges:
+                if edge is not None:
+                    parents.setdefault(ends_of(edge)[0], []).append(node)
+        needed: set[Node] = set()
+        stack = list(targets)
+        while stack:
+            for parent in parents.get(stack.pop(), ()):
+                if parent not in needed:
+                    needed.add(parent)
+                    stack.append(parent)
+        return needed
+
+    def runs(self, node: Node) -> bool:
+        """Whether `node` is to run (and not only to be captured, or passed over)."""
+        return self._needed is None or node in self._needed
+
+    # --- gradients on their way ---
+
+    def _make_ready(self, node: Node) -> None:
+        if type(node) is AccumulateGrad:
+            self._leaves.append(node)
+        else:
+            heappush(self.ready, (-node.seq, node))
+        if events.closely and events.wanted(events.NodeReady):
+            events.emit(events.NodeReady(self, node))
+
+    def _receive(self, edge: Edge, grad: Any) -> None:
+        """Add a gradient to what waits at the end of `edge`."""
+        buffers = self._buffers
+        if type(edge) is tuple:
+            node, nr = edge
+            gradients = buffers.get(node)
+            if gradients is None:
+                gradients = buffers[node] = [None] * len(node.output_specs())
+            gradients[nr] = grad if gradients[nr] is None else gradients[nr] + grad
+            return
+        waiting = buffers.get(edge)  # type: ignore[arg-type]
+        if waiting is None:
+            buffers[edge] = grad  # type: ignore[index]
+        elif edge in self._owned and waiting.dtype == grad.dtype:
+            waiting += grad
+        else:
+            buffers[edge] = waiting + grad  # type: ignore[index]
+            if not self.create_graph and waiting.ndim:
+                self._owned = self._owned or set()
+                self._owned.add(edge)  # type: ignore[arg-type, union-attr]
+
+    def _wanted(self, node: Node) -> bool:
+        return self._needed is None or node in self._needed or node in self._captures
+
+    def will_reach(self, node: Node) -> bool:
+        """Whether a gradient arrives at `node` in this run."""
+        return node in self._dependencies and self._wanted(node)
+
+    def release_kept(self) -> None:
+        """Let go of the saved tensors of the nodes in :attr:`kept`."""
+        for node in self.kept or ():
+            release_announced(node)
+        self.kept = None
+
+    # --- running ---
+
+    def step(self) -> Node | None:
+        """Run the next ready node; return it, or None when there is nothing left to run."""
+        try:
+            return self._advance(1)
+        finally:
+            self._leave()
+
+    def run(self) -> None:
+        """Run to the end; on failure drop what was on its way and leave the runtime usable."""
+        try:
+            if state.special:
+                self._enter()
+                events.emit(events.GraphTaskStarted(self))
+            self._advance(-1)
+            while self.callbacks:
+                callback, *self.callbacks = self.callbacks
+                callback()
+            if state.special:
+                events.emit(events.GraphTaskFinished(self))
+        except BaseException as error:
+            self.ready.clear()
+            self._leaves.clear()
+            self._buffers.clear()
+            if state.special:
+                events.emit(events.GraphTaskFailed(self, error))
+            raise
+        finally:
+            if self._outside is not None:
+                self._leave()
+
+    def _advance(self, count: int) -> Node | None:
+        """Run `count` nodes, or all that are left if it is negative; return the last.
+
+        This is the engine: everything else here prepares it or is called from it. It is one flat loop over local names
+        because a node of a small graph costs about as much as a few calls do.
+        """
+        ready, leaves, buffers, dependencies = self.ready, self._leaves, self._buffers, self._dependencies
+        keep_graph = self.keep_graph
+        bare = self._needed is None and not self.create_graph
+        node: Node | None = None
+        following, self._following = self._following, None
+        carried: Any = None  # the gradient of `following`, where it is not in a buffer
+        done = 0
+        while count:
+            if leaves:
+                node = leaves.pop(0)
+                grad = buffers.pop(node, None)
+            elif following is not None:
+                node, grad = following, carried
+                following = carried = None
+                if ready and ready[0][0] < -node.seq:
+                    if grad is not None:
+                        buffers[node], grad = grad, None
+                    node = heapreplace(ready, (-node.seq, node))[1]
+                if grad is None:
+                    grad = buffers.pop(node, None)
+            elif ready:
+                node = heappop(ready)[1]
+                grad = buffers.pop(node, None)
+            else:
+                break
+            count -= 1
+            done += 1
+            try:
+                if node.extra is not None or not bare or state.special:
+                    self.nodes_run += done
+                    done = 0
+                    heard_only = bare and node.extra is None and not state.modes_on and not events.closely
+                    if heard_only and (type(node) is not AccumulateGrad or not hooked(node)):
+                        results = self._run_heard(node, grad)
+                    else:
+                        if following is not None:
+                            self._put_off(following, carried)
+                            following = carried = None
+                        results = self._run_attended(node, grad)
+                elif type(node) is not AccumulateGrad:
+                    results = node.apply(grad) if keep_graph else node.spend(grad)
+                elif node.leaf_meta.hooks or node.leaf_meta.post_accumulate:
+                    results = self._run_attended(node, grad)
+                else:
+                    if grad is not None:
+                        node.accumulate(grad)
+                    continue
+            except Exception as error:
+                name_node(error, node)
+                raise
+            index = -1
+            for edge in node.edges:
+                index += 1
+                if edge is None:
+                    continue
+                grad = results[index]
+                if type(edge) is tuple:
+                    child = edge[0]
+                    if grad is not None and (bare or self._wanted(child)):
+                        self._receive(edge, self._validate(node, index, grad, *child.output_specs()[edge[1]]))
+                else:
+                    child = edge  # type: ignore[assignment]
+                    if grad is not None and (bare or self._wanted(child)):
+                        if grad.dtype is not child.dtype or grad.shape != child.shape:
+                            grad = self._validate(node, index, grad, child.shape, child.dtype)
+                        if child in buffers:
+                            self._receive(child, grad)
+                        elif (
+                            following is None
+                            and dependencies[child] == 1
+                            and type(child) is not AccumulateGrad
+                            and not events.closely
+                        ):
+                            following, carried = child, grad  # a chain: straight on
+                            continue
+                        else:
+                            buffers[child] = grad
+                waiting = dependencies[child]
+                if waiting > 1:
+                    dependencies[child] = waiting - 1
+                elif not bare and not self._wanted(child):
+                    dependencies[child] = 0
+                elif events.closely:
+                    self._make_ready(child)
+                elif type(child) is AccumulateGrad:
+                    leaves.append(child)
+                elif following is None:
+                    following = child
+                else:
+                    heappush(ready, (-child.seq, child))
+            # A gradient may be taken over by its leaf only when nobody else, these names either, refers to it.
+            results = grad = None
+        if following is not None:
+            self._put_off(following, carried)
+        self.nodes_run += done
+        return node
+
+    def _put_off(self, node: Node, grad: Any) -> None:
+        """Queue a node that was to run next, with the gradient that was to be handed to it."""
+        if grad is not None:
+            self._buffers[node] = grad
+        heappush(self.ready, (-node.seq, node))
+
+    def _validate(self, node: Node, index: int, grad: Any, shape: tuple[int, ...], kind: Any) -> Any:
+        check = validate_tensor if self.create_graph else validate_array
+        return check(node, index, grad, shape, kind)
+
+    def _enter(self) -> None:
+        """Set this thread's modes for code that may ask: hooks, listeners, user's functions."""
+        modes = state.local
+        outer = modes.current_task
+        if outer is self:
+            return
+        global entered
+        with _entered_lock:
+            entered += 1
+        self._outside = (modes.grad_enabled, outer)
+        self.thread_id = threading.get_ident()
+        if outer is not None:
+            self.depth = outer.depth + 1
+        modes.grad_enabled, modes.current_task = self.records, self
+        modes.overrides_off += 1  # a derivative is the runtime's own affair
+
+    def _leave(self) -> None:
+        if self._outside is not None:
+            modes = state.local
+            modes.grad_enabled, modes.current_task = self._outside
+            modes.overrides_off -= 1
+            self._outside = None
+            global entered
+            with _entered_lock:
+                entered -= 1
+
+    # --- one node with listeners ---
+
+    def _run_heard(self, node: Node, grad: Any) -> Any:
+        """Run a node as a plain one is run, and tell listeners what it has made; it has no hooks, and no mode is on."""
+        if type(node) is AccumulateGrad:
+            results: Any = ()
+            if grad is not None:
+                node.accumulate(grad)
+        else:
+            results = node.apply(grad) if self.keep_graph else node.spend(grad)
+            if self.kept is not None:
+                self.kept.append(node)
+        listeners = events.heard.get(events.NodeExited)
+        if listeners is None:
+            return results
+        index = -1
+        edge: Any
+        for edge in node.edges:
+            index += 1
+            made = results[index]
+            if edge is None or made is None:
+                continue
+            if type(edge) is tuple or made.dtype is not edge.dtype or made.shape != edge.shape:
+                results = self._validated(node, results)
+                break
+        # The event's __init__() and emit(), without the calls: this is what recording a node waits for.
+        event = _new(events.NodeExited)
+        event.task, event.node, event._grads = self, node, None
+        event.arrays = (grad if node.multi else (grad,)), results
+        for listener, thread in listeners:
+            if thread is None or thread == threading.get_ident():
+                listener(event)
+        return [None if g is None else bare_of(g) for g in event.grad_inputs] if event.seen else results
+
+    # --- one node with hooks, captures or listeners ---
+
+    def _run_attended(self, node: Node, grad: Any) -> Any:
+        """Run a node with its hooks, telling listeners; return its results, one per edge."""
+        if self._outside is None:
+            self._enter()
+        outer = state.local.current_node
+        state.local.current_node = node
+        try:
+            grads = self._as_tensors(grad if node.multi else [grad])
+            # What is captured on the way to another node is captured before the tensor's hooks, as in PyTorch.
+            runs = self.runs(node)
+            if runs:
+                self._capture(node, grads)
+            grads = self._tensor_hooks(node, grads)
+            if not runs:
+                self._capture(node, grads)
+                return (None,) * len(node.edges)
+            grads = self._prehooks(node, grads)
+            grads, skip = self._announce_entry(node, grads)
+            return self._execute(node, grads, skip)
+        finally:
+            state.local.current_node = outer
+
+    def _as_tensors(self, grads: list[Any]) -> list[Any]:
+        if grads is None:
+            return []
+        return grads if self.create_graph else [None if g is None else wrap(g) for g in grads]
+
+    def _as_carried(self, node: Node, grads: Sequence[Any]) -> Any:
+        carried = [g if g is None or self.create_graph else bare_of(g) for g in grads]
+        return carried if node.multi else (carried[0] if carried else None)
+
+    def _execute(self, node: Node, grads: list[Any], skip: bool) -> Any:
+        if type(node) is AccumulateGrad:
+            if grads and grads[0] is not None and not skip:
+                carried = self._as_carried(node, grads)
+                listening = state.special or (node.extra is not None and node.extra.posthooks)
+                if not listening:
+                    grads.clear()
+                self._accumulate(node, carried)
+            self._posthooks(node, (), grads)
+            self._announce_exit(node, grads, [])
+            return ()
+        carried = self._as_carried(node, grads)
+        if skip:
+            results: Any = (None,) * len(node.edges)
+        else:
+            if state.special and events.wanted(events.TensorUnpacked):
+                announce_unpacked(node)
+            results = node.apply_graph(carried) if self.create_graph else node.apply(carried)
+        if not self.keep_graph:
+            release_announced(node)
+        elif self.kept is not None:
+            self.kept.append(node)
+        if len(results) != len(node.edges):
+            results = check_count(node, results)
+        if state.anomaly:
+            check_anomaly(node, results)
+        return self._results_seen(node, results, grads)
+
+    def _results_seen(self, node: Node, results: Any, grads: list[Any]) -> Any:
+        """Show the produced gradients to post-hooks and listeners; return them as they carry on."""
+        hooked = node.extra is not None and node.extra.posthooks
+        if not hooked and not (state.special and events.wanted(events.NodeExited)):
+            return results
+        tensors = list(self._posthooks(node, self._as_tensors(self._validated(node, results)), grads))
+        tensors = self._announce_exit(node, grads, tensors)
+        return [g if g is None or self.create_graph else bare_of(g) for g in tensors]
+
+    def _validated(self, node: Node, results: Any) -> list[Any]:
+        """Return the results as their receivers expect them; those nobody sees are validated on their way there."""
+        checked = list(results)
+        for index, edge in enumerate(node.edges):
+            grad = checked[index]
+            if edge is None or grad is None:
+                continue
+            child, nr = ends_of(edge)
+            if self._needed is not None and not self._wanted(child):
+                checked[index] = None
+            else:
+                checked[index] = self._validate(node, index, grad, *child.output_specs()[nr])
+        return checked
+
+    def _tensor_hooks(self, node: Node, grads: list[Any]) -> list[Any]:
+        extra = node.extra
+        if type(node) is AccumulateGrad:
+            for hook in list((node.leaf_meta.hooks or {}).values()):
+                grads = grads or [None]
+                grads[0] = self._call_tensor_hook(node, hook, grads[0])
+        if extra is None or not (extra.tensor_hooks or extra.retain):
+            return grads
+        grads = grads or [None] * len(node.output_specs())
+        for nr, table in (extra.tensor_hooks or {}).items():
+            for hook in list(table.values()):
+                grads[nr] = self._call_tensor_hook(node, hook, grads[nr])
+        for nr, reference in (extra.retain or {}).items():
+            retain(reference(), grads[nr])
+        return grads
+
+    def _call_tensor_hook(self, node: Node, hook: Callable[..., Any], grad: Any) -> Any:
+        result = hook(grad)
+        if state.special and events.wanted(events.HookCalled):
+            events.emit(events.HookCalled(self, node, "tensor", hook))
+        if result is None:
+            return grad
+        check_hook_result(hook, result, grad)
+        return result
+
+    def _capture(self, node: Node, grads: list[Any]) -> None:
+        for nr, index in self._captures.get(node, ()):
+            grad = grads[nr] if grads else None
+            self.captured[index] = grad
+            if state.special and events.wanted(events.GradientCaptured):
+                events.emit(events.GradientCaptured(self, node, index, grad))
+
+    def _prehooks(self, node: Node, grads: list[Any]) -> list[Any]:
+        if node.extra is None or not node.extra.prehooks:
+            return grads
+        for hook in list(node.extra.prehooks.values()):
+            result = hook(tuple(grads))
+            if state.special and events.wanted(events.HookCalled):
+                events.emit(events.HookCalled(self, node, "pre", hook))
+            if result is not None:
+                grads = replaced(hook, result, grads)
+        return grads
+
+    def _posthooks(self, node: Node, results: Sequence[Any], grads: list[Any]) -> Sequence[Any]:
+        if node.extra is None or not node.extra.posthooks:
+            return results
+        for hook in list(node.extra.posthooks.values()):
+            result = hook(tuple(results), tuple(grads))
+            if state.special and events.wanted(events.HookCalled):
+                events.emit(events.HookCalled(self, node, "post", hook))
+            if result is not None and results:
+                results = replaced(hook, result, results)
+        return results
+
+    def _announce_entry(self, node: Node, grads: list[Any]) -> tuple[list[Any], bool]:
+        if not (state.special and events.wanted(events.NodeEntered)):
+            return grads, False
+        event = events.NodeEntered(self, node, list(grads))
+        events.emit(event)
+        return event.grad_outputs, event.skip
+
+    def _announce_exit(self, node: Node, grads: list[Any], results: list[Any]) -> list[Any]:
+        if not (state.special and events.wanted(events.NodeExited)):
+            return results
+        event = events.NodeExited(self, node, (list(grads), results))
+        events.emit(event)
+        return event.grad_inputs
+
+    def _accumulate(self, node: AccumulateGrad, grad: Any) -> None:
+        shown = None
+        if state.special and events.wanted(events.GradientAccumulated):
+            shown = grad if self.create_graph else wrap(grad)
+        if self.records:
+            node.accumulate_graph(grad)
+        else:
+            node.accumulate(grad._array if self.create_graph else grad)
+        if shown is not None:
+            events.emit(events.GradientAccumulated(self, node.variable, shown))
+        for hook in list((node.leaf_meta.post_accumulate or {}).values()):
+            hook(node.variable)
+            if state.special and events.wanted(events.HookCalled):
+                events.emit(events.HookCalled(self, node, "post_accumulate", hook))
+
+
+def hooked(node: AccumulateGrad) -> bool:
+    """Whether a leaf has hooks."""
+    return bool(node.leaf_meta.hooks or node.leaf_meta.post_accumulate)
+
+
+def bare_of(tensor: Any) -> Any:
+    """Return the array of a gradient."""
+    return tensor._array
+
+
+def run_node_alone(node: Node, grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Run one node on the given gradients, keeping what it saved."""
+    create_graph = state.local.grad_enabled and any(g is not None and g.requires_grad for g in grad_outputs)
+    grads = list(grad_outputs) if node.multi else grad_outputs[0]
+    if create_graph:
+        return tuple(node.apply_graph(grads))
+    bare = [None if g is None else g._array for g in grad_outputs]
+    results = node.apply(bare if node.multi else bare[0])
+    return tuple(None if r is None else wrap(r) for r in results)

@@ -1,0 +1,150 @@
+"""Where the graph ends: the node that adds what arrives into a leaf's ``grad``."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from sys import getrefcount
+from typing import Any
+
+from .. import state
+from ..memory import device
+from ..tensor.math_bits import mark
+from . import graph_node
+from .graph_node import ACCUMULATE_SEQUENCE, Edge, Node, hold_edge
+
+__all__ = ["AccumulateGrad", "accumulate_edge"]
+
+_accumulate_lock = threading.Lock()
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds what arrives into ``variable.grad``.
+
+    The leaf holds its edge, so the node holds not the leaf but what it needs of it: the array, for the layout, and the
+    leaf's :class:`TensorMeta`, where gradient and hooks live. That is no cycle, and a leaf that only the graph still
+    needs may go.
+    """
+
+    __slots__ = ("array", "leaf_meta", "leaf_type", "reference")
+
+    node_name = "AccumulateGrad"
+    edges = ()
+    seq = ACCUMULATE_SEQUENCE
+
+    def __init__(self, variable: Any) -> None:
+        self.reference = weakref.ref(variable)
+        self.leaf_type = type(variable)
+        self.leaf_meta = variable._extras()
+        self.extra = self._site = self._notes = None
+        array = self.array = variable._memory
+        self.shape = variable._shape
+        self.dtype = array.dtype
+        self.kind = type(array)
+
+    @property
+    def variable(self) -> Any:
+        """The leaf; when nobody holds it any more, another tensor with its memory, gradient and hooks."""
+        leaf = self.reference()
+        if leaf is None:
+            leaf = self.leaf_type._wrap(self.array)
+            leaf._meta = self.leaf_meta
+            mark(leaf, self.leaf_type._conjugated, self.leaf_type._negated)
+            leaf._flags |= state.GRAD
+            hold_edge(leaf, self)
+            self.reference = weakref.ref(leaf)
+        return leaf
+
+    def accumulate(self, grad: Any) -> None:
+        """Add the bare array `grad`; take it as it is when nobody else holds it."""
+        _accumulate_lock.acquire()  # `with` takes half as long again
+        try:
+            meta = self.leaf_meta
+            old = meta.grad
+            if old is None:
+                held = getrefcount(grad)
+                meta.grad = graph_node.tensor_type._wrap(_as_gradient(grad, self.array, held), self.shape)
+                return
+            total, shape = old._array, old._shape
+            try:
+                # What arrives has been held against this node's shape and dtype, which are quicker to read.
+                if shape != self.shape or old._dtype is not self.dtype or old._flags & state.TURNED:
+                    raise ValueError
+                if shape or type(total) is not device.ndarray:
+                    total += grad
+                else:
+                    # A quarter of the time of a sum of 0-d arrays, and the same number: a sum of two floats taken in
+                    # double precision and rounded to half its digits or fewer is the correctly rounded one.
+                    total[()] = total.item() + grad.item()
+            except ValueError:  # the user has set another dtype or shape, a read-only array or a conjugate as .grad
+                if old._flags & state.TURNED:
+                    old._write(total + grad)
+                    old._bump("AccumulateGrad")
+                    return
+                meta.grad = old.detach() + graph_node.tensor_type._wrap(device.array_module(self.array).asarray(grad))
+                return
+            counter = old._vc
+            if counter is None or state.special:
+                old._bump("AccumulateGrad")
+            else:
+                counter.version += 1
+        finally:
+            _accumulate_lock.release()
+
+    def accumulate_graph(self, grad: Any) -> None:
+        """Add the tensor `grad`, out of place, so that the sum stays in the graph."""
+        with _accumulate_lock:
+            meta = self.leaf_meta
+            if meta.grad is not None:
+                meta.grad = meta.grad + grad
+                return
+            # A copy, because other receivers may hold the same tensor.
+            xp = device.array_module(self.array)
+            meta.grad = graph_node.tensor_type._wrap(xp.empty_like(self.array, dtype=grad._dtype)).copy_(grad)
+
+
+def _refcount_probe(grad: Any) -> int:
+    return getrefcount(grad)
+
+
+def _measure_unshared() -> int:
+    grad = device.numpy.zeros(1)
+    return _refcount_probe(grad)
+
+
+# How many references a gradient has when only its receiver holds it; measured, because it differs between Pythons.
+UNSHARED = _measure_unshared()
+
+
+def _as_gradient(grad: Any, variable: Any, held: int) -> Any:
+    """Return `grad` itself if it can be taken over, else a copy laid out like the leaf."""
+    on_host = type(grad) is device.ndarray
+    if not on_host and not device.is_array(grad):  # NumPy's operators return numbers, not 0-d arrays
+        return device.array_module(variable).asarray(grad)
+    unshared = held <= UNSHARED and grad.base is None
+    if unshared and grad.strides == variable.strides and (not on_host or grad.flags.writeable):  # CuPy has no such flag
+        return grad
+    if not variable.flags.c_contiguous and variable.size:
+        copy = device.array_module(variable).empty_like(variable, dtype=grad.dtype)
+        copy[...] = grad
+        return copy
+    copy = grad.copy(order="C")
+    return copy if copy.ndim else device.array_module(variable).asarray(copy)  # NumPy's sums of 0-d arrays are scalars
+
+
+def accumulate_edge(leaf: Any) -> Edge:
+    """Return the edge into a leaf's AccumulateGrad, made on first use.
+
+    The leaf keeps it. A view that became a leaf keeps it weakly instead: its edge must stay open to what happens to its
+    base.
+    """
+    if leaf._view is None:
+        edge = AccumulateGrad(leaf)
+        hold_edge(leaf, edge)
+        return edge
+    meta = leaf._extras()
+    node = meta.accumulator() if meta.accumulator is not None else None
+    if node is None:
+        node = AccumulateGrad(leaf)
+        meta.accumulator = weakref.ref(node)
+    return node

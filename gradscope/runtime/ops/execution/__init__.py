@@ -1,0 +1,8 @@
+"""How a declared operator runs: compiled code for the common case, and the step-by-step form of everything else.
+
+- :mod:`~.codegen`: writes an operator's function and its node class as source, and compiles them
+- :mod:`~.general`: the step-by-step form: recording, mixed dtypes, other array modules, ``create_graph``
+- :mod:`~.inplace_and_out`: writes into memory that is already there: ``name_()`` and ``out=``
+- :mod:`~.array_errors`: an array module's complaints in PyTorch's words
+- :mod:`~.bare_functions`: ``F`` on bare arrays: every operator's forward with the array module chosen
+"""

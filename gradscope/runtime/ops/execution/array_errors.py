@@ -1,0 +1,276 @@
+"""What an array module complains of, in PyTorch's words, with the shapes and dtypes involved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from ...memory import bfloat16, dtype
+
+if TYPE_CHECKING:
+    from ..declaration.registry import Operator
+
+
+class LinAlgError(RuntimeError):
+    """A matrix on which a decomposition or an inversion could not be completed."""
+
+
+def refuse_bools(name: str, values: list[Any]) -> None:
+    """Raise for a subtraction in which one operand is a bool tensor, or a bool, before promotion hides it."""
+    kinds = [
+        "b" if isinstance(value, bool) else value.dtype.kind
+        for value in values
+        if isinstance(value, bool) or hasattr(value, "dtype")
+    ]
+    if "b" not in kinds:
+        return
+    if set(kinds) == {"b"} and len(kinds) > 1:
+        raise RuntimeError(undefined_for(name, {"b"}))
+    raise RuntimeError(
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+        "the `~` or `logical_not()` operator instead."
+    )
+
+
+def real_ufunc(ufunc: str, refusal: str) -> Callable[..., Any]:
+    """Return the forward of a ufunc that asks which number is larger: of complex ones, NumPy compares part by part.
+
+    Complex numbers raise NotImplementedError, with their scalar type put into `refusal`.
+    """
+    known = getattr(numpy, ufunc)
+
+    def forward(xp: Any, self: Any, other: Any) -> Any:
+        if self.dtype.kind == "c":
+            name = f"'{scalar_type(self.dtype)}'"
+            raise NotImplementedError(f"{refusal.format(name)}\nTake real, imag or abs of the tensor.")
+        return known(self, other) if xp is numpy else getattr(xp, ufunc)(self, other)
+
+    return forward
+
+
+def checked_ufunc(ufunc: str, name: str, kinds: str) -> Callable[..., Any]:
+    """Return the forward of a ufunc that takes more dtypes than PyTorch's kernel `name`: see :func:`refuse_kinds`."""
+    known = getattr(numpy, ufunc)
+
+    def forward(xp: Any, self: Any, *others: Any) -> Any:
+        if self.dtype.kind in kinds:
+            refuse_kinds(name, self, kinds)
+        return known(self, *others) if xp is numpy else getattr(xp, ufunc)(self, *others)
+
+    return forward
+
+
+class BadValueError(ValueError):
+    """A forward's own complaint of a value, which the caller gets as it is: other ValueErrors become RuntimeErrors."""
+
+
+def forward_error(op: Operator, arguments: tuple[Any, ...], error: Exception) -> Exception:
+    """Translate an array module's complaint into PyTorch's, with the shapes and dtypes involved."""
+    if isinstance(error, BadValueError):
+        return error
+    wrong = wrong_argument(op, arguments)
+    if wrong is not None:
+        return wrong
+    described = []
+    for parameter, value in zip(op.parameters, arguments, strict=True):
+        if hasattr(value, "_array"):
+            described.append(f"{parameter.name}: {dtype.BY_NUMPY[value._dtype].name} {list(value._array.shape)}")
+    shapes = [a._array.shape for a in arguments if hasattr(a, "_array")]
+    unbroadcast = op.promote or str(error).startswith("operands could not be broadcast")
+    mismatch = broadcast_mismatch(shapes) if unbroadcast else None
+    name = op.name.partition(".")[0]
+    where = f"\nIn {name}({', '.join(described)})."
+    if isinstance(error, TypeError):
+        kinds = {value._dtype.kind for value in arguments if hasattr(value, "_array")}
+        refused = undefined_for(name, kinds)
+        if refused is not None:
+            return RuntimeError(refused + where)
+        if mismatch is None and str(error).startswith(("ufunc", "numpy boolean")):
+            return not_implemented_for(name, arguments, where)
+    return RuntimeError(mismatch + where) if mismatch else type_of_error(error)(f"{name}(): {error}{where}")
+
+
+def not_implemented_for(name: str, arguments: tuple[Any, ...], where: str) -> NotImplementedError:
+    """Return PyTorch's complaint of a dtype that an operator does not take: the highest among the arguments'."""
+    kinds = [a._dtype for a in arguments if hasattr(a, "_array")]
+    highest = max(kinds, key=lambda kind: dtype.CATEGORY[kind.kind])
+    return NotImplementedError(f"\"{name}_cpu\" not implemented for '{scalar_type(highest)}'{where}")
+
+
+def scalar_type(kind: Any) -> str:
+    """Return PyTorch's name of a NumPy dtype in its messages: ``'Float'``, ``'Long'``, ``'ComplexDouble'``."""
+    return dtype.BY_NUMPY[kind].legacy_name.removesuffix("Tensor")
+
+
+def refuse_kinds(name: str, array: Any, kinds: str) -> None:
+    """Raise, in PyTorch's words, where an array is of one of the dtype kinds that a function does not take."""
+    if array.dtype.kind in kinds:
+        raise NotImplementedError(
+            f"\"{name}\" not implemented for '{scalar_type(array.dtype)}'\n"
+            "Convert the tensor first, e.g. with .float()."
+        )
+
+
+def cannot_hold(result: str, kind: Any) -> RuntimeError:
+    """Return PyTorch's complaint of a result that is written into an array of a dtype that cannot hold it."""
+    return RuntimeError(
+        f"result type {result} can't be cast to the desired output type {scalar_type(kind)}\nConvert it with .float()."
+    )
+
+
+_LARGEST = {char: float(numpy.finfo(char).max) for char in "efF"} | {bfloat16.CHAR: (2 - 2.0**-7) * 2.0**127}
+
+
+def as_element(value: Any, target: Any, *, wide: bool = False) -> Any:
+    """Return a number as an element of the array `target`: cut where that has integers; -1 is the largest unsigned one.
+
+    In half precision a `wide` one may become infinite: one that PyTorch reads in single precision.
+
+    Raises
+    ------
+    TypeError
+        For what is no number.
+    RuntimeError
+        For a number that has no place in an array of that dtype.
+    """
+    if not _is_number(value) and (not hasattr(value, "dtype") or hasattr(value, "_array")):
+        raise TypeError(f"argument 'value' must be Number, not {value.__class__.__name__}\nGive a number or a tensor.")
+    kind, char = target.dtype.kind, target.dtype.char
+    if not isinstance(value, (int, float, complex)):
+        return value if kind == "c" or value.dtype.kind != "c" else _real_part(value, target)
+    if kind == "b":
+        return numpy.bool_(value)
+    if isinstance(value, complex) and kind != "c":
+        if value.imag:
+            raise _overflow(target, "It is complex; give a real number.")
+        value = value.real
+    if kind in "iu":
+        return _as_integer(value, target)
+    if char in _LARGEST and not (wide and char == "e"):
+        largest = _LARGEST[char]
+        if any(abs(part) > largest and not math.isinf(part) for part in (value.real, value.imag)):
+            raise _overflow(target, f"It is {value}; give one up to {largest}, an infinity, or convert the tensor.")
+    return value
+
+
+def _as_integer(value: float, target: Any) -> Any:
+    limit = numpy.iinfo(target.dtype).max
+    least = -limit - 1 if target.dtype.kind == "i" else -limit if isinstance(value, int) else 0
+    if not least <= value <= limit:  # NaN is in no range
+        raise _overflow(target, f"It is {value}; give a number up to {limit}, or convert the tensor.")
+    return numpy.array(int(value)).astype(target.dtype)[()]
+
+
+def as_multiple(name: str, alpha: Any, target: Any) -> Any:
+    """Return the factor `name` of an addition, where an operand has the dtype of `target`.
+
+    Raises
+    ------
+    RuntimeError
+        For one that would change the dtype.
+    """
+    kind = target.dtype.kind
+    if isinstance(alpha, bool) and kind != "b":
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.\nGive a number.")
+    if kind in "biu" and isinstance(alpha, float):
+        raise RuntimeError(
+            f"For integral input tensors, argument {name} must not be a floating point number.\n"
+            "Convert the tensors with .float()."
+        )
+    if kind != "c" and isinstance(alpha, complex):
+        raise RuntimeError(
+            f"For non-complex input tensors, argument {name} must not be a complex number.\n"
+            f"It is {alpha}; give a real number."
+        )
+    return as_element(alpha, target)
+
+
+def _real_part(value: Any, target: Any) -> Any:
+    if isinstance(value, (numpy.ndarray, numpy.generic)) and value.imag.any():
+        raise _overflow(target, "It is complex; give a real number.")
+    return value.real
+
+
+def _overflow(target: Any, way_out: str) -> RuntimeError:
+    name = dtype.BY_NUMPY[target.dtype].name
+    return RuntimeError(f"value cannot be converted to type {name} without overflow\n{way_out}")
+
+
+def wrong_argument(op: Operator, arguments: tuple[Any, ...]) -> TypeError | None:
+    """Return PyTorch's complaint of an argument that is not of its parameter's type, or None if all are."""
+    for position, (parameter, value) in enumerate(zip(op.parameters, arguments, strict=True), 1):
+        accepted = _ACCEPTED.get(parameter.type.rstrip("?"))
+        if accepted is None or accepted[0](value) or (value is None and parameter.default == "None"):
+            continue
+        if value is None and parameter.type.endswith("?"):
+            continue
+        return TypeError(
+            f"{op.name.partition('.')[0]}(): argument '{parameter.name}' (position {position}) must be {accepted[1]}, "
+            f"not {value.__class__.__name__}\nThe schema is {op.schema}."
+        )
+    return None
+
+
+def _is_integer(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool) and not getattr(value, "ndim", 0)
+
+
+def _is_number(value: Any) -> bool:
+    if getattr(value, "ndim", 0):
+        return False
+    return hasattr(value, "__complex__") or isinstance(value, (int, float, complex))
+
+
+_ACCEPTED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "int": (_is_integer, "int"),
+    "float": (_is_number, "float"),
+    "Scalar": (_is_number, "Number"),
+    "int[]": (
+        lambda value: _is_integer(value) or (isinstance(value, (list, tuple)) and all(map(_is_integer, value))),
+        "tuple of ints",
+    ),
+    "str": (lambda value: isinstance(value, str), "str"),
+}
+
+
+def undefined_for(name: str, kinds: set[str]) -> str | None:
+    """Return PyTorch's sentence on an operator that is not defined for operands of these dtype kinds."""
+    if name == "neg" and kinds == {"b"}:
+        return (
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+    if name in ("sub", "rsub") and kinds == {"b"}:
+        return (
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    return None
+
+
+def type_of_error(error: Exception) -> type[Exception]:
+    """PyTorch raises RuntimeError where NumPy raises ValueError; numpy.exceptions.AxisError is an IndexError."""
+    if isinstance(error, IndexError):
+        return IndexError
+    return TypeError if isinstance(error, TypeError) else RuntimeError
+
+
+def broadcast_mismatch(shapes: list[tuple[int, ...]]) -> str | None:
+    """Return PyTorch's sentence on the first two shapes that do not broadcast, or None if all do."""
+    found = (_pair_mismatch(a, b) for a, b in combinations(shapes, 2))
+    return next((sentence for sentence in found if sentence is not None), None)
+
+
+def _pair_mismatch(a: tuple[int, ...], b: tuple[int, ...]) -> str | None:
+    for i in range(1, min(len(a), len(b)) + 1):
+        if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
+            dim = max(len(a), len(b)) - i
+            return (
+                f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) "
+                f"at non-singleton dimension {dim}"
+            )
+    return None

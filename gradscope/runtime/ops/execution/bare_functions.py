@@ -1,0 +1,214 @@
+"""``F`` on bare arrays: every operator's forward, with the array module already chosen.
+
+A derivative written with ``F.exp(x)`` runs here when nobody needs a graph; under ``create_graph`` the same name is the
+recorded operator (:data:`TENSOR_OPERATORS`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy
+
+from ...memory.bfloat16 import BFloat16Array, rounded, widened
+from ..reduce.row_sums import sums
+
+__all__ = ["TENSOR_OPERATORS", "ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
+
+HALF, SINGLE = numpy.dtype(numpy.float16), numpy.dtype(numpy.float32)
+HALVES = "eE"  # the dtypes of two bytes, float16 and bfloat16, by NumPy's letters
+
+# Array forms of functions that are public composites, not operators; filled by ``registry.public``.
+ARRAY_FORMS: dict[str, Callable[..., Any] | str] = {"true_divide": "true_divide"}
+
+# Factories that have one form for arrays and tensors.
+CREATION = ("zeros_like", "ones_like")
+
+
+class ArrayOperators:
+    """The operators of one array module; functions are looked up once and kept."""
+
+    def __init__(self, xp: Any) -> None:
+        self.xp = xp
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from ..declaration.registry import OPERATORS
+
+        forward = ARRAY_FORMS.get(name)
+        if forward is None:
+            op = OPERATORS.get(name)
+            if op is None and name not in CREATION:
+                raise AttributeError(f"there is no operator {name!r} for a derivative to use")
+            forward = name if op is None else op.forward
+        function = getattr(self.xp, forward) if isinstance(forward, str) else partial(forward, self.xp)
+        setattr(self, name, function)
+        return function
+
+
+class TensorOperators:
+    """The public operators, recorded; functions are looked up once and kept."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from ..declaration.registry import OPERATORS, PUBLIC
+
+        if name not in PUBLIC and name not in OPERATORS:
+            raise AttributeError(f"there is no operator {name!r} for a derivative to use")
+        function = PUBLIC[name] if name in PUBLIC else OPERATORS[name].function
+        setattr(self, name, function)
+        return function
+
+
+TENSOR_OPERATORS = TensorOperators()
+
+_by_module: dict[int, ArrayOperators] = {}
+
+
+def array_operators(xp: Any) -> ArrayOperators:
+    """Return the operators on arrays of the module `xp`."""
+    found = _by_module.get(id(xp))
+    if found is None:
+        found = _by_module[id(xp)] = ArrayOperators(xp)
+    return found
+
+
+# 0-d arrays of the numbers that a program computes with: NumPy takes twice as long over a Python number as over one.
+# By the dtype's character, for a dtype's own hash takes as long as a product.
+CONSTANTS: dict[str, dict[float, Any]] = {"f": {}, "d": {}}
+_KEPT_CONSTANTS = 256
+
+
+def constant(value: float, kind: Any) -> Any:
+    """Return what stands for a Python number beside an array of dtype `kind`: the same number, as fast as it goes."""
+    known = CONSTANTS.get(kind.char)
+    if known is None or not value or len(known) >= _KEPT_CONSTANTS:  # a dictionary does not tell 0.0 from -0.0
+        return value
+    array = known.get(value)
+    if array is None:
+        array = known[value] = numpy.array(value, kind)
+        array.flags.writeable = False
+    return array
+
+
+def one_minus(x: Any) -> Any:
+    """Return ``1 - x`` of an array or a tensor."""
+    return numpy.subtract(constant(1.0, x.dtype), x) if type(x) is numpy.ndarray else 1 - x
+
+
+def conj(x: Any) -> Any:
+    """Return the complex conjugate of an array, tensor or number; real ones are returned as they are."""
+    try:
+        return x.conj() if x.dtype.kind == "c" else x
+    except AttributeError:
+        return x.conjugate() if isinstance(x, complex) else x
+
+
+def in_dtype_of(x: Any, like: Any) -> Any:
+    """Return an array or tensor in the dtype of `like`; a number as it is.
+
+    A derivative is given the operands that a mixed call was given: a square of theirs may overflow in int8, and their
+    logarithm be a float16.
+    """
+    kind = like.dtype
+    if getattr(x, "dtype", kind) == kind:
+        return x
+    return x.to(kind) if hasattr(x, "_array") else x.astype(kind)
+
+
+def matrix_product(xp: Any, a: Any, b: Any) -> Any:
+    """Return ``a @ b``. Of float16, for which there is no BLAS, NumPy's goes through float32 and is rounded once."""
+    if a.dtype is HALF and xp is numpy:
+        return numpy.matmul(a.astype(SINGLE), b.astype(SINGLE)).astype(HALF)
+    if b.ndim == 2 and b.shape[0] == 1:
+        return xp.dot(a, b)  # matmul would leave BLAS, and take 8 times as long
+    return xp.matmul(a, b)
+
+
+def in_rows(xp: Any, array: Any) -> Any:
+    """Return `array` in row-major order, which PyTorch gives many results: a user may view() them."""
+    return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
+
+
+def writable_copy(xp: Any, array: Any) -> Any:
+    """Return a copy that can be written: of what NumPy has reduced to a scalar, which cannot, an array too."""
+    return xp.array(array, order="C")
+
+
+def has_channels_last(array: Any) -> bool:
+    """Whether images lie in memory with their channels last, as PyTorch decides it by the strides.
+
+    Where sizes of 1 leave it open they do not.
+
+    References
+    ----------
+    ``is_channels_last_strides_2d_s4`` in PyTorch's ``c10/core/MemoryFormat.h``.
+    """
+    if array is None or array.ndim != 4 or array.flags.c_contiguous or not array.size:
+        return False
+    strides, least = array.strides, 0
+    for axis in (1, 3, 2, 0):
+        if strides[axis] < least or (axis == 0 and least == strides[1]) or not strides[1]:
+            return False
+        least = strides[axis] * array.shape[axis]
+    return True
+
+
+def keeping_channels_last(forward: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return a forward whose images have their channels last where one of the first `count` arguments has them so.
+
+    Of an argument that is a list all have to.
+    """
+
+    def asks(argument: Any) -> bool:
+        if type(argument) is list:
+            return bool(argument) and all(map(has_channels_last, argument))
+        return has_channels_last(argument)
+
+    def laid(xp: Any, array: Any) -> Any:
+        if getattr(array, "ndim", 0) != 4 or has_channels_last(array):
+            return array
+        return xp.ascontiguousarray(array.transpose((0, 2, 3, 1))).transpose((0, 3, 1, 2))
+
+    def keeping(xp: Any, *arguments: Any, **options: Any) -> Any:
+        results = forward(xp, *arguments, **options)
+        if not any(map(asks, arguments[:count])):
+            return results
+        return tuple(laid(xp, r) for r in results) if type(results) is tuple else laid(xp, results)
+
+    return keeping
+
+
+def is_half(array: Any) -> bool:
+    """Whether an array is of half precision: sums of it are made in single and rounded once."""
+    return bool(array.dtype.char == "e")
+
+
+def single(array: Any) -> Any:
+    """Return an array in single precision; None for None."""
+    return None if array is None else array.astype(SINGLE)
+
+
+def over(array: Any, count: Any) -> Any:
+    """Return an array or a tensor divided by a count, which may be more than half precision holds (65504)."""
+    return (array.astype(SINGLE) / count).astype(HALF) if array.dtype is HALF else array / count
+
+
+def sum_to(array: Any, shape: tuple[int, ...]) -> Any:
+    """Sum a bare array over the dimensions that broadcasting had added or widened."""
+    if type(array) is BFloat16Array:
+        return rounded(sum_to(widened(array), shape))
+    if is_half(array):
+        return sum_to(single(array), shape).astype(array.dtype)
+    extra = array.ndim - len(shape)
+    if extra:
+        array = sums(array, tuple(range(extra)), keepdims=False)
+    axes = tuple(i for i, size in enumerate(shape) if size == 1 and array.shape[i] != 1)
+    return sums(array, axes) if axes else array
+
+
+def expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether `shape` broadcasts to the shape `to`."""
+    if len(shape) > len(to):
+        return False
+    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))

@@ -1,0 +1,268 @@
+"""The function of an operator of one to three tensors and one result: most of them, and the quickest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from .... import state
+from ....graph.graph_node import SavedResult
+from ....memory import device
+from ....memory.bfloat16 import BFloat16Array
+from ....memory.dtype import INEXACT
+from ....memory.storage import VersionCounter, element_strides, offset_of
+from ....tensor.views import reread
+from .. import general, inplace_and_out
+from ..bare_functions import CONSTANTS, constant
+from .compiling import indented
+from .nodes import may_be_number, saved_by
+
+if TYPE_CHECKING:
+    from ...declaration.registry import Operator
+
+__all__ = ["function_scope", "is_simple", "save_lines", "simple_body", "unwrap_lines"]
+
+
+def function_scope(op: Operator) -> dict[str, Any]:
+    """Return the globals of the generated function."""
+    scope: dict[str, Any] = {
+        "Tensor": None,
+        "fresh": None,
+        "edge_of": None,
+        "new": object.__new__,
+        "ndarray": device.ndarray,
+        "BFloat16Array": BFloat16Array,
+        "numpy": numpy,
+        "array_module": device.array_module,
+        "is_array": device.is_array,
+        "VersionCounter": VersionCounter,
+        "SavedResult": SavedResult,
+        "state": state,
+        "modes": state.local,
+        "sequence": state.sequence,
+        "unrecorded": state.unrecorded,
+        "element_strides": element_strides,
+        "offset_of": offset_of,
+        "op": op,
+        "reread": reread,
+        "general": general,
+        "writes": inplace_and_out,
+        "forward": op.forward,
+        "ufunc": op.ufunc,
+        "plain": None if op.plain is None else getattr(numpy, op.plain),
+        "Node": op.node_class,
+        "FLOATS": "fc",  # computed with as they are
+        "INEXACT": INEXACT,
+        "SCALABLE": "dFD",  # where a number may be taken in the tensor's own dtype
+        "FLOAT32": numpy.dtype(numpy.float32),
+        "CONSTANTS32": CONSTANTS["f"],
+        "constant": constant,
+    }
+    general.scopes_wanting_tensor.append(scope)
+    return scope
+
+
+def is_simple(op: Operator) -> bool:
+    """Whether the fully inlined form applies: one output, one to three plain tensors, no view."""
+    return (
+        len(op.outputs) == 1
+        and not op.output_list
+        and not op.aux
+        and op.view in (None, "always")
+        and 1 <= len(op.tensors) <= (2 if op.promote else 3)
+        and all(p.type == "Tensor" for p in op.tensors)
+    )
+
+
+def keeps_shape(op: Operator) -> bool:
+    """Whether the result has the shape of its operands where they have one: an array takes long to tell its own."""
+    return op.ufunc is not None or op.plain is not None
+
+
+def simple_body(op: Operator, arguments: str) -> list[str]:
+    """Write the inlined body: unwrap, forward, wrap, record. It is for NumPy arrays of one dtype.
+
+    Numbers, subclasses of Tensor and mixed dtypes as second argument of a binary operator, integers where floats come
+    out, and other array modules take :func:`general.run`; numbers are common enough to have lines of their own.
+    """
+    names = [p.name for p in op.tensors]
+    first = names[0]
+    run = f"return general.run(op, {arguments})"
+    lines = [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
+    edged = [p.name for p in op.edged]
+    flags = [name for name in names if op.differentiable and name not in edged]
+    lines += indented(2, unwrap_lines(op, names, run, flags=flags, shaped=keeps_shape(op)))
+    lines += [
+        f"        r = {_forward_call(op, names)}",
+        f"    except AttributeError: {run}",
+        f"    except (ValueError, TypeError) as error: return general.retry(op, {arguments}, error)",
+        *indented(1, _wrap_lines(op, names)),
+    ]
+    if op.view:
+        made_by = op.node_name.removesuffix("Backward0")
+        lines.append(f"    out._edge = None; out._flags = 0; {first}._make_view(out, 'default', {made_by!r})")
+    if op.reads is not None:
+        more = "".join(f", {p.name}" for p in op.parameters[1:])
+        lines.append(f"    reread({first}, out, op{more})")
+    if op.differentiable:
+        return [*lines, *indented(1, _record_lines(op, names))]
+    return [*lines, "    return out"] if op.view else [*lines, "    out._edge = None; out._flags = 0; return out"]
+
+
+def unwrap_lines(
+    op: Operator, names: list[str], run: str, *, flags: Collection[str], shaped: bool = False
+) -> list[str]:
+    """Write what takes the arrays, some `flags`, and the shapes of those that are `shaped`, out of the tensors.
+
+    `run` is the way out of the common path.
+    """
+    first = names[0]
+    slot = {n: "_memory" if op.view is not None and n == first else "_array" for n in names}
+    taken = {n: f"x_{n} = {n}.{slot[n]}" + f"; f_{n} = {n}._flags" * (n in flags) for n in names}
+    lines = [taken[first]]
+    if shaped:
+        lines.append(f"sh = {first}._shape")
+    if op.ufunc is None:
+        lines.append(f"if type(x_{first}) is not ndarray: {run}")
+    if op.promote:
+        lines.append(f"dt = {first}._dtype")
+    floating = "dt is not FLOAT32 and dt.kind not in FLOATS"  # most are, and kind takes longer to read
+    if op.promote == "float":
+        lines.append(f"if {floating}: {run}")
+    if len(names) == 1:
+        return lines
+    if not op.promote:
+        for name in names[1:]:
+            lines += [taken[name], f"if type(x_{name}) is not ndarray: {run}"]
+        return lines
+    second = names[1]
+    if not may_be_number(op, second):
+        shape = [f"sh_{second} = {second}._shape"] if shaped else []
+        return [*lines, taken[second], *shape, f"if dt is not {second}._dtype: {run}"]
+    no_number = "dt is not FLOAT32 and dt.char not in SCALABLE" if op.name in general.SCALES else floating
+    absent = [f"e_{second}"] if second in op.derivatives else []
+    absent += [f"c_{second}"] if op.differentiable and second in saved_by(op) else []  # numbers have no version
+    slots = {f"e_{second}": "_edge", f"c_{second}": "_vc"}
+    return [
+        *lines,
+        f"t = type({second})",
+        "if t is not Tensor and (t is float or t is int):",  # one look at what it nearly always is
+        f"    if {no_number}: {run}",
+        f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None",
+        f"    if x_{second} is None: x_{second} = constant({second}, dt)",
+        *([f"    f_{second} = 0"] if second in flags else []),
+        *([f"    sh_{second} = sh"] if shaped else []),
+        *([f"    {' = '.join(absent)} = None"] if absent else []),
+        "else:",
+        f"    {taken[second]}",
+        *(f"    {name} = {second}.{slots[name]}" for name in absent),
+        *([f"    sh_{second} = {second}._shape"] if shaped else []),
+        f"    if dt is not {second}._dtype: {run}",
+    ]
+
+
+def _forward_call(op: Operator, names: list[str]) -> str:
+    values = [f"x_{p.name}" if p.name in names else p.name for p in op.parameters]
+    if op.ufunc is not None:
+        return f"ufunc({', '.join(values)})"
+    forward = f"forward({', '.join(['numpy', *values])})"
+    if op.plain is None:
+        return forward
+    defaults = " and ".join(f"{p.name} == {p.default}" for p in op.parameters if p.name not in names)
+    return f"plain({', '.join(values[: len(names)])}) if {defaults} else {forward}"
+
+
+def _wrap_lines(op: Operator, names: list[str]) -> list[str]:
+    """Write the making of the result ``out`` and of its shape; NumPy makes scalars of what has no dimensions."""
+    to_array = f"r = array_module(x_{names[0]}).asarray(r)"
+    if keeps_shape(op):
+        lines = [f"if sh is not sh_{names[1]}: sh = r.shape"] if len(names) == 2 else []
+        lines.append(f"if not sh and type(r) is not ndarray and type(r) is not BFloat16Array: {to_array}")
+    else:
+        lines = [f"if type(r) is not ndarray and not is_array(r): {to_array}", "sh = r.shape"]
+    return [
+        *lines,
+        "out = next(fresh)",
+        f"out._array = r; out._shape = sh; out._dtype = {_result_dtype(op)}",
+        "out._vc = None; out._view = None; out._meta = None",
+    ]
+
+
+def _result_dtype(op: Operator) -> str:
+    """Return the expression for the result's dtype: ufuncs of two arguments keep it, unless they are comparisons."""
+    kept = op.ufunc is not None and op.promote and len(op.tensors) == 2 and op.differentiable
+    return "dt" if kept else "r.dtype"
+
+
+def _record_lines(op: Operator, names: list[str]) -> list[str]:
+    """Write what returns ``out`` with its history, or without.
+
+    A tensor that holds its edge is nothing but one that requires grad: the flags of others alone are looked at.
+    """
+    edged = [p.name for p in op.edged]
+    without = "return out" if op.view else "out._edge = None; out._flags = 0; return out"
+    unknown = [f"e_{n} is None{' and t is not float and t is not int' * may_be_number(op, n)}" for n in edged]
+    lines = [
+        *(f"e_{n} = {n}._edge" for n in edged if not may_be_number(op, n)),
+        f"if {' or '.join(unknown + [f'f_{n}' for n in names if n not in edged])}:",
+        *indented(1, _edge_lines(op, names, edged, without)),
+        f"elif unrecorded and not modes._records: {without}",
+        *([f"if out._dtype.kind not in INEXACT: {without}"] if op.promote is None else []),
+        "n = Node()",
+        f"n.edges = ({', '.join(f'e_{n}' for n in edged)},)",
+        "n.seq = next(sequence); n.extra = None",
+        f"n.shape = sh; n.dtype = {'dt' if _result_dtype(op) == 'dt' else 'out._dtype'}",
+    ]
+    for name, users in saved_by(op).items():
+        lines += save_lines(op, name, users, names)
+    lines.append("out._view.edge = n; out._flags |= 1" if op.view else "out._edge = n; out._flags = 1")
+    if "result" in saved_by(op):
+        lines += [
+            "c = out._vc = new(VersionCounter); c.version = n.v_result = 0; c.writes = None",
+            "s = n.s_result = new(SavedResult); s.array = r; s.counter = c; s.nr = 0",
+        ]
+    return [*lines, "return out"]
+
+
+def _edge_lines(op: Operator, names: list[str], edged: list[str], without: str) -> list[str]:
+    """Write what finds the edges that the tensors do not hold, and returns where there are none."""
+    number = {n: "0 if t is float or t is int else " * may_be_number(op, n) for n in edged}
+    flagged = f"return general.flagged(op, out, f, ({', '.join(p.name for p in op.parameters)},))"
+    if not op.view:
+        flagged = f"out._edge = None; out._flags = 0; {flagged}"
+    # A view made under no_grad requires grad, but leads nowhere.
+    loose = " or ".join(f"f_{n} & 2 and {n}.requires_grad" for n in edged)
+    return [
+        *(f"f_{n} = {number[n]}{n}._flags" for n in edged),
+        f"f = {' | '.join(f'f_{n}' for n in names)}",
+        f"if f >= 4: {flagged}",
+        f"if not f or unrecorded and not modes._records: {without}",
+        *(f"if e_{n} is None and f_{n}: e_{n} = edge_of({n})" for n in edged),
+        f"if {' and '.join(f'e_{n} is None' for n in edged)}:",
+        f"    if {loose}: {flagged}",
+        f"    {without}",
+    ]
+
+
+def save_lines(op: Operator, name: str, users: tuple[str, ...], names: list[str]) -> list[str]:
+    """Write what fills the slot of a saved name of the node ``n``; results are saved later."""
+    if name == "result":
+        return []
+    if name in names:
+        condition = " or ".join(f"e_{u} is not None" for u in users)
+        known = may_be_number(op, name)
+        save = [f"    n.s_{name} = {name}", *([] if known else [f"    c_{name} = {name}._vc"])]
+        save += [f"    if c_{name} is not None: n.v_{name} = c_{name}.version"]
+        if len(users) == len(op.edged):
+            return [line[4:] for line in save]
+        return [f"if {condition}:", *save, f"else: n.s_{name} = None"]
+    for suffix in ("_shape", "_dtype", "_strides", "_offset"):
+        argument = name.removesuffix(suffix)
+        if argument in names and name.endswith(suffix):
+            if may_be_number(op, argument):
+                return [f"n.s_{name} = None if t is float or t is int else {argument}.{suffix}"]
+            read = {"_strides": "element_strides", "_offset": "offset_of"}.get(suffix)
+            return [f"n.s_{name} = {f'{read}(x_{argument})' if read else f'{argument}.{suffix}'}"]
+    return [f"n.s_{name} = {name}"]

@@ -1,0 +1,104 @@
+"""Functions that are written as source and compiled at their first call, and how they are called."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Callable
+from functools import cache
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ...declaration.registry import Operator
+
+__all__ = ["call_signature", "compile_function", "docstring", "indented", "own_name", "signature"]
+
+
+def compile_function(make_source: Callable[[], str], name: str, scope: dict[str, Any], op: Operator) -> Any:
+    """Return the function `name` of the source that `make_source` writes.
+
+    It is written and compiled at its first call: until then its code is a stub that does so. Importing gradscope would
+    otherwise compile hundreds of functions of which a program uses twenty. The source is kept for tracebacks.
+    """
+    filename = f"<gradscope operator {op.name}: {name}>"
+    function = FunctionType(_STUB, scope, name)
+
+    def compile_now(*args: Any, **kwargs: Any) -> Any:
+        source = make_source()
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        local_scope: dict[str, Any] = {}
+        exec(compile(source, filename, "exec"), scope, local_scope)
+        real = local_scope[name]
+        function.__defaults__, function.__kwdefaults__ = real.__defaults__, real.__kwdefaults__
+        function.__code__ = real.__code__
+        return function(*args, **kwargs)
+
+    function.__qualname__ = name  # a wrong call is told by this name
+    scope["__name__"] = function.__module__ = op.family
+    scope["compile_now"] = compile_now
+    return function
+
+
+def _stub(*args: Any, **kwargs: Any) -> Any:
+    return compile_now(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821 - in the function's own scope
+
+
+_STUB = _stub.__code__
+
+
+@cache
+def literal(text: str) -> Any:
+    """Return the value that the text of a schema's default stands for."""
+    return ast.literal_eval(text)
+
+
+def call_signature(op: Operator, *, with_out: bool) -> inspect.Signature:
+    """Return the signature of the operator's function, for help() and editors."""
+    kinds = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
+    parameters = [
+        inspect.Parameter(
+            keyword_of(op, p.name),
+            kinds[p.keyword_only],
+            default=inspect.Parameter.empty if p.default is None else literal(p.default),
+        )
+        for p in op.parameters
+    ]
+    if with_out:
+        parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+    return inspect.Signature(parameters)
+
+
+def docstring(op: Operator) -> str:
+    """Return the operator's docstring with its schema as the first line."""
+    return f"{op.schema}\n\n{op.doc}".rstrip() + "\n"
+
+
+def keyword_of(op: Operator, name: str) -> str:
+    """Return the keyword that stands for a parameter in a call: PyTorch's ``input`` for the schema's ``self``."""
+    return "input" if name == "self" and op.parameters[0].name == name else name
+
+
+def signature(op: Operator, *, dunder: bool = False) -> str:
+    """Return the text between the parentheses of the function's ``def``; that of a Python operator has no ``out=``."""
+    parts, starred = [], False
+    for p in op.parameters:
+        if p.keyword_only and not starred:
+            parts.append("*")
+            starred = True
+        name = p.name if dunder else keyword_of(op, p.name)
+        parts.append(name if p.default is None else f"{name}={p.default}")
+    if op.out and not dunder:
+        parts += ([] if starred else ["*"]) + ["out=None"]
+    return ", ".join(parts)
+
+
+def own_name(op: Operator) -> list[str]:
+    """Return the line that gives the first argument the name which the schema and the formulas know it by."""
+    return ["    self = input"] if op.parameters and op.parameters[0].name == "self" else []
+
+
+def indented(depth: int, lines: list[str]) -> list[str]:
+    """Return lines of source, further in."""
+    return ["    " * depth + line for line in lines]

@@ -1,0 +1,190 @@
+"""The node class of an operator: a slot for each saved name, and the derivative on bare arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from ....graph.graph_node import RELEASED, Node, SavedResult
+from ....memory import device
+from .. import general
+from ..bare_functions import array_operators
+from .compiling import compile_function
+
+if TYPE_CHECKING:
+    from ...declaration.registry import Operator
+
+__all__ = ["build_node_class", "may_be_number", "saved_by"]
+
+
+@cache
+def saved_by(op: Operator) -> dict[str, tuple[str, ...]]:
+    """Return, for each saved name, the differentiable arguments whose gradient needs it."""
+    users: dict[str, list[str]] = {}
+    formulas = op.derivatives if op.joint is None else dict.fromkeys((p.name for p in op.tensors), op.joint)
+    for argument, formula in formulas.items():
+        for name in op.needed_by(formula):
+            if name not in ("g", "F", "needs"):
+                users.setdefault(name, []).append(argument)
+    return {name: tuple(arguments) for name, arguments in users.items()}
+
+
+def build_node_class(op: Operator) -> type[Node]:
+    """Return the Node class of `op`, with a slot for each saved name."""
+    saved = saved_by(op)
+    tensors = {p.name for p in op.tensors}
+    versioned = [n for n in saved if n in tensors or n in op.outputs]
+    slots = [f"s_{n}" for n in saved] + [f"v_{n}" for n in versioned] + (["outs"] if op.multi else [])
+    releasable = [n for n in saved if n in tensors or n in op.outputs or n in op.aux]
+    scope = apply_scope(op)
+    body: dict[str, Any] = {
+        "__slots__": tuple(slots),
+        "__module__": op.family,
+        "__doc__": f"Backward of ``{op.name}``.",
+        "node_name": op.node_name,
+        "op": op,
+        "multi": op.multi,
+        "saved_names": tuple(saved),
+        "versioned_names": tuple(versioned),
+        "apply": compile_function(partial(apply_source, op), "apply", scope, op),
+        "apply_graph": general.apply_graph,
+    }
+    if releasable:
+        spend = partial(apply_source, op, releasable)
+        body["spend"] = compile_function(spend, "apply", apply_scope(op), op)
+        body["release"] = compile_function(
+            partial(release_source, op, releasable), "release", {"RELEASED": RELEASED}, op
+        )
+    if op.multi:
+        body["output_specs"] = lambda n: n.outs
+    for name in saved:
+        body[f"_saved_{general.shown_name(op, name)}"] = property(general.saved_getter(name))
+        if name in releasable:
+            body[f"_raw_saved_{name}"] = property(general.raw_saved_getter(name))
+    return type(op.node_name, (Node,), body)
+
+
+def release_source(op: Operator, names: list[str]) -> str:
+    """Write ``release(n)``: let go of the saved tensors."""
+    return f"def release(n):\n    {_release(op, names)}\n"
+
+
+def _release(op: Operator, names: Sequence[str]) -> str:
+    """Write what lets go of saved tensors; a node that has saved none of them can run again, and so stays as it is."""
+    if op.joint is None and any(not set(names) & set(op.needed_by(f)) for f in op.derivatives.values()):
+        return "; ".join(f"n.s_{name} = None if n.s_{name} is None else RELEASED" for name in names)
+    return " = ".join(f"n.s_{name}" for name in names) + " = RELEASED"
+
+
+def apply_scope(op: Operator) -> dict[str, Any]:
+    """Return the globals of the generated ``apply``."""
+    scope: dict[str, Any] = {
+        "Tensor": None,
+        "ndarray": device.ndarray,
+        "SavedResult": SavedResult,
+        "unpack_array": general.unpack_array,
+        "array_operators": array_operators,
+        "NUMPY": array_operators(numpy),
+        "array_module": device.array_module,
+        "RELEASED": RELEASED,
+        "joint": op.joint,
+    }
+    scope.update({f"d_{name}": formula for name, formula in op.derivatives.items()})
+    general.scopes_wanting_tensor.append(scope)
+    return scope
+
+
+def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
+    """Write ``apply(n, g)``: unpack with the version check, then the formulas, on bare arrays.
+
+    With names that are `releasable` it is ``spend(n, g)``, which lets go of these saved tensors afterwards.
+    """
+    lines = ["def apply(n, g):"]
+    nothing = "(None,) * len(n.edges)"
+    let_go = f"{_release(op, releasable)}; " if releasable else ""
+    missing = "not any(x is not None for x in g)" if op.multi else "g is None"
+    lines.append(f"    if {missing}: {let_go}return {nothing}")
+    lines.append("    e = n.edges")
+    tensors = {p.name: p for p in op.tensors}
+    for name in saved_by(op):
+        lines.append(f"    {local(name)} = n.s_{name}")
+        if name in tensors and tensors[name].is_tensor:
+            lines += _unpack_lines(op, name)
+        elif name in op.outputs:
+            lines += [
+                f"    if type({local(name)}) is SavedResult and {local(name)}.counter.version == n.v_{name}:",
+                f"        {local(name)} = {local(name)}.array",
+                f"    elif {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})",
+            ]
+        elif name in tensors or name in op.aux:
+            lines.append(f"    if {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})")
+    formulas = list(op.derivatives.values()) + ([op.joint] if op.joint else [])
+    if any("F" in op.needed_by(f) for f in formulas):
+        first = "next(x for x in g if x is not None)" if op.multi else "g"
+        lines.append(f"    F = NUMPY if type({first}) is ndarray else array_operators(array_module({first}))")
+    lines.append(f"    return {results_expression(op)}")
+    if releasable:
+        lines[-1:] = [
+            f"    results = {results_expression(op)}",
+            f"    {_release(op, releasable)}",
+            "    return results",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _unpack_lines(op: Operator, name: str) -> list[str]:
+    """Write what makes an array of a saved argument; memory that had no counter when it was saved was at version 0."""
+    value, unpack = local(name), f"{local(name)} = unpack_array(n, {name!r})"
+    return [
+        f"    if isinstance({value}, Tensor):",
+        f"        c = {value}._vc",
+        f"        if c is None or not c.version: {value} = {value}._array",
+        "        else:",
+        f"            try: v = n.v_{name}",
+        "            except AttributeError: v = 0",
+        f"            if c.version == v: {value} = {value}._array",
+        f"            else: {unpack}",
+        f"    elif {_packed_test(op, name)}: {unpack}",
+    ]
+
+
+def _packed_test(op: Operator, name: str) -> str:
+    value = local(name)
+    if may_be_number(op, name):
+        return f"{value} is not None and type({value}) is not float and type({value}) is not int"
+    return f"{value} is not None"
+
+
+def may_be_number(op: Operator, name: str) -> bool:
+    """Whether an argument is a number where it is no tensor: the second of an operator that brings dtypes together."""
+    tensors = [p.name for p in op.tensors]
+    return bool(op.promote and op.numbers) and len(tensors) == 2 and name == tensors[1]
+
+
+def results_expression(op: Operator) -> str:
+    """Return the expression for the tuple of produced gradients."""
+    if op.joint is not None:
+        return call_expression(op, "joint", op.joint)
+    if any(p.is_tensor_list for p in op.edged):
+        (argument,) = op.derivatives
+        return f"tuple({call_expression(op, f'd_{argument}', op.derivatives[argument])})"
+    parts = []
+    for index, parameter in enumerate(op.edged):
+        call = call_expression(op, f"d_{parameter.name}", op.derivatives[parameter.name])
+        parts.append(f"{call} if e[{index}] is not None else None")
+    return "(" + ", ".join(parts) + ",)"
+
+
+def call_expression(op: Operator, function: str, formula: Any) -> str:
+    """Return the call of a formula with the locals it names."""
+    needs = "tuple(x is not None for x in e)"
+    special = {"g": "g", "F": "F", "needs": needs}
+    return f"{function}({', '.join(special.get(n, local(n)) for n in op.needed_by(formula))})"
+
+
+def local(name: str) -> str:
+    """Return the local variable for a saved name."""
+    return f"a_{name}"

@@ -1,0 +1,607 @@
+"""``tensor[...]`` and ``tensor[...] = value``, and the operators behind them.
+
+Integers, slices, None and Ellipsis are a chain of views, as in PyTorch; tensors, masks and lists that remain are one
+``index`` (or ``index_put_``) of the view.
+"""
+
+from __future__ import annotations
+
+import operator as operators
+import warnings
+from typing import Any
+
+import numpy
+
+from ... import state
+from ...engine import forward_mode
+from ...memory import device as devices
+from ...memory import dtype as dtypes
+from ..declaration.references import adjoint, placed
+from ..declaration.registry import METHODS, OPERATORS, operator, public
+from ..execution import general, inplace_and_out
+from ..execution.array_errors import as_element, scalar_type
+from ..execution.bare_functions import in_rows, writable_copy
+from ..shape import slice_and_cat
+from .accumulate_at import accumulate_at
+
+# --- index arrays -----------------------------------------------------------------------------------------------------
+
+
+def key_of(arrays: Any, dims: Any) -> tuple[Any, ...]:
+    """Return the key of an array that has `arrays` at the dimensions `dims` and everything elsewhere."""
+    key: list[Any] = []
+    position = 0
+    for array, dim in zip(arrays, dims, strict=True):
+        key += [slice(None)] * (dim - position)
+        key.append(array)
+        position = dim + width_of(array)
+    return tuple(key)
+
+
+def width_of(array: Any) -> int:
+    """Return the number of dimensions that an index array takes: a mask takes as many as it has."""
+    return array.ndim if array.dtype.kind == "b" else 1
+
+
+def check_masks(shape: Any, arrays: Any, dims: Any) -> None:
+    """Raise IndexError for a mask of another shape than the dimensions it takes; NumPy lets an empty one pass."""
+    for position, (array, dim) in enumerate(zip(arrays, dims, strict=True)):
+        wanted = shape[dim : dim + width_of(array)]
+        if array.dtype.kind == "b" and tuple(array.shape) != tuple(wanted):
+            at = next((i for i, (a, b) in enumerate(zip(array.shape, wanted)) if a != b), 0)
+            raise IndexError(
+                f"The shape of the mask {list(array.shape)} at index {at} does not match the shape of the indexed "
+                f"tensor {list(shape)} at index {dim + at}\nThis is index number {position}."
+            )
+
+
+def index_error(shape: Any, arrays: Any, error: Exception) -> Exception:
+    """Translate an array module's complaint about index arrays into PyTorch's."""
+    text = str(error)
+    if "broadcast" in text:
+        shapes = ", ".join(str(list(a.shape)) for a in arrays)
+        return IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}\n"
+            "Give them one shape, or dimensions of size 1."
+        )
+    return IndexError(text.replace("for axis", "for dimension") + f"\nThe shape is {list(shape)}.")
+
+
+def check_bounds(index: Any, size: int, message: str, low: int = 0) -> None:
+    """Raise IndexError for a host index array that leaves ``range(low, size)``.
+
+    A device is not asked: that would wait for it. CuPy wraps such indices around.
+    """
+    if type(index) is devices.ndarray and index.size:
+        for value in (int(index.min()), int(index.max())):
+            if not low <= value < size:
+                raise IndexError(message.format(index=value, size=size))
+
+
+BLOCK = 1 << 16
+"""Elements that are added at once on the CPU where rows are added to rows."""
+
+
+def add_at(xp: Any, target: Any, arrays: Any, dims: Any, values: Any) -> None:
+    """Add `values` to the elements of `target` that `arrays` at `dims` choose, once for each time they do."""
+    if len(arrays) == 1 and arrays[0].dtype.kind == "b":
+        target[key_of(arrays, dims)] += values
+        return
+    adjacent = all(later == dim + width_of(a) for a, dim, later in zip(arrays, dims, dims[1:]))
+    if not adjacent or not target.flags.c_contiguous or target.ndim == 0:
+        accumulate_at(xp, "add", target, key_of(arrays, dims), values)
+        return
+    # One flat position an element: an indexed loop over one dimension is several times faster than a fancy one.
+    flat = [part for array in arrays for part in (array.nonzero() if array.dtype.kind == "b" else (array,))]
+    first, count = dims[0], len(flat)
+    middle = target.shape[first : first + count]
+    position: Any = 0
+    for index, size in zip(flat, middle, strict=True):
+        check_bounds(index, size, "index {index} is out of bounds for axis 0 with size {size}", -size)
+        position = position * size + index % max(size, 1)
+    outer, inner, whole = _product(target.shape[:first]), _product(target.shape[first + count :]), _product(middle)
+    values = xp.broadcast_to(values, (*target.shape[:first], *position.shape, *target.shape[first + count :]))
+    position = position.reshape(-1)
+    if outer != 1:
+        position = (xp.arange(outer).reshape(-1, 1) * whole + position).reshape(-1)
+    _add_rows(xp, target.reshape(-1), position, values.reshape(position.size, inner))
+
+
+def _add_rows(xp: Any, flat: Any, places: Any, rows: Any) -> None:
+    """Add `rows` to those rows of a flat array that `places` count, in blocks whose indices stay in the cache."""
+    width = rows.shape[1]
+    if width == 1:
+        accumulate_at(xp, "add", flat, places, rows.reshape(-1))
+        return
+    within = xp.arange(width)
+    step = max(1, BLOCK // max(width, 1)) if type(flat) is devices.ndarray else max(places.size, 1)
+    for start in range(0, places.size, step):
+        block = places[start : start + step, None] * width + within
+        accumulate_at(xp, "add", flat, block.reshape(-1), rows[start : start + step].reshape(-1))
+
+
+def _product(sizes: Any) -> int:
+    count = 1
+    for size in sizes:
+        count *= size
+    return count
+
+
+# --- the operators ----------------------------------------------------------------------------------------------------
+
+
+def _index(xp: Any, self: Any, indices: Any, dims: Any) -> Any:
+    first = indices[0]
+    check_masks(self.shape, indices, dims)
+    try:
+        # Several times faster than an index, and in row-major order.
+        if len(indices) == 1 and first.dtype.kind == "i" and self.flags.c_contiguous:
+            return self.take(first, axis=dims[0])
+        return in_rows(xp, self[key_of(indices, dims)])
+    except IndexError as error:
+        raise index_error(self.shape, indices, error) from None
+
+
+def _index_backward(xp: Any, self: Any, indices: Any, dims: Any, size: Any) -> Any:
+    whole = xp.zeros(size, dtype=self.dtype)
+    if len(indices) == 1 and indices[0].dtype.kind == "b":
+        whole[key_of(indices, dims)] = self
+    else:
+        add_at(xp, whole, indices, dims, self)
+    return whole
+
+
+def _longs(like: Any, *values: Any) -> Any:
+    from ...tensor.creation import tensor
+
+    return [tensor(value, device=like.device) for value in values]
+
+
+def _index_samples(make: Any) -> Any:
+    x, y, z = make(4, 3), make(3, 4, 2), make(2, 3, 2)
+    return [
+        ((x, _longs(x, [0, 2, 2]), (0,)), {}),
+        ((x, _longs(x, [[True, False, True], [False] * 3, [True] * 3, [False] * 3]), (0,)), {}),
+        ((y, _longs(y, [0, -1], [[1], [1]]), (0, 1)), {}),
+        ((y, _longs(y, [1, 1], [0, 1]), (0, 2)), {}),
+        ((z, _longs(z, [True, False, True], [1, 0]), (1, 2)), {}),
+    ]
+
+
+def _index_reference(indices: Any, dims: Any) -> tuple[Any, ...]:
+    given = dict(zip(dims, indices, strict=True))
+    return tuple(given.get(axis, slice(None)) for axis in range(max(dims) + 1))
+
+
+def _index_put_reference(self: Any, indices: Any, dims: Any, values: Any, accumulate: bool = False) -> Any:
+    return placed(self, _index_reference(indices, dims), values, add=accumulate)
+
+
+operator(
+    "index(Tensor self, Tensor[] indices, int[] dims)",
+    _index,
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, indices, dims, self_shape, F: F.index_backward(g, indices, dims, self_shape),
+    },
+    doc="Take the elements that index tensors and masks at the dimensions `dims` choose.",
+    samples=_index_samples,
+    reference=lambda self, indices, dims: self[_index_reference(indices, dims)],
+)
+operator(
+    "index_backward(Tensor self, Tensor[] indices, int[] dims, int[] size)",
+    _index_backward,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, indices, dims, F: F.index(g, indices, dims)},
+    doc="The adjoint of index: zeros, to which each element is added where it came from.",
+    samples=lambda make: [
+        ((x := make(3, 3), _longs(x, [0, 2, 2]), (0,), (4, 3)), {}),
+        ((x := make(2), _longs(x, [[True, False], [False, True]]), (0,), (2, 2)), {}),
+        ((x := make(2, 3), _longs(x, [0, 1], [1, 1]), (0, 2), (2, 3, 2)), {}),
+    ],
+    reference=lambda self, indices, dims, size: adjoint(lambda x: x[_index_reference(indices, dims)], size, self),
+)
+
+
+def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumulate: bool = False) -> None:
+    check_masks(self.shape, indices, dims)
+    if self.dtype != values.dtype:
+        if not values.ndim and not accumulate and len(indices) == 1 and indices[0].dtype.kind == "b":
+            self[key_of(indices, dims)] = values  # a mask is filled, as by masked_fill_()
+            return
+        names = [scalar_type(a.dtype) for a in (self, values)]
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {names[0]} for the destination and "
+            f"{names[1]} for the source.\nConvert the source with .to()."
+        )
+    inplace_and_out.check_overlap(self, values, allowed="none")
+    if values.ndim > _rank_of_index(self, indices):
+        raise _shape_mismatch(xp, self, indices, dims, values)
+    key = key_of(indices, dims)
+    try:
+        if accumulate:
+            add_at(xp, self, indices, dims, values)
+        else:
+            self[key] = values
+    except IndexError as error:
+        raise index_error(self.shape, indices, error) from None
+    except (ValueError, TypeError):
+        raise _shape_mismatch(xp, self, indices, dims, values) from None
+
+
+def _rank_of_index(self: Any, indices: Any) -> int:
+    """Return the number of dimensions of what `indices` choose: NumPy writes values of more, if their size is 1."""
+    chosen = max(1 if index.dtype.kind == "b" else index.ndim for index in indices)
+    return int(self.ndim - sum(width_of(index) for index in indices) + chosen)
+
+
+def _shape_mismatch(xp: Any, self: Any, indices: Any, dims: Any, values: Any) -> RuntimeError:
+    found = _index(xp, self, indices, dims).shape
+    return RuntimeError(
+        f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+        f"shape {list(found)}"
+    )
+
+
+def _index_clear(xp: Any, self: Any, indices: Any, dims: Any) -> Any:
+    result = writable_copy(xp, self)
+    result[key_of(indices, dims)] = 0
+    return result
+
+
+operator(
+    "index_put(Tensor self, Tensor[] indices, int[] dims, Tensor values, bool accumulate=False)",
+    write=_index_put,
+    inplace=True,
+    expanded="deprecated",
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, indices, dims, accumulate, F: g if accumulate else F.index_clear(g, indices, dims),
+        "values": lambda g, indices, dims, F: F.index(g, indices, dims),
+    },
+    doc="Return `self` with `values` written (or added) where index tensors and masks at `dims` choose.",
+    samples=lambda make: [
+        ((x := make(4, 3), _longs(x, [0, 2]), (0,), make(2, 3)), {}),
+        ((x := make(4, 3), _longs(x, [0, 2, 2]), (0,), make(3), True), {}),
+        ((x := make(2, 2), _longs(x, [[True, False], [False, True]]), (0,), make()), {}),
+        ((x := make(2, 3, 2), _longs(x, [0, 1], [1, 1]), (0, 2), make(2, 3)), {"accumulate": True}),
+    ],
+    reference=_index_put_reference,
+)
+operator(
+    "index_clear(Tensor self, Tensor[] indices, int[] dims)",
+    _index_clear,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, indices, dims, F: F.index_clear(g, indices, dims)},
+    doc="Return `self` with zeros where index tensors and masks at `dims` choose.",
+    samples=lambda make: [((x := make(4, 3), _longs(x, [0, 2]), (0,)), {})],
+    reference=lambda self, indices, dims: placed(self, _index_reference(indices, dims), 0),
+)
+operator(
+    "alias(Tensor self)",
+    lambda xp, self: self.view(),
+    view="always",
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g: g},
+    doc="View all elements.",
+    samples=lambda make: [((make(2, 3),), {}), ((make(),), {})],
+    reference="numpy.array",
+)
+
+_select = slice_and_cat.select.function
+_slice = slice_and_cat.slice_.function
+_unsqueeze = OPERATORS["unsqueeze"].function
+_alias = OPERATORS["alias"].function
+_take = OPERATORS["index"].function
+_fill = OPERATORS["fill.Tensor"]
+
+# --- reading an index -------------------------------------------------------------------------------------------------
+
+
+def _items_of(self: Any, index: Any) -> tuple[Any, ...]:
+    """Return what stands between the brackets as a tuple."""
+    if isinstance(index, tuple):
+        return index
+    if not _nested(index):
+        return (index,)
+    warnings.warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of x[seq].",
+        UserWarning,
+        stacklevel=3,
+    )
+    return tuple(index)
+
+
+def _nested(index: Any) -> bool:
+    """Whether PyTorch reads a short list as a tuple: where it holds a slice, a tensor, None or a list."""
+    if not isinstance(index, (list, range)) or len(index) >= 32:
+        return False
+    return any(
+        item is None or item is Ellipsis or isinstance(item, (slice, list, tuple)) or hasattr(item, "_array")
+        for item in index
+    )
+
+
+def _as_index(self: Any, item: Any) -> Any:
+    """Return an item that is no view as an index tensor on the device of `self`."""
+    if hasattr(item, "_array"):
+        tensor = item
+    elif isinstance(item, (list, tuple, range, str, numpy.ndarray)) or devices.is_array(item):
+        from ...tensor.from_python import to_array
+
+        array = to_array(list(item) if isinstance(item, range) else item)
+        if not devices.is_array(item) and array.dtype.kind not in "bu":
+            array = array.astype(dtypes.int64.numpy)
+        tensor = self.__class__._wrap(array)
+    else:
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+            f"{type(item).__name__})\nConvert it to an integer or an integer tensor."
+        )
+    array = tensor._array
+    kind = array.dtype.kind
+    if kind not in "biu" or (kind == "i" and array.dtype.itemsize < 4):
+        raise IndexError(
+            "tensors used as indices must be long, int, byte or bool tensors\n"
+            f"This one is {tensor.dtype}; convert it with .long()."
+        )
+    if kind == "u":
+        warnings.warn(
+            "indexing with dtype uint8 is now deprecated, please use a dtype bool instead.", UserWarning, stacklevel=4
+        )
+        tensor = tensor.bool()
+    return tensor if type(array) is type(self._array) else tensor.to(device=self.device)
+
+
+def _dims_taken(item: Any) -> int:
+    """Return how many dimensions an item of an index tuple takes."""
+    kind = type(item)
+    if kind is int or kind is slice:
+        return 1
+    if item is None or item is Ellipsis or isinstance(item, (bool, numpy.bool_)):
+        return 0
+    array = getattr(item, "_array", item)
+    if devices.is_array(array) and array.dtype.kind in "bu":
+        return array.ndim
+    return 1
+
+
+def _number(item: Any) -> int | None:
+    """Return an integer item, also from NumPy and 0-d tensors; None for others."""
+    if type(item) is int:
+        return item
+    if isinstance(item, (bool, numpy.bool_)):
+        return None
+    if isinstance(item, (int, numpy.integer)):
+        return int(item)
+    array = getattr(item, "_array", item)
+    if devices.is_array(array) and array.ndim == 0 and array.dtype.kind == "i":
+        return int(devices.to_host(array))
+    return None
+
+
+def _pick(self: Any, dim: int, index: int, position: int) -> Any:
+    shape = self._array.shape
+    if not shape:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor to a number"
+        )
+    if not -shape[dim] <= index < shape[dim]:
+        raise IndexError(f"index {index} is out of bounds for dimension {position} with size {shape[dim]}")
+    return _select(self, dim, index)
+
+
+def _range(self: Any, dim: int, item: slice) -> Any:
+    if self._array.ndim == 0:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.\nUse tensor[None] to add a dimension.")
+    return _slice(self, dim, *_bounds(item))
+
+
+def _bounds(item: slice) -> tuple[int | None, int | None, int]:
+    start, stop, step = item.start, item.stop, item.step
+    if step is None:
+        step = 1
+    elif operators.index(step) <= 0:
+        raise ValueError("step must be greater than zero\nUse flip() to reverse a dimension.")
+    if type(start) not in (int, type(None)) or type(stop) not in (int, type(None)):
+        # operator.index() says what slices say of a wrong bound.
+        if not all(bound is None or hasattr(bound, "__index__") for bound in (start, stop)):
+            raise TypeError("slice indices must be integers or None or have an __index__ method")
+        start, stop = (None if bound is None else operators.index(bound) for bound in (start, stop))
+    return start, stop, operators.index(step)
+
+
+def _is_whole(item: slice, size: int) -> bool:
+    return (
+        (item.start is None or item.start == 0)
+        and (item.stop is None or (isinstance(item.stop, int) and item.stop >= size))
+        and (item.step is None or item.step == 1)
+    )
+
+
+def _too_many(ndim: int, taken: int) -> IndexError:
+    return IndexError(f"too many indices for tensor of dimension {ndim}\nThere are {taken} of them.")
+
+
+def _views(self: Any, items: tuple[Any, ...]) -> tuple[Any, list[Any], list[int]]:
+    """Apply the views among `items`; return the view, the index tensors left, and the dimensions they stand at."""
+    ndim = self._array.ndim
+    taken = 0
+    for item in items:
+        taken += _dims_taken(item)
+    if taken > ndim:
+        raise _too_many(ndim, taken)
+    result, dim = self, 0
+    tensors: list[Any] = []
+    dims: list[int] = []
+    for position, item in enumerate(items):
+        kind = type(item)
+        number = item if kind is int else None
+        if kind is slice:
+            if not _is_whole(item, result._array.shape[dim]):
+                result = _range(result, dim, item)
+            dim += 1
+            continue
+        if item is None:
+            result = _unsqueeze(result, dim)
+            dim += 1
+            continue
+        if item is Ellipsis:
+            dim += ndim - taken
+            continue
+        number = _number(item)
+        if number is not None:
+            result = _pick(result, dim, number, position)
+            continue
+        if _is_flag(item):
+            result = _unsqueeze(result, dim)
+            tensors.append(_flag_index(self, item))
+        else:
+            tensors.append(_as_index(self, item))
+        dims.append(dim)
+        dim += width_of(tensors[-1]._array)
+    return result, tensors, dims
+
+
+def _is_flag(item: Any) -> bool:
+    if isinstance(item, (bool, numpy.bool_)):
+        return True
+    array = getattr(item, "_array", item)
+    return devices.is_array(array) and array.ndim == 0 and array.dtype.kind in "bu"
+
+
+def _flag_index(self: Any, item: Any) -> Any:
+    """Return [0] for True and [] for False: whether the dimension just added is kept."""
+    array = devices.array_module(self._array).zeros(1 if bool(item) else 0, dtype=dtypes.int64.numpy)
+    return self.__class__._wrap(array)
+
+
+@public(method="__getitem__", function_too=False)
+def getitem(self: Any, index: Any) -> Any:
+    """Return ``self[index]``: a view for integers, slices, None and Ellipsis, else a copy."""
+    kind = type(index)
+    if kind is int:
+        return _pick(self, 0, index, 0)
+    if kind is slice:
+        return _range(self, 0, index)
+    if hasattr(index, "_array") and index._array.ndim and self._array.ndim:
+        if width_of(index._array) > self._array.ndim:
+            raise _too_many(self._array.ndim, width_of(index._array))
+        return _take(self, [_as_index(self, index)], (0,))
+    result, tensors, dims = _views(self, _items_of(self, index))
+    if tensors:
+        return _take(result, tensors, tuple(dims))
+    return _alias(self) if result is self else result
+
+
+# --- writing to one ---------------------------------------------------------------------------------------------------
+
+
+def _as_value(self: Any, value: Any) -> Any:
+    """Return an assigned value as a tensor; a number takes the dtype of `self`."""
+    if hasattr(value, "_array"):
+        return value
+    if not isinstance(value, general.NUMBERS):
+        raise TypeError(
+            f"can't assign a {type(value).__name__} to a gradscope.{self.dtype.legacy_name}\n"
+            "Wrap it: gradscope.tensor(...)."
+        )
+    array = self._array
+    return self.__class__._wrap(
+        devices.array_module(array).full((), as_element(value, array, wide=True), dtype=array.dtype)
+    )
+
+
+def _write(target: Any, value: Any) -> None:
+    """Copy `value` into `target`, which it may be broadcast to; leading dimensions of size 1 are dropped."""
+    have, want = value._array.shape, target._array.shape
+    if have == want:
+        METHODS["copy_"](target, value)
+        return
+    recorded = general.wants_grad([target, value]) or (state.special and forward_mode.active())
+    if not have and not (recorded and target._dtype.kind in dtypes.INEXACT):
+        target._check_inplace(False)
+        inplace_and_out.commit_inplace(_fill, target, value._array, None, [target, value])
+        return
+    if not have:
+        OPERATORS["fill.Tensor"].inplace_function(target, value)  # type: ignore[misc]
+        return
+    value = _trimmed(value, always=True)
+    METHODS["copy_"](target, value if value._array.shape == want else OPERATORS["expand.size"].function(value, want))
+
+
+def _trimmed(value: Any, always: bool = False) -> Any:
+    shape = value._array.shape
+    leading = 0
+    while leading < len(shape) and shape[leading] == 1:
+        leading += 1
+    return OPERATORS["view.size"].function(value, shape[leading:]) if leading or always else value
+
+
+@public(method="__setitem__", function_too=False)
+def setitem(self: Any, index: Any, value: Any) -> None:
+    """Write `value`, a number or a tensor, to ``self[index]``."""
+    value = _as_value(self, value)
+    if type(index) is slice and not _is_whole(index, self._array.shape[0] if self._array.ndim else 0):
+        _write(_range(self, 0, index), value)
+        return
+    if index is False:
+        return
+    if index is True:
+        _write(_unsqueeze(self, 0), value)
+        return
+    target, tensors, dims = _views(self, _items_of(self, index))
+    if not tensors:
+        _write(target, value)
+        return
+    OPERATORS["index_put"].inplace_function(target, tensors, tuple(dims), _trimmed(value), False)  # type: ignore[misc]
+
+
+def _put_arguments(self: Any, indices: Any, values: Any, accumulate: bool) -> tuple[Any, ...]:
+    if hasattr(indices, "_array") or not all(hasattr(item, "_array") for item in indices):
+        found = "Tensor" if hasattr(indices, "_array") else "other items"
+        raise TypeError(
+            f"index_put(): argument 'indices' must be tuple of Tensors, not {found}\nWrite index_put((index,), values)."
+        )
+    tensors = [_as_index(self, item) for item in indices]
+    dims, dim = [], 0
+    for tensor in tensors:
+        dims.append(dim)
+        dim += width_of(tensor._array)
+    if dim > self._array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {self._array.ndim} (got {dim})")
+    return self, tensors, tuple(dims), _as_value(self, values), accumulate
+
+
+@public
+def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """Return a copy with `values` written (added, if `accumulate`) to ``self[indices]``.
+
+    Parameters
+    ----------
+    indices : tuple of Tensor
+        Integer tensors or masks, one for each leading dimension.
+    values : Tensor
+        Of the dtype of `self`; broadcast.
+    accumulate : bool
+        Add, once for each time an element is chosen.
+
+    Raises
+    ------
+    IndexError
+        If an index is out of range, or the indices do not broadcast.
+    RuntimeError
+        If the shape or the dtype of `values` does not fit.
+    """
+    return OPERATORS["index_put"].function(*_put_arguments(self, indices, values, accumulate))
+
+
+@public
+def index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """In-place form of :func:`index_put`."""
+    return OPERATORS["index_put"].inplace_function(*_put_arguments(self, indices, values, accumulate))  # type: ignore[misc]

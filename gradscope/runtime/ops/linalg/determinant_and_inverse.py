@@ -1,0 +1,494 @@
+"""Determinants, inverses, and products of vectors and matrices beyond matmul."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from typing import Any
+
+import numpy
+
+from ... import autocast, state
+from ...memory import device as devices
+from ..declaration.references import solved
+from ..declaration.registry import METHODS, OPERATORS, operator, public
+from ..execution import inplace_and_out
+from ..execution.array_errors import LinAlgError, scalar_type
+from ..execution.bare_functions import conj
+from ..shape.reshape import axis_of
+from .lu import lu_in_place
+from .matrix_checks import (
+    adjoint,
+    batch_of,
+    first_failure,
+    is_vector,
+    need_fitting,
+    need_float,
+    need_matrices,
+    need_one_dtype,
+    need_square,
+    refuse_low,
+)
+
+# --- determinants and inverses ----------------------------------------------------------------------------------------
+
+
+def need_regular_dtype(name: str, array: Any) -> None:
+    """Raise for what are not square matrices of a dtype that is computed with."""
+    need_square(f"linalg.{name}", array)
+    need_float(f"linalg.{name}", array)
+    if name == "det":
+        refuse_low("lu_cpu", array)
+    if array.dtype.itemsize < 4:
+        raise RuntimeError(
+            f"linalg.{name}: Low precision dtypes not supported. Got {scalar_type(array.dtype)}\n"
+            "Convert it with .float()."
+        )
+
+
+def _det(xp: Any, self: Any) -> Any:
+    need_regular_dtype("det", self)
+    return xp.asarray(xp.linalg.det(self))
+
+
+def _cofactors(xp: Any, self: Any) -> Any:
+    """Return the cofactors of square matrices, singular ones too.
+
+    With the singular values s of ``u @ diag(s) @ vh`` they are ``det(u) det(vh) conj(u) @ diag(p) @ conj(vh)``, where
+    each p is the product of the other singular values.
+    """
+    size = self.shape[-1]
+    if not self.size:
+        return self.copy()
+    # The decomposition of a matrix with a NaN or an infinity would not converge, and stop those beside it too.
+    finite = xp.isfinite(self).all(axis=(-2, -1), keepdims=True)
+    u, s, vh = xp.linalg.svd(xp.where(finite, self, 0))
+    others = [xp.concatenate((s[..., :i], s[..., i + 1 :]), axis=-1).prod(axis=-1) for i in range(size)]
+    sign = xp.asarray(xp.linalg.det(u) * xp.linalg.det(vh))
+    found = sign[..., None, None] * xp.matmul(conj(u) * xp.stack(others, axis=-1)[..., None, :], conj(vh))
+    return xp.where(finite, found, self.dtype.type(math.nan))
+
+
+def _cofactors_self(g: Any, self: Any, F: Any) -> Any:
+    # The cofactors are det(A) T with T the inverse, transposed: d(det T) = det (<T, dA> T - T dA' T).
+    turned = conj(F.transpose(F.inverse(self), -1, -2))
+    one = (*self.shape[:-2], 1, 1)
+    scale, trace = F.reshape(conj(F.det(self)), one), F.reshape(F.sum(g * turned, (-2, -1)), one)
+    return scale * (trace * turned - F.matmul(F.matmul(turned, F.transpose(g, -1, -2)), turned))
+
+
+operator(
+    "det(Tensor self)",
+    _det,
+    node="LinalgDetBackward0",
+    derivatives={
+        "self": lambda g, self, F: F.reshape(g, (*self.shape[:-2], 1, 1)) * conj(F.cofactors(self)),
+    },
+    doc="Return the determinant of square matrices.",
+    samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {}), ((make(1, 1),), {})],
+    reference="numpy.linalg.det",
+)
+
+
+def _cofactors_reference(self: Any) -> Any:
+    """The determinants of what is left when a row and a column are taken out, with their signs."""
+    found = numpy.empty_like(self)
+    for i, j in numpy.ndindex(self.shape[-2:]):
+        minor = numpy.delete(numpy.delete(self, i, -2), j, -1)
+        found[..., i, j] = (-1) ** (i + j) * numpy.linalg.det(minor)
+    return found
+
+
+operator(
+    "cofactors(Tensor self)",
+    _cofactors,
+    method=False,
+    public_name=False,
+    derivatives={"self": _cofactors_self},
+    doc="Return the cofactors of square matrices: the gradient of the determinant.",
+    samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
+    reference=_cofactors_reference,
+)
+
+
+def _inverse(xp: Any, self: Any) -> Any:
+    need_regular_dtype("inv", self)
+    if not self.size:
+        return self.copy()
+    try:
+        return xp.linalg.inv(self)
+    except numpy.linalg.LinAlgError:
+        raise _singular("linalg.inv", xp, self, SINGULAR) from None
+
+
+def _singular(name: str, xp: Any, A: Any, message: str) -> LinAlgError:
+    """Return the error for the first singular matrix."""
+    failed = first_failure(lu_in_place(xp, A)[2])
+    if failed is None:  # rounded otherwise than by LAPACK, no pivot is exactly 0
+        return LinAlgError(f"{name}: The input matrix is singular.\nIts determinant is 0, up to rounding.")
+    return LinAlgError(f"{name}: {failed[0]}{message.format(failed[1])}\nIts determinant is 0.")
+
+
+SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+
+
+def inverse_self(g: Any, result: Any, F: Any) -> Any:
+    """Return the gradient of matrices that were inverted."""
+    turned = adjoint(result, F)
+    return -F.matmul(F.matmul(turned, g), turned)
+
+
+operator(
+    "inverse(Tensor self)",
+    _inverse,
+    out=True,
+    node="LinalgInvExBackward0",
+    derivatives={"self": inverse_self},
+    doc="Return the inverse of square matrices.",
+    samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {}), ((make(0, 0),), {})],
+    reference="numpy.linalg.inv",
+)
+
+
+def check_solve(name: str, A: Any, B: Any, left: bool) -> tuple[Any, bool]:
+    """Return B as columns, and whether they were vectors, after PyTorch's checks."""
+    need_regular_dtype(name.removeprefix("linalg."), A)
+    need_one_dtype(
+        name + ": Expected A and B to have the same dtype, but found A of type {} and B of type {} instead", A, B
+    )
+    vector = is_vector(A.shape, B.shape)
+    columns = B[..., None] if vector else B
+    need_matrices(name, columns, "B")
+    need_fitting(name, A, columns, left)
+    if vector and not left:
+        raise RuntimeError(
+            f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+            "linalg.solve is equivalent to B / A.squeeze(-1)"
+        )
+    return columns, vector
+
+
+def _solve(xp: Any, self: Any, other: Any, left: bool = True) -> Any:
+    columns, vector = check_solve("linalg.solve", self, other, left)
+    A, B = batch_of(xp, self, columns)
+    if not left:
+        A, B = xp.swapaxes(A, -1, -2), xp.swapaxes(B, -1, -2)
+    try:
+        X = xp.linalg.solve(A, B)
+    except numpy.linalg.LinAlgError:
+        message = "The solver failed because the input matrix is singular."
+        raise _singular("gradscope.linalg.solve", xp, self, message) from None
+    if not left:
+        X = xp.ascontiguousarray(xp.swapaxes(X, -1, -2))
+    return X[..., 0] if vector else X
+
+
+def solve_other(g: Any, self: Any, left: bool, F: Any) -> Any:
+    """Return the gradient of the right-hand sides of equations, infinite where elimination meets a 0 only this way."""
+    return F.linalg_solve_ex(adjoint(self, F), g, left=left)[0]
+
+
+def solve_self(g: Any, self: Any, other_shape: Any, result: Any, left: bool, F: Any) -> Any:
+    """Return the gradient of the matrices of equations."""
+    of_other = solve_other(g, self, left, F)
+    if is_vector(self.shape, other_shape):
+        return -F.unsqueeze(of_other, -1) * conj(F.unsqueeze(result, -2))
+    return -(F.matmul(of_other, adjoint(result, F)) if left else F.matmul(adjoint(result, F), of_other))
+
+
+def _solve_reference(self: Any, other: Any, left: bool = True) -> Any:
+    return solved(self, other, left)
+
+
+operator(
+    "linalg_solve(Tensor self, Tensor other, *, bool left=True)",
+    lambda xp, self, other, left=True: _solve(xp, self, other, left),
+    out=True,
+    method=False,
+    public_name=False,
+    node="LinalgSolveExBackward0",
+    derivatives={"self": solve_self, "other": solve_other},
+    doc="Return the solution x of ``self @ x = other``.",
+    samples=lambda make: [
+        ((make(3, 3), make(3, 2)), {}),
+        ((make(2, 3, 3), make(3)), {}),
+        ((make(2, 2, 2), make(2, 2)), {}),
+        ((make(2, 2), make(3, 2, 1)), {}),
+        ((make(2, 2), make(3, 2)), {"left": False}),
+    ],
+    reference=_solve_reference,
+)
+
+
+def _slogdet(xp: Any, A: Any) -> tuple[Any, Any]:
+    need_regular_dtype("slogdet", A)
+    sign, logarithm = xp.linalg.slogdet(A)
+    return xp.asarray(sign), xp.asarray(logarithm)
+
+
+def _slogdet_gradient(g: Any, A: Any, sign: Any, F: Any) -> Any:
+    # d log det A is the trace of A^-1 dA: its real part changes the logarithm, its imaginary part turns a complex sign.
+    g_sign, factor = g
+    if sign.dtype.kind == "c" and g_sign is not None:
+        turn = conj(sign) * g_sign
+        turn = turn - F.real(turn)
+        factor = turn if factor is None else factor + turn
+    if factor is None:
+        return F.zeros_like(A)
+    return F.reshape(factor, (*A.shape[:-2], 1, 1)) * adjoint(F.linalg_inv_ex(A)[0], F)
+
+
+def _slogdet_reference(A: Any) -> Any:
+    return tuple(numpy.linalg.slogdet(A))
+
+
+operator(
+    "linalg_slogdet(Tensor A)",
+    _slogdet,
+    outputs=("sign", "logabsdet"),
+    graded=2,
+    out=True,
+    derivatives={"A": _slogdet_gradient},
+    doc="Return sign and logarithm of the absolute value of the determinant of square matrices.",
+    samples=lambda make: [((make(3, 3),), {}), ((make(2, 2, 2),), {})],
+    reference=_slogdet_reference,
+)
+
+_Slogdet = namedtuple("slogdet", ["sign", "logabsdet"])  # type: ignore[name-match]
+
+
+@public
+def slogdet(self: Any, *, out: Any = None) -> Any:
+    """Return sign and logarithm of the absolute value of the determinant of square matrices."""
+    return _Slogdet(*OPERATORS["linalg_slogdet"].function(self, out=out))
+
+
+@public
+def logdet(self: Any) -> Any:
+    """Return the logarithm of the determinant of square matrices: NaN where it is a negative number."""
+    sign, logarithm = slogdet(self)
+    if sign.is_complex():
+        return sign.log() + logarithm
+    nan = sign.new_full((), math.nan)
+    return OPERATORS["where.self"].function(sign == -1, nan, logarithm)
+
+
+@public(alias=("linalg.matrix_power",))
+def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
+    """Return the `n`-th power of square matrices; a negative one is that of the inverse."""
+    if out is not None:
+        return inplace_and_out.into(out, "matrix_power", [self], lambda: matrix_power(self, n), exact=True)
+    need_square("linalg.matrix_power", self._array)
+    if not hasattr(n, "__index__"):
+        raise TypeError(
+            f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}\n"
+            "For other powers, take those of the eigenvalues: linalg.eigh()."
+        )
+    if n < 0:
+        return matrix_power(METHODS["inverse"](self), -n)
+    if n == 0:
+        eye = devices.array_module(self._array).eye(self._array.shape[-1], dtype=self._dtype)
+        return self.clone().copy_(self._wrap(eye))  # of the graph, as in PyTorch: its gradient is 0
+    result: Any = None
+    square = self
+    while n:
+        if n & 1:
+            result = square if result is None else METHODS["matmul"](result, square)
+        n >>= 1
+        square = METHODS["matmul"](square, square) if n else square
+    return result if result is not self else self.clone()
+
+
+# --- products ---------------------------------------------------------------------------------------------------------
+
+
+def _cross(xp: Any, self: Any, other: Any, dim: int = -1) -> Any:
+    if self.ndim != other.ndim:
+        raise RuntimeError(
+            f"linalg.cross: inputs must have the same number of dimensions.\nThey have {self.ndim} and {other.ndim}."
+        )
+    axis = axis_of(dim, self.ndim)
+    for array in (self, other):
+        if array.ndim == 0 or array.shape[axis] != 3:
+            raise RuntimeError(
+                f"linalg.cross: inputs dimension {dim} must have length 3. Got {_length(self, axis)} and "
+                f"{_length(other, axis)}"
+            )
+
+    def part(array: Any, i: int) -> Any:
+        return array[(*(slice(None),) * axis, slice(i, i + 1))]
+
+    parts = [part(self, (i + 1) % 3) * part(other, (i + 2) % 3) for i in range(3)]
+    parts = [p - part(self, (i + 2) % 3) * part(other, (i + 1) % 3) for i, p in enumerate(parts)]
+    return xp.concatenate(parts, axis=axis)
+
+
+def _length(array: Any, axis: int) -> Any:
+    return array.shape[axis] if axis < array.ndim else "none"
+
+
+def _cross_reference(self: Any, other: Any, dim: int = -1) -> Any:
+    a, b = numpy.moveaxis(self, dim, 0), numpy.moveaxis(other, dim, 0)
+    return numpy.stack([a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)], dim)
+
+
+operator(
+    "linalg_cross(Tensor self, Tensor other, *, int dim=-1)",
+    lambda xp, self, other, dim=-1: _cross(xp, self, other, dim),
+    out="exact",
+    derivatives={
+        "self": lambda g, other, dim, F: F.linalg_cross(conj(other), g, dim=dim),
+        "other": lambda g, self, dim, F: F.linalg_cross(g, conj(self), dim=dim),
+    },
+    doc="Return the cross products of vectors of three elements along a dimension.",
+    samples=lambda make: [((make(2, 3), make(2, 3)), {}), ((make(3, 2), make(3, 1)), {"dim": 0})],
+    reference=_cross_reference,
+)
+
+
+@public
+def cross(self: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
+    """Return the cross products along `dim`, or along the first dimension of size 3."""
+    if dim is None:
+        found = [axis for axis, size in enumerate(self._array.shape) if size == 3]
+        if not found:
+            raise RuntimeError(f"no dimension of size 3 in input\nIts shape is {list(self._array.shape)}.")
+        dim = found[0]
+    return OPERATORS["linalg_cross"].function(self, other, dim=dim, out=out)
+
+
+@public
+def kron(self: Any, other: Any, *, out: Any = None) -> Any:
+    """Return the Kronecker product: each element of `self` times `other`, as a block."""
+    if out is not None:
+        return inplace_and_out.into(out, "kron", [self, other], lambda: kron(self, other))
+    ndim = max(self._array.ndim, other._array.ndim)
+    shapes = [(1,) * (ndim - t._array.ndim) + t._array.shape for t in (self, other)]
+    rows = [size for a in shapes[0] for size in (a, 1)]
+    columns = [size for b in shapes[1] for size in (1, b)]
+    product = METHODS["reshape"](self, *rows) * METHODS["reshape"](other, *columns)
+    return OPERATORS["unsafe_view"].function(product, tuple(a * b for a, b in zip(*shapes, strict=True)))
+
+
+@public
+def ger(self: Any, vec2: Any, *, out: Any = None) -> Any:
+    """Another name of :func:`outer`."""
+    return METHODS["outer"](self, vec2, out=out)
+
+
+def _vdot(xp: Any, self: Any, other: Any) -> Any:
+    return OPERATORS["dot"].run_forward(xp, conj(self), other)
+
+
+operator(
+    "vdot(Tensor self, Tensor other)",
+    _vdot,
+    out=True,
+    derivatives={"self": lambda g, other: conj(g) * other, "other": lambda g, self: g * self},
+    doc="Return the inner product of the conjugate of `self` with `other`.",
+    samples=lambda make: [((make(3), make(3)), {})],
+    reference="numpy.vdot",
+)
+
+
+# --- distances --------------------------------------------------------------------------------------------------------
+
+
+@public(method=False)
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+    """Return the `p`-norm distances between the rows of batches of matrices.
+
+    Parameters
+    ----------
+    x1 : Tensor
+        Of shape (..., P, M).
+    x2 : Tensor
+        Of shape (..., R, M); the result has shape (..., P, R).
+    p : float
+    compute_mode
+        Taken for PyTorch's sake: distances are computed from differences.
+    """
+    if state.casting and autocast.covers("cdist", (x1, x2)):
+        return autocast.call("cdist", cdist, x1, x2, p, compute_mode)
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x._array.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x._array.ndim}D")
+    if x1._array.shape[-1] != x2._array.shape[-1]:
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: {x2._array.shape[-1]}"
+        )
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    apart = METHODS["unsqueeze"](x1, -2) - METHODS["unsqueeze"](x2, -3)
+    if not x1._array.shape[-1]:
+        return METHODS["sum"](apart, -1)
+    if p == 0:  # how many differ, of derivative 0; NaN stays
+        return METHODS["sum"](METHODS["clamp_max"](METHODS["ceil"](METHODS["abs"](apart)), 1), -1)
+    distance = METHODS["norm"](apart, p, -1)
+    if p != 2 and p >= 1:
+        return distance
+    # Rows that are equal send back nothing, of an infinite gradient too: that of a norm would be NaN.
+    return METHODS["masked_fill"](distance, distance == 0, 0)
+
+
+# --- under their names in linalg --------------------------------------------------------------------------------------
+
+
+@public(namespace="linalg")
+def det(A: Any, *, out: Any = None) -> Any:
+    """Return the determinant of square matrices."""
+    determinant = OPERATORS["det"].function
+    return (
+        determinant(A)
+        if out is None
+        else inplace_and_out.into(out, "linalg.det", [A], lambda: determinant(A), exact=True)
+    )
+
+
+@public(namespace="linalg")
+def inv(A: Any, *, out: Any = None) -> Any:
+    """Return the inverse of square matrices.
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix is singular.
+    RuntimeError
+        If it is not square.
+    """
+    return OPERATORS["inverse"].function(A, out=out)
+
+
+@public(namespace="linalg")
+def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
+    """Return the solution X of ``A @ X = B``, or of ``X @ A = B``.
+
+    Parameters
+    ----------
+    A : Any
+        Square matrices of shape (..., n, n).
+    B : Any
+        Of shape (..., n, k); or (n) or that of `A` without its last dimension, for vectors.
+    left : bool
+        Whether `A` stands on the left.
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix is singular.
+    RuntimeError
+        If the shapes or dtypes do not fit.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.linalg.solve(gs.tensor([[2.0, 0.0], [0.0, 4.0]]), gs.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+    return OPERATORS["linalg_solve"].function(A, B, left=left, out=out)
+
+
+@public(namespace="linalg")
+def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """View the diagonals of matrices, as :func:`gradscope.diagonal` does, in their last two dimensions."""
+    return OPERATORS["diagonal"].function(A, offset, dim1, dim2)

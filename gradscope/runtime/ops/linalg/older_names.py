@@ -1,0 +1,140 @@
+"""Functions of matrices under the names that stood in PyTorch before ``torch.linalg``, and still do."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from ... import autocast, state
+from ...memory import device as devices
+from ..declaration.registry import METHODS, OPERATORS, public
+from .lu import into_each, lu_factor_ex
+from .lu import lu_solve as linalg_lu_solve
+from .matrix_exponential import matrix_exp as linalg_matrix_exp
+from .matrix_products import multi_dot
+from .pinv_and_lstsq import pinv
+from .qr import householder_product
+from .qr import qr as linalg_qr
+from .svd_and_eigen import svd as linalg_svd
+from .svd_and_eigen import svdvals
+
+_Svd = namedtuple("svd", ["U", "S", "V"])  # type: ignore[name-match]
+_Qr = namedtuple("qr", ["Q", "R"])  # type: ignore[name-match]
+_LuParts = namedtuple("lu_unpack", ["P", "L", "U"])  # type: ignore[name-match]
+
+
+@public
+def svd(self: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """Return U, S and V of ``self = U @ diag(S) @ V.mH``; see :func:`linalg.svd`, which returns ``V.mH``."""
+    shape = self._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {len(shape)} dimensions instead"
+        )
+    if compute_uv:
+        U, S, Vh = linalg_svd(self, not some)
+        found = _Svd(U, S, Vh.mH)
+    else:
+        U, V = (self.new_zeros((*shape[:-2], size, size)) for size in shape[-2:])
+        found = _Svd(U, svdvals(self), V)
+    return found if out is None else into_each(out, "svd", [self], found)
+
+
+@public
+def qr(self: Any, some: bool = True, *, out: Any = None) -> Any:
+    """Return the QR decomposition; see :func:`linalg.qr`."""
+    found = _Qr(*linalg_qr(self, "reduced" if some else "complete"))
+    return found if out is None else into_each(out, "qr", [self], found)
+
+
+@public
+def pinverse(self: Any, rcond: float = 1e-15) -> Any:
+    """Return the pseudoinverse; see :func:`linalg.pinv`."""
+    if state.casting and autocast.covers("pinverse", (self,)):
+        return autocast.call("pinverse", pinverse, self, rcond)
+    return pinv(self, rtol=rcond)
+
+
+@public(alias=("linalg.matrix_exp",))
+def matrix_exp(self: Any) -> Any:
+    """Return the exponential of square matrices, which solves ``X' = self @ X``.
+
+    Raises
+    ------
+    RuntimeError
+        If they are not square, or not of a floating point or complex dtype.
+    """
+    return linalg_matrix_exp(self)
+
+
+@public(method=False)
+def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+    """Return the product of matrices; see :func:`linalg.multi_dot`."""
+    factors = matrices[0] if len(matrices) == 1 and not hasattr(matrices[0], "_array") else matrices
+    if len(factors) == 1:
+        return factors[0]
+    return multi_dot(factors, out=out)
+
+
+@public
+def orgqr(self: Any, input2: Any, *, out: Any = None) -> Any:
+    """Return the first columns of a product of Householder reflections; see :func:`linalg.householder_product`."""
+    return householder_product(self, input2, out=out)
+
+
+@public
+def lu(self: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """Return LU factors in one tensor, and pivots; see :func:`linalg.lu_factor`."""
+    LU, pivots, infos = lu_factor_ex(self, pivot=pivot, check_errors=not get_infos)
+    found = (LU, pivots, infos) if get_infos else (LU, pivots)
+    return found if out is None else into_each(out, "lu", [self], found)
+
+
+@public
+def lu_solve(self: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
+    """Return X of ``A @ X = self``, given the LU factors of A; see :func:`linalg.lu_solve`."""
+    return linalg_lu_solve(LU_data, LU_pivots, self, out=out)
+
+
+@public(method=False)
+def lu_unpack(
+    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
+) -> Any:
+    """Return P, L and U, given LU factors in one tensor and their pivots.
+
+    Parameters
+    ----------
+    LU_data, LU_pivots : Tensor
+        From :func:`linalg.lu_factor`.
+    unpack_data, unpack_pivots : bool
+        Whether L and U, and P, are wanted; what is not is empty.
+    """
+    L, U, P = OPERATORS["lu_parts"].function(LU_data, LU_pivots, unpack_data, unpack_pivots)
+    found = _LuParts(P, L, U)
+    return found if out is None else into_each(out, "lu_unpack", [LU_data], found)
+
+
+@public(method=False)
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """Return the Vandermonde matrix of a vector: its powers from N - 1 down to 0, or from 0 up.
+
+    Parameters
+    ----------
+    x : Tensor
+    N : int, optional
+        How many powers; the length of the vector unless given.
+    increasing : bool
+    """
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    count = x._array.shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    xp = devices.array_module(x._array)
+    integers = x._dtype.kind in "iub"
+    kind = "int64" if integers else x._dtype
+    result = type(x)._wrap(xp.ones((x._array.shape[0], count), dtype=kind))
+    if count > 1:
+        result[:, 1:] = METHODS["unsqueeze"](x, 1)
+        result[:, 1:] = METHODS["cumprod"](result[:, 1:].clone(), 1)
+    return result if increasing else METHODS["flip"](result, (1,))

@@ -1,0 +1,200 @@
+"""Distances and similarities of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from ... import autocast, state
+from ...memory import device
+from ...memory import dtype as dtypes
+from ...modes import no_grad
+from ...tensor.creation import broadcast_shapes
+from ..declaration.registry import METHODS, OPERATORS, operator, public
+from ..execution.array_errors import scalar_type
+
+
+@public(method=False)
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """Return the `p`-norm of ``x1 - x2 + eps`` along the last dimension.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor
+        Of shape (N, D) or (D).
+    p : float
+    eps : float
+        Keeps rows that are equal from a distance without a derivative.
+    keepdim : bool
+    """
+    return OPERATORS["norm.dim"].function(x1 - x2 + eps, p, -1, keepdim)
+
+
+@public(method=False)
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """Return the cosine of the angle between `x1` and `x2` along `dim`; norms are at least `eps`."""
+    if state.casting and autocast.covers("cosine_similarity", (x1, x2)):
+        return autocast.call("cosine_similarity", cosine_similarity, x1, x2, dim, eps)
+    kind = dtypes.result_numpy([x1._array, x2._array])
+    if kind.kind not in dtypes.FLOATING:
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {scalar_type(kind)}\n"
+            "Convert one of them with .float()."
+        )
+    x1, x2 = (x.to(dtypes.BY_NUMPY[kind]) for x in (x1, x2))
+    if x1._array.shape != x2._array.shape:  # a dimension that is summed may be one of those that are broadcast
+        shape = broadcast_shapes(x1._array.shape, x2._array.shape)
+        x1, x2 = METHODS["expand"](x1, *shape), METHODS["expand"](x2, *shape)
+    return (x1 / _norm(x1, dim, eps) * (x2 / _norm(x2, dim, eps))).sum(dim)
+
+
+def _norm(x: Any, dim: int, eps: float) -> Any:
+    norm = METHODS["norm"](x, 2, dim, True).clone()
+    with no_grad():  # a norm below eps has the gradient of the norm all the same, as in PyTorch
+        norm.clamp_min_(eps)
+    return norm
+
+
+# --- all pairs --------------------------------------------------------------------------------------------------------
+
+
+def _pairs(xp: Any, count: int) -> tuple[Any, Any]:
+    """Return the indices of the first and of the second row of each pair."""
+    first, second = xp.triu_indices(count, 1)
+    return first, second
+
+
+def _norms(xp: Any, apart: Any, p: float) -> Any:
+    """Return the p-norms of rows."""
+    if p == 2:
+        return xp.sqrt(xp.einsum("ij,ij->i", apart, apart))
+    sizes = xp.absolute(apart)
+    if p == 0:
+        return xp.add.reduce(xp.minimum(xp.ceil(sizes), 1), axis=1)  # a NaN stays one
+    if p == math.inf:
+        return sizes.max(axis=1) if sizes.shape[1] else xp.zeros(sizes.shape[:1], dtype=sizes.dtype)
+    if p == 1:
+        return xp.add.reduce(sizes, axis=1)
+    return xp.add.reduce(sizes**p, axis=1) ** (1.0 / p)
+
+
+BLOCK = 1 << 15
+"""Elements of differences that are made at once on the CPU."""
+
+
+def _blocks(xp: Any, pairs: int, width: int, least: int = 1) -> Iterator[slice]:
+    """Yield slices of the pairs whose differences stay in the cache; on a GPU one of all."""
+    step = max(BLOCK // max(width, 1), least) if xp is device.numpy else max(pairs, 1)
+    for start in range(0, pairs, step):
+        yield slice(start, min(start + step, pairs))
+
+
+def _pdist(xp: Any, self: Any, p: float = 2.0) -> Any:
+    first, second = _pairs(xp, self.shape[0])
+    found = xp.empty(first.shape, dtype=self.dtype)
+    for block in _blocks(xp, first.size, self.shape[1]):
+        apart = self.take(first[block], axis=0)
+        apart -= self.take(second[block], axis=0)
+        found[block] = _norms(xp, apart, p)
+    return found
+
+
+def _slope(apart: Any, distance: Any, p: float, F: Any) -> Any:
+    """Return the derivative of the p-norm of rows: 0 where the distance is, NaN where it is."""
+    sign = F.where(apart == apart, F.sign(apart), apart)
+    if p == 1:
+        return sign
+    sizes = F.abs(apart)
+    if p == math.inf:
+        less = sizes - distance  # NaN of infinities, as in PyTorch
+        return F.where(less < 0, F.zeros_like(sign), F.where(less == 0, sign, less))
+    near, still = distance == 0, apart == 0
+    powers = F.where(still, F.ones_like(sizes), sizes) ** (p - 1)
+    slope = sign * powers / F.where(near, F.ones_like(distance), distance) ** (p - 1)
+    return F.where(near | still if p < 1 else near, F.zeros_like(apart), slope)
+
+
+def _euclidean_backward(g: Any, self: Any, result: Any, first: Any, second: Any, F: Any) -> Any:
+    """Return the gradient for p = 2: sums of differences, weighted with gradients of pairs over their distances."""
+    count, width = self.shape
+    shares = F.where(result == 0, F.zeros_like(g), g / F.where(result == 0, F.ones_like(result), result))
+    above = F.gather_backward(shares, (count * count,), 0, first * count + second).reshape(count, count)
+    square = above + F.transpose(above, 0, 1)
+    xp = device.array_module(getattr(self, "_array", self))
+    # Sums of the rows themselves, one product of matrices, would lose small rows beside a large one.
+    parts = [
+        F.matmul(F.unsqueeze(square[rows], 1), F.unsqueeze(self[rows], 1) - self)
+        for rows in _blocks(xp, count, count * width)
+    ]
+    return F.cat(parts, 0).reshape(count, width)
+
+
+def _pdist_backward(g: Any, self: Any, p: float, result: Any, F: Any) -> Any:
+    if p == 0 or self.shape[0] < 2:
+        return F.zeros_like(self)
+    bare = getattr(self, "_array", self)
+    first, second = _pairs(device.array_module(bare), self.shape[0])
+    if bare is not self:
+        first, second = self._wrap(first), self._wrap(second)
+    if p == 2:
+        return _euclidean_backward(g, self, result, first, second, F)
+    count, width = self.shape
+    total = F.zeros_like(self)
+    # Each block adds to a copy of the sums: it is some times as large.
+    for block in _blocks(device.array_module(bare), count * (count - 1) // 2, width, 8 * count):
+        i, j = first[block], second[block]
+        apart = F.index_select(self, 0, i) - F.index_select(self, 0, j)
+        each = F.unsqueeze(g[block], 1) * _slope(apart, F.unsqueeze(result[block], 1), p, F)
+        total = F.index_add(F.index_add(total, 0, i, each), 0, j, -each)
+    return total
+
+
+def _pdist_reference(self: Any, p: float = 2.0) -> Any:
+    pairs = [numpy.abs(self[i] - self[j]) for i in range(len(self)) for j in range(i + 1, len(self))]
+    if p in (0, math.inf):
+        norms = [numpy.sum(numpy.where(d == d, d != 0, d)) if p == 0 else numpy.max(d, initial=0) for d in pairs]
+        return numpy.array(norms, dtype=self.dtype)
+    return numpy.array([(d**p).sum() ** (1 / p) for d in pairs], dtype=self.dtype)
+
+
+operator(
+    "pdist.rows(Tensor self, float p=2.0)",
+    _pdist,
+    method=False,
+    node="PdistBackward0",
+    derivatives={"self": _pdist_backward},
+    doc="Return the p-norm distances between all pairs of rows.",
+    samples=lambda make: (
+        [((make(4, 3), p), {}) for p in (2.0, 1.0, 0.0, 1.5, 3.0, math.inf)]
+        + [((make(1, 3),), {}), ((make(3, 0),), {})]
+    ),
+    reference=_pdist_reference,
+    supports="f",
+)
+
+
+@public(method=False)
+def pdist(input: Any, p: float = 2.0) -> Any:
+    """Return the `p`-norm distances between all pairs of rows: those above the diagonal of :func:`cdist`, in a row.
+
+    Raises
+    ------
+    RuntimeError
+        If the input is no matrix of floating-point numbers, or `p` is negative.
+    """
+    if state.casting and autocast.covers("pdist", (input,)):
+        return autocast.call("pdist", pdist, input, p)
+    array = input._array
+    if array.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {array.ndim}D")
+    if not input.is_floating_point():
+        raise RuntimeError("pdist only supports floating-point dtypes\nConvert it with .float().")
+    if array.dtype.itemsize < 4:
+        kind = scalar_type(array.dtype)
+        raise NotImplementedError(f"\"pdist\" not implemented for '{kind}'\nConvert it with .float().")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return OPERATORS["pdist.rows"].function(input, float(p))

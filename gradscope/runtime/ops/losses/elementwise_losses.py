@@ -1,0 +1,372 @@
+"""Losses of elements: squared, absolute and binary ones. Those of classes are in :mod:`cross_entropy`.
+
+Operators take the reduction as PyTorch's nodes save it: 0 none, 1 mean, 2 sum.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy
+
+from ... import autocast, state
+from ...memory import device
+from ..declaration.references import from_library, reduced_losses
+from ..declaration.registry import METHODS, operator
+from ..execution.array_errors import cannot_hold, refuse_kinds, scalar_type, undefined_for
+from ..execution.bare_functions import is_half, over, single
+
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+NONE, MEAN, SUM = 0, 1, 2
+
+
+def reduction_code(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> int:
+    """Return the number of a reduction; of what the older arguments say, where they are given.
+
+    Raises
+    ------
+    ValueError
+        If it is not 'none', 'mean' or 'sum'.
+    """
+    if size_average is not None or reduce is not None:
+        reduction = older_reduction(size_average, reduce)
+    try:
+        return REDUCTIONS[reduction]
+    except KeyError:
+        raise ValueError(f"{reduction} is not a valid value for reduction\nUse 'none', 'mean' or 'sum'.") from None
+
+
+def older_reduction(size_average: bool | None, reduce: bool | None, stacklevel: int = 4) -> str:
+    """Return the reduction that PyTorch's older arguments mean: the mean unless one of them is false."""
+    mean, some = size_average is None or bool(size_average), reduce is None or bool(reduce)
+    reduction = "none" if not some else "mean" if mean else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
+    return reduction
+
+
+def reduced(xp: Any, losses: Any, reduction: int) -> Any:
+    """Return the losses, their mean or their sum."""
+    if reduction == NONE:
+        return losses
+    if is_half(losses):
+        return reduced(xp, single(losses), reduction).astype(losses.dtype)
+    total = xp.add.reduce(losses, axis=None)
+    return total if reduction == SUM else total / losses.dtype.type(losses.size)
+
+
+# --- regression -------------------------------------------------------------------------------------------------------
+
+
+def _share(g: Any, reduction: int, shape: Any) -> Any:
+    """Return the gradient of each loss before the reduction."""
+    return over(g, max(math.prod(shape), 1)) if reduction == MEAN else g
+
+
+def _pointwise(
+    name: str, function: Any, derivative: Any, reference: Any, doc: str, extra: str = "", samples: Any = None
+) -> None:
+    """Declare a loss of `self - target`: ``function(xp, difference, *extra)`` and its ``derivative(difference, F)``."""
+    kernel = f"{name.removesuffix('_loss')}_cpu"
+
+    def forward(xp: Any, self: Any, target: Any, reduction: int = MEAN, *more: Any) -> Any:
+        refuse_kinds(kernel, self, "biuc")
+        return reduced(xp, function(xp, self - target, *more), reduction)
+
+    def default(make: Any) -> Any:
+        return [((make(2, 3), make(2, 3, low=3.5, high=6.0), code), {}) for code in (NONE, MEAN, SUM)]
+
+    operator(
+        f"{name}(Tensor self, Tensor target, int reduction=1{extra})",
+        forward,
+        promote="numeric",
+        method=False,
+        public_name=False,
+        derivatives=derivative,
+        doc=doc,
+        samples=samples or default,
+        reference=lambda self, target, reduction, *more: reduced_losses(reference(self - target, *more), reduction),
+        supports="f",
+    )
+
+
+def _of(slope: Any, sign: int, extra: bool = False) -> Any:
+    def formula(g: Any, self: Any, target: Any, reduction: int, F: Any) -> Any:
+        d = slope(self - target, F)
+        return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
+
+    def with_beta(g: Any, self: Any, target: Any, reduction: int, beta: Any, F: Any) -> Any:
+        d = slope(self - target, beta, F)
+        return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
+
+    return with_beta if extra else formula
+
+
+def _both(slope: Any, extra: bool = False) -> dict[str, Any]:
+    return {"self": _of(slope, 1, extra), "target": _of(slope, -1, extra)}
+
+
+def _huber(xp: Any, difference: Any, delta: Any) -> Any:
+    size = xp.absolute(difference)
+    return xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
+
+
+def _huber_slope(d: Any, delta: Any, F: Any) -> Any:
+    return F.where(d > delta, F.zeros_like(d) + delta, F.where(d < -delta, F.zeros_like(d) - delta, d))
+
+
+def _smooth_l1(xp: Any, difference: Any, beta: Any) -> Any:
+    size = xp.absolute(difference)
+    return size if beta == 0 else xp.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta)
+
+
+def _smooth_slope(d: Any, beta: Any, F: Any) -> Any:
+    return F.sign(d) if beta == 0 else _huber_slope(d, beta, F) / beta
+
+
+def _three_regions(make: Any) -> Any:
+    return [((make(2, 3), make(2, 3, low=3.5, high=6.0), c, b), {}) for c in (NONE, MEAN, SUM) for b in (0.5, 9.0)]
+
+
+_pointwise("mse_loss", lambda xp, d: d * d, _both(lambda d, F: d * 2), numpy.square, "Squared error.")
+_pointwise("smooth_l1_loss", _smooth_l1, _both(_smooth_slope, True),
+           lambda d, beta: numpy.where(abs(d) < beta, d**2 / (2 * beta), abs(d) - beta / 2),
+           "Absolute error, squared below `beta`.", ", float beta=1.0", _three_regions)  # fmt: skip
+
+
+def _huber_of(sign: int) -> Any:
+    return lambda g, self, target, reduction, delta, F: (
+        _share(g, reduction, (self - target).shape) * _huber_slope(self - target, delta, F) * sign
+    )
+
+
+_pointwise("huber_loss", _huber, {"self": _huber_of(1), "target": _huber_of(-1)},
+           lambda d, delta: from_library("scipy.special.huber")(delta, d),
+           "Squared error, linear beyond `delta`.", ", float delta=1.0", _three_regions)  # fmt: skip
+
+
+# --- binary and probabilistic ones -----------------------------------------------------------------------------------
+
+
+def check_same_size(input: Any, target: Any) -> None:
+    """Raise where input and target of a binary cross-entropy have different shapes."""
+    if input._array.shape != target._array.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+
+
+def _binary_cross_entropy(xp: Any, self: Any, target: Any, weight: Any = None, reduction: int = MEAN) -> Any:
+    if target.dtype != self.dtype:
+        raise RuntimeError(
+            f"Found dtype {scalar_type(target.dtype)} but expected {scalar_type(self.dtype)}\nThe target has to have "
+            "the dtype of the input: target.to(input.dtype)."
+        )
+    refuse_kinds("binary_cross_entropy", self, "biuc")
+    if type(self) is device.ndarray and self.size and not (self.min() >= 0 and self.max() <= 1):
+        raise RuntimeError(
+            "all elements of input should be between 0 and 1\nApply sigmoid() first, or use "
+            "binary_cross_entropy_with_logits."
+        )
+    if type(target) is device.ndarray and target.size and not (target.min() >= 0 and target.max() <= 1):
+        raise RuntimeError("all elements of target should be between 0 and 1\nThey are probabilities of the class 1.")
+    # Logarithms are bounded below by -100, so that a certain wrong answer has a finite loss.
+    tiny = 1e-45 if self.dtype.itemsize < 8 else 5e-324
+    low = xp.maximum(xp.log(xp.maximum(self, tiny)), -100)
+    high = xp.maximum(xp.log1p(-xp.minimum(self, 1 - 1e-16)), -100)
+    high = xp.where(self == 1, -100, high)
+    low = xp.where(self == 0, -100, low)
+    losses = (target - 1) * high - target * low
+    if weight is not None:
+        losses = losses * weight
+    return reduced(xp, losses.astype(self.dtype, copy=False), reduction)
+
+
+def _bce_backward(g: Any, self: Any, target: Any, weight: Any, reduction: int, F: Any) -> Any:
+    scale = _share(g, reduction, self.shape)
+    if weight is not None:
+        scale = scale * weight
+    inside = self * (1 - self)
+    return scale * (self - target) / F.where(inside > 1e-12, inside, F.zeros_like(inside) + 1e-12)
+
+
+def _bce_target(g: Any, self: Any, target: Any, weight: Any, reduction: int, F: Any) -> Any:
+    scale = _share(g, reduction, target.shape)
+    if weight is not None:
+        scale = scale * weight
+    return scale * (F.log(1 - self) - F.log(self))
+
+
+def _binary_reference(self: Any, target: Any, weight: Any = None, reduction: int = MEAN) -> Any:
+    losses = -(target * numpy.maximum(numpy.log(self), -100) + (1 - target) * numpy.maximum(numpy.log1p(-self), -100))
+    return reduced_losses(losses if weight is None else losses * weight, reduction)
+
+
+def _probable_extremes(make: Any) -> Any:
+    """Probabilities from 0 to 1, both ends among them, with each of some targets."""
+    ends = [0.0, 5e-324, 1e-300, 1e-38, 1e-7, 0.5, 1 - 1e-7, 1.0]
+    return [((make.of(ends), make.of([target] * len(ends)), None, NONE), {}) for target in (0.0, 0.25, 1.0)]
+
+
+operator(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1)",
+    _binary_cross_entropy,
+    method=False,
+    public_name=False,
+    derivatives={"self": _bce_backward, "target": _bce_target},
+    doc="Cross-entropy of probabilities and targets in [0, 1].",
+    samples=lambda make: (
+        [((make(2, 3, low=0.2, high=0.8), make(2, 3, low=0.1, high=0.9), None, code), {}) for code in (NONE, MEAN, SUM)]
+        + [
+            (
+                (
+                    make(2, 3, low=0.2, high=0.8),
+                    make(2, 3, low=0.1, high=0.9),
+                    make(3, low=0.5, high=2.0).detach(),
+                    MEAN,
+                ),
+                {},
+            )
+        ]
+    ),
+    reference=_binary_reference,
+    extremes=_probable_extremes,
+    supports="f",
+)
+
+
+def _bce_with_logits(
+    xp: Any, self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN
+) -> Any:
+    refuse_kinds("log_sigmoid_cpu", self, "biuc")
+    if target.dtype.kind == "b":
+        raise RuntimeError(undefined_for("sub", {"b"}))
+    if target.dtype.kind in "iu":
+        raise cannot_hold(scalar_type(self.dtype), target.dtype)
+    # log sigmoid(-x) = -softplus(x); both logarithms stay exact for large scores.
+    softplus = xp.logaddexp(-self, xp.zeros((), dtype=self.dtype))
+    if pos_weight is None:
+        losses = (1 - target) * self + softplus
+    else:
+        losses = (1 - target) * self + (1 + (pos_weight - 1) * target) * softplus
+    if weight is not None:
+        losses = losses * weight
+    return reduced(xp, losses.astype(target.dtype, copy=False), reduction)
+
+
+def _logits_slope(self: Any, target: Any, pos_weight: Any, F: Any) -> Any:
+    if pos_weight is None:
+        return F.sigmoid(self) - target
+    return (1 - target) * F.sigmoid(self) - pos_weight * target * F.sigmoid(-self)
+
+
+def _logits_backward(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any) -> Any:
+    slope = _share(g, reduction, self.shape) * _logits_slope(self, target, pos_weight, F)
+    return slope if weight is None else slope * weight
+
+
+def _logits_target(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any) -> Any:
+    slope = -self if pos_weight is None else F.log_sigmoid(-self) - F.log_sigmoid(self) * pos_weight
+    slope = _share(g, reduction, target.shape) * slope
+    return slope if weight is None else slope * weight
+
+
+def _logits_reference(self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN) -> Any:
+    # -log(sigmoid(x)) and -log(1 - sigmoid(x)).
+    wrong, right = numpy.logaddexp(0, -self), numpy.logaddexp(0, self)
+    losses = target * wrong * (1 if pos_weight is None else pos_weight) + (1 - target) * right
+    return reduced_losses(losses if weight is None else losses * weight, reduction)
+
+
+operator(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
+    "int reduction=1)",
+    _bce_with_logits,
+    method=False,
+    public_name=False,
+    derivatives={"self": _logits_backward, "target": _logits_target},
+    doc="Cross-entropy of scores and targets in [0, 1].",
+    samples=lambda make: (
+        [((make(2, 3), make(2, 3, low=0.1, high=0.9), None, None, code), {}) for code in (NONE, MEAN, SUM)]
+        + [((make(2, 3), make(2, 3, low=0.1, high=0.9), make(3).detach(), make(3, low=0.5, high=2.0).detach(), 1), {})]
+    ),
+    reference=_logits_reference,
+    supports="f",
+)
+
+
+def _kl_div(xp: Any, self: Any, target: Any, reduction: int = MEAN, log_target: bool = False) -> Any:
+    kinds = self.dtype.kind + target.dtype.kind
+    if kinds != "ff":
+        what = "Complex" if "c" in kinds else "Integral"
+        raise RuntimeError(f"kl_div: {what} inputs not supported.\nConvert them with .float().")
+    if log_target:
+        losses = xp.exp(target) * (target - self)
+    else:
+        logs = xp.log(xp.where(target > 0, target, 1))
+        entropy = xp.where(target < 0, target.dtype.type(math.nan), target * logs)
+        losses = entropy - target * self
+    return reduced(xp, losses, reduction)
+
+
+def _kl_self(g: Any, self: Any, target: Any, reduction: int, log_target: bool, F: Any) -> Any:
+    weight = F.exp(target) if log_target else target
+    losses = F.zeros_like(self + target)
+    return _share(g, reduction, losses.shape) * (losses - weight)
+
+
+def _kl_target(g: Any, self: Any, target: Any, reduction: int, log_target: bool, F: Any) -> Any:
+    if log_target:
+        slope = F.exp(target) * (target - self + 1)
+    else:
+        # The quotient is 1, and NaN where the target is 0: there PyTorch's gradient is NaN.
+        slope = F.log(target) + target / target - self
+    return _share(g, reduction, slope.shape) * slope
+
+
+def _kl_div_reference(self: Any, target: Any, reduction: int = MEAN, log_target: bool = False) -> Any:
+    if log_target:
+        return reduced_losses(numpy.exp(target) * (target - self), reduction)
+    return reduced_losses(from_library("scipy.special.xlogy")(target, target) - target * self, reduction)
+
+
+operator(
+    "kl_div(Tensor self, Tensor target, int reduction=1, bool log_target=False)",
+    _kl_div,
+    method=False,
+    public_name=False,
+    derivatives={"self": _kl_self, "target": _kl_target},
+    doc="Kullback-Leibler divergence of a target distribution and log-probabilities.",
+    samples=lambda make: [
+        ((make(2, 3), make(2, 3, low=0.1, high=0.9), code, logs), {})
+        for code in (NONE, MEAN, SUM)
+        for logs in (False, True)
+    ],
+    reference=_kl_div_reference,
+    supports="f",
+)
+
+
+# --- with reductions by name ------------------------------------------------------------------------------------------
+
+
+def warn_broadcast(input: Any, target: Any) -> None:
+    """Warn, as PyTorch does, where the target has another shape than the input."""
+    if input._array.shape != target._array.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def l1(input: Any, target: Any, code: int) -> Any:
+    """Return the absolute error, reduced, from the operators PyTorch makes it of."""
+    if state.casting and autocast.covers("l1_loss", (input, target)):
+        return autocast.call("l1_loss", l1, input, target, code)
+    losses = METHODS["abs"](input - target)
+    return losses if code == NONE else losses.mean() if code == MEAN else losses.sum()

@@ -1,0 +1,704 @@
+"""Activation functions: rectifiers, sigmoids, softmax.
+
+Where a function has a kink, the derivative there is the one PyTorch takes. Derivatives are masked with ``where``, so
+that an infinite gradient at an inactive element gives 0 and not NaN.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy
+
+from ... import autocast, state
+from ...memory import device
+from ..declaration.extremes import elementwise, rows
+from ..declaration.registry import OPERATORS, operator, public
+from ..declaration.samples import unary
+from ..execution import inplace_and_out
+from ..execution.array_errors import as_element, refuse_kinds, scalar_type
+from ..execution.bare_functions import conj, in_rows, is_half, one_minus, single
+from ..reduce.row_sums import row_maxima, sums
+from ..shape.reshape import axis_of
+
+
+def need_floating(name: str, array: Any) -> None:
+    """Raise, in PyTorch's words, where a function is given integers or complex numbers."""
+    refuse_kinds(name, array, "biuc")
+
+
+def _floating(name: str, forward: Any) -> Any:
+    """Return a forward that refuses integers and complex numbers."""
+
+    def checked(xp: Any, self: Any, *arguments: Any) -> Any:
+        need_floating(name, self)
+        return forward(xp, self, *arguments)
+
+    return checked
+
+
+# --- rectifiers -------------------------------------------------------------------------------------------------------
+
+
+# The integers that have the bits of a float of so many bytes.
+_BITS = {size: device.numpy.dtype(f"int{8 * size}") for size in (1, 2, 4, 8)}
+_BYTE = _BITS[1]
+
+
+def _threshold_backward(xp: Any, grad_output: Any, self: Any, threshold: Any) -> Any:
+    kind = grad_output.dtype
+    if grad_output.size < 1024 or kind.kind != "f" or grad_output.shape != self.shape:
+        return xp.where(self <= threshold, 0, grad_output)
+    # The same by masking bits, without a branch for each element: several times faster where signs are random.
+    bits = _BITS[kind.itemsize]
+    mask = (self <= threshold).view(_BYTE)
+    mask -= 1
+    mask = mask.astype(bits)
+    mask &= grad_output.view(bits)
+    return mask.view(kind)
+
+
+operator(
+    "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)",
+    _threshold_backward,
+    derivatives={
+        "grad_output": lambda g, self, threshold, F: F.threshold_backward(g, self, threshold),
+        "self": lambda g, F: F.zeros_like(g),
+    },
+    method=False,
+    public_name=False,
+    doc="Pass the gradient where `self` exceeds the threshold (or is NaN).",
+    samples=lambda make: [((make(2, 3), make(2, 3, low=0.2, high=1.0), 0.6), {})],
+    reference=lambda grad_output, self, threshold: numpy.where(self <= threshold, 0, grad_output),
+    extremes=elementwise(2, 0.5),
+)
+
+
+def _relu(xp: Any, self: Any) -> Any:
+    if self.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu\nConvert the tensor with .float().")
+    if self.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types\nTake real, imag or abs of the tensor.")
+    if type(self) is not device.ndarray or not self.flags.c_contiguous:
+        return xp.maximum(self, 0)
+    # Beside an array of zeros NumPy takes a quarter of the time that it takes beside one zero.
+    zeros, size = _zeros(self.dtype.char), self.size
+    if size <= _ZEROS:
+        return xp.maximum(self, zeros[:size].reshape(self.shape))
+    result = xp.empty_like(self)
+    values, positive = self.reshape(-1), result.reshape(-1)
+    for begin in range(0, size, _ZEROS):
+        part = values[begin : begin + _ZEROS]
+        xp.maximum(part, zeros[: part.size], out=positive[begin : begin + _ZEROS])
+    return result
+
+
+_ZEROS = 1 << 15
+
+
+@functools.cache
+def _zeros(char: str) -> Any:
+    return device.numpy.zeros(_ZEROS, char)
+
+
+operator(
+    "relu(Tensor self)",
+    _relu,
+    inplace=True,
+    derivatives={"self": lambda g, result, F: F.threshold_backward(g, result, 0)},
+    doc="Return ``max(self, 0)``.",
+    samples=unary(0.2, 2.0),
+    reference=lambda self: numpy.maximum(self, 0),
+    extremes=elementwise(),
+    supports="f",
+)
+
+
+def _threshold(xp: Any, self: Any, threshold: Any, value: Any) -> Any:
+    refuse_kinds("threshold_cpu", self, "bc")
+    threshold, value = as_element(threshold, self), as_element(value, self)
+    return xp.where(self <= threshold, value, self).astype(self.dtype, copy=False)
+
+
+operator(
+    "threshold(Tensor self, Scalar threshold, Scalar value)",
+    _threshold,
+    inplace=True,
+    inplace_node="ThresholdBackward1",
+    method=False,
+    derivatives={"self": lambda g, self, threshold, F: F.threshold_backward(g, self, threshold)},
+    out="castable",
+    doc="Return the elements above a threshold, and `value` for the others.",
+    samples=lambda make: [((make(2, 3, low=0.2, high=2.0), 0.1, 20.0), {}), ((make(2, 3), 2.5, -1.0), {})],
+    reference=lambda self, threshold, value: numpy.where(self <= threshold, value, self),
+    extremes=elementwise(1, 0.5, 20.0),
+    supports="f",
+)
+operator(
+    "leaky_relu(Tensor self, Scalar negative_slope=0.01)",
+    _floating("leaky_relu_cpu", lambda xp, self, negative_slope=0.01: xp.where(self > 0, self, self * negative_slope)),
+    inplace=True,
+    inplace_node="LeakyReluBackward1",
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, self, negative_slope, F: F.where(self > 0, g, g * negative_slope),
+    },
+    doc="Return ``self`` where positive, else ``negative_slope * self``.",
+    samples=unary(0.2, 2.0),
+    reference=lambda self, negative_slope=0.01: numpy.where(self > 0, self, self * negative_slope),
+    extremes=elementwise(),
+    supports="f",
+)
+
+
+def _negative_part(self: Any, F: Any) -> Any:
+    # exp() of this never overflows; its own derivative at 0 is 0, as PyTorch has it.
+    return F.where(self < 0, self, F.zeros_like(self))
+
+
+def _elu(xp: Any, self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+    need_floating("elu_cpu", self)
+    below = xp.expm1(xp.minimum(self, 0) * input_scale) * (alpha * scale)
+    return xp.where(self < 0, below, self * scale)
+
+
+def _elu_backward(g: Any, self: Any, alpha: Any, scale: Any, input_scale: Any, F: Any) -> Any:
+    below = F.exp(_negative_part(self, F) * input_scale) * (input_scale * alpha * scale)
+    return F.where(self <= 0, g * below, g * scale)
+
+
+def _elu_reference(self: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Any:
+    return scale * numpy.where(self > 0, self, alpha * numpy.expm1(self * input_scale))
+
+
+operator(
+    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)",
+    _elu,
+    inplace=True,
+    inplace_node="EluBackward1",
+    method=False,
+    public_name=False,
+    derivatives={"self": _elu_backward},
+    doc="Return ``scale * self`` where positive, else ``scale * alpha * expm1(input_scale * self)``.",
+    samples=lambda make: [((make(3, 4, low=-2.0, high=-0.2), 0.7), {}), ((make(2, low=0.2, high=1.0), 1, 1.5, 2), {})],
+    reference=_elu_reference,
+    extremes=elementwise(1, 0.7, 1.5, 2.0),
+    supports="f",
+)
+
+# Klambauer, Unterthiner, Mayr, Hochreiter, "Self-normalizing neural networks", NeurIPS 2017.
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@public(method=False)
+def selu(self: Any) -> Any:
+    """Return the self-normalizing exponential linear unit."""
+    return OPERATORS["elu"].function(self, SELU_ALPHA, SELU_SCALE)
+
+
+@public(method=False)
+def selu_(self: Any) -> Any:
+    """In-place form of :func:`selu`."""
+    return OPERATORS["elu"].inplace_function(self, SELU_ALPHA, SELU_SCALE)  # type: ignore[misc]
+
+
+operator(
+    "celu(Tensor self, Scalar alpha=1.0)",
+    lambda xp, self, alpha=1.0: _elu(xp, self, alpha, 1.0, 1.0 / _nonzero(alpha)),
+    inplace=True,
+    inplace_node="CeluBackward1",
+    method=False,
+    derivatives={"self": lambda g, self, alpha, F: _elu_backward(g, self, alpha, 1.0, 1.0 / alpha, F)},
+    doc="Return ``self`` where positive, else ``alpha * expm1(self / alpha)``.",
+    samples=lambda make: [((make(3, 4, low=-2.0, high=-0.2), 0.7), {}), ((make(2, low=0.2, high=1.0),), {})],
+    reference=lambda self, alpha=1.0: numpy.where(self > 0, self, alpha * numpy.expm1(self / alpha)),
+    extremes=elementwise(1, 0.7),
+    supports="f",
+)
+
+
+def _nonzero(alpha: float) -> float:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return alpha
+
+
+def _hardtanh(xp: Any, self: Any, min_val: Any = -1, max_val: Any = 1) -> Any:
+    if self.dtype.kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh\nConvert the tensor with .float().")
+    if self.dtype.kind == "u" and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits\nConvert it with .float().")
+    if self.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types\nTake real, imag or abs of the tensor.")
+    return xp.minimum(xp.maximum(self, min_val), max_val).astype(self.dtype, copy=False)
+
+
+operator(
+    "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
+    _hardtanh,
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, self, min_val, max_val, F: F.where((self <= min_val) | (self >= max_val), F.zeros_like(g), g),
+    },
+    doc="Limit to [min_val, max_val]; no gradient at the limits.",
+    samples=unary(-0.9, 0.9),
+    reference=lambda self: numpy.clip(self, -1, 1),
+    extremes=elementwise(),
+    supports="f",
+)
+operator(
+    "hardsigmoid(Tensor self)",
+    _floating("hardsigmoid_cpu", lambda xp, self: xp.minimum(xp.maximum(self + 3, 0), 6) / 6),
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": lambda g, self, F: F.where((self > -3) & (self < 3), g / 6, F.zeros_like(g))},
+    doc="Return ``min(max(self + 3, 0), 6) / 6``.",
+    samples=unary(),
+    reference=lambda self: numpy.clip(self + 3, 0, 6) / 6,
+    extremes=elementwise(),
+    supports="f",
+)
+
+
+def _hardswish_backward(g: Any, self: Any, F: Any) -> Any:
+    inner = F.where(self < 3, g * (self / 3 + 0.5), g)
+    return F.where(self <= -3, F.zeros_like(g), inner)
+
+
+operator(
+    "hardswish(Tensor self)",
+    _floating("hardswish_cpu", lambda xp, self: self * xp.minimum(xp.maximum(self + 3, 0), 6) / 6),
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": _hardswish_backward},
+    doc="Return ``self * min(max(self + 3, 0), 6) / 6``.",
+    samples=unary(),
+    reference=lambda self: self * numpy.clip(self + 3, 0, 6) / 6,
+    extremes=elementwise(),
+    supports="f",
+)
+operator(
+    "hardshrink(Tensor self, Scalar lambd=0.5)",
+    _floating("hardshrink_cpu", lambda xp, self, lambd=0.5: xp.where(xp.absolute(self) <= lambd, 0, self)),
+    derivatives={"self": lambda g, self, lambd, F: F.where((self >= -lambd) & (self <= lambd), F.zeros_like(g), g)},
+    out=True,
+    doc="Return the elements beyond [-lambd, lambd], and 0 for the others.",
+    samples=unary(0.6, 2.0),
+    reference=lambda self, lambd=0.5: numpy.where(numpy.abs(self) <= lambd, 0, self),
+    extremes=elementwise(),
+    supports="f",
+)
+operator(
+    "softshrink(Tensor self, Scalar lambd=0.5)",
+    _floating(
+        "softshrink_check",
+        lambda xp, self, lambd=0.5: xp.where(
+            self > lambd, self - lambd, xp.where(self < -lambd, self + lambd, self * 0)
+        ),
+    ),
+    method=False,
+    out=True,
+    public_name=False,
+    derivatives={"self": lambda g, self, lambd, F: F.where((self >= -lambd) & (self <= lambd), F.zeros_like(g), g)},
+    doc="Move the elements towards 0 by `lambd`.",
+    samples=unary(0.6, 2.0),
+    reference=lambda self, lambd=0.5: numpy.where(numpy.abs(self) <= lambd, self * 0, self - numpy.sign(self) * lambd),
+    extremes=elementwise(),
+    supports="f",
+)
+
+
+operator(
+    "prelu.kernel(Tensor self, Tensor weight)",
+    lambda xp, self, weight: xp.where(self > 0, self, self * weight),
+    node="PreluKernelBackward0",
+    method=False,
+    derivatives={
+        "self": lambda g, self, weight, F: F.where(self > 0, g, g * weight),
+        "weight": lambda g, self, F: F.where(self > 0, F.zeros_like(g), g * self),
+    },
+    doc="Return ``self`` where positive, else ``weight * self``.",
+    samples=lambda make: [
+        ((make(2, 3, low=0.2, high=2.0), make(3)), {}),
+        ((make(2, low=-2.0, high=-0.2), make(1)), {}),
+    ],
+    reference=lambda self, weight: numpy.where(self > 0, self, weight * self),
+    extremes=elementwise(2),
+    supports="f",
+)
+
+
+@public
+def prelu(self: Any, weight: Any) -> Any:
+    """Return ``self`` where positive, else ``weight * self``, with one weight, or one a channel (dimension 1).
+
+    Raises
+    ------
+    RuntimeError
+        If the number of weights is neither 1 nor the number of channels.
+    """
+    if state.casting and autocast.covers("prelu", (self, weight)):
+        return autocast.call("prelu", prelu, self, weight)
+    if not hasattr(weight, "_array"):
+        raise TypeError(f"prelu(): argument 'weight' (position 2) must be Tensor, not {type(weight).__name__}")
+    if weight._array.ndim > 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._array.ndim}\n"
+            "Give one weight, or one for each channel."
+        )
+    array, count = self._array, weight._array.size
+    channels = array.shape[1] if array.ndim > 1 else 1
+    if count not in (1, channels):
+        raise RuntimeError(
+            f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel "
+            f"size = {channels}.\nThe channels are dimension 1 of the input, of shape {list(array.shape)}."
+        )
+    if array.dtype != weight._dtype:
+        kinds = [scalar_type(t.dtype) for t in (array, weight._array)]
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {kinds[0]} and {kinds[1]}\nConvert one of them with .to()."
+        )
+    shape = (1,) * array.ndim if count == 1 else (1, count) + (1,) * (array.ndim - 2)
+    return OPERATORS["prelu.kernel"].function(self, weight.reshape(shape) if weight._array.shape != shape else weight)
+
+
+# --- sigmoids ---------------------------------------------------------------------------------------------------------
+
+
+def _sigmoid(xp: Any, self: Any) -> Any:
+    if self.dtype.kind == "c":
+        return 1 / (1 + xp.exp(-self))
+    # exp of a negative number never overflows, and keeps small results exact.
+    decay = xp.exp(-xp.absolute(self))
+    result = xp.maximum(decay, self >= 0)
+    decay += 1
+    result /= decay
+    return result
+
+
+operator(
+    "sigmoid(Tensor self)",
+    _sigmoid,
+    promote="float",
+    inplace=True,
+    out=True,
+    alias=("expit", "special.expit"),
+    derivatives={"self": lambda g, result: g * conj(one_minus(result) * result)},
+    doc="Return ``1 / (1 + exp(-self))``.",
+    samples=unary(),
+    reference=lambda self: 1 / (1 + numpy.exp(-self)),
+    extremes=elementwise(),
+)
+
+
+def _log_sigmoid(xp: Any, self: Any) -> Any:
+    need_floating("log_sigmoid_cpu", self)
+    return -xp.logaddexp(-self, xp.zeros((), dtype=self.dtype))
+
+
+operator(
+    "log_sigmoid(Tensor self)",
+    _log_sigmoid,
+    method=False,
+    out=True,
+    public_name=False,
+    derivatives={"self": lambda g, self, F: g * F.sigmoid(-self)},
+    doc="Return ``log(sigmoid(self))`` without loss.",
+    samples=unary(),
+    reference="scipy.special.log_expit",
+    extremes=elementwise(),
+    supports="f",
+)
+
+
+def _silu(xp: Any, self: Any) -> Any:
+    refuse_kinds("silu_cpu", self, "biu")
+    return self * _sigmoid(xp, self)
+
+
+def _silu_backward(g: Any, self: Any, F: Any) -> Any:
+    s = F.sigmoid(self)
+    return g * conj(s * (self * (1 - s) + 1))
+
+
+operator(
+    "silu(Tensor self)",
+    _silu,
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": _silu_backward},
+    doc="Return ``self * sigmoid(self)``.",
+    samples=unary(),
+    reference=lambda self: self / (1 + numpy.exp(-self)),
+    extremes=elementwise(),
+)
+
+
+def _softplus(xp: Any, self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    need_floating("softplus_cpu", self)
+    scaled = self * beta
+    return xp.where(scaled > threshold, self, xp.logaddexp(scaled, xp.zeros((), dtype=self.dtype)) / beta)
+
+
+def _softplus_reference(self: Any, beta: float = 1, threshold: float = 20) -> Any:
+    return numpy.where(self * beta > threshold, self, numpy.logaddexp(0, self * beta) / beta)
+
+
+operator(
+    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)",
+    _softplus,
+    method=False,
+    out=True,
+    public_name=False,
+    derivatives={
+        "self": lambda g, self, beta, threshold, F: F.where(self * beta > threshold, g, g * F.sigmoid(self * beta)),
+    },
+    doc="Return ``log(1 + exp(beta * self)) / beta``; `self` itself beyond the threshold.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(2), 2.0), {}), ((make(2), 1, 0.0), {}), ((make(),), {})],
+    reference=_softplus_reference,
+    extremes=elementwise(1, 2.0, 20.0),
+    supports="f",
+)
+
+
+def _mish(xp: Any, self: Any) -> Any:
+    need_floating("mish_cpu", self)
+    return self * xp.tanh(_softplus(xp, self))
+
+
+def _mish_backward(g: Any, self: Any, F: Any) -> Any:
+    t = F.tanh(F.softplus(self, 1, 20))
+    return g * (t + self * F.sigmoid(self) * (1 - t * t))
+
+
+operator(
+    "mish(Tensor self)",
+    _mish,
+    inplace=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": _mish_backward},
+    doc="Return ``self * tanh(softplus(self))``.",
+    samples=unary(),
+    reference=lambda self: self * numpy.tanh(numpy.logaddexp(0, self)),
+    extremes=elementwise(),
+    supports="f",
+)
+
+
+def _halves(array: Any, dim: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Return the keys of both halves along a dimension."""
+    if array.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors\nGive it a dimension of even size.")
+    axis = axis_of(dim, array.ndim)
+    size = array.shape[axis]
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {size}")
+    before = (slice(None),) * axis
+    return (*before, slice(0, size // 2)), (*before, slice(size // 2, size))
+
+
+def _glu(xp: Any, self: Any, dim: int = -1) -> Any:
+    first, second = _halves(self, dim)
+    need_floating("glu_cpu", self)
+    return self[first] * _sigmoid(xp, self[second])
+
+
+def _glu_backward(g: Any, self: Any, dim: int, F: Any) -> Any:
+    first, second = (F.slice(self, dim, a, b, 1) for a, b in ((0, g.shape[dim]), (g.shape[dim], self.shape[dim])))
+    gate = F.sigmoid(second)
+    return F.cat([g * gate, g * first * gate * (1 - gate)], dim)
+
+
+def _glu_reference(self: Any, dim: int = -1) -> Any:
+    a, b = numpy.split(self, 2, axis=dim)
+    return a / (1 + numpy.exp(-b))
+
+
+operator(
+    "glu(Tensor self, int dim=-1)",
+    _glu,
+    method=False,
+    public_name=False,
+    derivatives={"self": _glu_backward},
+    doc="Return the first half along a dimension, times the sigmoid of the second.",
+    samples=lambda make: [((make(2, 4),), {}), ((make(4, 3), 0), {})],
+    reference=_glu_reference,
+    extremes=rows(),
+    supports="f",
+)
+
+# --- gelu -------------------------------------------------------------------------------------------------------------
+
+# Hendrycks, Gimpel, "Gaussian error linear units", 2016.
+_ROOT_HALF = math.sqrt(0.5)
+_ROOT_TWO_OVER_PI = math.sqrt(2 / math.pi)
+_DENSITY = 1 / math.sqrt(2 * math.pi)
+_CUBIC = 0.044715
+
+
+def _gelu(xp: Any, self: Any, approximate: str = "none") -> Any:
+    need_floating("GeluKernelImpl", self)
+    if approximate == "none":
+        from ..special.error_function import erf_forward
+
+        return self * (0.5 * (erf_forward(xp, self * _ROOT_HALF) + 1))
+    if approximate != "tanh":
+        raise RuntimeError(f"approximate argument must be either none or tanh. (got {approximate!r})")
+    return self * (0.5 * (xp.tanh(_ROOT_TWO_OVER_PI * (self + _CUBIC * (self * self * self))) + 1))
+
+
+def _gelu_backward(g: Any, self: Any, approximate: str, F: Any) -> Any:
+    if approximate == "none":
+        return g * ((F.erf(self * _ROOT_HALF) + 1) * 0.5 + self * F.exp(self * self * -0.5) * _DENSITY)
+    square = self * self
+    t = F.tanh((self + self * square * _CUBIC) * _ROOT_TWO_OVER_PI)
+    inner = (square * (3 * _CUBIC) + 1) * _ROOT_TWO_OVER_PI
+    return g * ((t + 1) * 0.5 + self * 0.5 * (1 - t * t) * inner)
+
+
+def _gelu_reference(self: Any, approximate: str = "none") -> Any:
+    if approximate == "tanh":
+        return self / 2 * (1 + numpy.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self**3)))
+    from scipy.special import ndtr
+
+    return self * ndtr(self)
+
+
+operator(
+    "gelu(Tensor self, *, str approximate='none')",
+    _gelu,
+    method=False,
+    out=True,
+    public_name=False,
+    derivatives={"self": _gelu_backward},
+    doc="Return ``self`` times the normal distribution function of ``self``, or its tanh approximation.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(),), {}), ((make(2, 3),), {"approximate": "tanh"})],
+    reference=_gelu_reference,
+    extremes=lambda make: elementwise()(make) + elementwise(approximate="tanh")(make),
+    differs=((lambda self, approximate="none": self < -5, "1 + erf(x / √2) is rounded to 0 there, as in PyTorch"),),
+    supports="f",
+)
+
+# --- softmax ----------------------------------------------------------------------------------------------------------
+
+
+def _softmax(xp: Any, self: Any, dim: int) -> Any:
+    axis = axis_of(dim, self.ndim)
+    if self.dtype.char not in "fd":
+        need_floating("softmax_lastdim_kernel_impl", self)
+        return _softmax(xp, single(self), dim).astype(self.dtype)
+    self = in_rows(xp, self)
+    if not self.ndim or not self.size:
+        return self * 0 + 1
+    result = xp.exp(self - row_maxima(self, axis))
+    result /= sums(result, (axis,))
+    return result
+
+
+def _log_softmax(xp: Any, self: Any, dim: int) -> Any:
+    axis = axis_of(dim, self.ndim)
+    if self.dtype.char not in "fd":
+        need_floating("log_softmax_lastdim_kernel_impl", self)
+        return _log_softmax(xp, single(self), dim).astype(self.dtype)
+    self = in_rows(xp, self)
+    if not self.ndim or not self.size:
+        return self * 0
+    result = self - row_maxima(self, axis)
+    result -= xp.log(sums(xp.exp(result), (axis,)))
+    return result
+
+
+def _log_softmax_data(xp: Any, grad_output: Any, output: Any, dim: int) -> Any:
+    # The same as the derivative below; apart because it is on the path of every classifier's training step.
+    if is_half(grad_output):
+        return _log_softmax_data(xp, single(grad_output), single(output), dim).astype(grad_output.dtype)
+    result = xp.exp(output)
+    if not result.ndim:
+        return grad_output - result * grad_output
+    result *= sums(grad_output, (axis_of(dim, grad_output.ndim),))
+    return xp.subtract(grad_output, result, out=result)
+
+
+operator(
+    "log_softmax_data(Tensor grad_output, Tensor output, int dim)",
+    _log_softmax_data,
+    method=False,
+    public_name=False,
+    node="LogSoftmaxBackwardDataBackward0",
+    derivatives={
+        "grad_output": lambda g, output, dim, F: g - F.sum(g * F.exp(output), dim, True),
+        "output": lambda g, grad_output, output, dim, F: -g * F.exp(output) * F.sum(grad_output, dim, True),
+    },
+    doc="Return ``grad_output - exp(output) * sum(grad_output)``.",
+    samples=lambda make: [((make(2, 3), make(2, 3), 1), {}), ((make(2, 3), make(2, 3), 0), {})],
+    reference=lambda grad_output, output, dim: grad_output - numpy.exp(output) * grad_output.sum(dim, keepdims=True),
+    extremes=lambda make: [((grad, make.of(grad.tolist()).reshape(-1, 4), 1), {}) for (grad,), _ in rows()(make)],
+    differs=((lambda grad_output, output, dim: numpy.abs(grad_output) > 1e300, "the order of a sum that overflows"),),
+    supports="f",
+)
+operator(
+    "softmax.int(Tensor self, int dim)",
+    _softmax,
+    method=False,
+    node="SoftmaxBackward0",
+    derivatives={"self": lambda g, result, dim, F: result * (g - F.sum(g * result, dim, True))},
+    doc="Return ``exp(self)`` divided by its sum along a dimension.",
+    samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 2), 0), {}), ((make(), 0), {}), ((make(3), -1), {})],
+    reference="scipy.special.softmax",
+    extremes=rows(-1),
+    supports="f",
+)
+operator(
+    "log_softmax.int(Tensor self, int dim)",
+    _log_softmax,
+    method=False,
+    node="LogSoftmaxBackward0",
+    derivatives={"self": lambda g, result, dim, F: F.log_softmax_data(g, result, dim)},
+    doc="Return ``log(softmax(self))`` without loss.",
+    samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 2), 0), {}), ((make(), 0), {}), ((make(3), -1), {})],
+    reference="scipy.special.log_softmax",
+    extremes=rows(-1),
+    differs=(
+        (
+            lambda self, dim: (self == math.inf).any(dim, keepdims=True) | (self == -math.inf).all(dim, keepdims=True),
+            "inf - inf is NaN, in the whole row as in PyTorch",
+        ),
+    ),
+    supports="f",
+)
+
+_softmax_int = OPERATORS["softmax.int"].function
+_log_softmax_int = OPERATORS["log_softmax.int"].function
+
+
+@public(alias=("special.softmax",), arrays=_softmax)
+def softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
+    """Return ``exp(self)`` divided by its sum along `dim`, after conversion to `dtype` if given.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.tensor([0.0, 0.0]).softmax(dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    if out is not None:
+        return inplace_and_out.into(out, "softmax", [self], lambda: softmax(self, dim, dtype), exact=True)
+    return _softmax_int(self if dtype is None else self.to(dtype), dim)
+
+
+@public(alias=("special.log_softmax",), arrays=_log_softmax)
+def log_softmax(self: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:
+    """Return ``log(softmax(self, dim))`` without loss, after conversion to `dtype` if given."""
+    if out is not None:
+        return inplace_and_out.into(out, "log_softmax", [self], lambda: log_softmax(self, dim, dtype), exact=True)
+    return _log_softmax_int(self if dtype is None else self.to(dtype), dim)

@@ -1,0 +1,277 @@
+"""Pooling to a given size: windows so chosen that they cover the input as evenly as possible."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from operator import index as whole
+from typing import Any
+
+import numpy
+
+from ..declaration.references import adaptive_windows, adjoint, largest, mean_of, pooled
+from ..declaration.registry import OPERATORS, operator, public
+from ..execution.array_errors import refuse_kinds
+from ..execution.bare_functions import is_half, single
+from ..vision.separable_resampling import Taps, adaptive_bounds, as_slice, read_along, resample, windows
+from .convolution import Ints, several
+from .pooling import as_image, distinct
+
+# --- windows ----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _sums(size: int, out: int) -> tuple[Taps, numpy.ndarray]:
+    """Return the sums of the windows along one dimension, and how many elements each has."""
+    starts, ends = adaptive_bounds(size, out)
+    counts = [e - s for s, e in zip(starts, ends, strict=True)]
+    return windows(starts, ends, size, [[1.0] * c for c in counts]), numpy.array(counts, dtype=float)
+
+
+def _counts(xp: Any, x: Any, sums: list[tuple[Taps, numpy.ndarray]]) -> Any:
+    """Return how many elements each window has: a number if they are all alike."""
+    total: Any = 1.0
+    for axis, (_, counts) in enumerate(sums):
+        if counts.size and (counts == counts[0]).all():
+            total = total * float(counts[0])
+        else:
+            total = total * xp.asarray(counts.astype(x.dtype)).reshape(-1, *(1,) * (len(sums) - 1 - axis))
+    return total
+
+
+def _check_filled(name: str, shape: Ints, spatial: int, first: int) -> None:
+    for axis in range(len(shape) - spatial - first, len(shape)):
+        if not shape[axis]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{list(shape)} with dimension {axis} being empty"
+            )
+
+
+# --- means ------------------------------------------------------------------------------------------------------------
+
+
+def _avg(xp: Any, self: Any, output_size: Ints) -> Any:
+    spatial = len(output_size)
+    refuse_kinds(f"adaptive_avg_pool{spatial}d", self, "biuc")
+    if is_half(self):
+        return _avg(xp, single(self), output_size).astype(self.dtype)
+    sums = [_sums(n, o) for n, o in zip(self.shape[-spatial:], output_size, strict=True)]
+    result = resample(xp, self, [taps for taps, _ in sums])
+    result /= _counts(xp, self, sums)
+    return result
+
+
+def _avg_backward(xp: Any, grad_output: Any, input_size: Ints) -> Any:
+    if is_half(grad_output):
+        return _avg_backward(xp, single(grad_output), input_size).astype(grad_output.dtype)
+    spatial = len(input_size)
+    sums = [_sums(n, o) for n, o in zip(input_size, grad_output.shape[-spatial:], strict=True)]
+    return resample(xp, grad_output / _counts(xp, grad_output, sums), [taps.adjoint for taps, _ in sums])
+
+
+def _avg_samples(spatial: int) -> Any:
+    size, even = ((5, 4), (4, 4)) if spatial == 2 else ((3, 2, 4), (2, 2, 4))
+    out = (3, 2, 3)[:spatial]
+    return lambda make: [
+        ((make(2, 1, *size), out), {}),
+        ((make(1, *even), (2,) * spatial), {}),
+        ((make(0, 1, *size), (2,) * spatial), {}),
+    ]
+
+
+def _adaptive_avg_reference(self: Any, output_size: Ints) -> Any:
+    return pooled(mean_of, self, adaptive_windows(self.shape[self.ndim - len(output_size) :], output_size))
+
+
+def _adaptive_unpool_reference(grad: Any, input_size: Ints) -> Any:
+    lead, out = grad.shape[: grad.ndim - len(input_size)], grad.shape[grad.ndim - len(input_size) :]
+    return adjoint(lambda x: _adaptive_avg_reference(x, out)[0], (*lead, *input_size), grad)
+
+
+def _adaptive_max_reference(self: Any, output_size: Ints) -> Any:
+    return pooled(largest, self, adaptive_windows(self.shape[self.ndim - len(output_size) :], output_size))
+
+
+for _spatial in (2, 3):
+    operator(
+        f"_adaptive_avg_pool{_spatial}d(Tensor self, int[] output_size)",
+        _avg,
+        images=1,
+        node=f"AdaptiveAvgPool{_spatial}DBackward0",
+        method=False,
+        public_name=False,
+        derivatives={
+            "self": lambda g, self_shape, output_size, F: F.adaptive_avg_unpool(g, self_shape[-len(output_size) :]),
+        },
+        doc="Return means of windows, so chosen that the output has the given size.",
+        samples=_avg_samples(_spatial),
+        reference=_adaptive_avg_reference,
+        supports="f",
+    )
+
+
+def _avg_of_grad(g: Any, grad_output_shape: Any, input_size: Any, F: Any) -> Any:
+    spatial = len(input_size)
+    return getattr(F, f"_adaptive_avg_pool{spatial}d")(g, tuple(grad_output_shape[-spatial:]))
+
+
+operator(
+    "adaptive_avg_unpool(Tensor grad_output, int[] input_size)",
+    _avg_backward,
+    images=1,
+    method=False,
+    public_name=False,
+    node="AdaptiveAvgPoolBackwardBackward0",
+    derivatives={"grad_output": _avg_of_grad},
+    doc="The adjoint of adaptive average pooling.",
+    samples=lambda make: [((make(1, 2, 3, 2), (5, 4)), {}), ((make(1, 1, 2, 1, 3), (3, 1, 3)), {})],
+    reference=_adaptive_unpool_reference,
+    supports="f",
+)
+
+
+def adaptive_avg_pool(spatial: int, input: Any, output_size: Any) -> Any:
+    """Return means of windows over `spatial` dimensions; None in `output_size` keeps the input's size."""
+    shape = input._array.shape
+    if len(shape) not in (spatial + 1, spatial + 2):
+        raise RuntimeError(
+            f"adaptive_avg_pool{spatial}d(): Expected {spatial + 1}D or {spatial + 2}D tensor, but got {list(shape)}"
+        )
+    out = _wanted(f"adaptive_avg_pool{spatial}d", shape, spatial, output_size)
+    if min(out) < 0:
+        raise RuntimeError(
+            f"adaptive_avg_pool{spatial}d: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{', '.join(map(str, out))}}}"
+        )
+    _check_filled(f"adaptive_avg_pool{spatial}d", shape, spatial, spatial == 3)  # as PyTorch: of volumes, channels too
+    if all(o == 1 for o in out):
+        return input.mean(tuple(range(-spatial, 0)), True)
+    return OPERATORS[f"_adaptive_avg_pool{spatial}d"].function(input, out)
+
+
+def _wanted(name: str, shape: Ints, spatial: int, output_size: Any) -> Ints:
+    """Return the output's size in full."""
+    if output_size is None or hasattr(output_size, "__index__"):
+        output_size = (output_size,) * spatial
+    try:
+        out = tuple(None if size is None else whole(size) for size in output_size)
+    except TypeError:
+        raise TypeError(
+            f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not {output_size!r}\nNone keeps the "
+            "size of the input."
+        ) from None
+    if len(out) != spatial:
+        raise RuntimeError(f"{name}: output_size must be {spatial}\nIt has {len(out)} elements.")
+    return tuple(n if o is None else o for n, o in zip(shape[-spatial:], out, strict=True))
+
+
+# --- maxima -----------------------------------------------------------------------------------------------------------
+
+
+def _max(xp: Any, self: Any, output_size: Ints) -> tuple[Any, Any]:
+    """Find the largest along one dimension after the other, the last first.
+
+    So the first of equals in reading order, and the last NaN, win, as in one pass over the whole window.
+    """
+    spatial = len(output_size)
+    name = f"adaptive_max_pool{spatial}d"
+    refuse_kinds(name, self, "biuc")
+    sizes = self.shape[-spatial:]
+    best = self
+    index = xp.arange(math.prod(sizes)).reshape(sizes)
+    for axis in reversed(range(spatial)):
+        best, index = _best_along(xp, best, index, axis - spatial, _sums(sizes[axis], output_size[axis])[0])
+    if index.ndim < best.ndim:  # no window has two elements
+        index = xp.broadcast_to(index, best.shape).copy()
+    return best if best is not self else self.copy(), index
+
+
+def _best_along(xp: Any, values: Any, index: Any, axis: int, taps: Taps) -> tuple[Any, Any]:
+    """Return the largest of each window along one dimension, counted from the last, and their places.
+
+    The places are those of one image until images differ.
+    """
+    if taps.identity:
+        return values, index
+    best, found = (read_along(xp, array, as_slice(taps.places[0]), axis) for array in (values, index))
+    for tap in range(1, len(taps.places)):
+        candidate, where = (read_along(xp, array, as_slice(taps.places[tap]), axis) for array in (values, index))
+        better = (candidate > best) | (candidate != candidate)
+        if taps.filling is not None:
+            better &= xp.asarray(~taps.filling[tap]).reshape(-1, *(1,) * (-1 - axis))
+        best, found = xp.where(better, candidate, best), xp.where(better, where, found)
+    return best, found
+
+
+def _max_samples(spatial: int) -> Any:
+    shapes = ((1, 2, 5, 4), (2, 4, 4)) if spatial == 2 else ((1, 1, 3, 2, 4), (2, 2, 2, 4))
+    out = (3, 2, 3)[:spatial]
+    return lambda make: [
+        ((distinct(make, shapes[0]), out), {}),
+        ((distinct(make, shapes[1]), (2,) * spatial), {}),
+    ]
+
+
+for _spatial in (2, 3):
+    operator(
+        f"adaptive_max_pool{_spatial}d(Tensor self, int[] output_size)",
+        _max,
+        outputs=("result0", "result1"),
+        node=f"AdaptiveMaxPool{_spatial}DBackward0",
+        method=False,
+        public_name=False,
+        derivatives={
+            "self": lambda g, self, result1, output_size, F: F.max_unpool(
+                g[0], result1, self.shape[len(self.shape) - len(output_size) :], True
+            ),
+        },
+        doc="Return the largest elements of windows, so chosen that the output has the given size, and their places.",
+        samples=_max_samples(_spatial),
+        reference=_adaptive_max_reference,
+        supports="f",
+    )
+
+
+def adaptive_max_pool(spatial: int, input: Any, output_size: Any) -> tuple[Any, Any]:
+    """Return the largest elements of windows over `spatial` dimensions, and where in the flat input they are."""
+    shape = input._array.shape
+    name = f"adaptive_max_pool{spatial}d"
+    if len(shape) not in (spatial + 1, spatial + 2):
+        raise RuntimeError(f"{name}(): Expected {spatial + 1}D or {spatial + 2}D tensor, but got: {list(shape)}")
+    out = _wanted(name, shape, spatial, output_size)
+    if min(out) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension: {list(out)}\nSizes are 0 or more.")
+    _check_filled(name, shape, spatial, 1)
+    values, indices = OPERATORS[name].function(input, out)
+    return values, indices
+
+
+# --- signals ----------------------------------------------------------------------------------------------------------
+
+
+def _row(name: str, output_size: Any) -> Ints:
+    if output_size is None:
+        raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not NoneType")
+    if not hasattr(output_size, "__index__") and len(output_size) != 1:
+        raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(output_size)})")
+    return (1, *several(output_size, 1, "output_size"))
+
+
+@public(method=False)
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+    """Return means of windows of signals (N, C, L), so chosen that the output has the given length."""
+    image = as_image(input, "adaptive_avg_pool1d")
+    return adaptive_avg_pool(2, image, _row("adaptive_avg_pool1d", output_size)).squeeze(-2)
+
+
+@public(method=False)
+def adaptive_max_pool1d(input: Any, output_size: Any) -> tuple[Any, Any]:
+    """Return the largest elements of windows of signals, and where they are; the output has the given length."""
+    image = as_image(input, "adaptive_max_pool1d")
+    _check_filled("adaptive_max_pool1d", input._array.shape, 1, 1)
+    values, indices = adaptive_max_pool(2, image, _row("adaptive_max_pool1d", output_size))
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+del _spatial

@@ -1,0 +1,480 @@
+"""Normalisation and dropout."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from ... import autocast, state
+from ...memory import device
+from ...memory.bfloat16 import cast
+from ...memory.dtype import finfo
+from ..declaration.registry import METHODS, OPERATORS, operator, public
+from ..execution.bare_functions import HALVES, in_rows, is_half, single
+from ..reduce.row_sums import sums
+from .activations import need_floating
+
+Ints = tuple[int, ...]
+
+# --- layers and batches -----------------------------------------------------------------------------------------------
+
+
+def _moments(xp: Any, x: Any, axes: Ints, eps: float) -> tuple[Any, Any, Any, Any]:
+    """Return the centred array, mean, variance and 1 / sqrt(variance + eps), dimensions kept."""
+    count = math.prod(x.shape[a] for a in axes)
+    mean = sums(x, axes) / x.dtype.type(max(count, 1))
+    centred = x - mean
+    variance = sums(centred * centred, axes) / x.dtype.type(max(count, 1))
+    return centred, mean, variance, 1 / xp.sqrt(variance + x.dtype.type(eps))
+
+
+def _normalized(input: Any, mean: Any, rstd: Any, axes: Ints, eps: float, fixed: bool, F: Any) -> tuple[Any, Any]:
+    """Return the normalised input and 1 / sqrt(variance + eps), as functions of the input under ``create_graph``.
+
+    What the forward noted is a constant there, which is right only where the statistics were given (`fixed`).
+    """
+    if hasattr(input, "_array") and not fixed:
+        mean = F.mean(input, axes, True)
+        centred = input - mean
+        rstd = F.rsqrt(F.mean(centred * centred, axes, True) + eps)
+        return centred * rstd, rstd
+    return (input - mean) * rstd, rstd
+
+
+def _gradients(
+    g: Any, normalized: Any, rstd: Any, scale: Any, axes: Ints, others: Ints, fixed: bool, needs: Any, F: Any
+) -> tuple[Any, Any, Any]:
+    """Return the gradients of input, weight and bias; `axes` were averaged over, weights vary along `others`."""
+    g_input = g_weight = g_bias = None
+    if needs[0]:
+        g_normalized = g if scale is None else g * scale
+        if fixed:
+            g_input = g_normalized * rstd
+        else:
+            along = F.mean(g_normalized * normalized, axes, True)
+            g_input = (g_normalized - F.mean(g_normalized, axes, True) - normalized * along) * rstd
+    if needs[1]:
+        g_weight = F.sum(g * normalized, others) if others else g * normalized
+    if needs[2]:
+        g_bias = F.sum(g, others) if others else g
+    return g_input, g_weight, g_bias
+
+
+def _layer_norm(xp: Any, input: Any, weight: Any, bias: Any, normalized_shape: Ints, eps: float) -> Any:
+    need_floating("LayerNormKernelImpl", input)
+    count = len(normalized_shape)
+    if count == 0 or input.shape[-count:] != tuple(normalized_shape):
+        raise RuntimeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
+            f"[*{''.join(f', {s}' for s in normalized_shape)}], but got input of size{list(input.shape)}"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != tuple(normalized_shape):
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(value.shape)} and normalized_shape = {list(normalized_shape)}"
+            )
+        if value is not None and value.dtype != input.dtype and not (is_half(input) and value.dtype.char == "f"):
+            raise RuntimeError(
+                "mixed dtype (CPU): all inputs must share same datatype.\n"
+                f"The input is {input.dtype.name}, the {name} {value.dtype.name}: convert one of them."
+            )
+    if is_half(input):
+        result, mean, rstd = _layer_norm(xp, single(input), single(weight), single(bias), normalized_shape, eps)
+        return result.astype(input.dtype), mean, rstd
+    centred, mean, _, rstd = _moments(xp, in_rows(xp, input), tuple(range(input.ndim - count, input.ndim)), eps)
+    centred *= rstd
+    if weight is not None:
+        centred *= weight
+    if bias is not None:
+        centred += bias
+    return centred, mean, rstd
+
+
+def _layer_norm_joint(
+    g: Any, input: Any, weight: Any, result1: Any, result2: Any, normalized_shape: Any, eps: float, needs: Any, F: Any
+) -> Any:
+    ndim = len(input.shape)
+    axes = tuple(range(ndim - len(normalized_shape), ndim))
+    normalized, rstd = _normalized(input, result1, result2, axes, eps, False, F)
+    return _gradients(g, normalized, rstd, weight, axes, tuple(range(axes[0])), False, needs, F)
+
+
+def _normal(x: Any, axes: Any, eps: float) -> Any:
+    return (x - x.mean(axes, keepdims=True)) / numpy.sqrt(x.var(axes, keepdims=True) + eps)
+
+
+def _scaled(x: Any, weight: Any, bias: Any, shape: Any) -> Any:
+    x = x if weight is None else x * weight.reshape(shape)
+    return x if bias is None else x + bias.reshape(shape)
+
+
+def _layer_norm_reference(input: Any, weight: Any, bias: Any, normalized_shape: Any, eps: float) -> Any:
+    axes = tuple(range(-len(normalized_shape), 0))
+    return _scaled(_normal(input, axes, eps), weight, bias, normalized_shape)
+
+
+operator(
+    "native_layer_norm(Tensor input, Tensor? weight, Tensor? bias, int[] normalized_shape, float eps)",
+    _layer_norm,
+    aux=("result1", "result2"),  # mean and 1 / standard deviation
+    method=False,
+    public_name=False,
+    joint=_layer_norm_joint,
+    doc="Subtract the mean of the last dimensions and divide by their standard deviation.",
+    samples=lambda make: [
+        ((make(3, 4), make(4), make(4), (4,), 1e-5), {}),
+        ((make(2, 2, 3), None, None, (2, 3), 1e-2), {}),
+        ((make(5), make(5), None, (5,), 1e-5), {}),
+    ],
+    reference=_layer_norm_reference,
+    supports="f",
+)
+
+
+@public(method=False)
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Normalise the last dimensions, of shape `normalized_shape`, to mean 0 and variance 1; then scale and shift.
+
+    References
+    ----------
+    J. Ba, J. Kiros, G. Hinton, "Layer normalization", 2016.
+    """
+    return OPERATORS["native_layer_norm"].function(input, weight, bias, tuple(normalized_shape), eps)
+
+
+def _along_channels(value: Any, ndim: int) -> Any:
+    return value.reshape((1, -1) + (1,) * (ndim - 2))
+
+
+def _batch_norm(
+    xp: Any,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    need_floating("batch_norm", input)
+    if input.ndim < 4:  # images keep their order, which may be that of channels last
+        input = in_rows(xp, input)
+    channels, axes = input.shape[1], _others(input.ndim)
+    named = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    for name, value in named.items():
+        if value is not None and value.shape != (channels,):
+            raise RuntimeError(f"{name} should contain {channels} elements not {value.size}")
+    if is_half(input):
+        rest = running_mean, running_var, training, momentum, eps
+        result, mean, rstd = _batch_norm(xp, single(input), single(weight), single(bias), *rest)
+        return result.astype(input.dtype), mean, rstd
+    if training:
+        result, mean, variance, rstd = _moments(xp, input, axes, eps)
+        if input.size:
+            _update_running(running_mean, running_var, mean, variance, input.size // channels, momentum)
+    else:
+        mean, variance = (_along_channels(a, input.ndim) for a in (running_mean, running_var))
+        # Copies: what is saved stays as it was when the running statistics move on.
+        mean, rstd = mean.copy(), 1 / xp.sqrt(variance + eps)
+        result = input - mean
+    result *= rstd
+    if weight is not None:
+        result *= _along_channels(weight, input.ndim)
+    if bias is not None:
+        result += _along_channels(bias, input.ndim)
+    return result, mean, rstd
+
+
+def _others(ndim: int) -> Ints:
+    return (0, *range(2, ndim))
+
+
+def _update_running(running_mean: Any, running_var: Any, mean: Any, variance: Any, count: int, momentum: float) -> None:
+    for running, value in ((running_mean, mean), (running_var, variance * (count / max(count - 1, 1)))):
+        if running is not None:
+            running *= 1 - momentum
+            running += value.reshape(-1) * momentum
+
+
+def _batch_norm_joint(
+    g: Any,
+    input: Any,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    result1: Any,
+    result2: Any,
+    training: bool,
+    eps: float,
+    needs: Any,
+    F: Any,
+) -> Any:
+    # The running statistics are saved, as in PyTorch, so that a write to them in between is noticed.
+    ndim = len(input.shape)
+    axes = _others(ndim)
+    normalized, rstd = _normalized(input, result1, result2, axes, eps, not training, F)
+    scale = None if weight is None else F.reshape(weight, (1, -1) + (1,) * (ndim - 2))
+    return (*_gradients(g, normalized, rstd, scale, axes, axes, not training, needs, F), None, None)
+
+
+def _batch_norm_reference(
+    input: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    shape = (-1, *[1] * (input.ndim - 2))
+    if training:
+        return _scaled(_normal(input, (0, *range(2, input.ndim)), eps), weight, bias, shape)
+    return _scaled((input - mean.reshape(shape)) / numpy.sqrt(variance.reshape(shape) + eps), weight, bias, shape)
+
+
+operator(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "bool training, float momentum, float eps)",
+    _batch_norm,
+    aux=("result1", "result2"),  # mean and 1 / standard deviation
+    method=False,
+    public_name=False,
+    joint=_batch_norm_joint,
+    doc="Subtract each channel's mean and divide by its standard deviation, of the batch or the running ones.",
+    samples=lambda make: [
+        ((make(4, 3), make(3), make(3), None, None, True, 0.1, 1e-3), {}),
+        ((make(2, 3, 2, 2), None, None, None, None, True, 0.1, 1e-3), {}),
+        ((make(4, 3), make(3), None, make(3).detach(), make(3, low=0.5, high=2.0).detach(), False, 0.1, 1e-3), {}),
+    ],
+    reference=_batch_norm_reference,
+    supports="f",
+)
+
+
+def batch_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """Normalise each channel (dimension 1) to mean 0 and variance 1; then scale and shift.
+
+    Parameters
+    ----------
+    input : Tensor
+    running_mean, running_var : Tensor or None
+        Statistics of the channels; written in training, used otherwise. As in PyTorch their versions stay as they
+        are: the update of one step is no error in the backward of the step before.
+    weight, bias : Tensor, optional
+        Scale and shift of each channel.
+    training : bool
+        Use the statistics of the batch.
+    momentum : float
+        Weight of the batch in the running statistics.
+    eps : float
+        Added to the variance.
+
+    References
+    ----------
+    S. Ioffe, C. Szegedy, "Batch normalization", ICML 2015.
+    """
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"batch_norm expects an input of at least 2 dimensions, got shape {list(shape)}")
+    if training and math.prod(shape) // max(shape[1], 1) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    function = OPERATORS["native_batch_norm"].function
+    return function(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+# --- groups of channels -----------------------------------------------------------------------------------------------
+
+
+def _grouped(shape: Ints, group: int) -> Ints:
+    return shape[0], group, shape[1] // group * math.prod(shape[2:])
+
+
+def _group_norm(xp: Any, input: Any, weight: Any, bias: Any, group: int, eps: float) -> Any:
+    need_floating("GroupNormKernelImpl", input)
+    channels = input.shape[1]
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(value.shape)} and input of shape {list(input.shape)}"
+            )
+    if is_half(input):
+        result, mean, rstd = _group_norm(xp, single(input), single(weight), single(bias), group, eps)
+        return result.astype(input.dtype), mean, rstd
+    centred, mean, _, rstd = _moments(xp, input.reshape(_grouped(input.shape, group)), (2,), eps)
+    centred *= rstd
+    result = centred.reshape(input.shape)
+    if weight is not None:
+        result *= _along_channels(weight, input.ndim)
+    if bias is not None:
+        result += _along_channels(bias, input.ndim)
+    return result, mean, rstd
+
+
+def _group_norm_joint(
+    g: Any, input: Any, weight: Any, result1: Any, result2: Any, group: int, eps: float, needs: Any, F: Any
+) -> Any:
+    shape, ndim = tuple(input.shape), len(input.shape)
+    grouped, others = _grouped(shape, group), _others(ndim)
+    normalized, rstd = _normalized(F.reshape(input, grouped), result1, result2, (2,), eps, False, F)
+    scaled = g if weight is None else g * F.reshape(weight, (1, -1) + (1,) * (ndim - 2))
+    of_input, _, _ = _gradients(
+        F.reshape(scaled, grouped), normalized, rstd, None, (2,), (), False, (needs[0], False, False), F
+    )
+    return (
+        None if of_input is None else F.reshape(of_input, shape),
+        F.sum(g * F.reshape(normalized, shape), others) if needs[1] else None,
+        F.sum(g, others) if needs[2] else None,
+    )
+
+
+def _group_norm_reference(input: Any, weight: Any, bias: Any, group: int, eps: float) -> Any:
+    groups = _normal(input.reshape(len(input), group, -1), -1, eps).reshape(input.shape)
+    return _scaled(groups, weight, bias, (-1, *[1] * (input.ndim - 2)))
+
+
+operator(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int group, float eps)",
+    _group_norm,
+    images=1,
+    aux=("result1", "result2"),  # mean and 1 / standard deviation
+    method=False,
+    public_name=False,
+    joint=_group_norm_joint,
+    doc="Subtract the mean of each group of channels and divide by its standard deviation.",
+    samples=lambda make: [
+        ((make(2, 4, 3), make(4), make(4), 2, 1e-5), {}),
+        ((make(2, 3, 2, 2), None, None, 1, 1e-2), {}),
+        ((make(3, 4), make(4), None, 2, 1e-5), {}),
+    ],
+    reference=_group_norm_reference,
+    supports="f",
+)
+
+
+@public(method=False)
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Normalise groups of channels (dimension 1) of each example to mean 0 and variance 1; then scale and shift.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, ...).
+    num_groups : int
+        Into how many equal groups the channels go.
+    weight, bias : Tensor, optional
+        Scale and shift of each channel.
+    eps : float
+        Added to the variance.
+
+    References
+    ----------
+    Y. Wu, K. He, "Group normalization", ECCV 2018.
+    """
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    if num_groups <= 0 or shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(shape)} and num_groups={num_groups}"
+        )
+    if math.prod(shape[2:]) * (shape[1] // num_groups) * shape[0] == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
+    return OPERATORS["native_group_norm"].function(input, weight, bias, num_groups, eps)
+
+
+@public(method=False)
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    """Divide by the root of the mean square of the last dimensions, of shape `normalized_shape`; then scale.
+
+    `eps`, added to the mean square, is the smallest step of the dtype unless given.
+
+    References
+    ----------
+    B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS 2019.
+    """
+    if state.casting and autocast.covers("rms_norm", (input, weight)):
+        return autocast.call("rms_norm", rms_norm, input, normalized_shape, weight, eps)
+    shape, array = tuple(normalized_shape), input._array
+    if not shape or array.shape[-len(shape) :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{''.join(f', {s}' for s in shape)}], "
+            f"but got input of size{list(array.shape)}"
+        )
+    if array.dtype.char in HALVES:
+        weight = None if weight is None else weight.float()
+        return rms_norm(input.float(), shape, weight, eps).to(input.dtype)
+    axes = tuple(range(-len(shape), 0))
+    squares = METHODS["mean"](input * input, axes, True)
+    step = finfo(input.dtype).eps if eps is None else eps
+    normalized = input * METHODS["rsqrt"](squares + step)
+    return normalized if weight is None else normalized * weight
+
+
+# --- dropout ----------------------------------------------------------------------------------------------------------
+
+
+def check_probability(p: float) -> None:
+    """Raise where `p` is no probability."""
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout_mask(input: Any, p: float, shape: Any) -> Any:
+    """Return a tensor of zeros (with probability `p`) and 1 / (1 - p)."""
+    from ...tensor.random import generator_for
+
+    array = input._array
+    xp = device.array_module(array)
+    keep = 1.0 - p
+    drawn = generator_for(device.device_of(array)).draw("random", shape, dtype=xp.float32) < keep
+    mask = xp.asarray(cast(drawn, array.dtype))
+    if keep:
+        mask *= 1.0 / keep
+    if mask.shape == array.shape and not array.flags.c_contiguous:
+        laid = xp.empty_like(array)  # so that the product lies in memory as the input does
+        laid[...] = mask
+        mask = laid
+    return type(input.detach())._wrap(mask)
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Put elements to zero with probability `p` and divide the others by ``1 - p``; outside training, do nothing.
+
+    References
+    ----------
+    N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever, R. Salakhutdinov, "Dropout", JMLR 15 (2014).
+    """
+    check_probability(p)
+    return _dropped(input, p, training, inplace, input._array.shape)
+
+
+def feature_dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Put whole channels (of dimension 1) to zero with probability `p`; otherwise as :func:`dropout`."""
+    check_probability(p)
+    return _dropped(input, p, training, inplace, feature_shape(input))
+
+
+def feature_shape(input: Any) -> tuple[int, ...]:
+    """Return the shape of one number for each channel, which broadcasts."""
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return shape[:2] + (1,) * (len(shape) - 2)
+
+
+def _dropped(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> Any:
+    if p == 0 or not training or not input._array.size:
+        return input
+    mask = dropout_mask(input, p, shape)
+    return METHODS["mul_" if inplace else "mul"](input, mask)

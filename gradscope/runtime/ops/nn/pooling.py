@@ -1,0 +1,602 @@
+"""Pooling over any number of spatial dimensions: the largest element, or the mean, of each window."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from ..declaration.references import adjoint, largest, pooled, windows_along
+from ..declaration.registry import OPERATORS, operator, public
+from ..execution.array_errors import refuse_kinds
+from ..execution.bare_functions import is_half, single
+from ..index.accumulate_at import accumulate_at
+from .convolution import Ints, kernel_places, pad_array, several, times
+
+
+def pool_size(spatial: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Ints:
+    """Return the output's spatial shape.
+
+    Raises
+    ------
+    RuntimeError
+        If it would be empty.
+    """
+    sizes = []
+    for n, k, s, p, d in zip(spatial, kernel, stride, padding, dilation, strict=True):
+        room = n + 2 * p - d * (k - 1) - 1
+        size = (-(-room // s) if ceil_mode else room // s) + 1
+        # A window must start inside the input or the padding before it.
+        if ceil_mode and (size - 1) * s >= n + p:
+            size -= 1
+        sizes.append(size)
+    if any(size < 1 for size in sizes):
+        raise RuntimeError(
+            f"Given input size: ({times(spatial)}). Calculated output size: ({times(tuple(sizes))}). Output size is "
+            "too small"
+        )
+    return tuple(sizes)
+
+
+def _check_pool(kernel: Ints, padding: Ints) -> None:
+    for k, p in zip(kernel, padding, strict=True):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}\nCut the input instead: narrow(), slices.")
+        if 2 * p > k:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation=1"
+            )
+
+
+def _after(spatial: Ints, kernel: Ints, out: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Ints:
+    """Return how much padding the last windows need."""
+    return tuple(
+        max((o - 1) * s + d * (k - 1) + 1 - n - p, 0)
+        for n, k, o, s, p, d in zip(spatial, kernel, out, stride, padding, dilation, strict=True)
+    )
+
+
+def _max_pool(
+    xp: Any, self: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> tuple[Any, Any]:
+    _check_pool(kernel, padding)
+    refuse_kinds(f"max_pool{len(kernel)}d", self, "bc")
+    lead = self.ndim - len(kernel)
+    spatial = self.shape[lead:]
+    out = pool_size(spatial, kernel, stride, padding, dilation, ceil_mode)
+    lowest = -math.inf if self.dtype.kind == "f" else xp.iinfo(self.dtype).min
+    padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, dilation), lowest)
+    positions, best = [], None
+    small = xp.uint8 if math.prod(kernel) <= 256 else xp.int32
+    for position, slices in kernel_places(kernel, out, stride, dilation):
+        candidate = padded[(Ellipsis, *slices)]
+        positions.append(position)
+        if best is None:
+            best, which = candidate.copy(), xp.zeros(candidate.shape, dtype=small)
+            continue
+        better = candidate > best
+        if self.dtype.kind == "f":
+            better |= candidate != candidate
+        best = xp.where(better, candidate, best)
+        which = xp.where(better, small(len(positions) - 1), which)
+    return best, _flat_index(xp, which, positions, spatial, stride, padding, dilation)
+
+
+def _flat_index(
+    xp: Any, which: Any, positions: list[Ints], spatial: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> Any:
+    """Return the places in the flat input of the kernel positions `which`; inside even where padded."""
+    index: Any = 0
+    out = which.shape[which.ndim - len(spatial) :]
+    for axis, (n, o, s, p, d) in enumerate(zip(spatial, out, stride, padding, dilation, strict=True)):
+        start = (xp.arange(o) * s - p).reshape(-1, *(1,) * (len(out) - 1 - axis))
+        line = xp.asarray([position[axis] * d for position in positions])[which] + start
+        if p:
+            # Where no element is larger than the padding, the first one inside of the window counts.
+            line = xp.minimum(xp.maximum(line, xp.where(start < 0, start % d, 0)), n - 1)
+        index = index * n + line
+    return index
+
+
+def max_scatter(xp: Any, self: Any, indices: Any, input_size: Ints, overlap: bool) -> Any:
+    """Return zeros with each element where its index says, added up if several may go to one place."""
+    lead = self.shape[: self.ndim - len(input_size)]
+    rows, size = math.prod(lead), math.prod(input_size)
+    result = xp.zeros((rows * size,), dtype=self.dtype)
+    count = math.prod(indices.shape[len(lead) :])
+    at = (indices.reshape(rows, count) + xp.arange(rows).reshape(rows, 1) * size).reshape(-1)
+    if overlap:
+        accumulate_at(xp, "add", result, at, self.reshape(-1))
+    else:
+        result[at] = self.reshape(-1)
+    return result.reshape(*lead, *input_size)
+
+
+def max_gather(xp: Any, self: Any, indices: Any, spatial: int) -> Any:
+    """Return the elements at indices into the flat last dimensions."""
+    lead = self.shape[: self.ndim - spatial]
+    rows = math.prod(lead)
+    size = math.prod(self.shape[self.ndim - spatial :])
+    count = math.prod(indices.shape[len(lead) :])
+    at = indices.reshape(rows, count) + xp.arange(rows).reshape(rows, 1) * size
+    return self.reshape(-1)[at].reshape(indices.shape)
+
+
+def _overlap(kernel: Ints, stride: Ints, dilation: Ints) -> bool:
+    return any(d * (k - 1) + 1 > s for k, s, d in zip(kernel, stride, dilation, strict=True))
+
+
+def places(rows: list[Any]) -> Any:
+    """Return indices for samples."""
+    from ...tensor.creation import tensor
+
+    return tensor([rows])
+
+
+def _max_pool_samples(spatial: int) -> Any:
+    """Return samples for windows over `spatial` dimensions: plain ones, and (in two) overlapping and padded ones."""
+    if spatial != 2:
+        arguments = ((2, 2, 2), (2, 2, 2), (0, 0, 0), (1, 1, 1), False)
+        return lambda make: [((distinct(make, (1, 1, 2, 2, 4)), *arguments), {})]
+    return lambda make: [
+        ((distinct(make), (2, 2), (2, 2), (0, 0), (1, 1), False), {}),
+        ((distinct(make), (3, 2), (1, 2), (1, 0), (1, 1), True), {}),
+        ((distinct(make, (1, 4, 6)), (2, 2), (2, 2), (0, 0), (1, 1), False), {}),
+    ]
+
+
+def _avg_pool_samples(spatial: int) -> Any:
+    """Return samples for windows over `spatial` dimensions."""
+    if spatial != 2:
+        arguments = ((2, 2, 2), (2, 2, 2), (0, 0, 0), False, True, None)
+        return lambda make: [((make(1, 2, 4, 4, 4), *arguments), {})]
+    return lambda make: [
+        ((make(1, 2, 4, 5), (2, 3), (2, 1), (1, 1), False, True, None), {}),
+        ((make(2, 5, 5), (2, 2), (2, 2), (0, 0), True, False, None), {}),
+        ((make(2, 4, 4), (2, 2), (2, 2), (0, 0), False, True, 3), {}),
+    ]
+
+
+def distinct(make: Any, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Any:
+    """Return a tensor for samples of which no two elements are equal."""
+    from ...tensor.creation import arange
+
+    # No two elements are equal, so that the maximum does not change under small differences.
+    x = make(*shape)
+    count = x.numel()
+    order = (arange(count) * 29 % count).reshape(shape)
+    return (x.detach() * 0.01 + order).requires_grad_(x.requires_grad)
+
+
+def _max_pool_reference(
+    self: Any, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> list[Any]:
+    shape = self.shape[self.ndim - len(kernel_size) :]
+    windows = []
+    for n, k, step, p, d in zip(shape, kernel_size, stride, padding, dilation):
+        whole = windows_along(n, k, step, p, d, ceil_mode)
+        windows.append([range(max(w.start, w.start % d), min(w.stop, n), d) for w in whole])
+    return pooled(largest, self, windows)
+
+
+def _max_unpool_reference(self: Any, indices: Any, input_size: Ints, *rest: Any) -> Any:
+    """Values that go to one place are added up; of places without one, nothing."""
+    lead = self.shape[: self.ndim - len(input_size)]
+    result = numpy.zeros((int(numpy.prod(lead)), int(numpy.prod(input_size))), self.dtype)
+    flat = indices.reshape(len(result), -1)
+    for row, (places_, values) in enumerate(zip(flat, self.reshape(flat.shape))):
+        numpy.add.at(result[row], places_, values)
+    return result.reshape(*lead, *input_size)
+
+
+def _max_gather_reference(self: Any, indices: Any, spatial: int) -> Any:
+    rows = int(numpy.prod(indices.shape[: indices.ndim - spatial]))
+    flat = indices.reshape(rows, -1)
+    return numpy.take_along_axis(self.reshape(rows, -1), flat, 1).reshape(indices.shape)
+
+
+def _avg_pool_reference(
+    self: Any,
+    kernel_size: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    shape = self.shape[self.ndim - len(kernel_size) :]
+    windows = [windows_along(n, k, s, p, 1, ceil_mode) for n, k, s, p in zip(shape, kernel_size, stride, padding)]
+    inside = [[range(max(w.start, 0), min(w.stop, n)) for w in ranges] for n, ranges in zip(shape, windows)]
+    (total,) = pooled(lambda places_, values: (values.sum(1),), self, inside)
+    # What counts of a window: what lies in the padding too, but not what hangs over it.
+    counted = [[range(w.start, min(w.stop, n + p)) for w in ranges] for n, p, ranges in zip(shape, padding, windows)]
+    chosen = counted if count_include_pad else inside
+    counts = [numpy.array([len(w) for w in ranges]) for ranges in chosen]
+    return total / (_outer(counts) if divisor_override is None else divisor_override)
+
+
+def _outer(vectors: list[Any]) -> Any:
+    found = numpy.ones((1,) * len(vectors))
+    for vector in numpy.ix_(*vectors):
+        found = found * vector
+    return found
+
+
+def _avg_unpool_reference(self: Any, input_size: Ints, *window: Any) -> Any:
+    size = (*self.shape[: self.ndim - len(input_size)], *input_size)
+    return adjoint(lambda x: _avg_pool_reference(x, *window), size, self)
+
+
+for _spatial in (2, 3):
+    operator(
+        f"max_pool{_spatial}d_with_indices(Tensor self, int[] kernel_size, int[] stride, int[] padding, "
+        "int[] dilation, bool ceil_mode)",
+        _max_pool,
+        images=1,
+        outputs=("result0", "result1"),
+        node=f"MaxPool{_spatial}DWithIndicesBackward0",
+        method=False,
+        public_name=False,
+        derivatives={
+            "self": lambda g, self, result1, kernel_size, stride, dilation, F: F.max_unpool(
+                g[0], result1, self.shape[len(self.shape) - len(kernel_size) :], _overlap(kernel_size, stride, dilation)
+            ),
+        },
+        doc="Return the largest element of each window, and where in the flat input it is.",
+        samples=_max_pool_samples(_spatial),
+        reference=_max_pool_reference,
+        supports="f",
+    )
+operator(
+    "max_unpool(Tensor self, Tensor indices, int[] input_size, bool overlap)",
+    max_scatter,
+    images=1,
+    method=False,
+    public_name=False,
+    node="MaxPoolWithIndicesBackwardBackward0",
+    derivatives={"self": lambda g, indices, input_size, F: F.max_gather(g, indices, len(input_size))},
+    doc="The adjoint of max pooling: each gradient goes where the largest element was.",
+    samples=lambda make: [((make(1, 2, 2), places([[0, 3], [1, 2]]), (4,), False), {})],
+    reference=_max_unpool_reference,
+    supports="f",
+)
+operator(
+    "max_gather(Tensor self, Tensor indices, int spatial)",
+    max_gather,
+    images=1,
+    method=False,
+    public_name=False,
+    derivatives={
+        "self": lambda g, self_shape, indices, spatial, F: F.max_unpool(
+            g, indices, self_shape[len(self_shape) - spatial :], True
+        ),
+    },
+    doc="Return the elements at the indices of max pooling.",
+    samples=lambda make: [((make(1, 2, 4), places([[0, 3], [1, 2]]), 1), {})],
+    reference=_max_gather_reference,
+    supports="f",
+)
+
+
+def _divisors(
+    xp: Any,
+    spatial: Ints,
+    kernel: Ints,
+    out: Ints,
+    stride: Ints,
+    padding: Ints,
+    include_pad: bool,
+    override: int | None,
+) -> Any:
+    if override is not None:
+        return override
+    count: Any = 1
+    for axis, (n, k, o, s, p) in enumerate(zip(spatial, kernel, out, stride, padding, strict=True)):
+        start = xp.arange(o) * s - p
+        end = xp.minimum(start + k, n + p)
+        if not include_pad:
+            start, end = xp.maximum(start, 0), xp.minimum(end, n)
+        count = count * (end - start).reshape(-1, *(1,) * (len(out) - 1 - axis))
+    return count
+
+
+def _avg_pool(
+    xp: Any,
+    self: Any,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    _check_pool(kernel, padding)
+    if self.dtype != "int64":  # of the integers PyTorch takes only these, and cuts their means
+        refuse_kinds("avg_pool2d" if len(kernel) == 2 else "avg_pool3d_out_frame", self, "biuc")
+    if is_half(self):
+        rest = kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+        return _avg_pool(xp, single(self), *rest).astype(self.dtype)
+    one = (1,) * len(kernel)
+    spatial = self.shape[self.ndim - len(kernel) :]
+    out = pool_size(spatial, kernel, stride, padding, one, ceil_mode)
+    padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, one))
+    total: Any = None
+    for _, slices in kernel_places(kernel, out, stride, one):
+        part = padded[(Ellipsis, *slices)]
+        total = part.copy() if total is None else xp.add(total, part, out=total)
+    count = _divisors(xp, spatial, kernel, out, stride, padding, count_include_pad, divisor_override)
+    return (total / count).astype(self.dtype, copy=False)
+
+
+def _avg_unpool(
+    xp: Any,
+    self: Any,
+    input_size: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    lead = self.ndim - len(kernel)
+    out, one = self.shape[lead:], (1,) * len(kernel)
+    count = _divisors(xp, input_size, kernel, out, stride, padding, count_include_pad, divisor_override)
+    each = (self / count).astype(self.dtype, copy=False)
+    after = _after(input_size, kernel, out, stride, padding, one)
+    size = tuple(p + n + a for p, n, a in zip(padding, input_size, after, strict=True))
+    whole = xp.zeros((*self.shape[:lead], *size), dtype=self.dtype)
+    for _, slices in kernel_places(kernel, out, stride, one):
+        whole[(Ellipsis, *slices)] += each
+    inside = tuple(slice(p, p + n) for p, n in zip(padding, input_size, strict=True))
+    return xp.ascontiguousarray(whole[(Ellipsis, *inside)])
+
+
+_POOLING = (
+    "int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override"
+)
+
+
+def _avg_pool_self(
+    g: Any,
+    self_shape: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: Any,
+    count_include_pad: Any,
+    divisor_override: Any,
+    F: Any,
+) -> Any:
+    spatial = self_shape[len(self_shape) - len(kernel_size) :]
+    return F.avg_unpool(g, spatial, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+for _spatial in (2, 3):
+    operator(
+        f"avg_pool{_spatial}d(Tensor self, {_POOLING})",
+        _avg_pool,
+        images=1,
+        node=f"AvgPool{_spatial}DBackward0",
+        method=False,
+        public_name=False,
+        derivatives={"self": _avg_pool_self},
+        doc="Return the mean of each window.",
+        samples=_avg_pool_samples(_spatial),
+        reference=_avg_pool_reference,
+        supports="f",
+    )
+
+
+def _avg_pool_of_grad(
+    g: Any,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: Any,
+    count_include_pad: Any,
+    divisor_override: Any,
+    F: Any,
+) -> Any:
+    function = getattr(F, f"avg_pool{len(kernel_size)}d")
+    return function(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+operator(
+    f"avg_unpool(Tensor self, int[] input_size, {_POOLING})",
+    _avg_unpool,
+    images=1,
+    method=False,
+    public_name=False,
+    node="AvgPoolBackwardBackward0",
+    derivatives={"self": _avg_pool_of_grad},
+    doc="The adjoint of average pooling.",
+    samples=lambda make: [((make(1, 2, 2, 3), (4, 6), (2, 2), (2, 2), (0, 0), False, True, None), {})],
+    reference=_avg_unpool_reference,
+    supports="f",
+)
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+def window_sizes(spatial: int, kernel_size: Any, stride: Any, padding: Any) -> tuple[Ints, Ints, Ints]:
+    """Return size, stride and padding of windows; the stride is the size unless given."""
+    kernel = several(kernel_size, spatial, "kernel_size")
+    steps = kernel if stride is None or stride in ([], ()) else several(stride, spatial, "stride")
+    if min(*kernel, *steps) <= 0:
+        raise RuntimeError(
+            f"kernel size and stride must be greater than zero, but got kernel_size={kernel_size}, stride={stride}\n"
+            "The stride of a window is at least 1."
+        )
+    return kernel, steps, several(padding, spatial, "padding")
+
+
+def _check_dimensions(x: Any, spatial: int) -> None:
+    shape = x._array.shape
+    if len(shape) not in (spatial + 1, spatial + 2):
+        raise RuntimeError(
+            f"non-empty {spatial + 1}D or {spatial + 2}D (batch mode) tensor expected for input\nIts shape is "
+            f"{list(shape)}: (batch,) channels and {spatial} dimensions of space are wanted."
+        )
+    if 0 in shape[-spatial - 1 :]:
+        raise RuntimeError(
+            f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with optional 0 dim batch size for input, "
+            f"but got:{list(shape)}"
+        )
+
+
+def as_image(signal: Any, name: str) -> Any:
+    """Return a signal as an image of height 1: pooling in one dimension is that of two."""
+    shape = signal._array.shape
+    if len(shape) not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1 'self' (while "
+            f"checking arguments for {name})"
+        )
+    return signal.unsqueeze(-2)
+
+
+def _in_rows(values: Any, name: str, least: int) -> Ints:
+    """Return the setting of a window of height 1."""
+    return (least, *several(values, 1, name))
+
+
+def max_pool(
+    spatial: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> tuple[Any, Any]:
+    """Return the largest element of each window, over `spatial` dimensions, and where in the flat input it is."""
+    if spatial == 1:
+        _check_signal(input, kernel_size, padding)
+        kernel, steps = _in_rows(kernel_size, "kernel_size", 1), stride
+        if stride is not None and stride not in ([], ()):
+            steps = _in_rows(stride, "stride", 1)
+        edges, spread = _in_rows(padding, "padding", 0), _in_rows(dilation, "dilation", 1)
+        values, indices = max_pool(2, as_image(input, "max_pool1d"), kernel, steps, edges, spread, ceil_mode)
+        return values.squeeze(-2), indices.squeeze(-2)
+    _check_dimensions(input, spatial)
+    sizes = window_sizes(spatial, kernel_size, stride, padding)
+    spread = several(dilation, spatial, "dilation")
+    if min(spread) <= 0:
+        raise RuntimeError(
+            "dilation should be greater than zero, but got "
+            + " ".join(f"dilation{axis}: {d}" for axis, d in zip("THW"[-spatial:], spread, strict=True))
+        )
+    values, indices = OPERATORS[f"max_pool{spatial}d_with_indices"].function(input, *sizes, spread, ceil_mode)
+    return values, indices
+
+
+def _check_signal(input: Any, kernel_size: Any, padding: Any) -> None:
+    shape = input._array.shape
+    if len(shape) not in (2, 3):
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{list(shape)}"
+        )
+    (kernel,), (pad,) = several(kernel_size, 1, "kernel_size"), several(padding, 1, "padding")
+    if kernel <= 0:
+        raise RuntimeError(f"max_pool1d() kernel_size must be greater than zero, but got {kernel}")
+    if not 0 <= 2 * pad <= kernel:
+        raise RuntimeError(
+            f"max_pool1d() padding should be at most half of kernel size, but got padding={pad} and "
+            f"kernel_size={kernel}"
+        )
+
+
+def avg_pool(
+    spatial: int,
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Return the mean of each window, over `spatial` dimensions."""
+    if spatial == 1:
+        image, kernel = as_image(input, "avg_pool1d"), _in_rows(kernel_size, "kernel_size", 1)
+        steps = stride if stride is None or stride in ([], ()) else _in_rows(stride, "stride", 1)
+        edges = _in_rows(padding, "padding", 0)
+        return avg_pool(2, image, kernel, steps, edges, ceil_mode, count_include_pad).squeeze(-2)
+    _check_dimensions(input, spatial)
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero\nIt divides the sum of each window; None counts its elements.")
+    windows = window_sizes(spatial, kernel_size, stride, padding)
+    function = OPERATORS[f"avg_pool{spatial}d"].function
+    return function(input, *windows, ceil_mode, count_include_pad, divisor_override)
+
+
+@public(method=False)
+def max_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """Return the largest element of each window of signals (N, C, L)."""
+    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+@public(method=False)
+def max_pool1d_with_indices(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> tuple[Any, Any]:
+    """Return the largest element of each window of signals (N, C, L), and where it is."""
+    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+@public(method=False)
+def max_pool2d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """Return the largest element of each window of images (N, C, H, W)."""
+    return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+@public(method=False)
+def max_pool3d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """Return the largest element of each window of volumes (N, C, D, H, W)."""
+    return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+@public(method=False)
+def avg_pool1d(
+    input: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Any:
+    """Return the mean of each window of signals (N, C, L)."""
+    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+del _spatial

@@ -1,0 +1,331 @@
+"""Recurrent networks: Elman's network, LSTM and GRU, over sequences and packed sequences, and one step of each.
+
+They are written in terms of linear maps, splits and pointwise operators, one group of nodes for each time step, so that
+a debugger stops inside a step. The projection of the input is one product for all time steps.
+
+References
+----------
+J. L. Elman, "Finding structure in time", Cognitive Science 14 (1990).
+S. Hochreiter, J. Schmidhuber, "Long short-term memory", Neural Computation 9 (1997).
+K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014.
+H. Sak, A. Senior, F. Beaufays, "Long short-term memory recurrent neural network architectures", Interspeech 2014 (the
+projection of the hidden state).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ... import autocast, state
+from ..declaration.registry import METHODS, OPERATORS, public
+from ..linalg.matmul import linear
+from .normalization import dropout as thinned
+
+__all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
+
+_cat = OPERATORS["cat"].function
+_stack = OPERATORS["stack"].function
+_unbind = OPERATORS["unbind"].function
+_split = OPERATORS["unsafe_split"].function
+_split_with_sizes = OPERATORS["unsafe_split_with_sizes"].function
+_sigmoid = OPERATORS["sigmoid"].function
+_tanh = OPERATORS["tanh"].function
+_relu = OPERATORS["relu"].function
+
+State = tuple[Any, ...]  # the hidden state of one direction, and for an LSTM the cell state
+
+
+class Weights(NamedTuple):
+    """The parameters of one direction of one layer."""
+
+    ih: Any
+    hh: Any
+    bias_ih: Any = None
+    bias_hh: Any = None
+    hr: Any = None
+
+
+Step = Callable[[Any, State, Weights], State]
+
+
+# --- one step: from the projected input and the state to the next state -----------------------------------------------
+
+
+def _tanh_step(projected: Any, state: State, w: Weights) -> State:
+    return (_tanh(linear(state[0], w.hh, w.bias_hh) + projected),)
+
+
+def _relu_step(projected: Any, state: State, w: Weights) -> State:
+    return (_relu(linear(state[0], w.hh, w.bias_hh) + projected),)
+
+
+def _lstm_step(projected: Any, state: State, w: Weights) -> State:
+    hidden, cell = state
+    gates = linear(hidden, w.hh, w.bias_hh) + projected
+    into, forget, new, out = _split(gates, gates._array.shape[1] // 4, 1)
+    cell = _sigmoid(forget) * cell + _sigmoid(into) * _tanh(new)
+    hidden = _sigmoid(out) * _tanh(cell)
+    return (hidden if w.hr is None else linear(hidden, w.hr)), cell
+
+
+def _gru_step(projected: Any, state: State, w: Weights) -> State:
+    (hidden,) = state
+    size = projected._array.shape[1] // 3
+    reset, update, new = _split(projected, size, 1)
+    reset_hh, update_hh, new_hh = _split(linear(hidden, w.hh, w.bias_hh), size, 1)
+    reset = _sigmoid(reset_hh + reset)
+    update = _sigmoid(update_hh + update)
+    new = _tanh(new + new_hh * reset)
+    return ((hidden - new) * update + new,)
+
+
+# --- one direction of one layer ---------------------------------------------------------------------------------------
+
+
+def _over_sequence(step: Step, input: Any, state: State, w: Weights, reverse: bool) -> tuple[Any, State]:
+    """Run over a sequence (time, batch, features); return the hidden states of all times and the last state."""
+    steps = _unbind(linear(input, w.ih, w.bias_ih), 0)
+    outputs = []
+    for projected in reversed(steps) if reverse else steps:
+        state = step(projected, state, w)
+        outputs.append(state[0])
+    if reverse:
+        outputs.reverse()
+    return _stack(outputs, 0), state
+
+
+def _over_packed(step: Step, data: Any, sizes: list[int], state: State, w: Weights) -> tuple[Any, State]:
+    """Run forwards over packed sequences: the state of those that have ended is put aside."""
+    outputs, ended, active = [], [], sizes[0]
+    for projected, size in zip(_split_with_sizes(linear(data, w.ih, w.bias_ih), sizes), sizes, strict=True):
+        if size < active:
+            parts = [_split_with_sizes(part, [size, active - size]) for part in state]
+            state = tuple(part[0] for part in parts)
+            ended.append(tuple(part[1] for part in parts))
+            active = size
+        state = step(projected, state, w)
+        outputs.append(state[0])
+    if ended:
+        ended.append(state)
+        state = tuple(_cat(parts[::-1], 0) for parts in zip(*ended, strict=True))
+    return _cat(outputs, 0), state
+
+
+def _over_packed_reversed(step: Step, data: Any, sizes: list[int], first: State, w: Weights) -> tuple[Any, State]:
+    """Run backwards over packed sequences: shorter ones begin when their last element comes."""
+    active = sizes[-1]
+    state = tuple(METHODS["narrow"](part, 0, 0, active) for part in first)
+    steps = _split_with_sizes(linear(data, w.ih, w.bias_ih), sizes)
+    outputs = []
+    for projected, size in zip(reversed(steps), reversed(sizes), strict=True):
+        if size > active:
+            begun = (METHODS["narrow"](part, 0, active, size - active) for part in first)
+            state = tuple(_cat([old, new], 0) for old, new in zip(state, begun, strict=True))
+            active = size
+        state = step(projected, state, w)
+        outputs.append(state[0])
+    return _cat(outputs[::-1], 0), state
+
+
+# --- all layers -------------------------------------------------------------------------------------------------------
+
+
+class _Call(NamedTuple):
+    """The arguments of a recurrent network."""
+
+    input: Any
+    sizes: list[int] | None
+    hx: Any
+    params: Sequence[Any]
+    has_biases: bool
+    num_layers: int
+    dropout: float
+    train: bool
+    bidirectional: bool
+    batch_first: bool
+
+
+_PLAIN = ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
+_PACKED = ("data", "batch_sizes", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional")
+
+
+def _call_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
+    """Read the arguments of either form: of a sequence, and of packed ones."""
+    packed = "batch_sizes" in kwargs or (len(args) > 3 and isinstance(args[3], (list, tuple)))
+    names = _PACKED if packed else _PLAIN
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    if len(args) + len(kwargs) != len(names) or given.keys() != set(names):
+        kinds = ", ".join(type(value).__name__ for value in (*args, *kwargs.values()))
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one of:\n"
+            f" * ({', '.join(_PACKED)})\n * ({', '.join(_PLAIN)})"
+        )
+    if not packed:
+        return _Call(sizes=None, **given)
+    return _Call(given.pop("data"), given.pop("batch_sizes").tolist(), batch_first=False, **given)
+
+
+def _weights_of(call: _Call, *, projected: bool) -> list[Weights]:
+    """Return the parameters of each direction of each layer."""
+    each = (4 if call.has_biases else 2) + projected
+    wanted = call.num_layers * (2 if call.bidirectional else 1)
+    if len(call.params) != each * wanted:
+        raise RuntimeError(
+            f"got an incorrect number of RNN parameters\nThere are {len(call.params)}; {wanted} layers and directions "
+            f"have {each} each."
+        )
+    parts = [call.params[i : i + each] for i in range(0, len(call.params), each)]
+    if not projected:
+        return [Weights(*part) for part in parts]
+    return [Weights(*part[:-1])._replace(hr=part[-1]) for part in parts]
+
+
+def _network(step: Step, call: _Call, hx: State, *, projected: bool = False) -> tuple[Any, ...]:
+    """Run all layers; return the output and the last states, stacked over layers and directions."""
+    input = METHODS["transpose"](call.input, 0, 1) if call.batch_first else call.input
+    if call.sizes is None and not input._array.shape[0]:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN\nThe first dimension is time.")
+    weights, directions = _weights_of(call, projected=projected), 2 if call.bidirectional else 1
+    for part in hx:
+        if part._array.shape[0] != len(weights):
+            raise RuntimeError(
+                f"Expected more hidden states in stacked_rnn\nThere are {part._array.shape[0]} of {len(weights)}."
+            )
+    first = list(zip(*(_unbind(part, 0) for part in hx), strict=True))
+    last: list[State] = []
+    for layer in range(call.num_layers):
+        outputs = []
+        for direction in range(directions):
+            k = layer * directions + direction
+            output, state = _one_direction(step, input, call.sizes, first[k], weights[k], direction == 1)
+            outputs.append(output)
+            last.append(state)
+        input = outputs[0] if directions == 1 else _cat(outputs, -1)
+        if call.dropout and call.train and layer < call.num_layers - 1:
+            input = thinned(input, call.dropout, True)
+    output = METHODS["transpose"](input, 0, 1) if call.batch_first else input
+    return output, *(_stack(parts, 0) for parts in zip(*last, strict=True))
+
+
+def _one_direction(
+    step: Step, input: Any, sizes: list[int] | None, state: State, w: Weights, reverse: bool
+) -> tuple[Any, State]:
+    if sizes is None:
+        return _over_sequence(step, input, state, w, reverse)
+    return (_over_packed_reversed if reverse else _over_packed)(step, input, sizes, state, w)
+
+
+@public(method=False)
+def lstm(*args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+    """Run a long short-term memory over sequences; return the outputs, the last hidden and the last cell states.
+
+    ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or for packed
+    sequences ``lstm(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
+    :class:`gradscope.nn.LSTM` says what they are; `params` is its ``_flat_weights``.
+    """
+    if state.casting and autocast.covers("lstm", args):
+        return autocast.call("lstm", lambda *given: lstm(*given, **kwargs), *args)
+    call = _call_of("lstm", args, kwargs)
+    if len(call.hx) != 2:
+        raise RuntimeError("lstm expects two hidden states\nGive it (h_0, c_0).")
+    hidden, cell = call.hx
+    return _network(_lstm_step, call, (hidden, cell), projected=hidden.shape[2] != cell.shape[2])
+
+
+@public(method=False)
+def gru(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """Run gated recurrent units over sequences; return the outputs and the last hidden states, see :func:`lstm`."""
+    if state.casting and autocast.covers("gru", args):
+        return autocast.call("gru", lambda *given: gru(*given, **kwargs), *args)
+    call = _call_of("gru", args, kwargs)
+    return _network(_gru_step, call, (call.hx,))
+
+
+@public(method=False)
+def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """Run Elman's network with tanh; return the outputs and the last hidden states, see :func:`lstm`."""
+    if state.casting and autocast.covers("rnn_tanh", args):
+        return autocast.call("rnn_tanh", lambda *given: rnn_tanh(*given, **kwargs), *args)
+    call = _call_of("rnn_tanh", args, kwargs)
+    return _network(_tanh_step, call, (call.hx,))
+
+
+@public(method=False)
+def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """Run Elman's network with a rectifier; return the outputs and the last hidden states, see :func:`lstm`."""
+    if state.casting and autocast.covers("rnn_relu", args):
+        return autocast.call("rnn_relu", lambda *given: rnn_relu(*given, **kwargs), *args)
+    call = _call_of("rnn_relu", args, kwargs)
+    return _network(_relu_step, call, (call.hx,))
+
+
+# --- single cells -----------------------------------------------------------------------------------------------------
+
+
+def _cell(step: Step, input: Any, hx: State, w: Weights) -> State:
+    features = w.ih._array.shape[1]
+    if input._array.shape[1] != features:
+        raise RuntimeError(
+            f"input has inconsistent input_size: got {input._array.shape[1]} expected {features}\n"
+            f"The input, of shape {list(input.shape)}, is (batch, features)."
+        )
+    for number, part in enumerate(hx):
+        batch, size = part._array.shape[0], part._array.shape[-1]
+        if batch != input._array.shape[0]:
+            raise RuntimeError(
+                f"Input batch size {input._array.shape[0]} doesn't match hidden{number} batch size {batch}\n"
+                f"Input and states are (batch, features); the shapes are {list(input.shape)} and {list(part.shape)}."
+            )
+        if size != w.hh._array.shape[1]:
+            raise RuntimeError(
+                f"hidden{number} has inconsistent hidden_size: got {size}, expected {w.hh._array.shape[1]}\n"
+                f"Its shape is {list(part.shape)}: (batch, features)."
+            )
+    return step(linear(input, w.ih, w.bias_ih), hx, w)
+
+
+@public(method=False)
+def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
+    """Return hidden and cell state after one step of a long short-term memory.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (batch, input_size).
+    hx : tuple of Tensor
+        Hidden and cell state, of shape (batch, hidden_size).
+    w_ih, w_hh : Tensor
+        Of shape (4 * hidden_size, input_size) and (4 * hidden_size, hidden_size): input, forget, cell, output gate.
+    b_ih, b_hh : Tensor, optional
+        Of shape (4 * hidden_size).
+    """
+    if state.casting and autocast.covers("lstm_cell", (input, hx)):
+        return autocast.call("lstm_cell", lstm_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states\nGive it (h, c).")
+    return _cell(_lstm_step, input, tuple(hx), Weights(w_ih, w_hh, b_ih, b_hh))
+
+
+@public(method=False)
+def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """Return the hidden state after one step of a gated recurrent unit: reset, update and new gate."""
+    if state.casting and autocast.covers("gru_cell", (input, hx)):
+        return autocast.call("gru_cell", gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    return _cell(_gru_step, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
+
+
+@public(method=False)
+def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """Return ``tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
+    if state.casting and autocast.covers("rnn_tanh_cell", (input, hx)):
+        return autocast.call("rnn_tanh_cell", rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    return _cell(_tanh_step, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
+
+
+@public(method=False)
+def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """Return ``relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
+    if state.casting and autocast.covers("rnn_relu_cell", (input, hx)):
+        return autocast.call("rnn_relu_cell", rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    return _cell(_relu_step, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]

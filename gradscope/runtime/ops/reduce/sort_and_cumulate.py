@@ -1,0 +1,459 @@
+"""Order along a dimension: running sums and products, sort, topk, kthvalue, median."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from ...memory import bfloat16 as brain
+from ...memory.bfloat16 import cast
+from ..declaration.references import by_lines
+from ..declaration.registry import OPERATORS, operator, public
+from ..execution import inplace_and_out
+from ..execution.array_errors import refuse_kinds
+from ..execution.bare_functions import HALVES, conj, in_rows
+from ..pointwise.binary import log_add_exp
+from ..shape.reshape import axis_of
+from .reductions import evenly, reduce_dtype
+
+# --- running sums and products ----------------------------------------------------------------------------------------
+
+
+def _cumsum(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+    axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
+    if kind.char in HALVES:
+        return cast(_cumsum(xp, self, dim, "float32"), kind)
+    return xp.cumsum(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
+
+
+def _cumprod(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+    axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
+    if kind.char == brain.CHAR:
+        return cast(_cumprod(xp, self, dim, "float32"), kind)
+    return xp.cumprod(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
+
+
+def _from_the_end(g: Any, dim: int, F: Any) -> Any:
+    """Return the running sum of `g` along `dim` that starts at the end."""
+    return F.flip(F.cumsum(F.flip(g, (dim,)), dim), (dim,)) if len(g.shape) else g
+
+
+def _cumprod_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
+    # d result_i / d self_k is result_i / self_k for i >= k. Where self_k is the first zero, the products are taken with
+    # 1 in its place; for the second zero too, where that makes 0, but with a derivative.
+    if not len(g.shape) or g.shape[dim] == 1:
+        return g
+    zero = self == 0
+    seen = F.cumsum(zero, dim)
+    ones = F.ones_like(self)
+
+    def through(products: Any, zeros: int) -> Any:
+        # Products with more zeros than that among their factors send nothing back, beside an infinity too.
+        sent = g * conj(products)
+        lost = (seen > zeros) & ~F.isfinite(sent)
+        return _from_the_end(F.where(lost, F.zeros_like(g), sent), dim, F)
+
+    shares = through(result, 0) / conj(F.where(zero, ones, self))
+    for place, left in ((1, 1), (2, 0)):
+        there = zero & (seen == place)
+        shares = F.where(there, through(F.cumprod(F.where(there, ones, self), dim), left), shares)
+    return shares
+
+
+def _along_samples(make: Any) -> Any:
+    return [((make(3, 4), 0), {}), ((make(2, 3, 2), -2), {}), ((make(), 0), {}), ((make(0, 2), 1), {})]
+
+
+operator(
+    "cumsum(Tensor self, int dim, *, dtype? dtype=None)",
+    _cumsum,
+    inplace=True,
+    out=True,
+    derivatives={"self": lambda g, dim, F: _from_the_end(g, dim, F)},
+    doc="Return the running sum along a dimension; integers give ``int64``.",
+    samples=_along_samples,
+    reference=lambda self, dim: numpy.cumsum(self, dim).reshape(self.shape),
+)
+operator(
+    "cumprod(Tensor self, int dim, *, dtype? dtype=None)",
+    _cumprod,
+    inplace=True,
+    out=True,
+    derivatives={"self": _cumprod_self},
+    doc="Return the running product along a dimension; integers give ``int64``.",
+    samples=_along_samples,
+    reference=lambda self, dim: numpy.cumprod(self, dim).reshape(self.shape),
+)
+
+# --- running extremes, and running logarithms of sums -----------------------------------------------------------------
+
+
+def _running(xp: Any, choose: Any, array: Any, axis: int) -> Any:
+    """Return the running result of `choose`, an associative function, along an axis, in log2(size) passes."""
+    result, step, size = array.copy(), 1, array.shape[axis]
+    before = (slice(None),) * axis
+    while step < size:
+        later, earlier = (*before, slice(step, None)), (*before, slice(None, -step))
+        result[later] = choose(result[later], result[earlier])
+        step *= 2
+    return result
+
+
+def _running_extreme(name: str) -> Any:
+    def forward(xp: Any, self: Any, dim: int) -> Any:
+        axis = axis_of(dim, self.ndim)
+        refuse_kinds("cummax_cpu" if name == "maximum" else "cummin_cpu", self, "c")
+        if self.ndim == 0:
+            return self.copy(), xp.zeros((), dtype=xp.int64)
+        values = _running(xp, getattr(xp, name), self, axis)
+        # The last place at which the extreme was met; NaN is the most extreme.
+        shape = [1] * self.ndim
+        shape[axis] = self.shape[axis]
+        places = xp.broadcast_to(xp.arange(self.shape[axis]).reshape(shape), self.shape)
+        met = xp.where((self == values) | (self != self), places, xp.zeros_like(places))
+        return values, _running(xp, xp.maximum, met, axis)
+
+    return forward
+
+
+def _to_places(g: Any, self_shape: Any, dim: int, indices: Any, F: Any) -> Any:
+    return F.gather_backward(g[0], self_shape, dim, indices)
+
+
+def _cummax_reference(self: Any, dim: int) -> list[Any]:
+    def running(line: Any) -> tuple[Any, Any]:
+        places = [0]
+        for place in range(1, len(line)):
+            best, next_ = line[places[-1]], line[place]
+            places.append(place if next_ != next_ or next_ >= best else places[-1])
+        return line[places], places
+
+    return by_lines(running, self, dim)
+
+
+def _cummin_reference(self: Any, dim: int) -> list[Any]:
+    values, places = _cummax_reference(-self, dim)
+    return [-values, places]
+
+
+for _name, _function, _word in (("cummax", "maximum", "largest"), ("cummin", "minimum", "smallest")):
+    operator(
+        f"{_name}(Tensor self, int dim)",
+        _running_extreme(_function),
+        outputs=("values", "indices"),
+        out=True,
+        derivatives={"self": _to_places},
+        doc=f"Return the {_word} element so far along a dimension, and where it was.",
+        samples=lambda make: [((make(3, 4), 0), {}), ((make(2, 5), -1), {}), ((make(), 0), {}), ((make(0, 2), 1), {})],
+        reference=_cummax_reference if _name == "cummax" else _cummin_reference,
+        supports="f",
+    )
+del _name, _function, _word
+
+
+def _logcumsumexp(xp: Any, self: Any, dim: int) -> Any:
+    axis = axis_of(dim, self.ndim)
+    refuse_kinds("logcumsumexp_out_cpu", self, "biu")
+    if self.dtype.kind != "c" or not self.ndim:
+        return _running(xp, xp.logaddexp, self, axis) if self.ndim else self.copy()
+    result = self.copy()
+    rows = xp.moveaxis(result, axis, 0)
+    for place in range(1, self.shape[axis]):  # the imaginary parts depend on the order in which they are added
+        rows[place] = log_add_exp(xp, rows[place], rows[place - 1])
+    return result
+
+
+def _logcumsumexp_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
+    # The gradient at k is the sum of g_i exp(self_k - result_i) over i >= k. With ratios of neighbours, which do not
+    # overflow, it is exp(self_k - result_k) s_k, where s_k = g_k + exp(result_k - result_k+1) s_k+1.
+    if not len(g.shape):
+        return g
+    size = g.shape[dim]
+
+    def from_later(x: Any, step: int) -> Any:
+        return F.cat([F.slice(x, dim, step, size, 1), F.zeros_like(F.slice(x, dim, 0, step, 1))], dim)
+
+    def ratio(low: Any, high: Any) -> Any:
+        return conj(F.exp(F.where(low == high, F.zeros_like(low), low - high)))
+
+    later = F.cat([F.slice(result, dim, 1, size, 1), F.slice(result, dim, max(size - 1, 0), size, 1)], dim)
+    total, factor, step = g, ratio(result, later), 1
+    while step < size:
+        total = total + factor * from_later(total, step)
+        factor = factor * from_later(factor, step)
+        step *= 2
+    return total * ratio(self, result)
+
+
+def _logcumsumexp_reference(self: Any, dim: int) -> Any:
+    if self.dtype.kind == "c":
+        return numpy.log(numpy.cumsum(numpy.exp(self), dim)).reshape(self.shape)
+    return numpy.logaddexp.accumulate(numpy.atleast_1d(self), dim).reshape(self.shape)
+
+
+operator(
+    "logcumsumexp(Tensor self, int dim)",
+    _logcumsumexp,
+    out=True,
+    derivatives={"self": _logcumsumexp_self},
+    doc="Return the logarithm of the running sum of exponentials along a dimension, without overflow.",
+    samples=_along_samples,
+    reference=_logcumsumexp_reference,
+)
+
+# --- sorting ----------------------------------------------------------------------------------------------------------
+
+
+def need_length(name: str, array: Any, dim: int) -> int:
+    """Return `dim` counted from the front, after the check that there is an element along it."""
+    axis = axis_of(dim, array.ndim)
+    if array.ndim and not array.shape[axis]:
+        raise IndexError(
+            f"{name}(): Expected reduction dim {axis} to have non-zero size.\nIts shape is {list(array.shape)}."
+        )
+    return axis
+
+
+def sorted_order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
+    """Return the indices that sort `array` along `axis`, equal elements in their order, NaN as the largest."""
+    if not descending:
+        return xp.argsort(array, axis=axis, kind="stable")
+    back = (*(slice(None),) * axis, slice(None, None, -1))
+    return (array.shape[axis] - 1 - xp.argsort(array[back], axis=axis, kind="stable"))[back].copy()
+
+
+def _sort(xp: Any, self: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    axis = axis_of(dim, self.ndim)
+    if self.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes\nSort by abs(), real or imag.")
+    if self.ndim == 0:
+        return self.copy(), xp.zeros((), dtype=xp.int64)
+    indices = sorted_order(xp, self, axis, descending)
+    return xp.take_along_axis(self, indices, axis=axis), indices
+
+
+def back_along(g: Any, self_shape: Any, dim: int, indices: Any, keepdim: bool, F: Any) -> Any:
+    """Return zeros with the gradient of each chosen element in its place."""
+    chosen = g[0]
+    if not keepdim and len(self_shape):
+        chosen, indices = F.unsqueeze(chosen, dim), F.unsqueeze(indices, dim)
+    return F.gather_backward(chosen, self_shape, dim, indices)
+
+
+def _ranked(line: Any, descending: bool = False) -> list[int]:
+    """Return the order of a line, NaN largest, equal ones as they stand."""
+    sign = -1 if descending else 1
+    return sorted(range(len(line)), key=lambda i: (sign * bool(numpy.isnan(line[i])), sign * numpy.nan_to_num(line[i])))
+
+
+def _sort_reference(self: Any, dim: int = -1, descending: bool = False) -> list[Any]:
+    return by_lines(lambda line: (line[order := _ranked(line, descending)], order), self, dim)
+
+
+operator(
+    "sort(Tensor self, int dim=-1, bool descending=False, bool stable=False)",
+    _sort,
+    outputs=("values", "indices"),
+    derivatives={
+        "self": lambda g, self_shape, dim, indices, F: back_along(g, self_shape, dim, indices, True, F),
+    },
+    out=True,
+    doc="Sort along a dimension; return the values and where each was.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(3, 2), 0, True), {}), ((make(),), {})],
+    reference=_sort_reference,
+    supports="f",
+)
+
+
+@public
+def argsort(self: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """Return the indices that sort along a dimension."""
+    return OPERATORS["sort"].function(self.detach(), dim, descending, stable)[1]
+
+
+@public
+def msort(self: Any, *, out: Any = None) -> Any:
+    """Sort along the first dimension."""
+    if out is not None:
+        return inplace_and_out.into(out, "msort", [self], lambda: msort(self), exact=True)
+    return OPERATORS["sort"].function(self, 0)[0]
+
+
+def _topk(xp: Any, self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    axis = axis_of(dim, self.ndim)
+    refuse_kinds("topk_cpu", self, "bc")
+    if not 0 <= k <= (self.shape[axis] if self.ndim else 1):
+        raise RuntimeError(f"selected index k out of range\nk is {k}, the shape {list(self.shape)}, dim {dim}.")
+    if self.ndim == 0:
+        return self.copy(), xp.zeros((), dtype=xp.int64)
+    indices = sorted_order(xp, self, axis, largest)[(*(slice(None),) * axis, slice(k))]
+    return xp.take_along_axis(self, indices, axis=axis), indices.copy()
+
+
+def _topk_reference(self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[Any]:
+    return by_lines(lambda line: (line[order := _ranked(line, largest)[:k]], order), self, dim)
+
+
+operator(
+    "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)",
+    _topk,
+    outputs=("values", "indices"),
+    derivatives={
+        "self": lambda g, self_shape, dim, indices, F: back_along(g, self_shape, dim, indices, True, F),
+    },
+    out=True,
+    doc="Return the `k` largest (or smallest) elements along a dimension, sorted, and where they were.",
+    samples=lambda make: [((make(3, 4), 2), {}), ((make(4, 2), 3, 0, False), {})],
+    reference=_topk_reference,
+    supports="f",
+)
+
+
+def pick(xp: Any, self: Any, axis: int, place: Any, order: Any, keepdim: bool) -> Any:
+    """Return values and indices of the elements at `place` in the order along `axis`."""
+    indices = xp.take_along_axis(order, place, axis=axis)
+    values = xp.take_along_axis(self, indices, axis=axis)
+    if keepdim:
+        return values, indices
+    shape = self.shape[:axis] + self.shape[axis + 1 :]
+    return values.reshape(shape), indices.reshape(shape)
+
+
+def _kthvalue(xp: Any, self: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    axis = need_length("kthvalue", self, dim)
+    refuse_kinds("kthvalue_cpu", self, "bc")
+    if not 1 <= k <= (self.shape[axis] if self.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}\nk is {k}, counted from 1.")
+    if self.ndim == 0:
+        return self.copy(), xp.zeros((), dtype=xp.int64)
+    order = sorted_order(xp, self, axis, False)
+    place = xp.full((*self.shape[:axis], 1, *self.shape[axis + 1 :]), k - 1, dtype=xp.int64)
+    return pick(xp, self, axis, place, order, keepdim)
+
+
+def _kthvalue_reference(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> list[Any]:
+    return by_lines(lambda line: (line[place := _ranked(line)[k - 1]], place), self, dim, keepdim)
+
+
+operator(
+    "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)",
+    _kthvalue,
+    outputs=("values", "indices"),
+    derivatives={
+        "self": lambda g, self_shape, dim, indices, keepdim, F: back_along(g, self_shape, dim, indices, keepdim, F),
+    },
+    out="apart",
+    doc="Return the `k`-th smallest element along a dimension, counted from 1, and where it was.",
+    samples=lambda make: [((make(3, 4), 2), {}), ((make(4, 2), 3, 0, True), {}), ((make(), 1), {})],
+    reference=_kthvalue_reference,
+    supports="f",
+)
+
+
+def _median(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
+    axis = need_length("median", self, dim)
+    refuse_kinds("median_cpu", self, "bc")
+    if self.ndim == 0:
+        return self.copy(), xp.zeros((), dtype=xp.int64)
+    size = self.shape[axis]
+    order = sorted_order(xp, self, axis, False)
+    # NaN sorts last; where there is one, the first of them is the median.
+    absent = (self != self).sum(axis=axis, keepdims=True)
+    place = xp.where(absent > 0, size - absent, (size - 1) // 2).astype("int64")
+    return pick(xp, self, axis, place, order, keepdim)
+
+
+def _median_all(xp: Any, self: Any) -> Any:
+    if not self.size:
+        refuse_kinds("median_cpu", self, "bc")
+        return xp.full((), float("nan"), dtype=self.dtype)
+    return _median(xp, self.reshape(-1), 0)[0]
+
+
+def _median_reference(self: Any, dim: int, keepdim: bool = False) -> list[Any]:
+    def middle(line: Any) -> tuple[Any, int]:
+        order = _ranked(line)
+        place = int(numpy.isnan(line).argmax()) if numpy.isnan(line).any() else order[(len(line) - 1) // 2]
+        return line[place], place
+
+    return by_lines(middle, self, dim, keepdim)
+
+
+operator(
+    "median.all(Tensor self)",
+    _median_all,
+    method=False,
+    derivatives={"self": evenly},
+    doc="Return the median of all elements; of an even number of them the lower one in the middle.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(),), {}), ((make(5),), {})],
+    reference=lambda self: _median_reference(self.reshape(-1), 0)[0],
+    supports="f",
+)
+operator(
+    "median.dim(Tensor self, int dim, bool keepdim=False)",
+    _median,
+    method=False,
+    outputs=("values", "indices"),
+    node="MedianBackward1",
+    derivatives={
+        "self": lambda g, self_shape, dim, indices, keepdim, F: back_along(g, self_shape, dim, indices, keepdim, F),
+    },
+    out=True,
+    doc="Return the medians along a dimension, and where they were.",
+    samples=lambda make: [((make(3, 4), 0), {}), ((make(3, 5), -1, True), {}), ((make(), 0), {})],
+    reference=_median_reference,
+    supports="f",
+)
+
+
+@public
+def median(self: Any, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """Return the median of all elements, or those along `dim` with their indices."""
+    if dim is None:
+        return OPERATORS["median.all"].function(self)
+    return OPERATORS["median.dim"].function(self, dim, keepdim, out=out)
+
+
+def _mode(xp: Any, self: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    axis = need_length("mode", self, dim)
+    refuse_kinds("mode_cpu", self, "c")
+    if self.ndim == 0:
+        return self.copy(), xp.zeros((), dtype=xp.int64)
+    size = self.shape[axis]
+    order = sorted_order(xp, self, axis, False)
+    ranked = xp.take_along_axis(self, order, axis=axis)
+    before = (slice(None),) * axis
+    shape = [1] * self.ndim
+    shape[axis] = size
+    places = xp.broadcast_to(xp.arange(size).reshape(shape), self.shape)
+    starts = places.copy()
+    later, earlier = (*before, slice(1, None)), (*before, slice(None, -1))
+    starts[later] = xp.where(ranked[later] == ranked[earlier], xp.zeros_like(starts[later]), starts[later])
+    lengths = places - _running(xp, xp.maximum, starts, axis)
+    # The first of the longest runs has the smallest value; its end is where that was met last.
+    end = xp.expand_dims(lengths.argmax(axis=axis), axis)
+    return pick(xp, self, axis, end, order, keepdim)
+
+
+def _mode_reference(self: Any, dim: int = -1, keepdim: bool = False) -> list[Any]:
+    def commonest(line: Any) -> tuple[Any, int]:
+        value = min(line, key=lambda x: (-numpy.sum(line == x), x))
+        return value, len(line) - 1 - int((line[::-1] == value).argmax())
+
+    return by_lines(commonest, self, dim, keepdim)
+
+
+operator(
+    "mode(Tensor self, int dim=-1, bool keepdim=False)",
+    _mode,
+    outputs=("values", "indices"),
+    out=True,
+    derivatives={
+        "self": lambda g, self_shape, dim, indices, keepdim, F: back_along(g, self_shape, dim, indices, keepdim, F),
+    },
+    doc="Return the most frequent element along a dimension (the smallest of them), and where it was last.",
+    samples=lambda make: [((make(3, 4),), {}), ((make(4, 2), 0, True), {}), ((make(),), {})],
+    reference=_mode_reference,
+    supports="f",
+)

@@ -1,0 +1,532 @@
+"""Variance, standard deviation and norms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from ...memory import device as devices
+from ...memory import dtype as dtypes
+from ..declaration.registry import METHODS, OPERATORS, operator, public
+from ..execution import inplace_and_out
+from ..execution.array_errors import scalar_type
+from ..execution.bare_functions import conj, in_rows, is_half, over, single
+from ..shape.reshape import axis_of
+from .reductions import count_of, reduced_axes, spread
+from .row_sums import sums
+
+# --- variance ---------------------------------------------------------------------------------------------------------
+
+
+def _need_floats(name: str, array: Any) -> None:
+    if array.dtype.kind not in "fc":
+        raise RuntimeError(
+            f"{name}(): only support floating point and complex dtypes, got {array.dtype}\nConvert it with .float()."
+        )
+
+
+def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    """Return variance and mean along dimensions."""
+    axes, count = reduced_axes(dim, self.ndim), count_of(self.shape, dim)
+    if count:
+        mean = sums(self, axes) / self.dtype.type(count)
+    else:
+        mean = xp.full([1 if i in axes else s for i, s in enumerate(self.shape)], math.nan, dtype=self.dtype)
+    apart = self - mean
+    squares = apart * apart if self.dtype.kind == "f" else apart.real**2 + apart.imag**2
+    total = sums(squares, axes)
+    freedom = count - (1 if correction is None else correction)
+    if freedom > 0:
+        variance = total / total.dtype.type(freedom)
+    else:
+        variance = xp.where(total > 0, math.inf, math.nan).astype(total.dtype)
+    if keepdim:
+        return variance, mean
+    shape = tuple(s for i, s in enumerate(self.shape) if i not in axes)
+    return variance.reshape(shape), mean.reshape(shape)
+
+
+def _variance_self(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, F: Any) -> Any:
+    freedom = count_of(self.shape, dim) - (1 if correction is None else correction)
+    if freedom <= 0 and (dim is None or not len(self.shape)):
+        # Of all elements PyTorch's slope is infinite, whatever its sign, or NaN where an element is the mean.
+        slope = F.where(self == F.mean(self), F.zeros_like(self) + math.nan, F.zeros_like(self) + math.inf)
+        return spread(g, self.shape, dim, keepdim, F) * slope
+    scale = 2 / freedom if freedom else math.inf
+    return spread(g, self.shape, dim, keepdim, F) * (self - F.mean(self, dim, True)) * scale
+
+
+def _half_over(g: Any, deviation: Any, F: Any) -> Any:
+    """Return ``g / (2 * deviation)``, the gradient of a variance from that of its root; 0 where the root is 0."""
+    zero = deviation == 0
+    return F.where(zero, F.zeros_like(g), g / (F.where(zero, F.ones_like(deviation), deviation) * 2))
+
+
+def _variance(name: str) -> Any:
+    def forward(xp: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
+        _need_floats(name, self)
+        if is_half(self):
+            found = forward(xp, single(self), dim, correction, keepdim)
+            return tuple(f.astype(self.dtype) for f in found) if isinstance(found, tuple) else found.astype(self.dtype)
+        variance, mean = _moments(xp, self, dim, correction, keepdim)
+        first = xp.sqrt(variance) if name.startswith("std") else variance
+        return (first, mean) if name.endswith("mean") else first
+
+    return forward
+
+
+def _samples(make: Any) -> Any:
+    return [
+        ((make(3, 4),), {}),
+        ((make(3, 4), 1), {"correction": 0}),
+        ((make(2, 3, 4), (0, -1)), {"keepdim": True}),
+        ((make(2, 3, 2), [1]), {"correction": 0.5}),
+    ]
+
+
+_ARGUMENTS = "(Tensor self, int[]? dim=None, *, Scalar? correction=None, bool keepdim=False)"
+
+
+def _variance_reference(self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
+    return numpy.var(self, _axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
+
+
+def _axes(dim: Any) -> Any:
+    return tuple(dim) if isinstance(dim, (list, tuple)) else dim
+
+
+def _mean_reference(self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
+    return numpy.mean(self, _axes(dim), keepdims=keepdim)
+
+
+def _variance_and_mean_reference(*arguments: Any, **options: Any) -> Any:
+    return _variance_reference(*arguments, **options), _mean_reference(*arguments, **options)
+
+
+def _deviation_and_mean_reference(*arguments: Any, **options: Any) -> Any:
+    return numpy.sqrt(_variance_reference(*arguments, **options)), _mean_reference(*arguments, **options)
+
+
+operator(
+    f"var.correction{_ARGUMENTS}",
+    _variance("var"),
+    method=False,
+    derivatives={"self": _variance_self},
+    doc="Return the variance.",
+    samples=_samples,
+    reference=_variance_reference,
+    supports="f",
+)
+operator(
+    f"std.correction{_ARGUMENTS}",
+    _variance("std"),
+    method=False,
+    derivatives={
+        "self": lambda g, self, result, dim, correction, keepdim, F: _variance_self(
+            _half_over(g, result, F), self, dim, correction, keepdim, F
+        )
+    },
+    doc="Return the standard deviation.",
+    samples=_samples,
+    reference=lambda *arguments, **options: numpy.sqrt(_variance_reference(*arguments, **options)),
+    supports="f",
+)
+
+
+def _both_self(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, F: Any) -> Any:
+    """Return the sum of what the variance and the mean send back; either gradient may be missing."""
+    parts = []
+    if g[0] is not None:
+        parts.append(_variance_self(g[0], self, dim, correction, keepdim, F))
+    if g[1] is not None:
+        count = max(count_of(self.shape, dim), 1)
+        parts.append(over(spread(g[1], self.shape, dim, keepdim, F), count))
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+operator(
+    f"var_mean.correction{_ARGUMENTS}",
+    _variance("var_mean"),
+    method=False,
+    output_list=True,
+    derivatives={"self": _both_self},
+    doc="Return variance and mean.",
+    samples=_samples,
+    reference=_variance_and_mean_reference,
+    supports="f",
+)
+operator(
+    f"std_mean.correction{_ARGUMENTS}",
+    _variance("std_mean"),
+    method=False,
+    outputs=("result0", "result1"),
+    output_list=True,
+    derivatives={
+        "self": lambda g, self, result0, dim, correction, keepdim, F: _both_self(
+            [None if g[0] is None else _half_over(g[0], result0, F), g[1]], self, dim, correction, keepdim, F
+        )
+    },
+    doc="Return standard deviation and mean.",
+    samples=_samples,
+    reference=_deviation_and_mean_reference,
+    supports="f",
+)
+
+
+def _choices(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
+    """Return (dim, correction) from PyTorch's two ways to call: var(dim, correction=1) and var(dim, unbiased)."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        correction = int(unbiased)
+    return dim, 1 if correction is None else correction
+
+
+@public
+def var(
+    self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+) -> Any:
+    """Return the variance of all elements, or along dimension(s) `dim`.
+
+    Parameters
+    ----------
+    dim : int or sequence of int, optional
+    unbiased : bool, optional
+        Older form of `correction`: True is 1, False 0.
+    keepdim : bool
+    correction : number
+        What is subtracted from the number of elements (1).
+    """
+    if out is not None:
+        return inplace_and_out.into(
+            out, "var", [self], lambda: var(self, dim, unbiased, keepdim, correction=correction)
+        )
+    dim, correction = _choices(dim, unbiased, correction)
+    return OPERATORS["var.correction"].function(self, dim, correction=correction, keepdim=keepdim)
+
+
+@public
+def std(
+    self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, out: Any = None
+) -> Any:
+    """Return the standard deviation; the parameters are those of :func:`var`."""
+    if out is not None:
+        return inplace_and_out.into(
+            out, "std", [self], lambda: std(self, dim, unbiased, keepdim, correction=correction)
+        )
+    dim, correction = _choices(dim, unbiased, correction)
+    return OPERATORS["std.correction"].function(self, dim, correction=correction, keepdim=keepdim)
+
+
+@public(method=False)
+def var_mean(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+    """Return variance and mean; the parameters are those of :func:`var`."""
+    dim, correction = _choices(dim, unbiased, correction)
+    return OPERATORS["var_mean.correction"].function(self, dim, correction=correction, keepdim=keepdim)
+
+
+@public(method=False)
+def std_mean(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+    """Return standard deviation and mean; the parameters are those of :func:`var`."""
+    dim, correction = _choices(dim, unbiased, correction)
+    return OPERATORS["std_mean.correction"].function(self, dim, correction=correction, keepdim=keepdim)
+
+
+# --- norms ------------------------------------------------------------------------------------------------------------
+
+
+def _vector_norm(xp: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
+    _need_floats("linalg.vector_norm", self)
+    axes = reduced_axes(dim, self.ndim)
+    if (ord < 0 or ord == math.inf) and not count_of(self.shape, dim):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have "
+            f"an identity\nThe shape is {list(self.shape)}."
+        )
+    if is_half(self):
+        return _vector_norm(xp, single(self), ord, dim, keepdim).astype(self.dtype)
+    if ord == 2:
+        squares = self * self if self.dtype.kind == "f" else self.real**2 + self.imag**2
+        return xp.sqrt(sums(squares, axes, keepdim))
+    if ord == 0:
+        return (self != 0).sum(axis=axes, keepdims=keepdim).astype(self.real.dtype)
+    size = abs(self)
+    if ord == 1:
+        return sums(size, axes, keepdim)
+    if abs(ord) == math.inf:
+        return size.max(axis=axes, keepdims=keepdim) if ord > 0 else size.min(axis=axes, keepdims=keepdim)
+    return sums(size**ord, axes, keepdim) ** (1 / ord)
+
+
+def _vector_norm_self(g: Any, self: Any, result: Any, ord: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+    shape = self.shape
+    if ord == 0:
+        return None
+    if ord == 1:
+        return F.sgn(self) * spread(g, shape, dim, keepdim, F)
+    if abs(ord) == math.inf:
+        size, norm = F.abs(self), spread(result, shape, dim, keepdim, F)
+        mask = (size == norm) | (size != size)
+        shares = spread(g, shape, dim, keepdim, F) / F.sum(mask, dim, True)
+        return F.sgn(self) * (mask * shares)
+    # A subgradient, 0, where the norm is 0. For an infinite gradient that is NaN, as in PyTorch, unless the order is
+    # above 1 and not 2.
+    zero = result == 0
+    safe = F.where(zero, F.ones_like(result), result)
+    nothing = g * 0.0 if ord == 2 or ord < 1 else F.zeros_like(g)
+    if ord == 2:
+        return self * spread(F.where(zero, nothing, g / safe), shape, dim, keepdim, F)
+    scale = spread(F.where(zero, nothing, g * safe ** (1 - ord)), shape, dim, keepdim, F)
+    size = F.abs(self)
+    away = F.where(size == 0, F.ones_like(size), size)
+    return F.sgn(self) * scale * F.where(size == 0, F.zeros_like(size), away ** (ord - 1))
+
+
+def _norm_reference(self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
+    sizes = numpy.abs(self)
+    if ord in (math.inf, -math.inf):
+        return (numpy.max if ord > 0 else numpy.min)(sizes, axis=_axes(dim), keepdims=keepdim)
+    if ord == 0:
+        return numpy.sum(sizes != 0, axis=_axes(dim), keepdims=keepdim)
+    return numpy.sum(sizes**ord, axis=_axes(dim), keepdims=keepdim) ** (1 / ord)
+
+
+operator(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[]? dim=None, bool keepdim=False)",
+    _vector_norm,
+    out=True,
+    method=False,
+    public_name=False,
+    derivatives={"self": _vector_norm_self},
+    doc="Return the norm of order `ord` of vectors.",
+    samples=lambda make: [
+        ((make(3, 4),), {}),
+        ((make(3, 4), 1, 1), {}),
+        ((make(2, 3, 4), 3, (0, -1), True), {}),
+        ((make(3, 4), 2, 0), {}),
+        ((make(3, 4), math.inf, 1), {}),
+        ((make(3, 4), -math.inf), {}),
+        ((make(2, 3), 0, 1), {}),
+        ((make(2, 3), 1.5, 1), {}),
+        ((make(), 2), {}),
+    ],
+    reference=_norm_reference,
+    supports="f",
+)
+# The same under the name that it has as a part of other functions.
+operator(
+    "norm.dim(Tensor self, Scalar ord, int[] dim, bool keepdim=False)",
+    _vector_norm,
+    method=False,
+    node="NormBackward1",
+    derivatives={"self": _vector_norm_self},
+    doc="Return the norm of order `ord` of vectors.",
+    samples=lambda make: [((make(3, 4), p, (1,), p == 2), {}) for p in (1, 2, 3, math.inf)],
+    reference=_norm_reference,
+    supports="f",
+)
+
+
+_RENORM_EPSILON = 1e-7
+
+
+def _other_dims(dim: int, ndim: int) -> tuple[int, ...]:
+    axis = axis_of(dim, ndim)
+    return tuple(d for d in range(ndim) if d != axis)
+
+
+def _renorm(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    if self.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+    if p <= 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported\np is {p}.")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if is_half(self):
+        return _renorm(xp, single(self), p, dim, maxnorm).astype(self.dtype)
+    norms = _vector_norm(xp, self, p, _other_dims(dim, self.ndim), True)
+    return in_rows(xp, self) * xp.where(norms > maxnorm, maxnorm / (norms + _RENORM_EPSILON), 1).astype(
+        norms.dtype, copy=False
+    )
+
+
+def _renorm_self(g: Any, self: Any, p: Any, dim: int, maxnorm: Any, F: Any) -> Any:
+    # Where the norm n is too large the result is self * maxnorm / n, and n a function of self too.
+    dims = _other_dims(dim, len(self.shape))
+    norms = F.linalg_vector_norm(self, p, dims, True)
+    scale = maxnorm / (norms + _RENORM_EPSILON)
+    along = F.sum(F.real(g * conj(self)), dims, True) * (-scale / (norms + _RENORM_EPSILON))
+    return F.where(norms > maxnorm, g * scale + _vector_norm_self(along, self, norms, p, dims, True, F), g)
+
+
+def _renorm_reference(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    lines = numpy.moveaxis(self.copy(), dim, 0)
+    for line in lines:
+        size = numpy.sum(numpy.abs(line) ** p) ** (1 / p)
+        if size > maxnorm:
+            line *= maxnorm / (size + _RENORM_EPSILON)
+    return numpy.moveaxis(lines, 0, dim)
+
+
+operator(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm)",
+    _renorm,
+    inplace=True,
+    out=True,
+    derivatives={"self": _renorm_self},
+    doc="Return a copy in which each slice along `dim` whose `p`-norm exceeds `maxnorm` is scaled down to it.",
+    samples=lambda make: [
+        ((make(3, 4), 2, 0, 1.0), {}),
+        ((make(2, 3, 2), 1, -1, 1.5), {}),
+        ((make(3, 4), 3, 1, 9), {}),
+    ],
+    reference=_renorm_reference,
+    supports="f",
+)
+
+
+@public
+def norm(
+    self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Any:
+    """Return the `p`-norm of all elements, or of those along dimension(s) `dim`.
+
+    Parameters
+    ----------
+    p : number, inf, -inf, "fro" or "nuc"
+        ``"fro"`` is 2; ``"nuc"`` the sum of the singular values of matrices.
+    dim : int or sequence of int, optional
+    keepdim : bool
+    dtype : dtype, optional
+        Convert first.
+
+    Raises
+    ------
+    RuntimeError
+        For an integer tensor, or an unknown name of a norm.
+    """
+    if out is not None:
+        return inplace_and_out.into(out, "norm", [self], lambda: norm(self, p, dim, keepdim, dtype=dtype), exact=True)
+    if isinstance(p, str):
+        if p != "fro":
+            from ..linalg.matrix_norms import matrix_norm
+
+            return matrix_norm(self, p, tuple(range(self.ndim)) if dim is None else dim, keepdim, dtype=dtype)
+        p = 2
+    if dtype is not None:
+        self = self.to(dtype)
+    return OPERATORS["linalg_vector_norm"].function(self, 2 if p is None else p, dim, keepdim)
+
+
+def _dist(xp: Any, self: Any, other: Any, p: Any = 2) -> Any:
+    return _vector_norm(xp, self - other, p)
+
+
+def _dist_self(g: Any, self: Any, other: Any, result: Any, p: Any, F: Any) -> Any:
+    return _vector_norm_self(g, self - other, result, p, None, False, F)
+
+
+def _dist_other(g: Any, self: Any, other: Any, result: Any, p: Any, F: Any) -> Any:
+    return _vector_norm_self(g, other - self, result, p, None, False, F)
+
+
+operator(
+    "dist(Tensor self, Tensor other, Scalar p=2)",
+    _dist,
+    promote="numeric",
+    numbers=None,
+    derivatives={"self": _dist_self, "other": _dist_other},
+    doc="Return the `p`-norm of ``self - other``.",
+    samples=lambda make: [
+        ((make(3, 4), make(3, 4)), {}),
+        ((make(3, 4), make(4)), {"p": 3}),
+        ((make(2, 3), make(2, 3), 1), {}),
+        ((make(2, 3), make(2, 3), math.inf), {}),
+    ],
+    reference=lambda self, other, p=2: numpy.linalg.norm((self - other).ravel(), p),
+    supports="f",
+)
+
+
+# --- covariances ------------------------------------------------------------------------------------------------------
+
+
+@public
+def cov(self: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """Return the covariances of variables, the rows of a matrix of observations.
+
+    Parameters
+    ----------
+    correction : int
+        What is subtracted from the number of observations.
+    fweights : Tensor, optional
+        How often each observation occurred: integers.
+    aweights : Tensor, optional
+        How much each observation counts.
+
+    Raises
+    ------
+    RuntimeError
+        If the tensor has more than two dimensions, or weights do not fit the observations.
+    """
+    _need_matrix("cov", self)
+    if self._dtype.kind == "b":
+        raise RuntimeError("cov(): bool dtype is not supported for input\nConvert it with .float().")
+    if self._dtype.kind not in dtypes.INEXACT:
+        self = self.to(dtypes.get_default_dtype())
+    rows = METHODS["reshape"](self, 1, -1) if self._array.ndim < 2 else self
+    count = rows._array.shape[1]
+    weights = _observation_weights(count, fweights, aweights)
+    if weights is None:
+        centred = scaled = rows - rows.mean(1, keepdim=True)
+        freedom: Any = max(count - correction, 0)
+    else:
+        total = weights.sum()
+        centred = rows - (rows * weights).sum(1, keepdim=True) / total
+        scaled = centred * weights
+        spent = correction if aweights is None else correction * (weights * aweights).sum() / total
+        freedom = METHODS["clamp"](total - spent, min=0)
+    found = METHODS["matmul"](scaled, METHODS["t"](centred).conj())
+    return METHODS["squeeze"](found / freedom)
+
+
+def _need_matrix(name: str, tensor: Any) -> None:
+    if tensor._array.ndim > 2:
+        raise RuntimeError(
+            f"{name}(): expected input to have two or fewer dimensions but got an input with {tensor._array.ndim} "
+            "dimensions\nRows are variables, columns observations."
+        )
+
+
+def _observation_weights(count: int, fweights: Any, aweights: Any) -> Any:
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is not None and weights._array.shape != (count,):
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel() as there are observations in the input\n"
+                f"Its shape is {list(weights.shape)}, there are {count}."
+            )
+    if fweights is not None and fweights._dtype.kind not in "iu":
+        raise RuntimeError(
+            "cov(): expected fweights to have integral dtype but got fweights with "
+            f"{scalar_type(fweights._dtype)} dtype\nThey count how often each observation occurred."
+        )
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is not None and type(weights._array) is devices.ndarray and (weights._array < 0).any():
+            raise RuntimeError(f"cov(): {name} cannot be negative\nThe least is {weights._array.min()}.")
+    if fweights is None or aweights is None:
+        return aweights if fweights is None else fweights
+    return fweights * aweights
+
+
+@public
+def corrcoef(self: Any) -> Any:
+    """Return the correlations of variables, the rows of a matrix of observations."""
+    _need_matrix("corrcoef", self)
+    found = cov(self)
+    if not found._array.ndim:
+        return found / found
+    deviations = METHODS["sqrt"](METHODS["diagonal"](found))
+    ratio = found / METHODS["unsqueeze"](deviations, -1) / METHODS["unsqueeze"](deviations, 0)
+    return ratio if ratio.is_complex() else METHODS["clamp"](ratio, -1, 1)

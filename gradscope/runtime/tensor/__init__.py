@@ -1,0 +1,15 @@
+"""The tensor: a bare array and what autograd knows of it, and everything that makes or converts one.
+
+- :mod:`~.tensor`: the class ``Tensor``
+- :mod:`~.views`: which base a view belongs to, and what a write in place does to the history of both
+- :mod:`~.math_bits`: the conjugate and the negative bit: lazy ``conj()`` and ``.imag``
+- :mod:`~.gradient_holder`: ``grad``, ``retain_grad`` and tensor hooks
+- :mod:`~.creation`: factories: ``tensor``, ``zeros``, ``arange``, ``*_like``
+- :mod:`~.from_python`: numbers and nested lists as arrays
+- :mod:`~.random`: generators, and what draws from them
+- :mod:`~.random_distributions`: log-normal, geometric, Cauchy, binomial and gamma draws
+- :mod:`~.conversions`: ``item``, ``tolist``, ``numpy``, copies and pickles
+- :mod:`~.formatting`: ``repr``: how a tensor prints
+- :mod:`~.overrides`: ``__torch_function__`` and Tensor subclasses
+- :mod:`~.historical`: what every tensor still has of PyTorch 0.1
+"""

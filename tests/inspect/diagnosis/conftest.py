@@ -1,0 +1,26 @@
+"""Each test starts without a ledger or tracker of an earlier one, and sees its own objects only."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from gradscope.inspect.diagnosis.no_gradient import dataflow_ledger
+from gradscope.inspect.records import module_tracking
+
+
+@pytest.fixture(autouse=True)
+def _no_ledger() -> Iterator[None]:
+    dataflow_ledger._latest = module_tracking._latest = None
+    yield
+    dataflow_ledger._latest = module_tracking._latest = None
+
+
+@pytest.fixture(autouse=True)
+def _own_objects() -> Iterator[None]:
+    """Set aside what lives already: to look through all objects of a long test run again and again takes its time."""
+    gc.freeze()
+    yield
+    gc.unfreeze()

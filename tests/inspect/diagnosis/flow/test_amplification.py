@@ -1,0 +1,45 @@
+"""Which operators make a gradient smaller or larger."""
+
+import math
+
+from gradscope.inspect.adapters import adapter_for
+from gradscope.inspect.diagnosis.flow.amplification import GainLook
+from gradscope.inspect.diagnosis.flow.backward_replay import Replay
+
+
+def towards(loss, leaf):
+    adapter = adapter_for(loss)
+    look = GainLook(adapter)
+    Replay(adapter, loss).run(look.visit)
+    return look.towards(leaf)
+
+
+def test_the_operators_of_one_line_count_together(fw):
+    w = fw.ones(4, requires_grad=True)
+    x = w * 1
+    for _ in range(3):
+        x = x * 0.5
+    (gain, *_) = towards(x.sum(), w)
+    assert (gain.node, gain.times, round(gain.factor, 6)) == ("MulBackward0", 3, 0.5)
+
+
+def test_smallest_first(fw):
+    w = fw.ones(4, requires_grad=True)
+    x = (w * 1).exp() * 100
+    x = x * 0.001
+    gains = towards(x.sum(), w)
+    factors = [gain.factor**gain.times for gain in gains]
+    assert factors == sorted(factors)
+    assert math.isclose(math.prod(factors), 0.1 * math.e, rel_tol=1e-5)
+
+
+def test_a_way_that_does_not_lead_to_the_leaf_does_not_count(fw):
+    w, v = fw.ones(4, requires_grad=True), fw.ones(4, requires_grad=True)
+    near, far = w * 2, (v * 3) * 7
+    gains = towards((near * 5 + far).sum(), w)
+    assert all(gain.factor < 6 for gain in gains)
+
+
+def test_a_leaf_without_a_gradient(fw):
+    w, v = fw.ones(4, requires_grad=True), fw.ones(4, requires_grad=True)
+    assert towards((w * 2).sum(), v) == []

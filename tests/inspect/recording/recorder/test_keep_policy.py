@@ -1,0 +1,42 @@
+"""What a user's words keep of tensors."""
+
+import pytest
+
+from gradscope.inspect import NodeRecord
+from gradscope.inspect.recording.recorder.keep_policy import Policy, parse_bytes
+
+NODE = NodeRecord(3, 7, "AddmmBackward0", "Addmm", 12, "layers.3.fc", "", None, ())
+
+
+@pytest.mark.parametrize(
+    ("keep", "summaries", "values", "wants"),
+    [
+        ("none", False, False, False),
+        ("summaries", True, False, False),
+        ("all", True, True, True),
+        ("mod:layers.3.*", True, True, True),
+        ("param:*", True, True, False),
+        ("param:*, op:Addmm", True, True, True),
+    ],
+)
+def test_words(keep, summaries, values, wants):
+    policy = Policy.parse(keep)
+    assert (policy.summaries, policy.values, policy.wants(NODE)) == (summaries, values, wants)
+
+
+@pytest.mark.parametrize("keep", ["sumaries", "", "foo:bar", "param:", "param:*,", 3])
+def test_other_words_are_refused_and_the_right_ones_named(keep):
+    with pytest.raises(ValueError, match="keep= is"):
+        Policy.parse(keep)
+
+
+def test_limits():
+    assert Policy.parse("all", last=2, budget="1.5 kB").budget == 1500
+    with pytest.raises(ValueError, match="at least 1"):
+        Policy.parse("all", last=0)
+
+
+@pytest.mark.parametrize("size", ["", "many", "-1", "1TB", "1.2.3"])
+def test_no_size(size):
+    with pytest.raises(ValueError, match="not a size"):
+        parse_bytes(size)

@@ -1,0 +1,81 @@
+"""Finding lines and variables of the user's program."""
+
+import sys
+
+from gradscope.inspect import Location
+from gradscope.inspect.source import call_sites
+from gradscope.inspect.source.call_sites import (
+    caller,
+    fields_of,
+    name_of,
+    place,
+    started_here,
+    user_frame,
+    user_frames,
+    uses_of,
+)
+
+
+class Thing:
+    pass
+
+
+def test_the_caller_is_the_users_line():
+    here = caller()
+    assert (here.filename, here.source) == (__file__, "here = caller()")
+    assert user_frame() is sys._getframe()
+
+
+def test_names():
+    thing = Thing()
+    assert name_of(thing, sys._getframe()) == "thing"
+    assert name_of(Thing, sys._getframe()) == "Thing"
+    unnamed = name_of(object(), sys._getframe())
+    assert unnamed == ""
+    assert name_of(thing, None) == ""
+    self = Thing()
+    self.part = Thing()
+    assert name_of(self.part, sys._getframe()) == "self.part"
+
+
+def test_lines_where_a_variable_grows(tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text("losses = []\nloss = f()\nlosses.append(loss)\ntotal += loss\nself.log['x'] = loss\n")
+    near = Location(str(file), 2, "", "loss = f()")
+    assert [uses_of(name, near).lineno for name in ("losses", "total", "log")] == [3, 4, 5]
+    assert uses_of("other", near) is None
+    file.with_name("broken.py").write_text("def (:\n")
+    assert uses_of("x", Location(str(file.with_name("broken.py")), 1, "", "")) is None
+
+
+def test_call_sites(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(call_sites, "_started_in", "")
+    started_here()
+    monkeypatch.chdir("/")  # the program goes elsewhere
+    assert place(Location(str(tmp_path / "train.py"), 3, "", "")) == "train.py:3"
+    assert place(Location("/elsewhere/train.py", 3, "", "")) == "/elsewhere/train.py:3"
+    assert place(Location("<stdin>", 3, "", "")) == "<stdin>:3"
+
+
+def test_frames_from_here_outwards():
+    def inner():
+        return [frame.f_code.co_name for frame in user_frames(sys._getframe())]
+
+    assert inner()[:2] == ["inner", "test_frames_from_here_outwards"]
+
+
+def test_fields_without_waking_anything():
+    class Lazy:
+        __dict__ = property(lambda self: 1 / 0)
+
+        def __getattribute__(self, name):
+            raise AssertionError(name)
+
+    class Slotted:
+        __slots__ = ("x",)
+
+    thing = Thing()
+    thing.x = 1
+    assert fields_of(thing) == {"x": 1}
+    assert (fields_of(Lazy()), fields_of(Slotted()), fields_of(3)) == ({}, {}, {})

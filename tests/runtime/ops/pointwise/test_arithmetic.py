@@ -1,0 +1,81 @@
+"""Powers of numbers, remainders, and operators that take a number first, or none."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from gradscope.runtime.ops.declaration.registry import OPERATORS
+
+# --- powers and remainders --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("base", [2, 1, -1, 0, -3])
+def test_an_integer_to_negative_powers_is_what_is_left_of_one_over_it(torch: Any, base: int) -> None:
+    exponents = [-1, 0, 1, -2, 3] if base else [0, 1, 3]
+    mine, theirs = ((base ** lib.tensor(exponents)).tolist() for lib in (gs, torch))
+    assert mine == theirs
+
+
+@pytest.mark.torch
+def test_a_remainder_of_zero_has_the_sign_of_what_was_divided(torch: Any) -> None:
+    values, divisors = [0.0, -0.0, 4.0, -4.0, 5.0, -5.0], [-2.0, 2.0, -2.0, 2.0, -2.0, 2.0]
+    for kind in ("float32", "float64", "float16"):
+        found = [
+            lib.remainder(*(lib.tensor(v, dtype=getattr(lib, kind)) for v in (values, divisors))).numpy()
+            for lib in (gs, torch)
+        ]
+        numpy.testing.assert_array_equal(*found)
+        numpy.testing.assert_array_equal(*map(numpy.signbit, found))
+    x = gs.tensor(values)
+    x.remainder_(gs.tensor(divisors))
+    assert numpy.signbit(x.numpy()).tolist() == [False, True, False, True, True, False]
+
+
+# --- numbers in the place of tensors ----------------------------------------------------------------------------------
+
+TWO = sorted(
+    {
+        name
+        for op in OPERATORS.values()
+        if op.promote and len(op.tensors) == 2 and not op.draws
+        for name in (op.name.partition(".")[0], *op.alias)
+        if hasattr(gs, name)
+    }
+)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", TWO)
+def test_a_number_stands_for_the_tensors_for_which_it_may(torch: Any, name: str) -> None:
+    if not hasattr(torch, name):
+        pytest.skip("PyTorch has it elsewhere")
+
+    def outcome(lib: Any, owner: Any, numbers: tuple[bool, bool], kind: str) -> Any:
+        tensor = lib.tensor([4, 3, 2], dtype=getattr(lib, kind))
+        arguments = [5 if number else tensor for number in numbers]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return getattr(owner(lib), name)(*arguments).numpy()
+        except TypeError:
+            return TypeError
+        except (NotImplementedError, RuntimeError):
+            return RuntimeError
+
+    for kind in ("float32", "int64", "int8"):
+        calls = [(lambda lib: lib, (False, True)), (lambda lib: lib, (True, False))]
+        if hasattr(torch.Tensor, name):
+            calls.append((lambda lib: lib.Tensor, (False, True)))
+        for owner, numbers in calls:
+            found, expected = (outcome(lib, owner, numbers, kind) for lib in (gs, torch))
+            if isinstance(expected, type) or isinstance(found, type):
+                assert found is expected, (kind, numbers)
+            else:
+                assert found.dtype == expected.dtype
+                numpy.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -1,0 +1,85 @@
+"""Sums along rows and down columns, and maxima along rows: what NumPy's own give, whatever the shape and layout."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gradscope as gs
+from gradscope.runtime.ops.reduce.row_sums import row_maxima, sums
+
+SHAPES = [
+    (64, 10), (64, 1), (1, 64), (3, 10), (40, 128), (40, 129), (20_000, 3), (2, 20, 10), (0, 3), (3, 0), (10,), (),
+    (2, 3, 4, 64),
+]  # fmt: skip
+
+
+WIDER = {"float32": "float64", "complex64": "complex128"}
+
+
+def close(ours, array, exact):
+    """Compare sums of an array up to rounding, which grows with the size of what is added."""
+    assert ours.shape == exact.shape
+    np.testing.assert_allclose(ours, exact, rtol=2e-5, atol=1e-6 * float(abs(array).sum()))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "complex64"])
+def test_they_are_numpys(shape, dtype):
+    array = (np.random.default_rng(0).standard_normal(shape) * 10).astype(dtype)
+    axes = tuple(range(array.ndim))
+    for begin in axes:
+        for end in axes[begin:]:
+            for keepdims in (False, True):
+                chosen = axes[begin : end + 1]
+                exact = array.astype(WIDER.get(dtype, dtype)).sum(chosen, keepdims=keepdims)
+                close(np.asarray(sums(array, chosen, keepdims)), array, np.asarray(exact))
+    close(sums(array, ()), array, array.sum((), keepdims=True))
+    assert sums(array, axes).dtype == array.sum().dtype
+    for axis in axes:
+        if shape[axis]:
+            np.testing.assert_array_equal(row_maxima(array, axis), array.max(axis, keepdims=True), strict=True)
+
+
+def test_axes_in_any_order():
+    array = np.arange(24.0).reshape(2, 3, 4)
+    assert sums(array, (1, 0), keepdims=False).tolist() == array.sum((0, 1)).tolist()
+    assert sums(array, (2, 0), keepdims=False).tolist() == array.sum((0, 2)).tolist()
+
+
+@pytest.mark.parametrize("lay_out", [np.asfortranarray, lambda a: a[:, ::2], lambda a: a[::-1]], ids=["F", "2", "-"])
+def test_other_layouts(lay_out):
+    array = lay_out(np.random.default_rng(0).standard_normal((64, 10)))
+    for axis in (0, 1):
+        close(sums(array, (axis,)), array, array.sum(axis, keepdims=True))
+        np.testing.assert_array_equal(row_maxima(array, axis), array.max(axis, keepdims=True))
+
+
+@given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan]), min_size=80, max_size=80))
+def test_what_is_not_finite_is_passed_on(values):
+    array = np.array(values, np.float32).reshape(40, 2)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(sums(array, (1,)), array.sum(1, keepdims=True))
+        np.testing.assert_array_equal(sums(array, (0,)), array.sum(0, keepdims=True))
+        np.testing.assert_array_equal(row_maxima(array, 1), array.max(1, keepdims=True))
+
+
+def test_sums_of_counts_are_exact():
+    assert gs.ones(50, 100).sum(-1).unique().tolist() == [100.0]
+    assert gs.ones(70_000, 3).sum(0).tolist() == [70_000.0] * 3
+    assert gs.full((40, 3), 2.0**23).sum(1).unique().tolist() == [3 * 2.0**23]
+
+
+def test_no_warning_is_given_for_what_is_not_finite():
+    rows = gs.tensor([[float("inf"), float("-inf"), float("nan")]] * 40)
+    assert gs.isnan(rows.sum(1)).all()
+    assert gs.isnan(gs.cat([rows, -rows]).sum(0)).all()
+    assert gs.isnan(gs.log_softmax(rows, 1)).all()
+
+
+def test_what_is_summed_stays_as_it_is_and_ones_are_given_to_nobody():
+    array = np.ones((5, 3))
+    total = sums(array, (0,), keepdims=False)
+    total += 1
+    assert array.tolist() == np.ones((5, 3)).tolist()
+    assert sums(array, (0,)).tolist() == [[5.0] * 3]

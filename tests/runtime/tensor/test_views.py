@@ -1,0 +1,566 @@
+"""In-place writes on tensors, views and their relatives: every program runs on PyTorch too, and must agree with it.
+
+A program is a function of a module (``gradscope`` or ``torch``) that returns named tensors. Compared are values,
+versions, node names along the graph, leaf flags, gradients of the leaves, and errors: their class and familiar words.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import pytest
+
+import gradscope as gs
+from gradscope.runtime.engine import backward
+
+Program = Callable[[Any], dict[str, Any]]
+
+
+def leaf(m: Any, *shape: int) -> Any:
+    count = 1
+    for size in shape:
+        count *= size
+    return (m.arange(count, dtype=m.float64) / 4 + 0.5).view(*shape).detach().requires_grad_()
+
+
+# --- programs that run ------------------------------------------------------------------------------------------------
+
+
+def write_view(m: Any) -> dict[str, Any]:
+    x = leaf(m, 3, 4)
+    y = x * 2
+    v = y.select(0, 1)
+    v.mul_(3)
+    return {"x": x, "y": y, "v": v, "out": (y * y).sum()}
+
+
+def write_base(m: Any) -> dict[str, Any]:
+    x = leaf(m, 3, 4)
+    y = x * 2
+    v = y.t()
+    y.mul_(3)
+    return {"x": x, "y": y, "v": v, "out": (v * v).sum()}
+
+
+def write_sibling(m: Any) -> dict[str, Any]:
+    x = leaf(m, 3, 4)
+    y = x * 1
+    a, b = y.narrow(0, 0, 2), y.narrow(1, 1, 2)
+    a.mul_(2)
+    b.add_(1)
+    return {"x": x, "y": y, "a": a, "b": b, "out": (a.sum() * b.sum())}
+
+
+def write_chain(m: Any) -> dict[str, Any]:
+    x = leaf(m, 3, 4)
+    y = x * 1
+    v = y.t().narrow(0, 1, 2).select(1, 0)
+    w = v.unsqueeze(0)
+    w.mul_(5)
+    return {"x": x, "y": y, "v": v, "w": w, "out": (y.sum() + v.sum())}
+
+
+def write_chain_twice(m: Any) -> dict[str, Any]:
+    x = leaf(m, 4)
+    y = x * 1
+    v = y.view(2, 2)
+    v.sin_()
+    v.mul_(2)
+    y.add_(1)
+    return {"x": x, "y": y, "v": v, "out": v.sum()}
+
+
+def copy_into_slice(m: Any) -> dict[str, Any]:
+    x, s = leaf(m, 3, 4), leaf(m, 4)
+    y = x * 2
+    y.select(0, 0).copy_(s)
+    return {"x": x, "s": s, "y": y, "out": (y * y).sum()}
+
+
+def copy_into_plain_base(m: Any) -> dict[str, Any]:
+    s = leaf(m, 4)
+    base = m.zeros(3, 4, dtype=m.float64)
+    early = base.t()
+    v = base.select(0, 1)
+    v.copy_(s)
+    return {"s": s, "base": base, "v": v, "early": early, "out": (base * base).sum() + early.sum()}
+
+
+def write_expanded_base(m: Any) -> dict[str, Any]:
+    x = leaf(m, 3)
+    y = x * 1
+    v = y.expand(2, 3)
+    y.mul_(2)
+    return {"x": x, "y": y, "v": v, "out": (v * v).sum()}
+
+
+def write_on_no_grad(m: Any) -> dict[str, Any]:
+    x = leaf(m, 3)
+    with m.no_grad():
+        x.mul_(2)
+    y = x * x
+    return {"x": x, "y": y, "out": y.sum()}
+
+
+def view_in_no_grad_of_plain(m: Any) -> dict[str, Any]:
+    base = m.zeros(4, dtype=m.float64)
+    with m.no_grad():
+        v = base.view(2, 2)
+        v.add_(1)
+    s = leaf(m, 4)
+    out = (base * s).sum()
+    return {"base": base, "v": v, "s": s, "out": out}
+
+
+def detach_of_view(m: Any) -> dict[str, Any]:
+    x = leaf(m, 2, 2)
+    y = x * 1
+    d = y.t().detach()
+    d.add_(1)
+    return {"x": x, "y": y, "d": d, "out": y.sum()}
+
+
+def unbind_then_write_base(m: Any) -> dict[str, Any]:
+    x = leaf(m, 2, 3)
+    y = x * 1
+    rows = y.detach().unbind(0)
+    y.mul_(2)
+    return {"x": x, "y": y, "row": rows[0], "out": y.sum()}
+
+
+def zero_and_fill(m: Any) -> dict[str, Any]:
+    x = leaf(m, 3, 4)
+    y = x * 2
+    y.select(0, 0).zero_()
+    y.select(1, 1).fill_(3.0)
+    return {"x": x, "y": y, "out": (y * y).sum()}
+
+
+def write_with_tensor(m: Any) -> dict[str, Any]:
+    x, s = leaf(m, 3, 4), leaf(m, 4)
+    y = x * 2
+    y.narrow(0, 1, 2).mul_(s)
+    return {"x": x, "s": s, "y": y, "out": (y * y).sum()}
+
+
+def write_transposed(m: Any) -> dict[str, Any]:
+    x = leaf(m, 2, 3)
+    y = (x * 1).t()
+    y.mul_(y.detach().clone())
+    z = y.contiguous()
+    z.add_(y)
+    return {"x": x, "y": y, "z": z, "out": z.sum()}
+
+
+def write_view_of_transposed_base(m: Any) -> dict[str, Any]:
+    x = leaf(m, 2, 3)
+    y = x.t() * 1
+    v = y.select(0, 1)
+    v.mul_(3)
+    return {"x": x, "y": y, "v": v, "out": (y * y).sum()}
+
+
+def write_view_of_base_with_gaps(m: Any) -> dict[str, Any]:
+    x = leaf(m, 2)
+    y = m.zeros(3, 4, dtype=m.float64)[:, 1:3].detach()
+    v = y.select(0, 1)
+    v.copy_(x)
+    y.narrow(1, 0, 1).mul_(x.select(0, 1))
+    return {"x": x, "y": y, "v": v, "out": (y * y).sum()}
+
+
+def grad_of_view(m: Any) -> dict[str, Any]:
+    x = leaf(m, 2, 3)
+    v = x.t()
+    w = v.view(3, 2) if v.is_contiguous() else v.reshape(6)
+    return {"x": x, "v": v, "w": w, "out": (v.sum() + (w * w).sum())}
+
+
+def reshape_views_and_copies(m: Any) -> dict[str, Any]:
+    x = leaf(m, 2, 3)
+    y = x * 1
+    view, copy = y.reshape(6), y.t().reshape(6)
+    y.mul_(2)
+    return {"x": x, "y": y, "view": view, "copy": copy, "out": view.sum() + copy.sum()}
+
+
+def write_out_of_a_saved_result(m: Any) -> dict[str, Any]:
+    x = leaf(m, 3)
+    y = x.sin()
+    y.mul_(2)
+    return {"x": x, "y": y, "out": y.sum()}
+
+
+def squeeze_and_flatten(m: Any) -> dict[str, Any]:
+    x = leaf(m, 2, 1, 3)
+    y = x * 1
+    a, b = y.squeeze(1), y.flatten()
+    a.mul_(2)
+    return {"x": x, "y": y, "a": a, "b": b, "out": b.sum()}
+
+
+def as_strided_write(m: Any) -> dict[str, Any]:
+    x = leaf(m, 6)
+    y = x * 1
+    v = y.as_strided((2, 2), (3, 1), 1)
+    v.mul_(4)
+    return {"x": x, "y": y, "v": v, "out": (y * y).sum()}
+
+
+def nested_slices(m: Any) -> dict[str, Any]:
+    x = leaf(m, 4, 4)
+    y = x * 1
+    y[1:3][:, 0] *= 2
+    y[0] = y[3] * 2
+    return {"x": x, "y": y, "out": (y * y).sum()}
+
+
+RUNS: list[Program] = [
+    write_view, write_base, write_sibling, write_chain, write_chain_twice, copy_into_slice, copy_into_plain_base,
+    write_expanded_base, write_on_no_grad, view_in_no_grad_of_plain, detach_of_view, unbind_then_write_base,
+    zero_and_fill, write_with_tensor, write_transposed,
+    write_view_of_transposed_base, write_view_of_base_with_gaps,
+    grad_of_view, reshape_views_and_copies,
+    write_out_of_a_saved_result, squeeze_and_flatten, as_strided_write, nested_slices,
+]  # fmt: skip
+
+
+def node_names(tensor: Any) -> list[str]:
+    """Return the names along the graph, depth first, each node once."""
+    names, seen, stack = [], set(), [tensor.grad_fn]
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        names.append(node.name().removeprefix("torch::autograd::"))
+        stack.extend(edge[0] for edge in reversed(node.next_functions))
+    return names
+
+
+def facts(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what is compared of each tensor."""
+    return {
+        name: SimpleNamespace(
+            values=numpy.array(t.detach().numpy()),
+            version=t._version,
+            requires_grad=t.requires_grad,
+            is_leaf=t.is_leaf,
+            is_view=t._is_view(),
+            node=None if t.grad_fn is None else t.grad_fn.name().removeprefix("torch::autograd::"),
+            names=node_names(t),
+            stride=t.stride(),
+            base=next((n for n, other in found.items() if other is t._base), None),
+        )
+        for name, t in found.items()
+    }
+
+
+@pytest.mark.parametrize("program", RUNS, ids=lambda p: p.__name__)
+def test_program_agrees_with_pytorch(torch: Any, program: Program) -> None:
+    ours, theirs = program(gs), program(torch)
+    found, expected = facts(ours), facts(theirs)
+    for name in expected:
+        numpy.testing.assert_allclose(found[name].values, expected[name].values, err_msg=name)
+        for fact in ("version", "requires_grad", "is_leaf", "is_view", "node", "stride", "base", "names"):
+            assert getattr(found[name], fact) == getattr(expected[name], fact), f"{fact} of {name}"
+    ours["out"].backward()
+    theirs["out"].backward()
+    for name, tensor in theirs.items():
+        if not (tensor.is_leaf and tensor.requires_grad):
+            continue
+        assert (ours[name].grad is None) == (tensor.grad is None), name
+        if tensor.grad is not None:
+            numpy.testing.assert_allclose(ours[name].grad.numpy(), tensor.grad.numpy(), err_msg=f"gradient of {name}")
+
+
+@pytest.mark.parametrize("program", RUNS, ids=lambda p: p.__name__)
+def test_program_has_the_same_gradients_when_backward_is_recorded(program: Program) -> None:
+    """Through CopySlices and regenerated views too, backward on tensors gives what backward on arrays gives."""
+    plain, recorded = program(gs), program(gs)
+    plain["out"].backward()
+    leaves = [name for name, t in plain.items() if t.is_leaf and t.requires_grad and t.grad is not None]
+    grads = backward.grad(recorded["out"], [recorded[name] for name in leaves], create_graph=True)
+    for name, grad in zip(leaves, grads, strict=True):
+        numpy.testing.assert_allclose(grad.detach().numpy(), plain[name].grad.numpy(), err_msg=name)
+
+
+# --- programs that raise ----------------------------------------------------------------------------------------------
+
+
+def leaf_write(m: Any) -> Any:
+    leaf(m, 2).mul_(2)
+
+
+def view_of_leaf_write(m: Any) -> Any:
+    leaf(m, 2, 2).t().mul_(2)
+
+
+def multi_view_write(m: Any) -> Any:
+    (leaf(m, 2, 2) * 1).unbind(0)[0].mul_(2)
+
+
+def split_view_write(m: Any) -> Any:
+    (leaf(m, 4) * 1).split(2)[1].mul_(2)
+
+
+def chunk_of_view_write(m: Any) -> Any:
+    (leaf(m, 4) * 1).view(2, 2).chunk(2)[0].mul_(2)
+
+
+def no_grad_view_write(m: Any) -> Any:
+    y = leaf(m, 2, 2) * 1
+    with m.no_grad():
+        v = y.t()
+    v.mul_(2)
+
+
+def no_grad_view_after_base_write(m: Any) -> Any:
+    y = leaf(m, 2, 2) * 1
+    with m.no_grad():
+        v = y.t()
+    y.mul_(2)
+    return v.grad_fn
+
+
+def multi_view_after_base_write(m: Any) -> Any:
+    y = leaf(m, 2, 2) * 1
+    v = y.unbind(0)[0]
+    y.mul_(2)
+    return v.grad_fn
+
+
+def expanded_write(m: Any) -> Any:
+    m.zeros(3, 1).expand(3, 4).add_(1)
+
+
+def expanded_out(m: Any) -> Any:
+    m.exp(m.zeros(3, 4), out=m.zeros(3, 1).expand(3, 4))
+
+
+def shape_grows(m: Any) -> Any:
+    m.zeros(2).add_(m.zeros(3, 2))
+
+
+def dtype_narrows(m: Any) -> Any:
+    m.zeros(2, dtype=m.int64).add_(1.5)
+
+
+def bool_true_division(m: Any) -> Any:
+    m.ones(2, dtype=m.int64).div_(2)
+
+
+def detach_view(m: Any) -> Any:
+    (leaf(m, 2, 2) * 1).t().detach_()
+
+
+def saved_result_written(m: Any) -> Any:
+    y = leaf(m, 3).exp()
+    y.mul_(2)
+    y.sum().backward()
+
+
+def saved_input_written_through_view(m: Any) -> Any:
+    y = leaf(m, 2, 2) * 1
+    z = y.sin()
+    y.t().mul_(2)
+    z.sum().backward()
+
+
+def saved_input_written_through_detach(m: Any) -> Any:
+    y = leaf(m, 3) * 1
+    z = (y * y).sum()
+    y.detach().add_(1)
+    z.backward()
+
+
+def view_of_wrong_strides(m: Any) -> Any:
+    m.zeros(2, 3).t().view(6)
+
+
+def expand_of_wrong_size(m: Any) -> Any:
+    m.zeros(2, 3).expand(2, 4)
+
+
+def select_out_of_range(m: Any) -> Any:
+    m.zeros(2).select(0, 2)
+
+
+def narrow_too_long(m: Any) -> Any:
+    m.zeros(3).narrow(0, 1, 3)
+
+
+RAISES: dict[Callable[[Any], Any], str] = {
+    leaf_write: "a leaf Variable that requires grad is being used in an in-place operation",
+    view_of_leaf_write: "a view of a leaf Variable that requires grad is being used in an in-place operation",
+    multi_view_write: "Output 0 of Unbind",
+    split_view_write: "Output 1 of Split",
+    chunk_of_view_write: "is the output of a function that returns multiple views",
+    no_grad_view_write: "A view was created in no_grad mode and is being modified inplace with grad mode enabled",
+    no_grad_view_after_base_write: "A view was created in no_grad mode and its base or another view of its",
+    multi_view_after_base_write: "its base or another view of its base has been modified inplace",
+    expanded_write: "more than one element of the written-to tensor refers to a single memory location",
+    expanded_out: "more than one element of the written-to tensor refers to a single memory location",
+    shape_grows: "doesn't match the broadcast shape",
+    dtype_narrows: "can't be cast to the desired output type",
+    bool_true_division: "can't be cast to the desired output type",
+    detach_view: "Can't detach views in-place",
+    saved_result_written: "modified by an inplace operation",
+    saved_input_written_through_view: "modified by an inplace operation",
+    saved_input_written_through_detach: "modified by an inplace operation",
+    view_of_wrong_strides: "view size is not compatible with input tensor's size and stride",
+    expand_of_wrong_size: "must match the existing size",
+    select_out_of_range: "out of range",
+    narrow_too_long: "exceeds dimension size",
+}
+
+
+@pytest.mark.parametrize("program", RAISES, ids=lambda p: p.__name__)
+def test_program_raises_with_pytorchs_words(program: Callable[[Any], Any]) -> None:
+    with pytest.raises((RuntimeError, IndexError)) as caught:
+        program(gs)
+    assert RAISES[program] in str(caught.value)
+
+
+@pytest.mark.parametrize("program", RAISES, ids=lambda p: p.__name__)
+def test_program_raises_the_same_class_as_pytorch(torch: Any, program: Callable[[Any], Any]) -> None:
+    with pytest.raises((RuntimeError, IndexError)) as theirs:
+        program(torch)
+    with pytest.raises((RuntimeError, IndexError)) as ours:
+        program(gs)
+    assert isinstance(ours.value, theirs.type)
+    assert RAISES[program] in str(theirs.value)
+
+
+# --- what views are ---------------------------------------------------------------------------------------------------
+
+
+def test_base_is_the_root_of_a_chain_of_views() -> None:
+    x = gs.zeros(2, 3, 4)
+    view = x.select(0, 1).t().narrow(0, 1, 2)
+    assert view._base is x
+    assert x._base is None
+
+
+def test_a_reshape_that_copies_is_no_view() -> None:
+    x = gs.zeros(2, 3)
+    assert x.reshape(3, 2)._base is x
+    assert not x.t().reshape(6)._is_view()
+    assert x.contiguous() is x
+    assert not x.t().contiguous()._is_view()
+
+
+def test_a_regenerated_node_replaces_the_old_one() -> None:
+    y = gs.ones(2, 2, requires_grad=True) * 1
+    view = y.t()
+    old = view.grad_fn
+    assert view.grad_fn is old
+    y.mul_(2)
+    assert view.grad_fn.name() == "AsStridedBackward0"
+    assert view.grad_fn is view.grad_fn
+    assert view.grad_fn is not old
+
+
+def test_a_view_taken_before_the_base_required_grad_does_too() -> None:
+    base = gs.zeros(3)
+    early = base.view(3, 1)
+    base.narrow(0, 0, 2).copy_(gs.ones(2, requires_grad=True))
+    assert base.requires_grad
+    assert early.requires_grad
+    assert early.grad_fn.name() == "AsStridedBackward0"
+
+
+def test_writes_through_real_and_imaginary_parts_reach_the_gradient(torch: Any) -> None:
+    def program(m: Any) -> tuple[Any, Any]:
+        z = m.tensor([1 + 2j, 3 - 1j], dtype=m.complex128, requires_grad=True)
+        y = z * 1
+        y.real.mul_(3)
+        out = m.view_as_real(y * y).sum()
+        out.backward()
+        return z.grad, y
+
+    (ours, y), (theirs, other) = program(gs), program(torch)
+    numpy.testing.assert_allclose(y.detach().numpy(), other.detach().numpy())
+    numpy.testing.assert_allclose(ours.numpy(), theirs.numpy())
+
+
+# --- saved outputs of what was written into a view --------------------------------------------------------------------
+
+PARTS: dict[str, Callable[[Any], Any]] = {
+    "view": lambda base: base.view(2, 2),
+    "slice": lambda base: base[1:3],
+    "nested": lambda base: base.view(2, 2).t()[1],
+}
+
+
+def repeated_gradient(m: Any, operator: str, part: str, order: int, before: Callable[[Any], Any] = lambda x: x) -> Any:
+    """Differentiate through ``operator`` written into a part, `order` times; the last time nothing is kept."""
+    x = m.tensor([0.2, 0.5, 0.7, 0.9], dtype=m.float64, requires_grad=True)
+    base = before(x * 1)
+    getattr(PARTS[part](base), operator)()
+    total = base.pow(2).sum()
+    for left in reversed(range(order)):
+        (gradient,) = m.autograd.grad(total, x, create_graph=left > 0)
+        total = gradient.pow(2).sum()
+    return gradient
+
+
+@pytest.mark.parametrize("order", [2, 3])
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    "operator", ["relu_", "exp_", "sigmoid_", "tanh_", "sqrt_", "rsqrt_", "reciprocal_", "expm1_", "tan_"]
+)
+def test_a_result_saved_from_a_view_leads_through_the_base(torch: Any, operator: str, part: str, order: int) -> None:
+    mine, theirs = (repeated_gradient(m, operator, part, order) for m in (gs, torch))
+    numpy.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-12)
+
+
+def test_a_result_saved_from_a_view_may_be_packed() -> None:
+    expected = repeated_gradient(gs, "exp_", "nested", 3)
+    with gs.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        assert repeated_gradient(gs, "exp_", "nested", 3).tolist() == expected.tolist()
+    with gs.autograd.set_detect_anomaly(True):
+        assert repeated_gradient(gs, "exp_", "nested", 3).tolist() == expected.tolist()
+
+
+def written_parts_of_complex_numbers(m: Any) -> Any:
+    x = m.tensor([0.2 + 0.5j, 1 - 1j], dtype=m.complex128, requires_grad=True)
+    base = x * 1
+    m.view_as_real(base)[:, 0].exp_()
+    (first,) = m.autograd.grad(m.view_as_real(base).pow(2).sum(), x, create_graph=True)
+    return m.autograd.grad(m.view_as_real(first).pow(2).sum(), x)[0]
+
+
+def written_pairs_as_complex_numbers(m: Any) -> Any:
+    x = m.tensor([[0.2, 0.5], [1.0, 2.0]], dtype=m.float64, requires_grad=True)
+    base = x * 1
+    m.view_as_complex(base).exp_()
+    (first,) = m.autograd.grad(base.pow(2).sum(), x, create_graph=True)
+    return m.autograd.grad(first.pow(2).sum(), x)[0]
+
+
+@pytest.mark.parametrize("program", [written_parts_of_complex_numbers, written_pairs_as_complex_numbers])
+def test_a_result_saved_from_a_view_of_another_dtype(torch: Any, program: Callable[[Any], Any]) -> None:
+    numpy.testing.assert_allclose(program(gs).numpy(), program(torch).numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_the_node_of_a_written_view_is_in_no_cycle() -> None:
+    base = gs.ones(4, requires_grad=True) * 1
+    view = base.view(2, 2).exp_()
+    gone = weakref.ref(base.grad_fn)
+    del base, view
+    assert gone() is None
+
+
+def test_a_gradient_penalty_goes_through_normalization_and_relu_in_place(torch: Any) -> None:
+    def program(m: Any) -> Any:
+        model = m.nn.Sequential(m.nn.InstanceNorm1d(3), m.nn.ReLU(True))
+        x = m.tensor([[[1.0, 2, 4], [0, 3, 1], [2, 2, 5]]], dtype=m.float64, requires_grad=True)
+        (first,) = m.autograd.grad(model(x).pow(2).sum(), x, create_graph=True)
+        return m.autograd.grad(first.pow(2).sum(), x)[0]
+
+    numpy.testing.assert_allclose(program(gs).numpy(), program(torch).numpy(), rtol=1e-9, atol=1e-12)
