@@ -19,7 +19,7 @@ from ...records.records import Location
 from ...source.call_sites import caller, place, uses_of
 from ..explanation import Explanation, adapter_of, at, storage_bytes
 from .reference_cycles import GraphCycle, have_graphs, tied_gradients
-from .reference_paths import Roots
+from .reference_paths import SECONDS, Roots
 
 __all__ = ["Growth", "GrowthWatch", "Keeper", "Sample", "growth"]
 
@@ -104,6 +104,8 @@ class Growth(Explanation):
         Who keeps the graphs.
     cycles : tuple of GraphCycle
         Where no variable does: the cycles that may.
+    cut : bool
+        Whether the search for who keeps the graphs was ended before it had looked everywhere.
     """
 
     samples: tuple[Sample, ...]
@@ -112,6 +114,7 @@ class Growth(Explanation):
     joint: Location | None
     keepers: tuple[Keeper, ...]
     cycles: tuple[GraphCycle, ...] = ()
+    cut: bool = False
 
     @property
     def location(self) -> Location | None:
@@ -140,6 +143,8 @@ class Growth(Explanation):
         lines += [f"  {keeper}" for keeper in self.keepers]
         if self.keepers:
             lines.append("  Keep the number, loss.item(), or loss.detach(), which has no graph.")
+        elif self.cut:
+            lines.append(f"  Which variable keeps them was not found in {SECONDS:g} s of looking through all objects.")
         lines += [f"  {line}" for cycle in self.cycles for line in str(cycle).splitlines()]
         return "\n".join(lines)
 
@@ -222,6 +227,7 @@ class GrowthWatch(Observer):
         self._keepers: tuple[Keeper, ...] = ()
         self._cycles: dict[GraphCycle, None] = {}
         self._searches = 0
+        self._cut = False
         self._depth = threading.local()
 
     # --- what the observer passes on ---
@@ -259,12 +265,10 @@ class GrowthWatch(Observer):
         kind, step = self._trend()
         if kind == "steady":
             return Growth(tuple(self._samples), kind, step, None, self._keepers)
-        if not self._keepers and self._searches < _SEARCHES:
-            self._searches += 1
-            self._keepers = self._find_keepers()
+        self._search()
         joint = self._joint if kind == "longer graphs" else None
         cycles = tuple(self._cycles) if not self._keepers else ()
-        return Growth(tuple(self._samples), kind, step, joint, self._keepers, cycles)
+        return Growth(tuple(self._samples), kind, step, joint, self._keepers, cycles, self._cut)
 
     # --- looking ---
 
@@ -276,11 +280,16 @@ class GrowthWatch(Observer):
         self._taken.append(self._collector.taken)
         self._samples.append(Sample(len(self._samples) + 1, location, nodes, nbytes, len(self._tokens)))
         # Now, while the loop runs: afterwards its variables may be gone.
-        if not self._keepers and self._searches < _SEARCHES and self._trend()[0] != "steady":
-            self._searches += 1
-            self._keepers = self._find_keepers()
-            if not self._keepers and not self._cycles:
-                self._cycles.update(dict.fromkeys(self._find_cycles()))
+        if self._trend()[0] != "steady" and self._search() and not self._keepers and not self._cycles:
+            self._cycles.update(dict.fromkeys(self._find_cycles()))
+
+    def _search(self) -> bool:
+        """Look for who keeps the graphs, unless that is known, or has taken too long; return whether it was done."""
+        if self._keepers or self._cut or self._searches == _SEARCHES:
+            return False
+        self._searches += 1
+        self._keepers = self._find_keepers()
+        return True
 
     def _find_cycles(self) -> list[GraphCycle]:
         """Return the cycles that may keep the graphs: a backward that makes a graph of the gradients ties one."""
@@ -327,7 +336,7 @@ class GrowthWatch(Observer):
         candidates = self._ends_first(candidates)[:_CANDIDATES]
         in_vain = 0
         for tensor in candidates:
-            if in_vain == _IN_VAIN and not found:
+            if roots.cut or (in_vain == _IN_VAIN and not found):
                 break
             holder = roots.holder(tensor, ignore=(candidates,))
             in_vain += holder is None
@@ -339,6 +348,7 @@ class GrowthWatch(Observer):
             path = _INDEX.sub("[...]", holder.path)
             grows = None if made is None else uses_of(_attribute_of(path) or holder.name, made)
             found[holder.name, holder.scope] = Keeper(holder.name, path, holder.scope, made, grows)
+        self._cut = roots.cut
         # A variable that is merely the last of its loop keeps one graph; one that grows keeps them all.
         growing = [keeper for keeper in found.values() if keeper.grows is not None or keeper.path != keeper.name]
         return tuple(growing or found.values())

@@ -8,9 +8,10 @@ from __future__ import annotations
 import gc
 import re
 import sys
+import time
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +20,12 @@ from ...records.object_search import referrers
 from ...source.call_sites import fields_of
 from ...source.frame_variables import variables_of
 
-__all__ = ["Holder", "Roots", "cycle_of", "link", "referrers_of"]
+__all__ = ["SECONDS", "Holder", "Roots", "cycle_of", "link"]
 
 _DEPTH = 8
 _WIDTH = 400
+SECONDS = 10.0
+"""How long what a program keeps is searched for; one look through millions of objects takes seconds."""
 _LIBRARIES = ("gradscope", "gradscope_tui", "torch", "numpy", "networkx", "rich", "textual", "importlib", "_pytest")
 
 
@@ -49,20 +52,39 @@ class Holder:
 
 
 class Roots:
-    """The variables of the program that runs: globals of its modules, locals of its frames."""
+    """The variables of the program that runs: globals of its modules and of what it executes, locals of its frames.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    seconds : float
+        After so much time no search goes on: what it has not come to by then, it does not know.
+
+    Attributes
+    ----------
+    cut : bool
+        Whether a search was ended by that.
+    """
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self.cut = False
+        self._until = time.monotonic() + seconds
         self._by_id: dict[int, tuple[str, str]] = {}
         # Held, because what only a frame holds is nothing that :func:`referrers` tells.
         self._tuples: list[tuple[Any, ...]] = []
         self._own: set[int] = {id(self), id(self.__dict__), id(self._by_id), id(self._tuples)}
-        for module in list(sys.modules.values()):
-            if type(module) is types.ModuleType and not _is_library(module):
+        modules = [module for module in list(sys.modules.values()) if type(module) is types.ModuleType]
+        for module in modules:
+            if not _is_library(module):
                 self._add(vars(module), f"module {module.__name__}")
+        of_modules = {id(vars(module)) for module in modules}
         for frame in _frames():
             code = frame.f_code
-            if not is_library_file(code.co_filename) and code.co_name != "<module>":
+            if is_library_file(code.co_filename):
+                continue
+            if code.co_name != "<module>":
                 self._add(variables_of(frame), f"function {code.co_qualname}")
+            elif id(frame.f_globals) not in of_modules:  # exec() has been given names that are no module's
+                self._add(frame.f_globals, f"module {frame.f_globals.get('__name__', code.co_filename)}")
 
     def _add(self, variables: dict[str, Any], scope: str) -> None:
         for name, value in list(variables.items()):
@@ -92,49 +114,41 @@ class Roots:
         root = self._by_id.get(id(thing))
         if root is not None:
             return Holder(root[0], root[1], root[0]), passed
-        skip = {*self._own, *map(id, ignore), id(ignore), id(passed)}
-        for referrer, suffix in referrers_of(thing, skip=skip):
-            root = self._by_id.get(id(referrer))
-            if root is not None:
-                return Holder(root[0], root[1], root[0] + suffix), passed
-            passed.append(referrer)
+        seen = {id(thing), *self._own, *map(id, ignore), id(ignore), id(passed)}
+        items, ways = [thing], {id(thing): ""}
+        for _ in range(_DEPTH):
+            items, ways = _referring_to(items, ways, seen)
+            for item in items:
+                root = self._by_id.get(id(item))
+                if root is not None:
+                    return Holder(root[0], root[1], root[0] + ways[id(item)]), passed
+            passed += items
+            if not items or len(seen) > _WIDTH:
+                break
+            if time.monotonic() > self._until:
+                self.cut = True
+                break
         return None, passed
 
 
-def referrers_of(thing: Any, skip: Iterable[int] = ()) -> Iterator[tuple[Any, str]]:
-    """Yield who refers to an object, who refers to them, and so on, nearest first.
+def _referring_to(items: list[Any], ways: dict[int, str], seen: set[int]) -> tuple[list[Any], dict[int, str]]:
+    """Return who refers to some objects and has not been seen yet, and the way from each, by its id.
 
-    Parameters
-    ----------
-    thing : object
-    skip : iterable of int
-        Ids of objects that do not count.
-
-    Yields
-    ------
-    object, str
-        The referrer, and the way from it to `thing`.
+    What a search holds refers to what it has found, too: so that it does not find itself, the objects are in lists that
+    count as seen, and nothing else refers to them from one look through all objects to the next.
     """
-    seen = {id(thing), *skip}
-    level: list[tuple[Any, str]] = [(thing, "")]
-    for _ in range(_DEPTH):
-        items = [item for item, _ in level]
-        suffixes = {id(item): suffix for item, suffix in level}
-        # One look through all objects for the whole level.
-        found = referrers(items)
-        seen |= {id(level), id(items), id(suffixes), id(found)}
-        above: list[tuple[Any, str]] = []
-        seen.add(id(above))
-        for referrer in found:
-            if id(referrer) in seen or issubclass(type(referrer), PASSING):
-                continue
-            seen.add(id(referrer))
-            item = next((r for r in gc.get_referents(referrer) if id(r) in suffixes), None)
-            above.append((referrer, "" if item is None else _way(referrer, item, suffixes[id(item)])))
-        yield from above
-        level = above
-        if not level or len(seen) > _WIDTH:
-            return
+    found = referrers(items)
+    above: list[Any] = []
+    ways_above: dict[int, str] = {}
+    seen |= {id(items), id(found), id(above)}
+    for referrer in found:
+        if id(referrer) in seen or issubclass(type(referrer), PASSING):
+            continue
+        seen.add(id(referrer))
+        above.append(referrer)
+        item = next((r for r in gc.get_referents(referrer) if id(r) in ways), None)
+        ways_above[id(referrer)] = "" if item is None else _way(referrer, item, ways[id(item)])
+    return above, ways_above
 
 
 _KEY = re.compile(r"\['(\w+)'\]")

@@ -16,7 +16,7 @@ from ...records.records import Location
 from ...records.tensor_statistics import format_shape
 from ...source.call_sites import place
 from ..explanation import Explanation, adapter_of, at
-from .reference_paths import Roots, cycle_of
+from .reference_paths import SECONDS, Roots, cycle_of
 
 __all__ = ["Leak", "Leaks", "leaks"]
 
@@ -67,7 +67,8 @@ class Leaks(Explanation):
     kept : tuple of Leak
         Largest first.
     unexplained : int
-        How many more there are, smaller than these, of which nobody has looked for what keeps them.
+        How many more there are, none larger than these, of which nobody knows what keeps them: they were too many, or
+        the search took too long.
     """
 
     kept: tuple[Leak, ...]
@@ -84,18 +85,20 @@ class Leaks(Explanation):
         return tuple(leak for leak in self.kept if leak.kind == "cycle")
 
     def __bool__(self) -> bool:
-        return bool(self.kept)
+        return bool(self.kept or self.unexplained)
 
     def __str__(self) -> str:
-        if not self.kept:
+        if not self:
             return "Every tensor that was made is gone."
+        if not self.kept:
+            return f"{count(self.unexplained, 'tensor')} still alive; what keeps them was not found in {SECONDS:g} s."
         number = sum(leak.count for leak in self.kept)
         lines = [f"{count(number, 'tensor')} still alive, {format_bytes(self.total)}:"]
         lines += [f"  {leak}" for leak in self.kept[:_SHOWN]]
         if len(self.kept) > _SHOWN:
             lines.append(f"  and {len(self.kept) - _SHOWN} more groups")
         if self.unexplained:
-            lines.append(f"  and {count(self.unexplained, 'smaller tensor')}, not looked into")
+            lines.append(f"  and {count(self.unexplained, 'more tensor')}, none larger, not looked into")
         if self.cycles:
             lines.append("  A hook or ctx attribute that refers to its own output makes a cycle: save_for_backward(),")
             lines.append("  or a weak reference, avoids it.")
@@ -180,14 +183,19 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
         alive.sort(key=_nbytes, reverse=True)
         roots = Roots()
         found: dict[Any, Leak] = {}
+        explained = 0
         for tensor in alive[:_LOOKED_INTO]:
-            leak = self._leak(tensor, roots, (made, alive))
+            leak = None if roots.cut else self._leak(tensor, roots, (made, alive))
+            if leak is None:
+                break
+            explained += 1
             key = (leak.shape, leak.dtype, leak.kind, leak.path.partition("[")[0], leak.made)
             known = found.get(key)
             found[key] = leak if known is None else replace(known, count=known.count + 1)
-        return Leaks(tuple(found.values()), max(len(alive) - _LOOKED_INTO, 0))
+        return Leaks(tuple(found.values()), len(alive) - explained)
 
-    def _leak(self, tensor: Any, roots: Roots, ours: Sequence[list[Any]]) -> Leak:
+    def _leak(self, tensor: Any, roots: Roots, ours: Sequence[list[Any]]) -> Leak | None:
+        """Return what keeps a tensor; None where the time was over before it was found."""
         spec = self.adapter.spec(tensor)
         line = self._lines.get(id(tensor))
         holder, around = roots.search(tensor, ignore=ours)
@@ -195,8 +203,12 @@ class leaks(Observer):  # noqa: N801 - a context manager, called like a function
         cycle = "" if holder is not None else next(filter(None, map(cycle_of, (tensor, *around))), "")
         if holder is not None:
             kind, path = "variable", str(holder)
+        elif cycle:
+            kind, path = "cycle", cycle
+        elif roots.cut:
+            return None
         else:
-            kind, path = ("cycle", cycle) if cycle else ("hidden", "something that Python cannot see (a C++ graph)")
+            kind, path = "hidden", "something that Python cannot see (a C++ graph)"
         return Leak(spec.shape, spec.dtype, _nbytes(tensor), kind, path, None if line is None else line[1])
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
+from gradscope.inspect.diagnosis.memory.reference_paths import Roots
 from tests.inspect.diagnosis.lines import line
 
 
@@ -200,6 +201,26 @@ def test_a_tensor_that_another_thread_has_only_begun_to_make():
             losses[-1].backward()
     assert [keeper.name for keeper in watch.result.keepers] == ["losses"]
     del half
+
+
+def test_a_search_that_takes_too_long_is_ended_and_the_report_says_so(fw, monkeypatch):
+    searches = []
+
+    def without_time():
+        searches.append(Roots(seconds=0.0))
+        return searches[-1]
+
+    monkeypatch.setattr("gradscope.inspect.diagnosis.memory.graph_growth.Roots", without_time)
+    w, kept = weight(fw), {"far": {"away": []}}
+    with gi.growth() as watch:
+        for _ in range(8):
+            loss = (w * w).sum()
+            loss.backward()
+            kept["far"]["away"].append(loss)
+            del loss
+    found = watch.result
+    assert (found.kind, found.keepers, found.cut, len(searches)) == ("kept graphs", (), True, 1)
+    assert "Which variable keeps them was not found in 10 s of looking through all objects." in str(found)
 
 
 def test_a_graph_kept_now_and_then_is_no_growth(fw):

@@ -1,6 +1,8 @@
 """Who keeps an object alive, asked while the program goes on."""
 
+from gradscope.inspect.diagnosis.memory import reference_paths
 from gradscope.inspect.diagnosis.memory.reference_paths import Holder, Roots
+from gradscope.inspect.records.object_search import referrers
 
 
 class Thing:
@@ -26,6 +28,33 @@ def test_an_attribute_is_written_as_one_wherever_the_object_keeps_it():
     assert as_attribute is not None
     assert as_attribute.path == "owner.made['first'][0]"
     assert as_item == as_attribute
+
+
+def test_a_global_of_what_is_executed_with_names_of_its_own():
+    names = {"Roots": Roots, "kept": [Thing()], "__name__": "notebook"}
+    exec("found = Roots().holder(kept[0])", names)
+    assert names["found"] == Holder("kept", "module notebook", "kept[0]")
+
+
+def test_a_search_whose_time_is_over_says_so():
+    near, far = [Thing()], [[[Thing()]]]
+    hasty, patient = Roots(seconds=0.0), Roots()
+    assert (hasty.holder(near[0]).path, hasty.cut) == ("near[0]", False)
+    assert (hasty.holder(far[0][0][0]), hasty.cut) == (None, True)
+    assert (patient.holder(far[0][0][0]).path, patient.cut) == ("far[0][0][0]", False)
+
+
+def test_a_search_does_not_find_itself(monkeypatch):
+    """Else it would go on looking for those who hold what it holds."""
+    thing, looks = Thing(), []
+    monkeypatch.setattr(reference_paths, "referrers", lambda items: looks.append(len(items)) or referrers(items))
+    roots = Roots()
+    roots._by_id.clear()
+    assert roots.search(thing) == (None, [])
+    around = [thing]
+    around.append(around)
+    assert roots.search(thing) == (None, [around])
+    assert looks == [1, 1, 1]
 
 
 def test_a_tuple_that_is_being_filled_can_be_filled_on():

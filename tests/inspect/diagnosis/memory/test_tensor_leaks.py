@@ -7,7 +7,7 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect.diagnosis.memory.reference_paths import cycle_of, link
+from gradscope.inspect.diagnosis.memory.reference_paths import Roots, cycle_of, link
 from tests.inspect.diagnosis.lines import line
 
 STORE = None
@@ -84,7 +84,16 @@ def test_the_largest_are_looked_into():
         for size in range(1, 61):
             kept.append(gs.ones(size))
     assert (watch.result.unexplained, max(leak.nbytes for leak in watch.result.kept)) == (10, 240)
-    assert "and 10 smaller tensors, not looked into" in str(watch.result)
+    assert "and 10 more tensors, none larger, not looked into" in str(watch.result)
+
+
+def test_what_the_time_did_not_suffice_for_is_not_said_to_be_hidden(monkeypatch):
+    monkeypatch.setattr("gradscope.inspect.diagnosis.memory.tensor_leaks.Roots", lambda: Roots(seconds=0.0))
+    kept = {"far": {"away": []}}
+    with gi.leaks() as watch:
+        kept["far"]["away"] += [gs.ones(2), gs.ones(3)]
+    assert (bool(watch.result), watch.result.kept, watch.result.unexplained) == (True, (), 2)
+    assert str(watch.result) == "2 tensors still alive; what keeps them was not found in 10 s."
 
 
 @pytest.mark.parametrize("enabled", [True, False])
