@@ -60,6 +60,31 @@ class Storage:
 
     size = nbytes
 
+    def resize_(self, size: int) -> Storage:
+        """Give the storage another size, of which all tensors in it know at once; what is added is uninitialised.
+
+        Parameters
+        ----------
+        size : int
+            In bytes.
+
+        Raises
+        ------
+        RuntimeError
+            If it is negative, the memory is another program's, or a tensor has elements in what would go.
+
+        Examples
+        --------
+        >>> import gradscope as gs
+        >>> x = gs.ones(2)
+        >>> len(x.untyped_storage().resize_(16)), len(x.untyped_storage())
+        (16, 16)
+        """
+        from ..ops.shape.resize_and_set import resize_storage
+
+        resize_storage(self._array, size)
+        return self
+
     def __len__(self) -> int:
         return self.nbytes()
 
@@ -216,6 +241,14 @@ def memory_copy(array: Any, count: int) -> Any:
     whole = -(-memory.size // array.itemsize)
     copy = device.array_module(array).empty(max(count, whole), dtype=array.dtype)
     copy.view("uint8")[: memory.size] = memory
+    return copy
+
+
+def resized_bytes(owner: Any, size: int) -> Any:
+    """Return a copy of the memory of `owner` as `size` bytes: cut off, or with uninitialised ones at its end."""
+    memory = flat_memory(owner)[:size]
+    copy = device.array_module(owner).empty(size, dtype="uint8")
+    copy[: memory.size] = memory
     return copy
 
 

@@ -205,6 +205,19 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
         self._dtype = array.dtype
         self._shape = shared_shape(array.shape)
 
+    def _move_to(self, memory: Any) -> None:
+        """Have the same elements in other memory from now on."""
+        self._memory = marked(memory)
+        leaf = self._accumulator()
+        if leaf is not None:
+            leaf.array = self._memory
+
+    def _accumulator(self) -> AccumulateGrad | None:
+        """Return the node that adds to the gradient, where it has been made."""
+        meta = self._meta
+        leaf: Any = own_edge(self) if meta is None or meta.accumulator is None else meta.accumulator()
+        return leaf if type(leaf) is AccumulateGrad else None
+
     # --- memory and shape ---
 
     @property
@@ -602,11 +615,10 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
         old = self._memory
         self._hold(value._memory)
         self._flags = self._flags & ~state.INFERENCE | value._flags & state.INFERENCE
-        meta, edge = self._meta, own_edge(self)
-        leaf: Any = edge if meta is None or meta.accumulator is None else meta.accumulator()
+        meta, edge, leaf = self._meta, own_edge(self), self._accumulator()
         if (self._flags | value._flags) & state.TURNED:
             mark(self, value._conjugated, value._negated)
-        if type(leaf) is AccumulateGrad:
+        if leaf is not None:
             if old.shape == value._shape and old.dtype == value._dtype and type(old) is type(value._memory):
                 leaf.array = value._memory
             else:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 
+from ...graph import graph_node
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.memory_format import channels_last, check_rank, format_name
@@ -17,9 +20,11 @@ from ...memory.storage import (
     bytes_of,
     contiguous_strides,
     extent_of,
+    geometry_of,
     memory_copy,
     memory_of,
     offset_of,
+    resized_bytes,
     strided_view,
 )
 from ...tensor.views import check_inplace
@@ -36,7 +41,7 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
     """Give the tensor another shape; its storage keeps its elements, and grows where it is too small.
 
     Nothing changes where it has the shape already, whatever its strides are. Memory of an array cannot grow in place:
-    a tensor that shares the storage keeps the old memory then.
+    the tensors that share the storage are given the new memory then, and NumPy arrays that share it keep the old one.
 
     Parameters
     ----------
@@ -92,28 +97,89 @@ def _resize(self: Any, name: str, shape: tuple[int, ...], format: str) -> Any:
         batch, *rest = contiguous_strides((shape[0], *shape[2:], shape[1]))
         strides = (batch, rest[-1], *rest[:-1])
     if shape != self._shape or (format == "channels_last" and strides != self.stride()):
+        before = weakref.ref(memory_of(self._memory))
         self.data = self._around(_resized(name, self._memory, shape, strides))
         self._bump(name)
+        old, new = before(), memory_of(self._memory)
+        if old is not None and old is not new:
+            _move(_sharers(old), old, new)
     return self
 
 
 def _resized(name: str, array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     geometry = (shape, strides, offset_of(array))
     owner, needed = memory_of(array), extent_of(geometry)
-    if needed * array.itemsize <= bytes_of(owner):
+    nbytes = needed * array.itemsize
+    if nbytes <= bytes_of(owner):
         return strided_view(array, geometry)
-    if devices.backend_of(owner).is_foreign(owner):
-        raise RuntimeError(
-            f"Trying to resize storage that is not resizable\n{name}() wants {needed} elements of memory that belongs "
-            "to another program's array: clone() the tensor first."
-        )
+    _check_resizable(owner, nbytes)
     try:
         return strided_view(memory_copy(array, needed), geometry)
     except MemoryError:
+        raise _no_memory(nbytes, f"{name}() was asked for the size {list(shape)}.") from None
+
+
+def resize_storage(owner: Any, size: int) -> None:
+    """Give the storage that `owner` is another size in bytes, and the tensors in it the new memory."""
+    if size < 0 or size > LONG_MAX:
+        raise RuntimeError(f"Trying to resize a storage to {size} bytes\nIt must be >= 0, and what memory holds.")
+    _check_resizable(owner, size)
+    tensors, storages = _sharers(owner)
+    for tensor in tensors:
+        needed = extent_of(geometry_of(tensor._memory, owner)) * tensor._dtype.itemsize
+        if needed > size:
+            raise RuntimeError(
+                f"Trying to resize a storage to {size} bytes of which a tensor of shape {list(tensor._shape)} takes "
+                f"{needed}\nLet go of the tensor, or give it other memory, first."
+            )
+    try:
+        new = resized_bytes(owner, size)
+    except MemoryError:
+        raise _no_memory(size, "The storage was asked for that size.") from None
+    _move((tensors, storages), owner, new)
+
+
+def _check_resizable(owner: Any, nbytes: int) -> None:
+    if devices.backend_of(owner).is_foreign(owner):
         raise RuntimeError(
-            f"can't allocate memory: you tried to allocate {needed * array.itemsize} bytes\n"
-            f"{name}() was asked for the size {list(shape)}."
-        ) from None
+            f"Trying to resize storage that is not resizable\nOf its memory, which belongs to another program's array, "
+            f"{nbytes} bytes are wanted: clone() the tensor first."
+        )
+
+
+def _no_memory(nbytes: int, why: str) -> RuntimeError:
+    return RuntimeError(f"can't allocate memory: you tried to allocate {nbytes} bytes\n{why}")
+
+
+Sharers = tuple[list[Any], list[Storage]]
+
+
+def _sharers(owner: Any) -> Sharers:
+    """Return the tensors and the storages that show the memory of `owner`.
+
+    Nobody keeps a list of them, for every view would have to be put on it: all objects that there are are looked at.
+    """
+    tensors, storages = [], []
+    for found in gc.get_objects():
+        kind = type(found)
+        if kind is Storage:
+            if found._array is owner:
+                storages.append(found)
+        elif issubclass(kind, graph_node.tensor_type):
+            memory = getattr(found, "_memory", None)  # another thread may be about to make the tensor
+            if memory is not None and memory_of(memory) is owner:
+                tensors.append(found)
+    return tensors, storages
+
+
+def _move(sharers: Sharers, old: Any, new: Any) -> None:
+    """Have tensors and storages that show the memory `old` show `new` in the same places."""
+    tensors, storages = sharers
+    for tensor in tensors:
+        part = tensor._memory
+        tensor._move_to(strided_view(new, geometry_of(part, old), part.dtype))
+    for storage in storages:
+        storage._array = new
 
 
 @public(function_too=False)

@@ -44,6 +44,72 @@ def test_resize_grows_the_memory_before_a_view_too() -> None:
     assert x.as_strided((6,), (1,), 0).tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+def shared(m: Any, x: Any) -> list[Any]:
+    """Return tensors that share the storage of a vector in all the ways there are, and the storage."""
+    return [x, x[1:], x[1:][:1], x.detach(), x.data, x.view(m.int32), x.expand(2, 4), x[3:3], x.untyped_storage()]
+
+
+GROWTHS = {
+    "the tensor": lambda m, x: x.resize_(6),
+    "a view": lambda m, x: x[1:].resize_(6),
+    "a detached one": lambda m, x: x.detach().resize_(7),
+    "past its data": lambda m, x: x.data.resize_(7),
+    "of another dtype": lambda m, x: x.view(m.int32).resize_(7),
+    "the storage": lambda m, x: x.untyped_storage().resize_(24),
+    "the storage, and less again": lambda m, x: x.untyped_storage().resize_(40).resize_(20),
+    "the storage to what it has": lambda m, x: x.untyped_storage().resize_(16),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("how", GROWTHS)
+def test_all_that_share_a_storage_grow_with_it(torch: Any, how: str) -> None:
+    def facts(m: Any) -> list[Any]:
+        x = m.arange(4.0)
+        *tensors, storage = shared(m, x)
+        grown = GROWTHS[how](m, x)
+        x.fill_(3.0)
+        after = [(t.tolist(), t.storage_offset(), t.stride(), t.untyped_storage().nbytes()) for t in tensors[1:-1]]
+        return [len(storage), len(grown), after, [t._version for t in tensors]]
+
+    assert facts(gs) == facts(torch)
+
+
+@pytest.mark.torch
+def test_a_leaf_goes_with_the_storage_that_grows(torch: Any) -> None:
+    def facts(m: Any) -> Any:
+        w = m.ones(2, 2).t().contiguous().requires_grad_()
+        y = w * w
+        w.detach().resize_(9).fill_(4.0)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+        (w * w).sum().backward()
+        return w.tolist(), w.grad.tolist(), w.grad.stride(), w._version, len(w.untyped_storage())
+
+    assert facts(gs) == facts(torch)
+
+
+def test_shared_storages_grow_elsewhere_and_of_bfloat16(other_device: Any) -> None:
+    for x in (gs.zeros(2, 2, device=other_device), gs.zeros(2, 2, dtype=gs.bfloat16)):
+        row = x.t()[1]
+        x.resize_(3, 3)
+        row.fill_(2.0)
+        assert x.flatten()[:4].tolist() == [0.0, 2.0, 0.0, 2.0]
+        assert len(row.untyped_storage()) == x.nbytes
+
+
+def test_a_storage_is_not_cut_off_under_a_tensor() -> None:
+    x = gs.arange(4.0)
+    storage = x.untyped_storage()
+    with pytest.raises(RuntimeError, match=r"of which a tensor of shape \[4\] takes 16\nLet go"):
+        storage.resize_(15)
+    with pytest.raises(RuntimeError, match="to -1 bytes"):
+        storage.resize_(-1)
+    assert (len(storage), x.tolist()) == (16, [0.0, 1.0, 2.0, 3.0])
+    del x
+    assert len(storage.resize_(0)) == 0
+
+
 def test_an_offset_of_set_is_counted_from_where_its_source_starts() -> None:
     tail = gs.arange(6.0)[2:]
     assert gs.zeros(1).set_(tail, 1, (2,), (2,)).tolist() == [3.0, 5.0]
