@@ -506,8 +506,6 @@ OTHER_AT_EXTREMES = {
     "logcumsumexp": "PyTorch adds the logarithm of the gradient to a number that dwarfs it",
     "topk": "of equal elements PyTorch takes those that its partition comes upon",
     "kthvalue": "of equal elements PyTorch takes the one that its partition comes upon",
-    "var_mean.correction": "PyTorch's running mean of an infinity is NaN, that of huge numbers does not overflow",
-    "std_mean.correction": "PyTorch's running mean of an infinity is NaN, that of huge numbers does not overflow",
     "upsample_linear1d_backward": "PyTorch passes infinities through taps of weight 0, as NaN",
     "upsample_bilinear2d": "a sum that cancels is added in another order",
     "upsample_bilinear2d_backward": "PyTorch passes infinities through taps of weight 0, as NaN",

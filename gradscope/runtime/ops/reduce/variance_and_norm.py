@@ -27,11 +27,13 @@ def _need_floats(name: str, array: Any) -> None:
         )
 
 
-def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-    """Return variance and mean along dimensions."""
+def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool, both: bool) -> tuple[Any, Any]:
+    """Return variance and mean along dimensions; `both` are to be those that PyTorch has where it returns both."""
     axes, count = reduced_axes(dim, self.ndim), count_of(self.shape, dim)
     if count:
         mean = sums(self, axes) / self.dtype.type(count)
+        if both and (xp is not numpy or xp.isinf(mean).any()):
+            mean = xp.where(xp.isinf(mean), _running_mean(xp, self, axes, count), mean)
     else:
         mean = xp.full([1 if i in axes else s for i, s in enumerate(self.shape)], math.nan, dtype=self.dtype)
     apart = self - mean
@@ -46,6 +48,22 @@ def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> tu
         return variance, mean
     shape = tuple(s for i, s in enumerate(self.shape) if i not in axes)
     return variance.reshape(shape), mean.reshape(shape)
+
+
+def _running_mean(xp: Any, self: Any, axes: tuple[int, ...], count: int) -> Any:
+    """Return the mean from differences in double precision, whose sum does not overflow as that of huge numbers.
+
+    An infinity makes it NaN, as it does a mean that runs along the elements, unless it is the last of them.
+    """
+    first, last = (self[tuple(end if i in axes else slice(None) for i in range(self.ndim))] for end in _ENDS)
+    wide = numpy.promote_types(self.dtype, numpy.float64)
+    mean = first + sums((self.astype(wide) - first) / count, axes)
+    before = xp.isinf(self).sum(axis=axes, keepdims=True) > xp.isinf(last)
+    mean = xp.where(before, math.nan, xp.where(xp.isinf(last), last, mean))
+    return mean.astype(self.dtype)
+
+
+_ENDS = (slice(0, 1), slice(-1, None))
 
 
 def _variance_self(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, F: Any) -> Any:
@@ -70,9 +88,10 @@ def _variance(name: str) -> Any:
         if is_half(self):
             found = forward(xp, single(self), dim, correction, keepdim)
             return tuple(f.astype(self.dtype) for f in found) if isinstance(found, tuple) else found.astype(self.dtype)
-        variance, mean = _moments(xp, self, dim, correction, keepdim)
+        both = name.endswith("mean")
+        variance, mean = _moments(xp, self, dim, correction, keepdim, both)
         first = xp.sqrt(variance) if name.startswith("std") else variance
-        return (first, mean) if name.endswith("mean") else first
+        return (first, mean) if both else first
 
     return forward
 
@@ -101,12 +120,21 @@ def _mean_reference(self: Any, dim: Any = None, correction: Any = None, keepdim:
     return numpy.mean(self, _axes(dim), keepdims=keepdim)
 
 
-def _variance_and_mean_reference(*arguments: Any, **options: Any) -> Any:
-    return _variance_reference(*arguments, **options), _mean_reference(*arguments, **options)
+def _variance_and_mean_reference(self: Any, *arguments: Any, **options: Any) -> Any:
+    wide = self.astype(numpy.longdouble)  # in which huge numbers have a sum
+    return _variance_reference(self, *arguments, **options), _mean_reference(wide, *arguments, **options)
 
 
 def _deviation_and_mean_reference(*arguments: Any, **options: Any) -> Any:
-    return numpy.sqrt(_variance_reference(*arguments, **options)), _mean_reference(*arguments, **options)
+    variance, mean = _variance_and_mean_reference(*arguments, **options)
+    return numpy.sqrt(variance), mean
+
+
+def _mean_of_infinities(*arguments: Any, **options: Any) -> Any:
+    return numpy.isinf(_mean_reference(*arguments, **options))
+
+
+_RUNNING = ((_mean_of_infinities, "a mean that runs along the elements is NaN after an infinity, as PyTorch's is"),)
 
 
 operator(
@@ -155,6 +183,7 @@ operator(
     doc="Return variance and mean.",
     samples=_samples,
     reference=_variance_and_mean_reference,
+    differs=_RUNNING,
     supports="f",
 )
 operator(
@@ -171,6 +200,7 @@ operator(
     doc="Return standard deviation and mean.",
     samples=_samples,
     reference=_deviation_and_mean_reference,
+    differs=_RUNNING,
     supports="f",
 )
 

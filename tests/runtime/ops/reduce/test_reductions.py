@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy
@@ -179,6 +180,41 @@ def test_only_the_mean_of_var_mean_may_be_used() -> None:
     x = leaf([1.0, 3.0])
     assert gradient(gs.var_mean(x)[1], x) == [0.5, 0.5]
     assert gradient(gs.var_mean(x)[0], x) == [-2.0, 2.0]
+
+
+HUGE = 1.7976931348623157e308
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["var_mean", "std_mean"])
+@pytest.mark.parametrize("dim", [None, 0, 1, (0, 1)])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [[HUGE, HUGE, HUGE]],
+        [[HUGE, 1.0, -2.0], [3.0, HUGE, 4.0]],
+        [[HUGE / 2, HUGE, HUGE], [HUGE, HUGE, HUGE / 4]],
+        [[math.inf, 1.0, 2.0], [1.0, 3.0, -math.inf]],
+        [[1.0, math.inf, 2.0], [1.0, 3.0, 4.0]],
+        [[math.inf, math.inf], [1.0, 2.0]],
+        [[math.inf]],
+        [[math.nan, 1.0]],
+    ],
+)
+def test_the_mean_beside_a_variance_is_a_running_one(torch: Any, name: str, dim: Any, values: Any) -> None:
+    with numpy.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (first, mean), expected = (getattr(m, name)(m.tensor(values, dtype=m.float64), dim) for m in (gs, torch))
+    numpy.testing.assert_allclose(mean.numpy(), expected[1].numpy(), rtol=1e-12)
+    numpy.testing.assert_allclose(first.numpy(), expected[0].numpy(), rtol=1e-12)
+
+
+def test_the_mean_of_huge_numbers_on_another_device(other_device: str) -> None:
+    x = gs.tensor([3e38, 3e38, 3e38]).to(other_device)
+    with numpy.errstate(all="ignore"):
+        variance, mean = gs.var_mean(x)
+    assert mean.tolist() == x.tolist()[0]
+    assert variance.tolist() == 0.0
 
 
 @pytest.mark.parametrize("p", [1, 1.5, 2, 3, math.inf, "fro"])
