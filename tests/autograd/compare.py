@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.pytorch_versions import require_pytorch
+
 Program = Callable[[Any], Any]
 
 
@@ -39,11 +41,18 @@ class Programs:
 
     def __init__(self) -> None:
         self.found: list[Any] = []
+        self._since: dict[Program, str] = {}
 
-    def __call__(self, *, returns: Any = None, raises: tuple[type[BaseException], str] | None = None) -> Any:
-        """Register a program with what it returns, or which exception with which words it raises."""
+    def __call__(
+        self, *, returns: Any = None, raises: tuple[type[BaseException], str] | None = None, since: str = "2.4"
+    ) -> Any:
+        """Register a program with what it returns, or which exception with which words it raises.
+
+        It does so on PyTorch from version `since` on; see :func:`require_pytorch`.
+        """
 
         def register(program: Program) -> Program:
+            self._since[program] = since
             self.found.append(pytest.param(program, returns, raises, id=program.__name__))
             return program
 
@@ -51,6 +60,8 @@ class Programs:
 
     def check(self, module: Any, program: Program, returns: Any, raises: Any) -> None:
         """Run `program` with `module` and compare."""
+        if module.__name__ == "torch":
+            require_pytorch(module, self._since[program])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if raises is None:

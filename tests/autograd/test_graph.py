@@ -16,7 +16,10 @@ program = Programs()
 # --- nodes and edges --------------------------------------------------------------------------------------------------
 
 
-@program(returns=["SumBackward0", 0, [["AccumulateGrad", 0], ["AccumulateGrad", 0]], True, True, True, True, [[3]]])
+@program(
+    returns=["SumBackward0", 0, [["AccumulateGrad", 0], ["AccumulateGrad", 0]], True, True, True, True, [[3]]],
+    since="2.8",
+)
 def nodes(m):
     x = leaf(m)
     y = (x * x).sum()
@@ -42,7 +45,8 @@ def nodes(m):
         [[1.0, 1.0, 1.0], [2.0, 4.0, 6.0]],
         [[2.0, 4.0, 6.0]],
         [2.0, 4.0, 6.0],
-    ]
+    ],
+    since="2.8",
 )
 def gradient_edges(m):
     x = leaf(m)
@@ -70,7 +74,7 @@ def the_edge_of_a_leaf_keeps_hooks(m):
     return log, node is m.autograd.graph.get_gradient_edge(x).node
 
 
-@program(returns=[2, 1])
+@program(returns=[2, 1], since="2.8")
 def increment_version(m):
     x, y = m.ones(2), m.ones(2)
     m.autograd.graph.increment_version(x)
