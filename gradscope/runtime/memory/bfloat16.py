@@ -88,13 +88,30 @@ def plain(value: Any) -> Any:
 
 
 def marked(value: Any) -> Any:
-    """Return arrays of bfloat16, also in tuples and lists, in the class that says so; all else as it is."""
+    """Return arrays of bfloat16, also in tuples and lists, in the class that says so; all else as it is.
+
+    Raises
+    ------
+    TypeError
+        For an array of bfloat16 on another device.
+    """
     if isinstance(value, numpy.ndarray):
         if value.dtype.char != CHAR or type(value) is not numpy.ndarray:
             return value
         numpy_dtype()  # an array that was unpickled may be the first one
         return value.view(BFloat16Array)
-    return type(value)(map(marked, value)) if type(value) in (tuple, list) else value
+    if type(value) in (tuple, list):
+        return type(value)(map(marked, value))
+    if getattr(getattr(value, "dtype", None), "char", "") == CHAR and not isinstance(value, numpy.generic):
+        raise elsewhere_error()
+    return value
+
+
+def elsewhere_error() -> TypeError:
+    """Return the error for an array of bfloat16 that is not NumPy's: it would not be computed with in float32."""
+    return TypeError(
+        "bfloat16 is here on the CPU only: no tensor of it can be on CUDA\nConvert it first, with .half()."
+    )
 
 
 def widened(value: Any) -> Any:

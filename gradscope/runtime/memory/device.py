@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from .bfloat16 import BFloat16Array, plain, write
+from .bfloat16 import BFloat16Array, elsewhere_error, plain, write
 
 __all__ = [
     "array_module",
@@ -272,9 +272,7 @@ class CudaBackend(Backend):
 
     def from_host(self, array: numpy.ndarray, index: int | None) -> Any:
         if type(array) is BFloat16Array:
-            raise TypeError(
-                "bfloat16 is here on the CPU only: no tensor of it can be on CUDA\nConvert it first, with .half()."
-            )
+            raise elsewhere_error()
         with self.on(index):
             return self.module.asarray(array)
 

@@ -410,3 +410,20 @@ def test_the_scaler_divides_gradients_of_bfloat16() -> None:
     scaler.step(optimizer)
     scaler.update()
     assert w.tolist() == [0.75] * 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.bfloat16(),
+        lambda x: x.to(gs.bfloat16),
+        lambda x: x.sum(dtype=gs.bfloat16),
+        lambda x: x.new_zeros(2, dtype=gs.bfloat16),
+        lambda x: gs.full_like(x, 1.0, dtype=gs.bfloat16),
+        lambda x: x.half().view(gs.bfloat16),
+        lambda x: gs.nn.Linear(2, 2).to(x.device).bfloat16(),
+    ],
+)
+def test_other_devices_are_refused_in_words(other_device: str, make: Any) -> None:
+    with pytest.raises(TypeError, match=r"bfloat16 is here on the CPU only.*\nConvert it first"):
+        make(gs.zeros(2, device=other_device))
