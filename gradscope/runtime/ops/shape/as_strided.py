@@ -54,6 +54,8 @@ def _as_strided_backward(
     length = max(extent_of(shown), extent_of((size, stride, offset - first)))
     flat = F.scatter_strided(g, length, stride, offset - first)
     whole = F.as_strided(flat, *shown)
+    if 0 in size:
+        return F.zeros_like(whole)  # of a gradient without elements: as in PyTorch it does not require grad itself
     if not has_overlap(self_shape, self_strides):
         return whole
     ones = F.ones_like(whole)

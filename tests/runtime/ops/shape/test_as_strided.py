@@ -126,3 +126,16 @@ def test_what_is_scattered_and_what_stays_have_gradients(layout: Any) -> None:
     x, src = (gs.rand(n, dtype=gs.float64, requires_grad=True) for n in (6, 2))
     assert gs.autograd.gradcheck(lambda x, src: layout(x).as_strided_scatter(src, (2,), (2,)), (x, src))
     assert gs.autograd.gradgradcheck(lambda x, src: layout(x).as_strided_scatter(src, (2,), (2,)) ** 2, (x, src))
+
+
+@pytest.mark.torch
+def test_the_gradient_of_no_elements_requires_grad_where_pytorchs_does(torch: Any) -> None:
+    def facts(m: Any) -> Any:
+        base = (x := m.ones(2, 2, requires_grad=True)) * 1
+        empty = base[:, 2:]
+        empty.add_(1)  # from here on it is a part of its base by sizes and strides
+        result = (empty * empty).sum()
+        (first,) = m.autograd.grad(result, x, create_graph=True)
+        return first.tolist(), first.requires_grad
+
+    assert facts(gs) == facts(torch)
