@@ -69,9 +69,9 @@ class Roots:
         self.cut = False
         self._until = time.monotonic() + seconds
         self._by_id: dict[int, tuple[str, str]] = {}
-        # Held, because what only a frame holds is nothing that :func:`referrers` tells.
-        self._tuples: list[tuple[Any, ...]] = []
-        self._own: set[int] = {id(self), id(self.__dict__), id(self._by_id), id(self._tuples)}
+        # Held: no other object may come to bear their ids, and referrers() tells no tuples that only a frame holds.
+        self._values: list[Any] = []
+        self._own: set[int] = {id(self), id(self.__dict__), id(self._by_id), id(self._values)}
         modules = [module for module in list(sys.modules.values()) if type(module) is types.ModuleType]
         for module in modules:
             if not _is_library(module):
@@ -90,8 +90,7 @@ class Roots:
         for name, value in list(variables.items()):
             if not name.startswith("__") and id(value) not in self._by_id:
                 self._by_id[id(value)] = (name, scope)
-                if type(value) is tuple:
-                    self._tuples.append(value)
+                self._values.append(value)
 
     def holder(self, thing: Any, ignore: Sequence[Any] = ()) -> Holder | None:
         """Return the shortest way from a variable to `thing`; None if there is none.

@@ -4,6 +4,8 @@ from gradscope.inspect.diagnosis.memory import reference_paths
 from gradscope.inspect.diagnosis.memory.reference_paths import Holder, Roots
 from gradscope.inspect.records.object_search import referrers
 
+GONE = None
+
 
 class Thing:
     pass
@@ -42,6 +44,15 @@ def test_a_search_whose_time_is_over_says_so():
     assert (hasty.holder(near[0]).path, hasty.cut) == ("near[0]", False)
     assert (hasty.holder(far[0][0][0]), hasty.cut) == (None, True)
     assert (patient.holder(far[0][0][0]).path, patient.cut) == ("far[0][0][0]", False)
+
+
+def test_a_variable_that_is_gone_gives_its_name_to_nothing_else():
+    global GONE
+    GONE = Thing()
+    roots = Roots()
+    GONE = None
+    others = [Thing() for _ in range(10)]
+    assert [roots.holder(other) for other in others] == [None] * 10
 
 
 def test_a_search_does_not_find_itself(monkeypatch):
