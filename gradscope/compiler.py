@@ -35,7 +35,6 @@ def compile(
 
     Parameters
     ----------
-    model : Module or callable, optional
     fullgraph, dynamic, backend, mode, options, disable
         Taken for PyTorch's sake.
     """

@@ -192,12 +192,9 @@ def fft(
 
     Parameters
     ----------
-    input : Tensor
     n : int, optional
         The number of points: `input` is cut or filled up with zeros to it.
-    dim : int
     norm : {"backward", "forward", "ortho"}, optional
-    out : Tensor, optional
 
     Raises
     ------

@@ -45,10 +45,6 @@ __all__ = [
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Return whether a mode is on, or one of the arguments takes part in calls.
 
-    Parameters
-    ----------
-    relevant_args : iterable
-
     Examples
     --------
     >>> import gradscope as gs

@@ -354,7 +354,6 @@ class record_function(ContextDecorator):  # noqa: N801 - PyTorch's name
 
     Parameters
     ----------
-    name : str
     args : str, optional
         Taken for PyTorch's sake.
     """

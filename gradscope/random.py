@@ -40,7 +40,6 @@ def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_
         Devices besides the CPU; all of `device_type` unless given.
     enabled : bool
         False to do nothing.
-    device_type : str
 
     Examples
     --------

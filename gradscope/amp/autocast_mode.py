@@ -226,8 +226,6 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
 
     Parameters
     ----------
-    fwd : callable, optional
-    device_type : str
     cast_inputs : dtype, optional
         Under autocast, cast the tensors of floating point among the arguments to it, and switch autocast off in the
         forward. Without it the forward runs as its surroundings do.

@@ -49,7 +49,6 @@ class GradScaler:
         Multiplies the factor after `growth_interval` steps in a row without an infinite gradient.
     backoff_factor : float
         Multiplies it after a step that was left out.
-    growth_interval : int
     enabled : bool
         False makes all of it do nothing, and :meth:`step` the optimizer's.
 

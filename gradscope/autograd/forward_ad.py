@@ -41,7 +41,6 @@ class UnpackedDualTensor(NamedTuple):
 
     Attributes
     ----------
-    primal : Tensor
     tangent : Tensor or None
         None for a tensor that no tangent has reached.
     """
@@ -198,10 +197,6 @@ class set_fwd_grad_enabled(_GradMode):  # noqa: N801 - named as PyTorch's privat
     """Set whether this thread computes tangents, at once and, as a context manager, until the end of the block.
 
     Where it is off no tensor shows a tangent; those made before have theirs again when it is back on.
-
-    Parameters
-    ----------
-    mode : bool
     """
 
     def __init__(self, mode: bool) -> None:

@@ -181,12 +181,7 @@ def _bound(cls: type[Function], args: Any, kwargs: dict[str, Any], separate: boo
 
 
 class InplaceFunction(Function):
-    """A Function that can write its input, as its instances of 0.1 style say.
-
-    Parameters
-    ----------
-    inplace : bool
-    """
+    """A Function that can write its input, as its instances of 0.1 style say."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()

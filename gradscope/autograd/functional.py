@@ -69,7 +69,6 @@ def vjp(
     ----------
     func : callable
         Takes tensors, returns a tensor or a tuple of tensors.
-    inputs : Tensor or tuple of Tensor
     v : Tensor or tuple of Tensor, optional
         Of the shapes of the outputs; 1 for a single output of one element unless given.
     create_graph : bool

@@ -72,10 +72,6 @@ def gradcheck(
     masked : bool, optional
         Allow gradients of zero ``grad_outputs`` to be only close to zero. (PyTorch's sparse masks have no counterpart.)
 
-    Returns
-    -------
-    bool
-
     Raises
     ------
     GradcheckError
@@ -161,10 +157,6 @@ def gradgradcheck(
         Also check forward mode run over the backward.
     check_rev_over_rev : bool
         False checks nothing that needs a backward of the backward.
-
-    Returns
-    -------
-    bool
 
     Raises
     ------

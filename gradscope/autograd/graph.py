@@ -81,15 +81,10 @@ def register_multi_grad_hook(
 
     Parameters
     ----------
-    tensors : sequence of Tensor
     fn : callable
         In mode "all", ``fn(grads)`` with a list of one gradient per tensor, when the last of them is there; None for
         tensors that take no part in this backward. In mode "any", ``fn(grad)`` with the first gradient that is there.
     mode : {"all", "any"}
-
-    Returns
-    -------
-    RemovableHandle
 
     Examples
     --------

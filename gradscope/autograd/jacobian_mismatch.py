@@ -23,10 +23,8 @@ class Mismatch:
         the full Jacobians all the same: they are computed once the projections have differed.
     input_index, output_index : int
         Which argument and which result.
-    input_shape, output_shape : tuple of int
     part : {"", "real", "imaginary"}
         Which part of a complex output, in forward mode of a complex input, was considered.
-    atol, rtol : float
     forward : bool
         Whether the analytical one was computed in forward mode.
     """

@@ -100,7 +100,6 @@ class InstanceNode(FunctionNode):
 
     Attributes
     ----------
-    num_inputs, num_outputs : int
     requires_grad : bool
         Whether an input required grad.
     """
@@ -286,13 +285,7 @@ class StochasticFunction(Function):
 
 
 class Multinomial(StochasticFunction):
-    """Draw category numbers with the probabilities that the rows of a tensor are proportional to.
-
-    Parameters
-    ----------
-    num_samples : int
-    with_replacement : bool
-    """
+    """Draw category numbers with the probabilities that the rows of a tensor are proportional to."""
 
     def __init__(self, num_samples: int = 1, with_replacement: bool = False) -> None:
         super().__init__()
@@ -407,10 +400,6 @@ class set_stochastic_sampling:  # noqa: N801 - named like set_grad_enabled
     At once and, as a context manager, until the end of the block; for the whole process. Without it only what
     ``Variable(...)`` made does, and ``probs.multinomial()``, a call without the number of samples that later versions
     ask for.
-
-    Parameters
-    ----------
-    mode : bool
     """
 
     def __init__(self, mode: bool = True) -> None:

@@ -39,8 +39,6 @@ class WriteFact:
 
     Attributes
     ----------
-    operator : str
-    location : Location or None
     grad_enabled : bool
         Whether recording was on.
     requires_grad : bool
@@ -64,9 +62,6 @@ class ModifiedFacts:
     ----------
     node, saved_name, dtype, producer : str
         `producer` is empty for a leaf, or where it is not known.
-    shape : tuple of int
-    saved_version, current_version : int
-    saved, read : Location or None
     writes : sequence of WriteFact
         Those since it was saved, the first one first, as far as they are known.
     leaf : str or None
@@ -100,7 +95,6 @@ class ShareFact:
     ----------
     how : str
         ``'.data'``, ``'numpy()'`` and the like.
-    location : Location or None
     """
 
     how: str
@@ -115,9 +109,6 @@ class ChangedFacts:
     ----------
     node, saved_name, dtype, producer : str
         `producer` is empty for a leaf, or where it is not known.
-    shape : tuple of int
-    version : int
-    saved, read : Location or None
     writes : sequence of WriteFact
         Those into its memory since it was saved, as far as an operator did them.
     shares : sequence of ShareFact
@@ -147,8 +138,6 @@ class RefusedFacts:
     ----------
     reason : str
         As of :class:`gradscope.InplaceError`.
-    shape : tuple of int
-    dtype, view_operator : str
     location, viewed : Location or None
         Where it was refused, and where the view was made.
     write : WriteFact or None
@@ -170,7 +159,6 @@ class FreedFacts:
 
     Attributes
     ----------
-    node : str
     saved, read, first : Location or None
         Where the node was recorded, and where the two backwards were called.
     """
@@ -388,13 +376,10 @@ class Bystander:
     ----------
     name : str
         The variable of the caller; empty where it has none.
-    shape : tuple of int
-    dtype : str
     module : str
         What the caller calls the module that it gave the tensor to.
     writer : str
         The class of the module, inside that one, which wrote it.
-    operator : str
     written, made : Location or None
         Where it was written, and where the writer was made to work in place, if that stands in the source.
     """

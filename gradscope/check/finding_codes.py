@@ -215,10 +215,6 @@ def explain(code: str) -> str:
     code : str
         Upper or lower case.
 
-    Returns
-    -------
-    str
-
     Raises
     ------
     KeyError

@@ -29,17 +29,7 @@ _ABOUT_GRADIENTS = (RuntimeError, AttributeError, TypeError)
 
 
 def as_text(sanitizer: Sanitizer, result: ScriptResult) -> str:
-    """Return the report for people.
-
-    Parameters
-    ----------
-    sanitizer : Sanitizer
-    result : ScriptResult
-
-    Returns
-    -------
-    str
-    """
+    """Return the report for people."""
     findings = sanitizer.findings
     parts = [finding_as_text(finding, directory=result.directory) + "\n" for finding in findings]
     counts = f"{_count(sanitizer.backwards, 'backward pass', 'backward passes')}, "
@@ -72,13 +62,8 @@ def finding_as_text(finding: Finding, *, directory: str | None = None) -> str:
 
     Parameters
     ----------
-    finding : Finding
     directory : str, optional
         Files below it are named relative to it; the one in which the program was started by default.
-
-    Returns
-    -------
-    str
     """
     times = f" ({finding.occurrences} times)" if finding.occurrences > 1 else ""
     lines = [f"{finding.code} {finding.severity}: {finding.message}{times}"]
@@ -109,14 +94,8 @@ def as_json(sanitizer: Sanitizer, result: ScriptResult, status: int) -> str:
 
     Parameters
     ----------
-    sanitizer : Sanitizer
-    result : ScriptResult
     status : int
         The exit status of the command.
-
-    Returns
-    -------
-    str
     """
     error = result.error
     report = {

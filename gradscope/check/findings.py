@@ -19,8 +19,6 @@ class TensorDescription:
     ----------
     name : str
         Its parameter path (``'model.fc1.weight'``) or the variable it was written through; empty when not known.
-    shape : tuple of int
-    dtype : str
     producer : str
         The node that computed it; empty for a leaf.
     saved_as : str
@@ -53,7 +51,6 @@ class Site:
         ``'shared'`` (where its memory was handed out), ``'saved'`` and ``'read'`` for GS106; ``'made'`` (what
         works in place), ``'written'`` and ``'read'`` for GS107; ``'written'`` and ``'read'`` for GS108; ``'written
         again'`` for further writes since the save.
-    location : Location
     text : str
         What happened there.
     """
@@ -75,7 +72,6 @@ class Finding:
         One sentence.
     sites : tuple of Site
         The primary one, where the program should be changed, first.
-    tensor : TensorDescription or None
     node : str
         The node that needs the tensor; empty for what is refused in the forward pass.
     saved_version, current_version : int or None
@@ -111,16 +107,7 @@ class Finding:
         return self.sites[0].location if self.sites else None
 
     def at(self, role: str) -> Location | None:
-        """Return the place with the given role, if it is known.
-
-        Parameters
-        ----------
-        role : str
-
-        Returns
-        -------
-        Location or None
-        """
+        """Return the place with the given role, if it is known."""
         return next((site.location for site in self.sites if site.role == role), None)
 
     @property

@@ -108,16 +108,7 @@ class Sanitizer:
                 watch.close()
 
     def explains(self, error: BaseException | None) -> bool:
-        """Whether `error` has become a finding that is not suppressed.
-
-        Parameters
-        ----------
-        error : BaseException or None
-
-        Returns
-        -------
-        bool
-        """
+        """Whether `error` has become a finding that is not suppressed."""
         return error is not None and vars(error).get(_REPORTED_BY) is self
 
     def _torch_imported(self) -> None:

@@ -29,7 +29,6 @@ class SavedValues:
 
     Parameters
     ----------
-    adapter : Adapter
     ledger : Ledger
         Whose clock tells which writes came after a tensor was saved.
 

@@ -26,8 +26,6 @@ class ScriptResult:
 
     Attributes
     ----------
-    path : str
-    arguments : tuple of str
     error : BaseException or None
         What it raised and did not catch; not SystemExit.
     exit_code : int
@@ -51,15 +49,10 @@ def check_script(path: str, arguments: Sequence[str] = (), *, module: bool = Fal
 
     Parameters
     ----------
-    path : str
     arguments : sequence of str
         The script's own arguments.
     module : bool
         `path` is the name of a module, as for ``python -m``.
-
-    Returns
-    -------
-    Sanitizer, ScriptResult
 
     Raises
     ------
@@ -84,16 +77,11 @@ def run_script(
     ----------
     path : str
         A file, or a directory or zip file with a ``__main__.py``.
-    arguments : sequence of str
     module : bool
         `path` is the name of a module, as for ``python -m``.
     on_exit : callable, optional
         Called when the script ends the process by ``os._exit``, after which nothing is returned here; it returns the
         status for that.
-
-    Returns
-    -------
-    ScriptResult
 
     Raises
     ------

@@ -45,15 +45,6 @@ _NAMESPACES = {"gs", "gradscope", "F", "torch", "functional", "init"}
 def is_suppressed(location: Location | None, code: str) -> bool:
     """Whether the line has a ``# gradscope: ignore[CODE]`` comment for `code`.
 
-    Parameters
-    ----------
-    location : Location or None
-    code : str
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> line = Location("train.py", 3, "main", "x.add_(1)  # gradscope: ignore[GS101, GS102]")
@@ -66,14 +57,6 @@ def is_suppressed(location: Location | None, code: str) -> bool:
 
 def without_comment(source: str) -> str:
     """Return a line of source without the comment at its end.
-
-    Parameters
-    ----------
-    source : str
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -116,13 +99,8 @@ def written_at(location: Location | None, operator: str) -> Write:
 
     Parameters
     ----------
-    location : Location or None
     operator : str
         The operator's name, such as ``'add_'``.
-
-    Returns
-    -------
-    Write
     """
     if location is None:
         return Write()

@@ -49,10 +49,8 @@ def producer_of(adapter: Adapter, node: Any, saved: Any) -> str:
 
     Parameters
     ----------
-    adapter : Adapter
     node : object
         Which saved it.
-    saved : SavedView
 
     Returns
     -------

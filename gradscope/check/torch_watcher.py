@@ -43,7 +43,6 @@ class AdapterWatch(Observer):
 
     Parameters
     ----------
-    adapter : Adapter
     tell : callable
         Called with each finding, and the error that the program is about to meet or None.
 

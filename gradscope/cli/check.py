@@ -29,16 +29,7 @@ which ends the script: what was found until then is reported"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add ``check`` to the command's subparsers.
-
-    Parameters
-    ----------
-    subparsers : argparse._SubParsersAction
-
-    Returns
-    -------
-    argparse.ArgumentParser
-    """
+    """Add ``check`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "check",
         help="run a script and report in-place writes that spoil gradients",
@@ -75,10 +66,6 @@ def run(args: argparse.Namespace) -> int:
     ----------
     args : argparse.Namespace
         ``script``, ``module``, ``args`` and ``format``.
-
-    Returns
-    -------
-    int
     """
     with report_stream(args.format) as stream:
         return _check(args, stream)

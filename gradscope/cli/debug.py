@@ -52,16 +52,7 @@ Ctrl-C pauses the script at its next node, a second one ends it. Other signals r
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add ``debug`` to the command's subparsers.
-
-    Parameters
-    ----------
-    subparsers : argparse._SubParsersAction
-
-    Returns
-    -------
-    argparse.ArgumentParser
-    """
+    """Add ``debug`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "debug",
         help="run a script and step through its backward passes",
@@ -115,10 +106,6 @@ def run(args: argparse.Namespace) -> int:
     ----------
     args : argparse.Namespace
         ``script``, ``module``, ``args``, ``line`` and ``commands``.
-
-    Returns
-    -------
-    int
     """
     from ..inspect import Debugger
     from ..inspect.debuggee.script import ScriptProgram

@@ -26,16 +26,7 @@ examples:
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add ``diff`` to the command's subparsers.
-
-    Parameters
-    ----------
-    subparsers : argparse._SubParsersAction
-
-    Returns
-    -------
-    argparse.ArgumentParser
-    """
+    """Add ``diff`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "diff",
         help="find the first node at which two recordings differ",
@@ -56,16 +47,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command; return its exit status.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-
-    Returns
-    -------
-    int
-    """
+    """Run the command; return its exit status."""
     from ..inspect.recording import RecordingError, open_recording
     from ..inspect.recording.reports.recording_difference import difference, split_source
 

@@ -35,16 +35,7 @@ script: what was found until then is reported"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add ``doctor`` to the command's subparsers.
-
-    Parameters
-    ----------
-    subparsers : argparse._SubParsersAction
-
-    Returns
-    -------
-    argparse.ArgumentParser
-    """
+    """Add ``doctor`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "doctor",
         help="run a script and report what is wrong with its gradients; alone, report on the installation",
@@ -72,10 +63,6 @@ def run(args: argparse.Namespace) -> int:
     ----------
     args : argparse.Namespace
         ``script``, ``module``, ``args`` and ``format``.
-
-    Returns
-    -------
-    int
     """
     if args.script is None:
         return _installation(args.format)

@@ -19,16 +19,7 @@ exit status: 0, or 2 if there is no such code or topic"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add ``explain`` to the command's subparsers.
-
-    Parameters
-    ----------
-    subparsers : argparse._SubParsersAction
-
-    Returns
-    -------
-    argparse.ArgumentParser
-    """
+    """Add ``explain`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "explain",
         help="print what a finding code, an error message or a topic is about",
@@ -47,10 +38,6 @@ def run(args: argparse.Namespace) -> int:
     ----------
     args : argparse.Namespace
         ``what``.
-
-    Returns
-    -------
-    int
     """
     from ..check.finding_codes import CODES, explain
     from ..inspect.diagnosis.topics import find_topic, suggest, topic_text

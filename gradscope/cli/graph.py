@@ -42,16 +42,7 @@ nodes, for --from and --to: a number in the engine's order, the path of a parame
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add ``graph`` to the command's subparsers.
-
-    Parameters
-    ----------
-    subparsers : argparse._SubParsersAction
-
-    Returns
-    -------
-    argparse.ArgumentParser
-    """
+    """Add ``graph`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "graph",
         help="run a script up to its backward pass and draw the graph",
@@ -87,10 +78,6 @@ def run(args: argparse.Namespace) -> int:
     args : argparse.Namespace
         ``script``, ``module``, ``args``, ``output``, ``format``, ``backward``, ``fold``, ``depth``, ``source``,
         ``target``, ``gradients`` and ``stats``.
-
-    Returns
-    -------
-    int
     """
     from ..inspect.debuggee.exits import before_os_exit
     from ..inspect.debuggee.pause_gate import ProgramAborted

@@ -41,10 +41,6 @@ def give_up_output() -> None:
 def own(stream: TextIO) -> Iterator[TextIO]:
     """Yield a stream to the same place, which stays when the script replaces or closes sys.stdout or its descriptor.
 
-    Parameters
-    ----------
-    stream : text file
-
     Yields
     ------
     text file
@@ -67,12 +63,7 @@ def _copied(stream: TextIO) -> Iterator[TextIO]:
 
 @contextlib.contextmanager
 def stdout_on_stderr() -> Iterator[TextIO]:
-    """Send all that is written to standard output to standard error; yield the real standard output.
-
-    Yields
-    ------
-    text file
-    """
+    """Send all that is written to standard output to standard error; yield the real standard output."""
     real: TextIO = sys.stdout
     if not (real is sys.__stdout__ and real.fileno() == 1):
         with contextlib.redirect_stdout(sys.stderr):

@@ -34,16 +34,7 @@ examples:
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add ``record`` to the command's subparsers.
-
-    Parameters
-    ----------
-    subparsers : argparse._SubParsersAction
-
-    Returns
-    -------
-    argparse.ArgumentParser
-    """
+    """Add ``record`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "record",
         help="run a script and record its backward passes to a file",
@@ -77,16 +68,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command; return its exit status.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-
-    Returns
-    -------
-    int
-    """
+    """Run the command; return its exit status."""
     from ..inspect.debuggee.exits import before_os_exit
     from ..inspect.debuggee.main_thread import run_on_main_thread
     from ..inspect.debuggee.processes import StartedProcesses

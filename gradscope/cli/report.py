@@ -18,16 +18,7 @@ exit status: 0; 2 if FILE cannot be read, or the page cannot be written"""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add ``report`` to the command's subparsers.
-
-    Parameters
-    ----------
-    subparsers : argparse._SubParsersAction
-
-    Returns
-    -------
-    argparse.ArgumentParser
-    """
+    """Add ``report`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "report",
         help="write a recording as an HTML page",
@@ -42,16 +33,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command; return its exit status.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-
-    Returns
-    -------
-    int
-    """
+    """Run the command; return its exit status."""
     from ..inspect.recording import RecordingError, open_recording
     from ..inspect.recording.file.schema import for_its_owner
     from ..inspect.recording.reports.html_report import html_report

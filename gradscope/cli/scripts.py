@@ -22,7 +22,6 @@ def add_script_arguments(parser: argparse.ArgumentParser, *, optional: bool = Fa
 
     Parameters
     ----------
-    parser : argparse.ArgumentParser
     optional : bool
         Whether the command does something without a script.
     """
@@ -55,12 +54,7 @@ def take_output(args: argparse.Namespace, endings: Collection[str]) -> None:
 
 
 def add_format_argument(parser: argparse.ArgumentParser) -> None:
-    """Add ``--format``, of a report on a script.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    """
+    """Add ``--format``, of a report on a script."""
     parser.add_argument(
         "--format",
         choices=("text", "json"),
@@ -71,14 +65,6 @@ def add_format_argument(parser: argparse.ArgumentParser) -> None:
 
 def positive(text: str) -> int:
     """Return a number that an option takes, 1 or more.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    int
 
     Raises
     ------
@@ -96,7 +82,6 @@ def leave_if_it_runs(program: ScriptProgram, status: int) -> None:
 
     Parameters
     ----------
-    program : ScriptProgram
     status : int
         The exit status.
     """

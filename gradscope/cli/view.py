@@ -32,16 +32,7 @@ examples:
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
-    """Add ``view`` to the command's subparsers.
-
-    Parameters
-    ----------
-    subparsers : argparse._SubParsersAction
-
-    Returns
-    -------
-    argparse.ArgumentParser
-    """
+    """Add ``view`` to the command's subparsers."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "view",
         help="show a recording",
@@ -72,16 +63,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command; return its exit status.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-
-    Returns
-    -------
-    int
-    """
+    """Run the command; return its exit status."""
     from ..inspect import BreakpointError, open_recording
     from ..inspect.recording import RecordingError
 

@@ -97,12 +97,7 @@ class Normal(_LocationScale):
 
 
 class Laplace(_LocationScale):
-    """Laplace distribution: exponential on both sides.
-
-    Parameters
-    ----------
-    loc, scale : Tensor or float
-    """
+    """Laplace distribution: exponential on both sides."""
 
     @property
     def variance(self) -> Tensor:
@@ -175,12 +170,7 @@ class Cauchy(_LocationScale):
 
 
 class Uniform(Distribution):
-    """Uniform distribution on [low, high).
-
-    Parameters
-    ----------
-    low, high : Tensor or float
-    """
+    """Uniform distribution on [low, high)."""
 
     has_rsample = True
 

@@ -21,7 +21,6 @@ class Independent(Distribution):
 
     Parameters
     ----------
-    base_distribution : Distribution
     reinterpreted_batch_ndims : int
         How many of the batch's dimensions, from the right.
 

@@ -33,7 +33,6 @@ class LogitRelaxedBernoulli(_OfTrials):
 
     Parameters
     ----------
-    temperature : Tensor
     probs, logits : Tensor or float
         One of the two.
     """
@@ -84,7 +83,6 @@ class RelaxedBernoulli(_Relaxed):
 
     Parameters
     ----------
-    temperature : Tensor
     probs, logits : Tensor or float
         One of the two: of 1.
     """
@@ -141,7 +139,6 @@ class RelaxedOneHotCategorical(_Relaxed):
 
     Parameters
     ----------
-    temperature : Tensor
     probs, logits : Tensor
         One of the two; along the last dimension, one for each class.
     """

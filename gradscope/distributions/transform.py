@@ -175,7 +175,6 @@ class ComposeTransform(Transform):
 
     Parameters
     ----------
-    parts : list of Transform
     cache_size : {0, 1}
     """
 
@@ -278,8 +277,6 @@ class IndependentTransform(Transform):
 
     Parameters
     ----------
-    base_transform : Transform
-    reinterpreted_batch_ndims : int
     cache_size : {0, 1}
     """
 

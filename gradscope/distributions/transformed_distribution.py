@@ -44,7 +44,6 @@ class TransformedDistribution(Distribution):
 
     Parameters
     ----------
-    base_distribution : Distribution
     transforms : Transform or list of Transform
         Applied one after the other.
 
@@ -288,12 +287,7 @@ class HalfNormal(_Half):
 
 
 class HalfCauchy(_Half):
-    """Half-Cauchy distribution: of the absolute value of a Cauchy variable around 0.
-
-    Parameters
-    ----------
-    scale : Tensor or float
-    """
+    """Half-Cauchy distribution: of the absolute value of a Cauchy variable around 0."""
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args)
@@ -311,12 +305,7 @@ class HalfCauchy(_Half):
 
 
 class Gumbel(TransformedDistribution):
-    """Gumbel distribution: of the largest of many values.
-
-    Parameters
-    ----------
-    loc, scale : Tensor or float
-    """
+    """Gumbel distribution: of the largest of many values."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -73,7 +73,6 @@ class PowerTransform(Transform):
 
     Parameters
     ----------
-    exponent : Tensor
     cache_size : {0, 1}
     """
 
@@ -199,7 +198,6 @@ class AffineTransform(Transform):
 
     Parameters
     ----------
-    loc, scale : Tensor or float
     event_dim : int
         How many dimensions one value has.
     cache_size : {0, 1}
@@ -268,7 +266,6 @@ class CumulativeDistributionTransform(Transform):
 
     Parameters
     ----------
-    distribution : Distribution
     cache_size : {0, 1}
     """
 

@@ -20,7 +20,6 @@ def jacrev(func: Function, argnums: ArgNums = 0, *, has_aux: bool = False, chunk
 
     Parameters
     ----------
-    func : callable
     argnums : int or tuple of int
         The positions of the arguments to differentiate by.
     has_aux : bool

@@ -159,7 +159,6 @@ def grad_and_value(func: Function, argnums: ArgNums = 0, has_aux: bool = False) 
         Returns one tensor without dimensions, or a pair of it and anything else, if `has_aux`.
     argnums : int or tuple of int
         The positions of the arguments to differentiate by.
-    has_aux : bool
 
     Returns
     -------
@@ -236,7 +235,6 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
 
     Parameters
     ----------
-    func : callable
     *primals
         The point: tensors, or trees of them.
     has_aux : bool
@@ -296,7 +294,6 @@ def jvp(
 
     Parameters
     ----------
-    func : callable
     primals, tangents : tuple
         The point and the vector: tensors, or trees of them, of one form.
     strict : bool

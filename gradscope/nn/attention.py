@@ -39,7 +39,6 @@ def sdpa_kernel(backends: Sequence[SDPBackend] | SDPBackend, set_priority: bool 
 
     Parameters
     ----------
-    backends : SDPBackend or sequence of them
     set_priority : bool
         Taken for PyTorch's sake.
 

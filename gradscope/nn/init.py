@@ -220,7 +220,6 @@ def kaiming_uniform_(
 
     Parameters
     ----------
-    tensor : Tensor
     a : float
         The negative slope of the rectifier that follows.
     mode : {"fan_in", "fan_out"}

@@ -22,7 +22,6 @@ class DataParallel(Module):
 
     Parameters
     ----------
-    module : Module
     device_ids, output_device, dim
         Taken for PyTorch's sake.
     """

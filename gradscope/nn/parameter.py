@@ -29,7 +29,6 @@ class Parameter(Tensor, metaclass=_ParameterType):
     ----------
     data : Tensor, optional
         Its memory is shared. What is of a subclass stays of it, and is a parameter all the same.
-    requires_grad : bool
 
     Examples
     --------

@@ -88,10 +88,8 @@ class Optimizer:
 
     Attributes
     ----------
-    param_groups : list of dict
     state : dict
         Of each parameter, by the parameter.
-    defaults : dict
 
     Raises
     ------

@@ -263,7 +263,6 @@ class SWALR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     swa_lr : float or list of float
         The constant; one for all groups, or one for each.
     anneal_epochs : int

@@ -18,11 +18,8 @@ class SavedTensorModifiedError(RuntimeError):
         The name of that node.
     saved_name : str
         Under which name the node saved it (``self``, ``result``, ...).
-    shape : tuple of int
-    dtype : dtype
     producer : str or None
         The name of the node that computed the tensor, None for a leaf.
-    saved_version, current_version : int
     saved_at : CallSite or None
         Where the node was recorded, when call sites were recorded.
     writes : list of VersionBumped
@@ -44,12 +41,7 @@ class SavedTensorModifiedError(RuntimeError):
 
 
 class SavedTensorFreedError(RuntimeError):
-    """A saved tensor was asked for after its node had run and freed it.
-
-    Attributes
-    ----------
-    node : Node
-    """
+    """A saved tensor was asked for after its node had run and freed it."""
 
     def __init__(self, node: Any) -> None:
         super().__init__(
@@ -70,8 +62,6 @@ class InplaceError(RuntimeError):
     reason : str
         ``'leaf'``, ``'view of leaf'``, ``'inference tensor'``, or what is special about the view that was written:
         ``'multi'``, ``'no_grad'``, ``'custom'``, ``'inference'``.
-    shape : tuple of int
-    dtype : dtype
     view_operator : str
         The operator that made the view; empty when it is none.
     view_site : CallSite or None

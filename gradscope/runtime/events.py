@@ -121,8 +121,6 @@ class NodeExited(Event):
 
     Attributes
     ----------
-    task : GraphTask
-    node : Node
     grad_outputs, grad_inputs : list of Tensor or None
         Made of the bare gradients when somebody looks at them.
     arrays : tuple of (sequence, sequence) or None
@@ -387,10 +385,6 @@ def subscribe(
     call_sites : bool or int
         Record call sites while subscribed: whole stacks, or only so many of the user's innermost frames, which costs a
         fraction.
-
-    Returns
-    -------
-    Subscription
     """
     if not callable(listener):
         raise TypeError(
@@ -411,10 +405,6 @@ def subscribe_each(
         By event class.
     thread, call_sites
         As for :func:`subscribe`.
-
-    Returns
-    -------
-    Subscription
     """
     for kind in listeners:
         if not (isinstance(kind, type) and issubclass(kind, Event)):

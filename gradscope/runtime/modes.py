@@ -132,12 +132,7 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
 
 
 class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
-    """Set whether operators are recorded, at once and, as a context manager, until the end of the block.
-
-    Parameters
-    ----------
-    mode : bool
-    """
+    """Set whether operators are recorded, at once and, as a context manager, until the end of the block."""
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
@@ -218,7 +213,6 @@ class set_detect_anomaly:  # noqa: N801 - PyTorch's name
 
     Parameters
     ----------
-    mode : bool
     check_nan : bool
         Raise for NaN.
     check_inf : bool
@@ -330,7 +324,6 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
     ----------
     pin_memory : bool
         Accepted for PyTorch's sake; CuPy's own pool decides.
-    device_type : str
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:

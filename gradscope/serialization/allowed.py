@@ -174,12 +174,7 @@ def clear_safe_globals() -> None:
 
 @contextmanager
 def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
-    """Have :func:`add_safe_globals` hold for the length of a block.
-
-    Parameters
-    ----------
-    safe_globals : list
-    """
+    """Have :func:`add_safe_globals` hold for the length of a block."""
     before = dict(_safe)
     add_safe_globals(safe_globals)
     try:

@@ -21,15 +21,10 @@ def open_archive(file: IO[bytes], name: str, max_bytes: int | None) -> zipfile.Z
 
     Parameters
     ----------
-    file : binary file
     name : str
         For messages.
     max_bytes : int or None
         How many bytes all records may take; None for 16 times what the file takes, and 64 MiB.
-
-    Returns
-    -------
-    zipfile.ZipFile
 
     Raises
     ------
@@ -66,16 +61,7 @@ def open_archive(file: IO[bytes], name: str, max_bytes: int | None) -> zipfile.Z
 
 
 def damaged(name: str, what: str) -> RuntimeError:
-    """Return the error for an archive that is damaged.
-
-    Parameters
-    ----------
-    name, what : str
-
-    Returns
-    -------
-    RuntimeError
-    """
+    """Return the error for an archive that is damaged."""
     return RuntimeError(
         f"failed reading zip archive: {what} in {name}\n"
         "The file is damaged, probably cut short: copy or download it again."

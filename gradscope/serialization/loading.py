@@ -33,7 +33,6 @@ def load(
 
     Parameters
     ----------
-    f : str, path or file
     map_location : device, str, dict or callable, optional
         Where tensors go: a device for all of them; for each device that was saved another one; or
         ``function(storage, location)``, which returns the storage to take, or None.

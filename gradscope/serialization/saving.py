@@ -44,10 +44,8 @@ def save(obj: Any, f: Any, *, pickle_protocol: int = 2) -> None:
 
     Parameters
     ----------
-    obj : object
     f : str, path or file
         A file is opened for writing bytes.
-    pickle_protocol : int
 
     Raises
     ------
@@ -103,7 +101,6 @@ class _SavedMemory:
 
     Attributes
     ----------
-    key : str
     array : array
         What owns the memory; kept, so that its id stays its own.
     kind : dtype

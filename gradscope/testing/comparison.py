@@ -64,7 +64,6 @@ def assert_close(
 
     Parameters
     ----------
-    actual, expected : Tensor, numpy.ndarray, number, None, sequence or mapping
     allow_subclasses : bool
         False requires the very same type, not a related one.
     rtol, atol : float, optional

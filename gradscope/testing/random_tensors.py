@@ -26,13 +26,9 @@ def make_tensor(
 
     Parameters
     ----------
-    *shape : int, or a sequence of them
-    dtype : dtype
-    device : str or device
     low, high : number, optional
         Clamped to what the dtype holds. Without them: 0 and 2 for bools, 0 and 10 for unsigned integers, -9 and 10 for
         signed ones, -9 and 9 for floats and both parts of complex numbers.
-    requires_grad : bool
     noncontiguous : bool
         Leave gaps between the elements, where there are at least two.
     exclude_zero : bool

@@ -91,7 +91,6 @@ def tensors(
         :func:`shapes` unless given.
     dtype : dtype or strategy, optional
         float32 or float64 unless given.
-    low, high : float
     requires_grad : bool or strategy
         Ignored for dtypes that have no gradients.
     contiguous : bool, optional

@@ -11,16 +11,7 @@ __all__ = ["backward_of", "functions_behind", "place_of"]
 
 
 def backward_of(function: Any) -> str:
-    """Return the name and place of the backward of a custom Function, given its ``apply``; empty for anything else.
-
-    Parameters
-    ----------
-    function : callable
-
-    Returns
-    -------
-    str
-    """
+    """Return the name and place of the backward of a custom Function, given its ``apply``; empty for anything else."""
     kind: Any = getattr(function, "__self__", None)
     code = getattr(inspect.unwrap(getattr(kind, "backward", None)), "__code__", None)  # type: ignore[arg-type]
     if code is None or getattr(function, "__name__", "") != "apply":
@@ -29,16 +20,7 @@ def backward_of(function: Any) -> str:
 
 
 def place_of(code: CodeType) -> str:
-    """Return ``file:line`` of a function's code, from where the program was started.
-
-    Parameters
-    ----------
-    code : code
-
-    Returns
-    -------
-    str
-    """
+    """Return ``file:line`` of a function's code, from where the program was started."""
     from ..inspect.records.records import Location
     from ..inspect.source.call_sites import place
     from ..inspect.source.source_syntax import definition_line
@@ -47,17 +29,7 @@ def place_of(code: CodeType) -> str:
 
 
 def functions_behind(function: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:
-    """Return a line for each custom Function that is called and wrong by itself; of none, one for each that is called.
-
-    Parameters
-    ----------
-    function : callable
-    inputs : sequence
-
-    Returns
-    -------
-    list of str
-    """
+    """Return a line for each custom Function called that is wrong by itself; if none is, for each that is called."""
     from ..inspect.diagnosis.functions.custom_derivatives import functions
     from ..inspect.source.call_sites import place
 

@@ -17,16 +17,7 @@ __all__ = ["as_native", "is_foreign"]
 
 
 def is_foreign(value: Any) -> bool:
-    """Return whether a value is a tensor of PyTorch that requires grad.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether a value is a tensor of PyTorch that requires grad."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor) and value.requires_grad
 
@@ -35,16 +26,6 @@ def as_native(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Call
     """Return a function that takes gradscope's tensors and calls `function` with PyTorch's, and its inputs.
 
     It can be differentiated as often as `function` can. Inputs that do not require grad are handed on as they are.
-
-    Parameters
-    ----------
-    function : callable
-    inputs : sequence
-
-    Returns
-    -------
-    function : callable
-    inputs : list
     """
     places = [place for place, value in enumerate(inputs) if is_foreign(value)]
     devices = [inputs[place].device for place in places]

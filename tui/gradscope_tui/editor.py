@@ -23,13 +23,8 @@ def edit_command(location: Location, editor: str | None = None) -> list[str]:
 
     Parameters
     ----------
-    location : Location
     editor : str, optional
         By default ``$VISUAL``, ``$EDITOR`` or ``vi``.
-
-    Returns
-    -------
-    list of str
 
     Examples
     --------
@@ -49,11 +44,6 @@ def edit_command(location: Location, editor: str | None = None) -> list[str]:
 
 def run_editor(app: App[Any], command: list[str]) -> str:
     """Run an editor on the terminal until it is left.
-
-    Parameters
-    ----------
-    app : App
-    command : list of str
 
     Returns
     -------

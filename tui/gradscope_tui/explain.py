@@ -29,13 +29,8 @@ async def explain(session: Session, topic: str) -> str:
 
     Parameters
     ----------
-    session : Session
     topic : str
         A topic, the code of a finding, or nothing.
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -46,16 +41,7 @@ async def explain(session: Session, topic: str) -> str:
 
 
 async def explain_stop(session: Session) -> str:
-    """Return why a session has stopped where it has: who produced the NaN and out of what, what was written, ...
-
-    Parameters
-    ----------
-    session : Session
-
-    Returns
-    -------
-    str
-    """
+    """Return why a session has stopped where it has: who produced the NaN and out of what, what was written, ..."""
     reason: StopReason | None = session.reason
     found = await on_thread(session.explain) if session.current >= 0 and not has_ended(session) else ""
     if found:

@@ -131,10 +131,6 @@ def fold(modules: Sequence[str], folded: frozenset[str]) -> Rows:
     folded : frozenset of str
         Modules to fold, with all that they consist of.
 
-    Returns
-    -------
-    Rows
-
     Examples
     --------
     >>> rows = fold(["", "net.fc2", "net.act", "", "net.fc1"], frozenset({"net"}))
@@ -187,10 +183,6 @@ def node_filter(text: str) -> NodeFilter:
         A breakpoint's words (``'op:Mul*'``, ``'mod:layers.*'``, ``'param:*.weight'``, ``'line:train.py:31'``);
         ``'nan'`` or ``'inf'`` for nodes with one among their known gradients; anything else is looked for in the
         operator, the module, the parameter and the line. ``'!'`` before it turns it round.
-
-    Returns
-    -------
-    NodeFilter
 
     Raises
     ------

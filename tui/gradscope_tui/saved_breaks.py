@@ -24,16 +24,7 @@ def state_directory() -> Path:
 
 
 def commands_of(session: Session) -> list[str]:
-    """Return the commands of line mode that set a session's breakpoints, as ``save-breaks`` writes them.
-
-    Parameters
-    ----------
-    session : Session
-
-    Returns
-    -------
-    list of str
-    """
+    """Return the commands of line mode that set a session's breakpoints, as ``save-breaks`` writes them."""
     lines = []
     for point in session.breakpoints:
         lines.append(point.command())
@@ -66,10 +57,6 @@ class SavedBreaks:
     def load(self, session: Session) -> str:
         """Set the breakpoints that have been kept, unless the session has some already.
 
-        Parameters
-        ----------
-        session : Session
-
         Returns
         -------
         str
@@ -93,10 +80,6 @@ class SavedBreaks:
 
     def keep(self, session: Session) -> str:
         """Write the breakpoints if they are others than before.
-
-        Parameters
-        ----------
-        session : Session
 
         Returns
         -------

@@ -81,7 +81,6 @@ class Confirm(ModalScreen[bool]):
 
     Parameters
     ----------
-    title : str
     what : str
         What will happen.
     yes : str

@@ -39,13 +39,7 @@ def stack_text(tasks: Sequence[TaskRecord]) -> Text:
 
 
 class ThreadsScreen(ModalScreen[int | None]):
-    """Shows the stack of the thread that is followed, and lets one choose another thread.
-
-    Parameters
-    ----------
-    tasks : sequence of TaskRecord
-    threads : sequence of ThreadRecord
-    """
+    """Shows the stack of the thread that is followed, and lets one choose another thread."""
 
     BINDINGS = [
         Binding("escape,q,T", "cancel", "Close", show=False),

@@ -27,10 +27,6 @@ _BAR = 12
 def what_if_table(found: WhatIf) -> Table:
     """Return the changes as a table, the largest first.
 
-    Parameters
-    ----------
-    found : WhatIf
-
     Returns
     -------
     rich.table.Table
@@ -60,7 +56,6 @@ class WhatIfScreen(ModalScreen[None]):
 
     Parameters
     ----------
-    found : WhatIf
     expression : str
         What the gradient would be.
     node : NodeRecord

@@ -68,10 +68,6 @@ def adapter_for(value: Any = None) -> Adapter:
     value : object, optional
         None gives an adapter for programs of either framework.
 
-    Returns
-    -------
-    Adapter
-
     Raises
     ------
     TypeError

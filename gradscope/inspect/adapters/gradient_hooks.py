@@ -31,14 +31,6 @@ class NodeHook(NamedTuple):
 def hook_name(hook: Callable[..., Any]) -> str:
     """Return the name of a hook, and where a person's own is defined.
 
-    Parameters
-    ----------
-    hook : callable
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import functools

@@ -33,7 +33,6 @@ class Region(NamedTuple):
         Of the first element.
     shape, strides : tuple of int
         Strides in bytes.
-    itemsize : int
 
     Examples
     --------

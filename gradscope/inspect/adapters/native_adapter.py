@@ -49,10 +49,6 @@ _NOWHERE = object()
 def location_of(site: events.CallSite | None) -> Location | None:
     """Return the user's line of a call site.
 
-    Parameters
-    ----------
-    site : CallSite or None
-
     Returns
     -------
     Location or None

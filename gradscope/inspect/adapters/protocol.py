@@ -101,7 +101,6 @@ class FailedCall(NamedTuple):
 
     Attributes
     ----------
-    task, node : object
     grad_outputs : list of Tensor or None, or None
         None where they are not known.
     notes : tuple of str
@@ -234,14 +233,10 @@ class Plan(NamedTuple):
 
     Attributes
     ----------
-    nodes : sequence
-    names : sequence of str
-    sequence_nrs : sequence of int
     sites : sequence
         Where each was made: the same object for the same place. See :meth:`Adapter.location`.
     leaves : sequence of Tensor or None
         Of each AccumulateGrad.
-    notes : sequence of dict or None
     fans : sequence of int
         How many gradients each produces.
     receivers : sequence of node or None
@@ -475,18 +470,7 @@ class Adapter(Protocol):
 
 
 def expected_spec(adapter: Adapter, node: Any, nr: int) -> TensorSpec | None:
-    """Return what gradient a node expects at an input; None where the framework does not tell (PyTorch 2.4).
-
-    Parameters
-    ----------
-    adapter : Adapter
-    node : object
-    nr : int
-
-    Returns
-    -------
-    TensorSpec or None
-    """
+    """Return what gradient a node expects at an input; None where the framework does not tell (PyTorch 2.4)."""
     specs = adapter.outputs(node)
     return specs[nr] if nr < len(specs) else None
 

@@ -21,8 +21,6 @@ def run_on_main_thread(target: Target, arguments: Sequence[str], processes: Star
 
     Parameters
     ----------
-    target : Target
-    arguments : sequence of str
     processes : StartedProcesses
         Counts those that it starts.
 

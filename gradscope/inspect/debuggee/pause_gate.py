@@ -153,10 +153,6 @@ class Gate:
     def interrupt(self, function: Callable[[], None]) -> None:
         """Have the parked thread call `function`; what it raises is raised there, and ends the wait.
 
-        Parameters
-        ----------
-        function : callable
-
         Raises
         ------
         NotParkedError
@@ -166,10 +162,6 @@ class Gate:
 
     def submit(self, function: Callable[[], Any]) -> Future[Any]:
         """Have the parked thread call `function`.
-
-        Parameters
-        ----------
-        function : callable
 
         Returns
         -------

@@ -46,7 +46,6 @@ class Program:
 
     Attributes
     ----------
-    title : str
     exit_status : int or None
         What python would return, once it has ended.
     error : BaseException or None
@@ -131,14 +130,6 @@ def own_traceback(error: BaseException) -> str:
     """Return a traceback as python prints it, without the debugger's own frames.
 
     After Ctrl-C it ends with the program's own line: how far gradscope had come says nothing about the program.
-
-    Parameters
-    ----------
-    error : BaseException
-
-    Returns
-    -------
-    str
     """
     told = traceback.TracebackException.from_exception(error)
     seen: set[int] = set()
@@ -159,10 +150,6 @@ def own_traceback(error: BaseException) -> str:
 
 def print_uncaught(error: BaseException) -> str:
     """Print what nobody caught as python does, by the program's own ``sys.excepthook`` if it has one.
-
-    Parameters
-    ----------
-    error : BaseException
 
     Returns
     -------
@@ -199,13 +186,8 @@ def exit_status_of(leaving: SystemExit, say: Callable[[str], None] = _to_stderr)
 
     Parameters
     ----------
-    leaving : SystemExit
     say : callable
         Takes the text; writes to stderr by default.
-
-    Returns
-    -------
-    int
     """
     code = leaving.code
     if code is None or isinstance(code, int):

@@ -154,10 +154,6 @@ class Interrupter:
     def throw(self, error: BaseException) -> bool:
         """Raise an exception in the thread inside.
 
-        Parameters
-        ----------
-        error : BaseException
-
         Returns
         -------
         bool

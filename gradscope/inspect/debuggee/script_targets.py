@@ -36,12 +36,7 @@ class Target(Protocol):
 
 
 class FileTarget:
-    """A file of source code.
-
-    Parameters
-    ----------
-    path : str
-    """
+    """A file of source code."""
 
     def __init__(self, path: str) -> None:
         self.title = self.argv0 = path
@@ -85,12 +80,7 @@ class _FoundTarget:
 
 
 class AppTarget(_FoundTarget):
-    """A directory or a zip file with a ``__main__``.
-
-    Parameters
-    ----------
-    path : str
-    """
+    """A directory or a zip file with a ``__main__``."""
 
     def __init__(self, path: str) -> None:
         self.title = self.argv0 = path
@@ -106,10 +96,6 @@ class AppTarget(_FoundTarget):
 
 class ModuleTarget(_FoundTarget):
     """A module, or a package with a ``__main__``, by its dotted name.
-
-    Parameters
-    ----------
-    name : str
 
     Raises
     ------
@@ -164,10 +150,6 @@ def first_on_path(entry: str) -> Iterator[None]:
 def check_script(path: str) -> None:
     """Raise unless there is a script to run.
 
-    Parameters
-    ----------
-    path : str
-
     Raises
     ------
     FileNotFoundError, IsADirectoryError, PermissionError
@@ -191,10 +173,6 @@ def find_target(name: str, *, module: bool = False) -> Target:
         A path; or the dotted name of a module, where there is no such path.
     module : bool
         Take it for a module's name, as ``python -m`` does.
-
-    Returns
-    -------
-    Target
 
     Raises
     ------

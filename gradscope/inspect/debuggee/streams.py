@@ -87,10 +87,6 @@ def captured_stream(write: Callable[[str], None], stands_for: Any, *, terminal: 
     terminal : bool
         What ``isatty()`` says.
 
-    Returns
-    -------
-    TextIOWrapper
-
     Examples
     --------
     >>> import sys
@@ -112,7 +108,6 @@ def captured(write: Write, *, stdin: bool = False, terminal: bool = False) -> It
 
     Parameters
     ----------
-    write : Write
     stdin : bool
         Whether the process's stdin is the program's. If not, it is at its end from the start, and ``input()`` raises
         EOFError saying why.
@@ -162,7 +157,6 @@ def echo(text: str, file: Any) -> None:
 
     Parameters
     ----------
-    text : str
     file : file
         Of text.
     """

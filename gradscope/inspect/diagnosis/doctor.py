@@ -45,8 +45,6 @@ class Symptom:
         ``'failed'``, ``'no gradient'``, ``'NaN'``, ``'wrong gradient'``, ``'constant gradient'``, ``'broadcast'``,
         ``'updates'``, ``'gradient flow'``, ``'growth'``, ``'cycle'``, ``'aliasing'``, or what another instrument calls
         it.
-    text : str
-    location : Location or None
     """
 
     kind: str
@@ -56,13 +54,7 @@ class Symptom:
 
 @dataclass(frozen=True)
 class ZeroGradient:
-    """Parameters whose gradient is zero for one reason.
-
-    Attributes
-    ----------
-    names : tuple of str
-    causes : tuple of ZeroCause
-    """
+    """Parameters whose gradient is zero for one reason."""
 
     names: tuple[str, ...]
     causes: tuple[ZeroCause, ...]
@@ -91,12 +83,8 @@ class Diagnosis(Explanation):
         How many backward passes were seen.
     missing : GradientReport
         Parameters that no backward gave a gradient.
-    nan : NanOrigin
     flow : GradientFlow or None
         After the last backward that was looked into.
-    rectifiers : tuple of DeadUnits
-    growth : Growth
-    aliasing : GradientAliasing or None
     memory : MemoryReport or None
         Of the largest graph.
     updates : Updates
@@ -197,12 +185,7 @@ class Diagnosis(Explanation):
             yield "\n".join([f"{symptom.kind}: {first}", *indented, ""])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields and ``symptoms`` as numbers, text, lists and dictionaries.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the fields and ``symptoms`` as numbers, text, lists and dictionaries."""
         return {**super().to_dict(), "symptoms": plain(self.symptoms)}
 
     def _title(self) -> str:
@@ -282,16 +265,7 @@ class Doctor:
         )
 
     def explain(self, error: BaseException | None) -> bool:
-        """Look into what has ended the program; return whether the diagnosis says where it comes from.
-
-        Parameters
-        ----------
-        error : BaseException or None
-
-        Returns
-        -------
-        bool
-        """
+        """Look into what has ended the program; return whether the diagnosis says where it comes from."""
         if error is None or isinstance(error, KeyboardInterrupt):  # which does not come from the gradients
             return False
         missing = self._examiner.missing

@@ -40,12 +40,10 @@ class FlowTrouble:
     ----------
     verdict : str
         ``'vanishing'`` or ``'exploding'``.
-    text : str
     causes : tuple of str
         The operators that do most of it.
     location : Location or None
         Of the first of them.
-    help : str
     """
 
     verdict: str
@@ -81,14 +79,11 @@ class Examiner(Observer):
 
     Parameters
     ----------
-    adapter : Adapter
     ledger : Ledger
         Which is open.
 
     Attributes
     ----------
-    names : ModelNames
-    missing : MissingGradients
     trouble : dict of str to FlowTrouble
         By verdict.
     zeros : dict of int to (str, tuple of ZeroCause)

@@ -42,21 +42,11 @@ class Explanation:
         return {"kind": type(self).__name__, "text": str(self), **plain(self)}
 
     def to_json(self) -> str:
-        """Return :meth:`to_dict` as a JSON object; NaN and infinities are written as strings.
-
-        Returns
-        -------
-        str
-        """
+        """Return :meth:`to_dict` as a JSON object; NaN and infinities are written as strings."""
         return json_text(self.to_dict(), indent=2)
 
     def table(self) -> Table:
-        """Return the explanation as a Rich table.
-
-        Returns
-        -------
-        rich.table.Table
-        """
+        """Return the explanation as a Rich table."""
         from .rich_tables import table
 
         return table(self._title(), self._columns(), self._rows())
@@ -75,14 +65,6 @@ class Explanation:
 
 def plain(value: Any) -> Any:
     """Return a record as numbers, text, lists and dictionaries.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    object
 
     Examples
     --------
@@ -122,10 +104,6 @@ def adapter_of(value: Any, adapter: Adapter | None = None) -> Adapter:
     adapter : Adapter, optional
         The caller's choice, which wins.
 
-    Returns
-    -------
-    Adapter
-
     Raises
     ------
     TypeError
@@ -141,13 +119,8 @@ def adapter_of_loss(asked: str, loss: Any, adapter: Adapter | None = None) -> Ad
     ----------
     asked : str
         The function that it was passed to.
-    loss : Tensor
     adapter : Adapter, optional
         The caller's choice, which wins.
-
-    Returns
-    -------
-    Adapter
 
     Raises
     ------

@@ -20,10 +20,6 @@ def new_axes(ax: Any = None, *, width: float = 8.0, height: float = 4.0) -> Any:
     width, height : float
         In inches, for new ones.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
-
     Raises
     ------
     ImportError
@@ -54,18 +50,10 @@ def bars(
 
     Parameters
     ----------
-    names : sequence of str
-    values : sequence of float
-    title, xlabel : str
     colors : sequence of str, optional
         One per bar.
     log : bool
         A logarithmic axis, if anything is above zero.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = new_axes(ax, height=max(2.0, 0.6 + 0.25 * len(names)))
     ax.barh(range(len(names)), values, color=colors)
@@ -79,18 +67,7 @@ def bars(
 
 
 def lines(series: Mapping[str, Sequence[float]], *, title: str, xlabel: str, ylabel: str, ax: Any = None) -> Any:
-    """Draw one line a series.
-
-    Parameters
-    ----------
-    series : mapping of str to sequence of float
-    title, xlabel, ylabel : str
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
+    """Draw one line a series."""
     ax = new_axes(ax)
     for name, values in series.items():
         ax.plot(range(1, len(values) + 1), values, marker="o", label=name)
@@ -110,11 +87,6 @@ def plot_histogram(summary: TensorSummary, ax: Any = None) -> Any:
     ----------
     summary : TensorSummary
         From :func:`gradscope.inspect.summarize`, or of a node's gradients.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------

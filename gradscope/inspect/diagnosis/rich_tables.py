@@ -18,14 +18,8 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
 
     Parameters
     ----------
-    title : str
     columns : sequence of str
         The headings; one that starts with ``#`` is a column of numbers.
-    rows : iterable of sequence of str
-
-    Returns
-    -------
-    rich.table.Table
 
     Examples
     --------

@@ -26,7 +26,6 @@ class Topic:
         Programs; ``gs`` is gradscope, and PyTorch would do.
     tool : str
         What of gradscope helps.
-    aliases : tuple of str
     errors : tuple of str
         Parts of the messages, PyTorch's or gradscope's, that it is about.
     """
@@ -545,10 +544,6 @@ def find_topic(word: str) -> Topic | None:
     word : str
         Upper or lower case; spaces, hyphens and underscores are alike.
 
-    Returns
-    -------
-    Topic or None
-
     Examples
     --------
     >>> find_topic("Version Counter").name, find_topic("zebra")
@@ -565,13 +560,8 @@ def suggest(word: str, more: Iterable[str] = ()) -> list[str]:
 
     Parameters
     ----------
-    word : str
     more : iterable of str
         Names besides the topics'.
-
-    Returns
-    -------
-    list of str
 
     Examples
     --------
@@ -585,16 +575,7 @@ def suggest(word: str, more: Iterable[str] = ()) -> list[str]:
 
 
 def topic_text(topic: Topic) -> str:
-    """Return a topic as text to print.
-
-    Parameters
-    ----------
-    topic : Topic
-
-    Returns
-    -------
-    str
-    """
+    """Return a topic as text to print."""
     return "\n".join(
         [
             f"{topic.name}: {topic.title}",

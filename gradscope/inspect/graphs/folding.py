@@ -91,10 +91,6 @@ def unfold(folded: BackwardGraph, key: Any = None) -> BackwardGraph:
     key : node, optional
         The group to open; all by default.
 
-    Returns
-    -------
-    BackwardGraph
-
     Raises
     ------
     ValueError
@@ -259,11 +255,6 @@ def _stretch(graph: BackwardGraph, members: list[Any]) -> dict[str, Any]:
 
 def fold_to_fit(graph: BackwardGraph, most: int = 120) -> BackwardGraph:
     """Return a graph of at most `most` nodes, folded no more than that takes.
-
-    Parameters
-    ----------
-    graph : BackwardGraph
-    most : int
 
     Returns
     -------

@@ -23,8 +23,6 @@ class Identity(NamedTuple):
 
     Attributes
     ----------
-    module, parameter, name : str
-    place : str
     occurrence : int
         How many nodes of this kind came before in the engine's order.
     """
@@ -48,10 +46,8 @@ class NodeChange:
 
     Attributes
     ----------
-    identity : Identity
     what : str
         ``'outputs'`` (shapes, dtypes, devices), ``'saved'`` or ``'edges'``.
-    before, after : str
     """
 
     identity: Identity
@@ -107,14 +103,6 @@ def graph_difference(before: BackwardGraph, after: BackwardGraph) -> GraphDiffer
     Nodes are told apart by module, parameter, operator, the line that made them, and how many of the kind came before;
     so the graphs may be those of two processes.
 
-    Parameters
-    ----------
-    before, after : BackwardGraph
-
-    Returns
-    -------
-    GraphDifference
-
     Examples
     --------
     >>> import gradscope as gs
@@ -148,16 +136,7 @@ def graph_difference(before: BackwardGraph, after: BackwardGraph) -> GraphDiffer
 
 
 def identities(graph: BackwardGraph) -> dict[Any, Identity]:
-    """Return the stable identity of every node, by key, in the engine's order.
-
-    Parameters
-    ----------
-    graph : BackwardGraph
-
-    Returns
-    -------
-    dict of node to Identity
-    """
+    """Return the stable identity of every node, by key, in the engine's order."""
     seen: Counter[tuple[str, str, str, str]] = Counter()
     found: dict[Any, Identity] = {}
     for key in execution_order(graph):

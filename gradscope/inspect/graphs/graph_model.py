@@ -62,7 +62,6 @@ def graph(loss: Any, params: Any = None, *, adapter: Adapter | None = None) -> B
 
     Parameters
     ----------
-    loss : Tensor or iterable of Tensor
     params : Module, mapping of str to Tensor, or iterable of (str, Tensor), optional
         Gives leaves their names, and tells :func:`graph_statistics` which parameters to expect. By default the modules
         that :func:`track` saw, else the living modules that own the leaves. Nodes that use their parameters belong to
@@ -122,7 +121,6 @@ def graph_of_roots(adapter: Adapter, roots: Sequence[Any], names: Mapping[int, s
 
     Parameters
     ----------
-    adapter : Adapter
     roots : sequence of node
         Where gradients enter.
     names : mapping of int to str, optional
@@ -194,10 +192,6 @@ def _spec(outputs: Mapping[int, tuple[TensorSpec, ...]], key: int | None, nr: in
 def graph_of(session: Any) -> BackwardGraph:
     """Return the graph of a debugger session's current backward, with what has been seen of each node.
 
-    Parameters
-    ----------
-    session : Debugger or iterable of NodeRecord
-
     Returns
     -------
     BackwardGraph
@@ -249,7 +243,6 @@ def annotate(model: BackwardGraph, session: Any) -> BackwardGraph:
     ----------
     model : BackwardGraph
         Changed in place. Nodes that the session does not know are left as they are.
-    session : Debugger or iterable of NodeRecord
 
     Returns
     -------

@@ -20,7 +20,6 @@ def count_paths(graph: BackwardGraph, target: Any, source: Any = None) -> int:
 
     Parameters
     ----------
-    graph : BackwardGraph
     target : node or str
         As :func:`find_node` takes it.
     source : node or str, optional
@@ -70,7 +69,6 @@ def paths(graph: BackwardGraph, target: Any, source: Any = None) -> Iterator[tup
 
     Parameters
     ----------
-    graph : BackwardGraph
     target : node or str
         As :func:`find_node` takes it.
     source : node or str, optional
@@ -125,7 +123,6 @@ def shortest_path(graph: BackwardGraph, target: Any, source: Any = None) -> tupl
 
     Parameters
     ----------
-    graph : BackwardGraph
     target : node or str
         As :func:`find_node` takes it.
     source : node or str, optional
@@ -174,7 +171,6 @@ def dominators(graph: BackwardGraph, target: Any, source: Any = None) -> list[An
 
     Parameters
     ----------
-    graph : BackwardGraph
     target : node or str
         As :func:`find_node` takes it.
     source : node or str, optional

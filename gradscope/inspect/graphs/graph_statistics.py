@@ -19,7 +19,6 @@ class GraphStatistics:
 
     Attributes
     ----------
-    nodes, edges : int
     depth : int
         Nodes on the longest path.
     width : int
@@ -65,10 +64,6 @@ class GraphStatistics:
 
 def graph_statistics(graph: BackwardGraph) -> GraphStatistics:
     """Return a graph in numbers.
-
-    Parameters
-    ----------
-    graph : BackwardGraph
 
     Returns
     -------

@@ -21,15 +21,10 @@ def find_node(graph: BackwardGraph, name: Any) -> Any:
 
     Parameters
     ----------
-    graph : BackwardGraph
     name : int or str
         A key; ``'12'`` or ``'node:12'`` (place in the engine's order); the path of a parameter (``'fc1.weight'``,
         ``'param:fc1.weight'``); the name of a group; or the name of an operator, if it occurs once (``'Tanh'``,
         ``'op:Tanh'``). ``*`` and ``?`` are as in file names.
-
-    Returns
-    -------
-    node
 
     Raises
     ------
@@ -108,33 +103,13 @@ def _suggestion(graph: BackwardGraph, text: str) -> str:
 
 
 def roots_of(graph: BackwardGraph) -> list[Any]:
-    """Return the nodes where gradients enter: those of the losses that are left, and any other that none leads to.
-
-    Parameters
-    ----------
-    graph : BackwardGraph
-
-    Returns
-    -------
-    list
-    """
+    """Return the nodes where gradients enter: those of the losses that are left, and any other that none leads to."""
     roots = [key for key in graph.graph.get("roots", ()) if key in graph]
     return list(dict.fromkeys(roots + [key for key, count in graph.in_degree() if not count]))
 
 
 def reachable(graph: BackwardGraph, keys: Iterable[Any], *, upwards: bool = False) -> set[Any]:
-    """Return the nodes that gradients of `keys` come to, and `keys`; `upwards`, those they come from.
-
-    Parameters
-    ----------
-    graph : BackwardGraph
-    keys : iterable of node
-    upwards : bool
-
-    Returns
-    -------
-    set
-    """
+    """Return the nodes that gradients of `keys` come to, and `keys`; `upwards`, those they come from."""
     neighbours = graph.pred if upwards else graph.succ
     found = set(keys)
     stack = list(found)
@@ -151,7 +126,6 @@ def subgraph(graph: BackwardGraph, source: Any = None, target: Any = None) -> Ba
 
     Parameters
     ----------
-    graph : BackwardGraph
     source, target : node or str, optional
         As :func:`find_node` takes them. Without `source` from the losses; without `target` to all leaves.
 

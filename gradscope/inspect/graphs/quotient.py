@@ -17,16 +17,7 @@ Partition = dict[Any, Hashable]
 
 
 def topological(graph: networkx.MultiDiGraph) -> list[Any]:
-    """Return the keys in an order in which every edge points forward; those that lie on a cycle are left out.
-
-    Parameters
-    ----------
-    graph : networkx.MultiDiGraph
-
-    Returns
-    -------
-    list
-    """
+    """Return the keys in an order in which every edge points forward; those that lie on a cycle are left out."""
     return _sorted({key: list(into) for key, into in graph.adjacency()})
 
 
@@ -63,10 +54,6 @@ def acyclic(
         From key to group; keys that it does not have stay by themselves.
     part_of : callable
         ``part_of(group, number, total)`` names a part, numbered from 1 in forward order.
-
-    Returns
-    -------
-    dict
     """
     targets = _contracted(graph, partition)
     if len(_sorted(targets)) == len(targets):
@@ -131,7 +118,6 @@ def quotient(
 
     Parameters
     ----------
-    graph : BackwardGraph
     partition : mapping
         From key to group, without cycles (see :func:`acyclic`).
     describe : callable
@@ -271,10 +257,6 @@ def mark_of(data: Mapping[str, Any]) -> str:
     ----------
     data : mapping
         The node's attributes.
-
-    Returns
-    -------
-    str
     """
     if "mark" in data:
         return data["mark"]
@@ -289,17 +271,7 @@ def mark_of(data: Mapping[str, Any]) -> str:
 
 
 def members_of(folded: BackwardGraph, key: Any) -> list[Any]:
-    """Return the nodes that a node of a folded graph stands for, in the graph before any folding.
-
-    Parameters
-    ----------
-    folded : BackwardGraph
-    key : node
-
-    Returns
-    -------
-    list
-    """
+    """Return the nodes that a node of a folded graph stands for, in the graph before any folding."""
     found: list[Any] = []
     pending = [(folded, key)]
     while pending:

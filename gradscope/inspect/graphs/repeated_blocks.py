@@ -22,7 +22,6 @@ class Block:
     ----------
     parent : str
         ``'encoder.layers'`` of ``'encoder.layers.3'``.
-    number : int
     members : list
         Its nodes, in the engine's order.
     """
@@ -38,8 +37,6 @@ class BlockRun:
 
     Attributes
     ----------
-    parent : str
-    blocks : tuple of Block
     period : int
         How many blocks make the structure that is repeated: 2 for Linear, ReLU, Linear, ReLU.
     """
@@ -60,10 +57,6 @@ class BlockRun:
 
 def block_runs(graph: BackwardGraph) -> list[BlockRun]:
     """Return the numbered modules of a graph, repeated ones together.
-
-    Parameters
-    ----------
-    graph : BackwardGraph
 
     Returns
     -------

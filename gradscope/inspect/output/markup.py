@@ -28,14 +28,8 @@ def element(name: str, attributes: Mapping[str, Any] | None = None, *children: s
 
     Parameters
     ----------
-    name : str
-    attributes : mapping, optional
     *children : str
         Text, which is escaped, or Markup.
-
-    Returns
-    -------
-    Markup
 
     Examples
     --------
@@ -61,10 +55,6 @@ def render(template: str, **values: Any) -> str:
         Its path below ``gradscope/inspect``.
     **values : object
         All of it text that is escaped, but for Markup.
-
-    Returns
-    -------
-    str
     """
     return _templates().get_template(template).render(values)
 
@@ -91,10 +81,6 @@ def policy(*, style: str, script: str = "") -> str:
     ----------
     style, script : str
         Exactly what stands between their tags.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

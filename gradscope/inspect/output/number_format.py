@@ -10,13 +10,8 @@ def count(number: int, one: str, several: str = "") -> str:
 
     Parameters
     ----------
-    number : int
     one, several : str
         `several` defaults to `one` with an s.
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -28,14 +23,6 @@ def count(number: int, one: str, several: str = "") -> str:
 
 def format_bytes(number: int) -> str:
     """Return a size for people.
-
-    Parameters
-    ----------
-    number : int
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -20,14 +20,6 @@ def printable(text: str) -> str:
     These are the control characters but for line feed and tab, lone surrogates, and format characters: those that turn
     the direction of what follows, or are invisible. It is what XML allows, too.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> print(printable("a\x1b[2Jb\u202ec"), printable("caf\u00e9"))
@@ -39,14 +31,6 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     r"""Return text as :func:`printable` does, with line feeds as escapes too: a name, or a cell of a table.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> one_line("fc1\nfc2")
@@ -57,14 +41,6 @@ def one_line(text: str) -> str:
 
 def visible(text: str) -> str:
     r"""Return text without what :func:`printable` shows as escapes: it takes no more room on a screen than before.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -88,10 +64,8 @@ def say(text: object = "", *, file: TextIO | None = None, end: str = "\n") -> No
 
     Parameters
     ----------
-    text : object
     file : text file, optional
         Standard output by default.
-    end : str
     """
     print(printable(str(text)), end=end, file=file or sys.stdout, flush=True)
 
@@ -101,13 +75,8 @@ def json_text(value: Any, **options: Any) -> str:
 
     Parameters
     ----------
-    value : object
     **options : object
         As for :func:`json.dumps`.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

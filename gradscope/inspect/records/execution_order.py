@@ -21,17 +21,7 @@ class Wire(NamedTuple):
 
 
 def walk(adapter: Adapter, roots: Iterable[Any]) -> dict[int, Wire]:
-    """Return every node reachable from `roots`, by key.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    roots : iterable of node
-
-    Returns
-    -------
-    dict of int to Wire
-    """
+    """Return every node reachable from `roots`, by key."""
     found: dict[int, Wire] = {}
     stack = list(roots)
     while stack:
@@ -63,10 +53,6 @@ def engine_order(roots: Sequence[int], sequence: Mapping[int, int], targets: Map
         From key to sequence number.
     targets : mapping of int to sequence of int
         From key to the keys its gradients go to, once per edge.
-
-    Returns
-    -------
-    list of int
 
     Examples
     --------

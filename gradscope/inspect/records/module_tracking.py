@@ -34,10 +34,6 @@ class Tracker(Observer):
     ``training_step()``) has called a part. The first such module with parameters gives plain paths (``layers.0``); any
     other is told apart by the variable that holds it (``discriminator.layers.0``), or else by its class
     (``CrossEntropyLoss``).
-
-    Parameters
-    ----------
-    adapter : Adapter
     """
 
     def __init__(self, adapter: Adapter) -> None:
@@ -180,15 +176,6 @@ def remember(tracker: Tracker) -> None:
 def free_label(name: str, taken: Container[str]) -> str:
     """Return `name`, or with a number if it is taken.
 
-    Parameters
-    ----------
-    name : str
-    taken : container of str
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> free_label("Linear", {"Linear", "Linear#2"})
@@ -209,14 +196,6 @@ def join(label: str, path: str) -> str:
 def module_of_parameter(path: str) -> str:
     """Return the module's part of a parameter's path.
 
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> module_of_parameter("layers.0.weight"), module_of_parameter("weight")
@@ -228,14 +207,6 @@ def module_of_parameter(path: str) -> str:
 @contextmanager
 def track(*, adapter: Adapter | None = None) -> Iterator[Tracker]:
     """Record, for every node made inside the block, the line and the module that made it.
-
-    Parameters
-    ----------
-    adapter : Adapter, optional
-
-    Yields
-    ------
-    Tracker
 
     Examples
     --------

@@ -67,7 +67,6 @@ def named_tensors(adapter: Adapter, params: Any) -> list[tuple[str, Any]]:
 
     Parameters
     ----------
-    adapter : Adapter
     params : Module, mapping of str to Tensor, iterable of (str, Tensor) or of Tensor, Tensor, or None
 
     Returns
@@ -110,15 +109,10 @@ def name_graph(
 
     Parameters
     ----------
-    adapter : Adapter
     wires : mapping of int to Wire
         As :func:`walk` returns them.
     params, tracker : object, optional
         As :func:`names_for` takes them.
-
-    Returns
-    -------
-    Names
     """
     found = {key: adapter.variable(wire.node) for key, wire in wires.items() if not wire.edges}
     leaves = {key: leaf for key, leaf in found.items() if leaf is not None}
@@ -145,17 +139,11 @@ def names_for(
 
     Parameters
     ----------
-    adapter : Adapter
-    leaves : sequence of Tensor
     params : Module, mapping of str to Tensor, iterable of (str, Tensor), or None
     tracker : Tracker, optional
         By default that of the latest :func:`track` or :func:`ledger`.
     frame : frame, optional
         Variables are looked for from here outwards; by default from the caller.
-
-    Returns
-    -------
-    Names
 
     Raises
     ------
@@ -222,16 +210,10 @@ def living_roots(
 
     Parameters
     ----------
-    adapter : Adapter
-    leaves : sequence of Tensor
     frame : frame, optional
         Variables are looked for from here outwards.
     taken : iterable of str
         Labels that are given already. With none, a module that is the only one goes without a label.
-
-    Returns
-    -------
-    dict of str to Module
     """
     inside: dict[int, list[Any]] = {}
     owners: dict[int, list[Any]] = {}

@@ -29,14 +29,6 @@ def living(classes: Iterable[type]) -> list[Any]:
     A million objects take about 60 ms. They are judged by their type, so that none is asked anything: a proxy that
     claims another ``__class__`` does not wake up. Another thread may not have set all of an object's attributes yet.
 
-    Parameters
-    ----------
-    classes : iterable of type
-
-    Returns
-    -------
-    list
-
     Examples
     --------
     >>> class Thing:
@@ -60,14 +52,6 @@ def referrers(things: Sequence[Any]) -> list[Any]:
     """Return what ``gc.get_referrers`` returns, without tuples to which nothing refers that the collector knows.
 
     Those are the tuples that a thread still fills, and such as only a frame or C code holds.
-
-    Parameters
-    ----------
-    things : sequence
-
-    Returns
-    -------
-    list
 
     Examples
     --------

@@ -91,26 +91,12 @@ def _never() -> bool:
 
 
 def held_by(optimizer: Any) -> list[Any]:
-    """Return the tensors that an optimizer changes.
-
-    Parameters
-    ----------
-    optimizer : Optimizer
-
-    Returns
-    -------
-    list of Tensor
-    """
+    """Return the tensors that an optimizer changes."""
     return [tensor for group in optimizer.param_groups for tensor in group["params"]]
 
 
 def living_optimizers() -> list[Any]:
-    """Return the optimizers that there are, of either framework, whether they have stepped or not.
-
-    Returns
-    -------
-    list of Optimizer
-    """
+    """Return the optimizers that there are, of either framework, whether they have stepped or not."""
     modules = [sys.modules[name] for name in _MODULES if name in sys.modules]
     kinds = [module.Optimizer for module in modules if hasattr(module, "Optimizer")]
     return [optimizer for optimizer in living(kinds) if "param_groups" in vars(optimizer)]

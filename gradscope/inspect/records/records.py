@@ -141,14 +141,10 @@ class TensorSummary:
     ----------
     name : str
         What the tensor is called where it was met (``'grad_outputs[0]'``, ``'mat1'``).
-    shape : tuple of int
-    dtype, device : str
-    numel, nbytes : int
     norm : float
         The 2-norm over all elements, so it is NaN as soon as one element is.
     min, max, mean, std : float or None
         Over the finite elements; None if there are none. Complex elements count by their magnitude.
-    zeros, nans, infs : int
     histogram : tuple of (int, int)
         ``(k, count)``: how many finite non-zero elements have a magnitude in ``[2**k, 2**(k+1))``; empty bins left out.
     preview : str
@@ -183,13 +179,10 @@ class SavedRecord:
         Under which name the node saved it.
     shape : tuple of int or None
         None once released.
-    dtype : str
-    nbytes : int
     saved_version, current_version : int or None
         None where no version is kept: released, or packed by a saved-tensor hook.
     state : str
         ``'ok'``, ``'modified'`` (written since it was saved; the node will refuse it) or ``'released'``.
-    summary : TensorSummary or None
     writes : tuple of WriteRecord
         Who has written it since, where it is modified and that was noted; see :attr:`StopReason.writes`.
     """
@@ -225,7 +218,6 @@ class NodeRecord:
         Stable identity of the node.
     name, operator : str
         ``'MulBackward0'`` and ``'Mul'``.
-    sequence_nr : int
     module, parameter : str
         ``'layers.0'`` and, for an AccumulateGrad, ``'layers.0.weight'``; empty when not known.
     location : Location or None
@@ -238,7 +230,6 @@ class NodeRecord:
         The incoming gradients; None when nobody looked, None inside for an undefined gradient.
     grad_inputs : tuple of (TensorSummary or None) or None
         The produced gradients.
-    saved : tuple of SavedRecord
     outputs : tuple of TensorSpec
         What the forward operator returned, so what the incoming gradients look like.
     """
@@ -268,7 +259,6 @@ class DebuggerEvent:
     kind : str
         ``'state'`` (the program stopped, went on or ended), ``'output'`` (it wrote a line), ``'breakpoints'``
         (the list of breakpoints changed), ``'watches'`` (that of watches) or ``'log'`` (a logpoint was passed).
-    state : SessionState
     reason : StopReason or None
         With ``'state'``: why it stopped.
     text : str
@@ -288,14 +278,6 @@ class DebuggerEvent:
 def dtype_name(dtype: Any) -> str:
     """Return the bare name of a framework's dtype, an empty string for None.
 
-    Parameters
-    ----------
-    dtype : dtype or None
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import gradscope as gs
@@ -307,14 +289,6 @@ def dtype_name(dtype: Any) -> str:
 
 def operator_name(name: str) -> str:
     """Return the operator's part of a node's name.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    str
 
     Examples
     --------

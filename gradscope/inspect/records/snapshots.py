@@ -15,18 +15,7 @@ __all__ = ["bare_record", "gradient_summaries", "saved_records", "tensor_summary
 
 
 def tensor_summary(adapter: Adapter, tensor: Any, name: str) -> TensorSummary:
-    """Return the summary of a live tensor.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    tensor : Tensor
-    name : str
-
-    Returns
-    -------
-    TensorSummary
-    """
+    """Return the summary of a live tensor."""
     spec = adapter.spec(tensor)
     return summarize(adapter.to_host(tensor), name, dtype=spec.dtype, device=spec.device, shape=spec.shape)
 
@@ -36,14 +25,8 @@ def gradient_summaries(adapter: Adapter, grads: Sequence[Any], name: str) -> tup
 
     Parameters
     ----------
-    adapter : Adapter
-    grads : sequence of Tensor or None
     name : str
         ``'grad_outputs'`` or ``'grad_inputs'``.
-
-    Returns
-    -------
-    tuple of TensorSummary or None
     """
     return tuple(None if g is None else tensor_summary(adapter, g, f"{name}[{i}]") for i, g in enumerate(grads))
 
@@ -53,15 +36,9 @@ def saved_records(adapter: Adapter, node: Any, *, summaries: bool) -> tuple[Save
 
     Parameters
     ----------
-    adapter : Adapter
-    node : object
     summaries : bool
         With the values in numbers. A tensor that a saved-tensor hook has packed keeps its secret: unpacking it would
         call the user's hook once more than the program does.
-
-    Returns
-    -------
-    tuple of SavedRecord
     """
     records = []
     for view in adapter.saved(node):
@@ -100,21 +77,14 @@ def bare_record(
 
     Parameters
     ----------
-    adapter : Adapter
-    node : object
     index : int
         Its place in the engine's order.
     module, parameter : str
         Where known. A parameter gives its module.
-    state : str
     saved : bool
         List the saved tensors, without summaries.
     wire : Wire, optional
         What a walk has found of the node already.
-
-    Returns
-    -------
-    NodeRecord
     """
     name = adapter.node_name(node)
     if wire is None:

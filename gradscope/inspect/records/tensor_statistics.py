@@ -31,10 +31,6 @@ def summarize(
     shape : tuple of int, optional
         The tensor's, where the array has not all of its elements (nested, huge and sparse, or without values).
 
-    Returns
-    -------
-    TensorSummary
-
     Examples
     --------
     >>> import numpy
@@ -146,10 +142,6 @@ def norm_of(array: Any) -> float:
     ----------
     array : array_like
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> norm_of([3.0, 4.0])
@@ -166,10 +158,6 @@ def count_bad(array: Any) -> tuple[int, int]:
     ----------
     array : array_like
 
-    Returns
-    -------
-    tuple of int
-
     Examples
     --------
     >>> count_bad([1.0, float("nan"), float("inf")])
@@ -183,14 +171,6 @@ def count_bad(array: Any) -> tuple[int, int]:
 
 def format_shape(shape: tuple[int, ...] | None) -> str:
     """Return a shape as it is shown everywhere.
-
-    Parameters
-    ----------
-    shape : tuple of int or None
-
-    Returns
-    -------
-    str
 
     Examples
     --------

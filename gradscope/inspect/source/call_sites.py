@@ -61,10 +61,6 @@ def start_directory() -> str:
 def relative_path(filename: str) -> str:
     """Return a path as seen from the directory in which the program was started.
 
-    Parameters
-    ----------
-    filename : str
-
     Returns
     -------
     str
@@ -85,10 +81,6 @@ def relative_path(filename: str) -> str:
 
 def place(location: Location | None) -> str:
     """Return ``file:line``, relative to the directory in which the program was started when the file is below it.
-
-    Parameters
-    ----------
-    location : Location or None
 
     Returns
     -------
@@ -113,25 +105,12 @@ def user_frame(start: FrameType | None = None) -> FrameType | None:
     ----------
     start : frame, optional
         Where to begin; the caller by default.
-
-    Returns
-    -------
-    frame or None
     """
     return next(user_frames(start or sys._getframe(1)), None)
 
 
 def user_frames(start: FrameType) -> Iterator[FrameType]:
-    """Yield the frames from `start` outwards that are neither ours, nor a framework's, nor the standard library's.
-
-    Parameters
-    ----------
-    start : frame
-
-    Yields
-    ------
-    frame
-    """
+    """Yield the frames from `start` outwards that are neither ours, nor a framework's, nor the standard library's."""
     frame: FrameType | None = start
     while frame is not None:
         if not is_library_file(frame.f_code.co_filename):
@@ -140,54 +119,23 @@ def user_frames(start: FrameType) -> Iterator[FrameType]:
 
 
 def caller() -> Location | None:
-    """Return the user's line that is running.
-
-    Returns
-    -------
-    Location or None
-    """
+    """Return the user's line that is running."""
     frame = user_frame(sys._getframe(1))
     return None if frame is None else location_at(frame, frame.f_lineno)
 
 
 def location_at(frame: FrameType, lineno: int) -> Location:
-    """Return a line of the function that a frame runs.
-
-    Parameters
-    ----------
-    frame : frame
-    lineno : int
-
-    Returns
-    -------
-    Location
-    """
+    """Return a line of the function that a frame runs."""
     return line_of(frame.f_code.co_filename, lineno, frame.f_code.co_qualname)
 
 
 def line_of(filename: str, lineno: int, function: str = "") -> Location:
-    """Return a line of a file.
-
-    Parameters
-    ----------
-    filename : str
-    lineno : int
-    function : str
-
-    Returns
-    -------
-    Location
-    """
+    """Return a line of a file."""
     return Location(filename, lineno, function, linecache.getline(filename, lineno).strip())
 
 
 def name_of(value: Any, frame: FrameType | None) -> str:
     """Return the variable, or the attribute of ``self``, that is bound to an object in a frame.
-
-    Parameters
-    ----------
-    value : object
-    frame : frame or None
 
     Returns
     -------
@@ -207,10 +155,6 @@ def name_of(value: Any, frame: FrameType | None) -> str:
 def fields_of(thing: Any) -> dict[str, Any]:
     """Return an object's own attributes, without running a line of its class: a proxy does not wake up.
 
-    Parameters
-    ----------
-    thing : object
-
     Returns
     -------
     dict of str to object
@@ -228,13 +172,8 @@ def uses_of(name: str, near: Location) -> Location | None:
 
     Parameters
     ----------
-    name : str
     near : Location
         A line of the same file; the first such line after it wins, then the last before it.
-
-    Returns
-    -------
-    Location or None
     """
     lines = _growing_lines(near.filename).get(name, ())
     if not lines:

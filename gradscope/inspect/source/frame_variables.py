@@ -21,10 +21,6 @@ _COPIES = sys.version_info < (3, 13)
 def variables_of(frame: FrameType) -> dict[str, Any]:
     """Return the local variables of a frame, without keeping them alive.
 
-    Parameters
-    ----------
-    frame : frame
-
     Returns
     -------
     dict of str to object
@@ -52,7 +48,6 @@ def run_in(frame: FrameType, code: CodeType) -> None:
 
     Parameters
     ----------
-    frame : frame
     code : code
         A variable that it deletes is still there afterwards.
 

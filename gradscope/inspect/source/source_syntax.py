@@ -22,10 +22,6 @@ def syntax_tree(filename: str) -> ast.Module | None:
     ----------
     filename : str
         Or the name under which a notebook's cell is known.
-
-    Returns
-    -------
-    ast.Module or None
     """
     source = "".join(linecache.getlines(filename))
     return _parsed(source) if source else None
@@ -42,10 +38,6 @@ def _parsed(source: str) -> ast.Module | None:
 
 def syntax_of(code: CodeType) -> Any:
     """Return the syntax of a function, or of a file outside of its functions.
-
-    Parameters
-    ----------
-    code : code
 
     Returns
     -------
@@ -68,10 +60,6 @@ def _first_line(function: Any) -> int:
 
 def definition_line(code: CodeType) -> int:
     """Return the line of a function's ``def``, below its decorators.
-
-    Parameters
-    ----------
-    code : code
 
     Returns
     -------

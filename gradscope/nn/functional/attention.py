@@ -66,7 +66,6 @@ def multi_head_attention_forward(
         Probability with which, in training, a weight is put to zero.
     out_proj_weight, out_proj_bias : Tensor
         The projection of the output.
-    training : bool
     key_padding_mask : Tensor, optional
         Of shape (N, S): True where a key takes no part, or numbers that are added to the products.
     need_weights : bool

@@ -144,7 +144,6 @@ def binary_cross_entropy_with_logits(
 
     Parameters
     ----------
-    input, target : Tensor
     weight : Tensor, optional
         A factor for every loss.
     reduction : {"mean", "sum", "none"}
@@ -168,7 +167,6 @@ def kl_div(
 
     Parameters
     ----------
-    input, target : Tensor
     reduction : {"mean", "batchmean", "sum", "none"}
         ``"batchmean"`` divides the sum by the batch size, which is the mathematical divergence.
     log_target : bool

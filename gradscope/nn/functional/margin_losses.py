@@ -95,7 +95,6 @@ def triplet_margin_loss(
     ----------
     anchor, positive, negative : Tensor
         Of shape (N, D) or (D).
-    margin : float
     p, eps : float
         Of :func:`pairwise_distance`.
     swap : bool
@@ -197,7 +196,6 @@ def multi_margin_loss(
     target : Tensor
         Class indices of shape (N) or ().
     p : {1, 2}
-    margin : float
     weight : Tensor, optional
         One factor for each class.
     reduction : {"mean", "sum", "none"}

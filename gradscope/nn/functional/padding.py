@@ -18,7 +18,6 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
 
     Parameters
     ----------
-    input : Tensor
     pad : sequence of int
         How much before and after the last dimension, then the last but one, ...; negative numbers cut.
     mode : {"constant", "reflect", "replicate", "circular"}

@@ -132,7 +132,6 @@ def interpolate(
         Of shape (N, C, L), (N, C, H, W) or (N, C, D, H, W).
     size : int or sequence of int
         Of the output; or `scale_factor`.
-    scale_factor : float or sequence of float
     mode : str
         ``"nearest"``, ``"nearest-exact"``, ``"area"``; ``"linear"`` (signals), ``"bilinear"``, ``"bicubic"``,
         ``"lanczos"`` (images), ``"trilinear"`` (volumes).
@@ -359,7 +358,6 @@ def instance_norm(
         Statistics of the channels, averaged over the examples; used if not `use_input_stats`, else written.
     weight, bias : Tensor, optional
         Scale and shift of each channel.
-    use_input_stats : bool
     momentum : float
         Weight of the batch in the running statistics.
     eps : float

@@ -195,7 +195,6 @@ class PReLU(Module):
     ----------
     num_parameters : int
         1, or the number of channels.
-    init : float
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:

@@ -33,7 +33,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Parameters
     ----------
-    in_features, n_classes : int
     cutoffs : sequence of int
         Where the clusters begin; classes before the first are scored with the clusters.
     div_value : float

@@ -33,7 +33,6 @@ class BackwardHook:
 
     Parameters
     ----------
-    module : Module
     user_hooks, user_pre_hooks : list of callable
         ``hook(module, grad_input, grad_output)`` and ``hook(module, grad_output)``.
     """

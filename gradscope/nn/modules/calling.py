@@ -272,7 +272,6 @@ class Callee:
 
         Parameters
         ----------
-        hook : callable
         prepend : bool
             Call it before the hooks already there.
         with_kwargs : bool
@@ -290,7 +289,6 @@ class Callee:
 
         Parameters
         ----------
-        hook : callable
         prepend : bool
             Call it before the hooks already there.
         with_kwargs : bool

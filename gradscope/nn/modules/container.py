@@ -142,12 +142,7 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """A list of modules, all of which are submodules.
-
-    Parameters
-    ----------
-    modules : iterable of Module, optional
-    """
+    """A list of modules, all of which are submodules."""
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -232,12 +227,7 @@ def _as_parameter(value: Any) -> Any:
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors put into it become parameters.
-
-    Parameters
-    ----------
-    values : iterable, optional
-    """
+    """A list of parameters; tensors put into it become parameters."""
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()

@@ -128,12 +128,10 @@ class Conv2d(_Forward):
 
     Parameters
     ----------
-    in_channels, out_channels : int
     kernel_size, stride, dilation : int or pair
     padding : int, pair, ``"valid"`` or ``"same"``
     groups : int
         Channels are split into so many groups, convolved apart.
-    bias : bool
     padding_mode : {"zeros", "reflect", "replicate", "circular"}
 
     Examples
@@ -228,13 +226,10 @@ class ConvTranspose2d(_Transposed):
 
     Parameters
     ----------
-    in_channels, out_channels : int
     kernel_size, stride, padding, dilation : int or pair
         Of the convolution.
     output_padding : int or pair
         Added to the size of the output.
-    groups : int
-    bias : bool
     """
 
     spatial = 2

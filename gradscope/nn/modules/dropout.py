@@ -29,7 +29,6 @@ class Dropout(_Dropout):
 
     Parameters
     ----------
-    p : float
     inplace : bool
         Write into the input.
     """

@@ -87,11 +87,6 @@ class LazyModuleMixin(Module):
 class LazyLinear(LazyModuleMixin, Linear):
     """A :class:`Linear` that takes `in_features` from its first input.
 
-    Parameters
-    ----------
-    out_features : int
-    bias : bool
-
     Examples
     --------
     >>> import gradscope as gs

@@ -29,11 +29,6 @@ class Identity(Module):
 class Linear(Module):
     """``input @ weight.T + bias``.
 
-    Parameters
-    ----------
-    in_features, out_features : int
-    bias : bool
-
     Attributes
     ----------
     weight : Parameter
@@ -84,13 +79,7 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k.
-
-    Parameters
-    ----------
-    in1_features, in2_features, out_features : int
-    bias : bool
-    """
+    """``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k."""
 
     def __init__(
         self,

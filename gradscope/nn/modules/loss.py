@@ -330,7 +330,6 @@ class TripletMarginLoss(_MarginLoss):
 
     Parameters
     ----------
-    margin : float
     p, eps : float
         Of the distance, see :func:`~.functional.pairwise_distance`.
     swap : bool

@@ -180,8 +180,6 @@ class Module(Callee, Stateful):
 
         Parameters
         ----------
-        name : str
-        tensor : Tensor or None
         persistent : bool
             Whether it is part of :meth:`state_dict`.
         """

@@ -75,7 +75,6 @@ class GroupNorm(Module):
 
     Parameters
     ----------
-    num_groups : int
     num_channels : int
         A multiple of `num_groups`.
     eps : float

@@ -36,10 +36,8 @@ class RNNBase(Module):
     Parameters
     ----------
     mode : {"LSTM", "GRU", "RNN_TANH", "RNN_RELU"}
-    input_size, hidden_size : int
     num_layers : int
         Each layer runs over the outputs of the one below.
-    bias : bool
     batch_first : bool
         Input and output are (batch, time, features) instead of (time, batch, features).
     dropout : float
@@ -426,8 +424,6 @@ class RNNCellBase(Module):
 
     Parameters
     ----------
-    input_size, hidden_size : int
-    bias : bool
     num_chunks : int
         How many gates there are.
 
@@ -493,8 +489,6 @@ class RNNCell(RNNCellBase):
 
     Parameters
     ----------
-    input_size, hidden_size : int
-    bias : bool
     nonlinearity : {"tanh", "relu"}
     """
 
@@ -518,13 +512,7 @@ class RNNCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a gated recurrent unit, see :class:`GRU`.
-
-    Parameters
-    ----------
-    input_size, hidden_size : int
-    bias : bool
-    """
+    """One step of a gated recurrent unit, see :class:`GRU`."""
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -537,13 +525,7 @@ class GRUCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of a long short-term memory, see :class:`LSTM`.
-
-    Parameters
-    ----------
-    input_size, hidden_size : int
-    bias : bool
-    """
+    """One step of a long short-term memory, see :class:`LSTM`."""
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None

@@ -38,7 +38,6 @@ class Embedding(Module):
         A row of zeros that gets no gradient.
     max_norm : float, optional
         Scale rows that are looked up down to this `norm_type`-norm, in place.
-    norm_type : float
     scale_grad_by_freq : bool
         Divide each row's gradient by how often it was looked up.
     sparse : bool
@@ -128,7 +127,6 @@ class EmbeddingBag(Module):
         Number and width of the rows.
     max_norm : float, optional
         Scale rows that are looked up down to this `norm_type`-norm, in place.
-    norm_type : float
     scale_grad_by_freq : bool
         Divide each row's gradient by how often it was looked up; not for maxima.
     mode : {"mean", "sum", "max"}

@@ -194,7 +194,6 @@ class Stateful:
 
         Parameters
         ----------
-        state_dict : mapping
         strict : bool
             Raise when the names are not exactly the module's.
         assign : bool

@@ -127,9 +127,7 @@ class TransformerEncoderLayer(_Layer):
         Heads of the attention.
     dim_feedforward : int
         Features between the two linear layers.
-    dropout : float
     activation : {"relu", "gelu"} or callable
-    layer_norm_eps : float
     batch_first : bool
         Tensors are (batch, length, features) instead of (length, batch, features).
     norm_first : bool
@@ -145,7 +143,6 @@ class TransformerEncoderLayer(_Layer):
 
         Parameters
         ----------
-        src : Tensor
         src_mask : Tensor, optional
             Which places see which, see :func:`gradscope.nn.functional.multi_head_attention_forward`.
         src_key_padding_mask : Tensor, optional
@@ -185,7 +182,6 @@ class TransformerDecoderLayer(_Layer):
 
         Parameters
         ----------
-        tgt : Tensor
         memory : Tensor
             What the encoder returned.
         tgt_mask, memory_mask : Tensor, optional
@@ -221,8 +217,6 @@ class TransformerEncoder(Module):
 
     Parameters
     ----------
-    encoder_layer : TransformerEncoderLayer
-    num_layers : int
     norm : Module, optional
         Applied at the end.
     enable_nested_tensor, mask_check : bool
@@ -262,8 +256,6 @@ class TransformerDecoder(Module):
 
     Parameters
     ----------
-    decoder_layer : TransformerDecoderLayer
-    num_layers : int
     norm : Module, optional
         Applied at the end.
     """
@@ -307,8 +299,6 @@ class Transformer(Module):
 
     Parameters
     ----------
-    d_model, nhead : int
-    num_encoder_layers, num_decoder_layers : int
     dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias
         As in :class:`TransformerEncoderLayer`.
     custom_encoder, custom_decoder : Module, optional

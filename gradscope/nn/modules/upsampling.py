@@ -18,7 +18,6 @@ class Upsample(Module):
     ----------
     size : int or tuple of int
         Of the output; or `scale_factor`.
-    scale_factor : float or tuple of float
     mode : str
         ``"nearest"``, ``"linear"``, ``"bilinear"``, ``"bicubic"``, ``"trilinear"``, ...
     align_corners : bool

@@ -78,8 +78,6 @@ def clip_grad_norm_(
 
     Parameters
     ----------
-    parameters : Tensor or iterable of Tensor
-    max_norm, norm_type : float
     error_if_nonfinite : bool
         Raise when the norm is NaN or infinite.
     foreach : bool, optional

@@ -18,8 +18,6 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
     Parameters
     ----------
-    conv : Module
-    bn : Module
     transpose : bool
         Whether it is a transposed one.
 
@@ -72,13 +70,8 @@ def fuse_conv_bn_weights(
 
     Parameters
     ----------
-    conv_w : Tensor
-    conv_b : Tensor, optional
     bn_rm, bn_rv : Tensor
         Running mean and variance.
-    bn_eps : float
-    bn_w, bn_b : Tensor, optional
-    transpose : bool
     """
     shape = [1] * conv_w.ndim
     shape[1 if transpose else 0] = -1

@@ -123,8 +123,6 @@ def orthogonal(
 
     Parameters
     ----------
-    module : Module
-    name : str
     orthogonal_map : {"matrix_exp", "cayley", "householder"}, optional
         The map onto orthogonal matrices: matrix_exp for square and complex ones, householder for others.
     use_trivialization : bool

@@ -34,8 +34,6 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     Parameters
     ----------
-    module : Module
-    name : str
     dim : int, optional
         Over which dimension there is a length each; None has one for all.
 
@@ -106,8 +104,6 @@ def spectral_norm(
 
     Parameters
     ----------
-    module : Module
-    name : str
     n_power_iterations : int
         Each time the weight is read in training.
     eps : float

@@ -58,7 +58,6 @@ class ParametrizationList(ModuleList):
         One tensor, or as many as the first parametrization's ``right_inverse`` has returned.
     is_tensor : bool
         Whether it is one tensor.
-    ntensors : int
     """
 
     def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
@@ -201,7 +200,6 @@ def register_parametrization(
     ----------
     module : Module
         Its class becomes a subclass of what it was.
-    tensor_name : str
     parametrization : Module
         Called with the original tensor; where it has a ``right_inverse``, assigning to the tensor works too.
     unsafe : bool
@@ -341,8 +339,6 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
     Parameters
     ----------
-    module : Module
-    tensor_name : str
     leave_parametrized : bool
         Whether it keeps its present value; otherwise it becomes the original again.
 
@@ -394,7 +390,6 @@ def transfer_parametrizations_and_params(
 
     Parameters
     ----------
-    from_module, to_module : Module
     tensor_name : str, optional
         Of this tensor alone.
     """

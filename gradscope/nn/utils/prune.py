@@ -74,8 +74,6 @@ class BasePruningMethod(ABC):
 
         Parameters
         ----------
-        module : Module
-        name : str
         *args, **kwargs
             Of the method.
         importance_scores : Tensor, optional
@@ -143,12 +141,7 @@ def _joined(hook: BasePruningMethod, method: BasePruningMethod) -> BasePruningMe
 
 
 class PruningContainer(BasePruningMethod):
-    """Several prunings of one parameter, one after the other.
-
-    Parameters
-    ----------
-    *args : BasePruningMethod
-    """
+    """Several prunings of one parameter, one after the other."""
 
     def __init__(self, *args: BasePruningMethod) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
@@ -371,12 +364,7 @@ class LnStructured(_Structured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Mask by a given mask.
-
-    Parameters
-    ----------
-    mask : Tensor
-    """
+    """Mask by a given mask."""
 
     PRUNING_TYPE = "global"
 

@@ -200,10 +200,8 @@ def pad_packed_sequence(
 
     Parameters
     ----------
-    sequence : PackedSequence
     batch_first : bool
         Return (batch, time, ...) instead of (time, batch, ...).
-    padding_value : float
     total_length : int, optional
         Pad to this length; to that of the longest sequence unless given.
     """
@@ -243,7 +241,6 @@ def pad_sequence(
         Each of shape (length, ...).
     batch_first : bool
         Return (batch, time, ...) instead of (time, batch, ...).
-    padding_value : float
     padding_side : {"right", "left"}
 
     Examples

@@ -122,8 +122,6 @@ def spectral_norm(
 
     Parameters
     ----------
-    module : Module
-    name : str
     n_power_iterations : int
         In each forward of training.
     eps : float

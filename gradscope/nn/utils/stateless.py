@@ -25,12 +25,10 @@ def functional_call(
 
     Parameters
     ----------
-    module : Module
     parameter_and_buffer_dicts : dict or sequence of dict
         By dotted name; what they do not name is the module's own. A buffer that the module replaces is replaced there.
     args : tuple or object, optional
         Of the call; what is no tuple is its one argument.
-    kwargs : dict, optional
     tie_weights : bool
         Whether a tensor takes the place of all names under which its parameter is known.
     strict : bool

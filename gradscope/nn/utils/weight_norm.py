@@ -47,8 +47,6 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
     Parameters
     ----------
-    module : Module
-    name : str
     dim : int, optional
         Over which dimension there is a length each; None has one for all.
 

@@ -21,7 +21,6 @@ class CosineAnnealingLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     T_max : int
         Half the period: the epoch at which it is lowest.
     eta_min : float
@@ -62,7 +61,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     T_0 : int
         Epochs of the first fall.
     T_mult : int

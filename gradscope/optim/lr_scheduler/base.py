@@ -27,7 +27,6 @@ class LRScheduler:
 
     Parameters
     ----------
-    optimizer : Optimizer
     last_epoch : int
         The number of the last step, to go on from there: the groups then know their ``"initial_lr"``.
 

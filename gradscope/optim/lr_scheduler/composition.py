@@ -56,7 +56,6 @@ class SequentialLR(_Composition):
 
     Parameters
     ----------
-    optimizer : Optimizer
     schedulers : list of LRScheduler
         The schedules, in their order.
     milestones : list of int

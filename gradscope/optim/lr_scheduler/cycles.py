@@ -54,7 +54,6 @@ class CyclicLR(_MomentumScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     base_lr, max_lr : float or list of float
         The bounds; one for all groups, or one for each.
     step_size_up, step_size_down : int
@@ -163,7 +162,6 @@ class OneCycleLR(_MomentumScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     max_lr : float or list of float
         The highest learning rate; one for all groups, or one for each.
     total_steps : int, optional

@@ -30,7 +30,6 @@ class LambdaLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     lr_lambda : callable or list of callable
         Of the epoch; one for all groups, or one for each.
     last_epoch : int
@@ -111,7 +110,6 @@ class StepLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     step_size : int
         Epochs from one fall to the next.
     gamma : float
@@ -139,7 +137,6 @@ class MultiStepLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     milestones : iterable of int
         The epochs; one that comes twice counts twice.
     gamma : float
@@ -170,7 +167,6 @@ class ConstantLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     factor : float
         Between 0 and 1.
     total_iters : int
@@ -204,7 +200,6 @@ class LinearLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     start_factor, end_factor : float
         The factors at the start and from epoch `total_iters` on.
     total_iters : int
@@ -252,7 +247,6 @@ class ExponentialLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     gamma : float
         The factor.
     last_epoch : int
@@ -275,7 +269,6 @@ class PolynomialLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     total_iters : int
         The epoch at which it is 0.
     power : float

@@ -17,7 +17,6 @@ class ReduceLROnPlateau(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
     mode : str
         Whether the metric should become small (``"min"``) or large (``"max"``).
     factor : float

@@ -40,7 +40,6 @@ def backward(
 
     Parameters
     ----------
-    tensors : Tensor, GradientEdge or sequence of them
     grad_tensors : Tensor or sequence of Tensor or None, optional
         The gradients of `tensors`; None stands for 1 where a tensor has one element.
     retain_graph : bool, optional
@@ -129,8 +128,6 @@ def grad(
 
     Parameters
     ----------
-    outputs, inputs : Tensor, GradientEdge or sequence of them
-    grad_outputs : Tensor or sequence of Tensor or None, optional
     retain_graph, create_graph : bool
         As for :func:`backward`.
     allow_unused : bool, optional
@@ -139,10 +136,6 @@ def grad(
         The first dimension of each of `grad_outputs` is a batch; so is that of the results.
     materialize_grads : bool
         Return zeros instead of None.
-
-    Returns
-    -------
-    tuple of Tensor or None
 
     Examples
     --------

@@ -53,7 +53,6 @@ class GraphTask:
         Where the gradients enter.
     grads : sequence
         The gradients that enter, one per root: bare arrays, or tensors under `create_graph`.
-    keep_graph, create_graph : bool
     records : bool
         False under `create_graph` if the tensors travel for the sake of their tangents only (see tangents.py).
     captures : sequence of Edge, optional
@@ -63,7 +62,6 @@ class GraphTask:
 
     Attributes
     ----------
-    nodes_run, total : int
     thread_id : int or None
         The thread it runs on, once code that may ask has been reached.
     kept : list of Node or None

@@ -37,13 +37,7 @@ ACCUMULATE_SEQUENCE = 2**64 - 1
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph: gradients can be taken with respect to it, or sent into it.
-
-    Attributes
-    ----------
-    node : Node
-    output_nr : int
-    """
+    """A place in the graph: gradients can be taken with respect to it, or sent into it."""
 
     node: Node
     output_nr: int
@@ -350,7 +344,6 @@ class SavedTensor:
 
     Attributes
     ----------
-    node : Node
     name : str
         Under which name the node saved it.
     """

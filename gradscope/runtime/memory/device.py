@@ -35,7 +35,6 @@ class device:  # noqa: N801 - PyTorch's name
     ----------
     type : str or device
         ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
-    index : int, optional
 
     Raises
     ------

@@ -39,9 +39,6 @@ class dtype:  # noqa: N801 - PyTorch's name
 
     Attributes
     ----------
-    name : str
-    numpy : numpy.dtype
-    is_floating_point, is_complex, is_signed : bool
     itemsize : int
         Bytes an element.
     """

@@ -30,7 +30,6 @@ class VersionCounter:
 
     Attributes
     ----------
-    version : int
     writes : list or None
         The recorded writes, newest last; None while nobody records them.
     """

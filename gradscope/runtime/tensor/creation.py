@@ -157,11 +157,8 @@ def tensor(
 
     Parameters
     ----------
-    data : number, nested sequence, numpy.ndarray or Tensor
     dtype : dtype, optional
         Inferred from the data: Python floats give the default dtype, integers ``int64``, booleans ``bool``.
-    device : str or device, optional
-    requires_grad : bool
 
     Raises
     ------
@@ -229,9 +226,6 @@ def asarray(
 
     Parameters
     ----------
-    obj : Tensor, numpy.ndarray, number or nested sequence
-    dtype : dtype, optional
-    device : str or device, optional
     copy : bool, optional
         True copies always; False raises where the memory cannot be shared.
     requires_grad : bool, optional
@@ -371,10 +365,6 @@ def empty_strided(
 ) -> Tensor:
     """Return an uninitialised tensor with given strides, in elements.
 
-    Parameters
-    ----------
-    size, stride : tuple of int
-
     Raises
     ------
     RuntimeError
@@ -417,7 +407,6 @@ def empty_permuted(
 
     Parameters
     ----------
-    size : tuple of int
     physical_layout : tuple of int
         The dimensions, from the outermost in memory to the innermost.
 

@@ -129,8 +129,6 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
             The function or method that was called.
         types : sequence of type
             The classes among the arguments that take part; with one that is no base of this one it is left to others.
-        args : tuple
-        kwargs : dict, optional
         """
         if not all(issubclass(cls, kind) for kind in types):
             return NotImplemented

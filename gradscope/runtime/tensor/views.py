@@ -56,7 +56,6 @@ class ViewInfo:
     ----------
     base : Tensor
         The root: never itself a view.
-    edge : Edge or None
     version : int
         The version of the memory at which `edge` was right.
     creation : {"default", "multi", "no_grad", "custom", "inference"}

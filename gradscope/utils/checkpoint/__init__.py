@@ -126,12 +126,8 @@ def checkpoint_sequential(
 
     Parameters
     ----------
-    functions : Sequential or iterable of callable
-    segments : int
-    input : Tensor
     use_reentrant : bool
         See :func:`checkpoint`.
-    preserve_rng_state : bool
 
     Returns
     -------

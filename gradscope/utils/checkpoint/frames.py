@@ -82,7 +82,6 @@ class _Frame:
     ----------
     compute : callable
         Calls the function again.
-    check, early_stop : bool
     logs : tuple of OperatorLog, optional
         For the call, and the call in the backward pass.
     """

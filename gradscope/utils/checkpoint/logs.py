@@ -52,10 +52,6 @@ def difference(first: Sequence[Operator], second: Sequence[Operator]) -> str:
     first, second : sequence of (str, str)
         Of the call, and of the call in the backward pass.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> print(difference([("exp", ""), ("sin", " at model.py:3")], [("exp", "")]))

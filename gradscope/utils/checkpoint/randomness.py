@@ -29,12 +29,7 @@ def devices_of(args: Iterable[Any]) -> list[Any]:
 
 
 class Numbers:
-    """The random numbers that are drawn from now on, on the CPU and on the devices of some arguments.
-
-    Parameters
-    ----------
-    args : iterable
-    """
+    """The random numbers that are drawn from now on, on the CPU and on the devices of some arguments."""
 
     def __init__(self, args: Iterable[Any]) -> None:
         generators = [generator_for(None), *map(generator_for, devices_of(args))]

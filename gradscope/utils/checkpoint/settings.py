@@ -24,12 +24,7 @@ def debug_enabled(given: bool) -> bool:
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Context manager: checkpoints made inside stop computing again as soon as they can, or do not.
-
-    Parameters
-    ----------
-    enable : bool
-    """
+    """Context manager: checkpoints made inside stop computing again as soon as they can, or do not."""
     global _early_stop
     before, _early_stop = _early_stop, enable
     try:
@@ -40,12 +35,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 @contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Context manager: checkpoints made inside note their operators, or do not; None leaves it to their argument.
-
-    Parameters
-    ----------
-    enabled : bool or None
-    """
+    """Context manager: checkpoints made inside note their operators, or do not; None leaves it to their argument."""
     global _debug
     before, _debug = _debug, enabled
     try:

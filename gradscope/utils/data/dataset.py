@@ -141,12 +141,7 @@ def _several(dataset: Any, indices: list[Any]) -> Any:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Data sets one after the other, by index.
-
-    Parameters
-    ----------
-    datasets : iterable of Dataset
-    """
+    """Data sets one after the other, by index."""
 
     datasets: list[Any]
     cumulative_sizes: list[int]
@@ -177,12 +172,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Iterable data sets one after the other.
-
-    Parameters
-    ----------
-    datasets : iterable of IterableDataset
-    """
+    """Iterable data sets one after the other."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
@@ -202,13 +192,7 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[T_co]):
-    """Some samples of a data set.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    indices : sequence of int
-    """
+    """Some samples of a data set."""
 
     dataset: Any
     indices: Sequence[int]
@@ -237,14 +221,8 @@ def random_split(
 
     Parameters
     ----------
-    dataset : Dataset
     lengths : sequence of int or float
         How many samples each part gets; or fractions whose sum is 1, what is left over going to the parts in turn.
-    generator : Generator, optional
-
-    Returns
-    -------
-    list of Subset
 
     Raises
     ------

@@ -18,7 +18,6 @@ class DistributedSampler(Sampler[int]):
 
     Parameters
     ----------
-    dataset : sized
     num_replicas, rank : int, optional
         How many processes there are, and which of them this one is: one process, unless given.
     shuffle : bool

@@ -32,12 +32,7 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """All indices in order.
-
-    Parameters
-    ----------
-    data_source : sized
-    """
+    """All indices in order."""
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -54,7 +49,6 @@ class RandomSampler(Sampler[int]):
 
     Parameters
     ----------
-    data_source : sized
     replacement : bool
         Whether an index may come again before all others have come.
     num_samples : int, optional
@@ -109,13 +103,7 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given indices in random order.
-
-    Parameters
-    ----------
-    indices : sequence of int
-    generator : Generator, optional
-    """
+    """Given indices in random order."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
@@ -136,10 +124,8 @@ class WeightedRandomSampler(Sampler[int]):
     ----------
     weights : sequence of float
         Of each index; they need not add up to 1.
-    num_samples : int
     replacement : bool
         Whether an index may come again.
-    generator : Generator, optional
     """
 
     def __init__(
@@ -176,8 +162,6 @@ class BatchSampler(Sampler[list[int]]):
 
     Parameters
     ----------
-    sampler : Sampler or iterable
-    batch_size : int
     drop_last : bool
         Whether a last list that would be shorter is left out.
 

@@ -34,7 +34,6 @@ class WorkerInfo:
     ----------
     id : int
         From 0 on.
-    num_workers : int
     seed : int
         What its random numbers started from: another one in each worker and for each iterator.
     dataset : Dataset
@@ -156,8 +155,6 @@ def work(
         Comes: ``(pass, number, indices)``. Goes: ``(pass, number, kind, batch)``.
     info : tuple of int
         The worker's number, how many there are, its seed.
-    dataset : Dataset
-    fetching : Fetching
     init : callable, optional
         The user's ``worker_init_fn``.
     """

@@ -80,9 +80,6 @@ class Workers:
 
     Parameters
     ----------
-    context : multiprocessing context, optional
-    dataset : Dataset
-    fetching : Fetching
     count : int
         How many processes.
     prefetch : int

@@ -235,7 +235,6 @@ def printable(line: str, tab: int = 8) -> str:
 
     Parameters
     ----------
-    line : str
     tab : int
         Cells from one tab stop to the next.
 

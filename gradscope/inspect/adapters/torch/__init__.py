@@ -30,10 +30,6 @@ class TorchSpec(TensorSpec):
 def check_version(version: str) -> None:
     """Raise ImportError for a PyTorch that is too old.
 
-    Parameters
-    ----------
-    version : str
-
     Examples
     --------
     >>> check_version("2.13.0+cpu")

@@ -60,7 +60,6 @@ def failed_call(error: BaseException, frames: Sequence[FrameType]) -> FailedCall
 
     Parameters
     ----------
-    error : BaseException
     frames : sequence of frame
         Those that it has left, innermost first.
 

@@ -27,12 +27,7 @@ _left = int(_gap())  # nodes until the next cut
 
 
 def cut_rows(nodes: Sequence[Any]) -> None:
-    """See to it that rows of nodes through these can be freed; to be asked of every node that Python gets hold of.
-
-    Parameters
-    ----------
-    nodes : sequence of torch.autograd.graph.Node
-    """
+    """See to it that rows of nodes through these can be freed; to be asked of every node that Python gets hold of."""
     global _left
     _left -= len(nodes)
     if _left < 0 and nodes:
@@ -40,12 +35,7 @@ def cut_rows(nodes: Sequence[Any]) -> None:
 
 
 def cut_row(node: Any) -> None:
-    """See to it for one node.
-
-    Parameters
-    ----------
-    node : torch.autograd.graph.Node
-    """
+    """See to it for one node."""
     global _left
     _left -= 1
     if _left < 0:

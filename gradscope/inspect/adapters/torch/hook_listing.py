@@ -21,16 +21,7 @@ _MODULE_HOOKS = "BackwardHookFunctionBackward"
 
 
 def hooks_of(node: Any) -> list[NodeHook]:
-    """Return the hooks of a node that are known.
-
-    Parameters
-    ----------
-    node : torch.autograd.graph.Node
-
-    Returns
-    -------
-    list of NodeHook
-    """
+    """Return the hooks of a node that are known."""
     noted = node.metadata.get(_NOTED, {})
     found = [NodeHook(name, True) for key, (name, handle) in noted.items() if key in (handle.hooks_dict_ref() or ())]
     if node.name() == _MODULE_HOOKS:

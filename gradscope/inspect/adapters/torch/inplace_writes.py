@@ -130,10 +130,6 @@ def called(func: Any) -> str:
     func : callable
         As a function mode is given it.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> called(torch.Tensor.__iadd__), called(torch.Tensor.mul_)
@@ -150,12 +146,6 @@ def given_to_write(func: Any, args: Sequence[Any], kwargs: Any) -> Iterator[torc
     ----------
     func : callable
         As a function mode is given it.
-    args : sequence
-    kwargs : dict or None
-
-    Yields
-    ------
-    Tensor
     """
     given = [] if not kwargs or kwargs.get("out") is None else [kwargs["out"]]
     if args and isinstance(args[0], (list, tuple)):

@@ -29,7 +29,6 @@ def hang(
 
     Parameters
     ----------
-    nodes : sequence of torch.autograd.graph.Node
     ran : callable
         As ``Node.register_hook`` takes it.
     entered : callable, optional

@@ -296,11 +296,6 @@ def from_host(values: Any, spec: TensorSpec) -> torch.Tensor:
     ----------
     values : array_like
         Numbers that broadcast to the shape.
-    spec : TensorSpec
-
-    Returns
-    -------
-    torch.Tensor
 
     Raises
     ------

@@ -40,8 +40,6 @@ class TorchCall:
 
     Attributes
     ----------
-    task : TorchTask
-    node : torch.autograd.graph.Node
     given, made : tuple of Tensor or None, or list
         The same to look at: the engine's own tuples, until somebody asks for a list.
     skip : bool
@@ -77,11 +75,8 @@ class TorchTask:
 
     Parameters
     ----------
-    observers : sequence of Observer
-    outputs : sequence of Tensor or GradientEdge
     inputs : sequence of Tensor or GradientEdge
         What gradients are wanted of; empty for all leaves.
-    keep_graph, create_graph, accumulate : bool
     site : CallSite
         Where it was called.
 
@@ -299,16 +294,7 @@ _live: list[TorchTask] = []
 
 
 def edge_of(value: Any) -> tuple[Any, int] | None:
-    """Return (node, input number) where a gradient of a tensor (or at a GradientEdge) enters; None if it has none.
-
-    Parameters
-    ----------
-    value : Tensor or GradientEdge
-
-    Returns
-    -------
-    tuple or None
-    """
+    """Return (node, input number) where a gradient of a tensor (or at a GradientEdge) enters; None if it has none."""
     if not isinstance(value, torch.Tensor):
         return value.node, value.output_nr
     if not value.requires_grad:
@@ -320,10 +306,6 @@ def edge_of(value: Any) -> tuple[Any, int] | None:
 
 def walk(roots: Iterable[Any]) -> tuple[list[Any], list[Any]]:
     """Return all nodes that gradients from `roots` can reach, in an order that depends on the graph alone.
-
-    Parameters
-    ----------
-    roots : iterable of node
 
     Returns
     -------

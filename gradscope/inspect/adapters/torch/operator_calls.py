@@ -21,11 +21,8 @@ class TorchOperatorCall:
     ----------
     func : callable
         PyTorch's function.
-    args, kwargs : tuple and dict or None
-    result : object
     before : int
         Where the sequence counter stood when it was called.
-    site : CallSite
     """
 
     def __init__(self, func: Any, args: Any, kwargs: Any, result: Any, before: int, site: CallSite) -> None:

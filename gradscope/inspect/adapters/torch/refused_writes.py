@@ -32,15 +32,10 @@ def explain_refusal(error: RuntimeError, tensors: Sequence[torch.Tensor], site_o
 
     Parameters
     ----------
-    error : RuntimeError
     tensors : sequence of Tensor
         The arguments of the call that raised it.
     site_of : callable
         Returns where a node was made, a CallSite or None.
-
-    Returns
-    -------
-    bool
     """
     text = str(error)
     reason = next((reason for words, reason in _REASONS if words in text), None)

@@ -93,16 +93,7 @@ class TorchSaved:
 
 
 def saved_of(node: Any) -> list[TorchSaved]:
-    """Return what a node has saved, by name.
-
-    Parameters
-    ----------
-    node : torch.autograd.graph.Node
-
-    Returns
-    -------
-    list of TorchSaved
-    """
+    """Return what a node has saved, by name."""
     return [saved for attribute in raw_names(type(node)) for saved in _of_attribute(node, attribute)]
 
 
@@ -161,7 +152,6 @@ def tell_violation(error: BaseException, versions: tuple[int, int], nodes: Itera
 
     Parameters
     ----------
-    error : BaseException
     versions : tuple of (int, int)
         See :func:`versions_in`.
     nodes : iterable of node

@@ -120,8 +120,6 @@ class UnpackedSlot:
 
     Parameters
     ----------
-    node : torch.autograd.graph.Node
-    raw : SavedTensor
     attribute : str
         Under which the node gives what is unpacked.
     place : int or None

@@ -21,7 +21,6 @@ def leave_uncompiled(*functions: Callable[..., Any], calls: bool = True) -> None
 
     Parameters
     ----------
-    *functions : function
     calls : bool
         And what they call; False for what calls the program's own code.
     """

@@ -12,10 +12,6 @@ __all__ = ["GradBackup"]
 class GradBackup:
     """What the leaves had in ``.grad`` before a backward first accumulated into them.
 
-    Parameters
-    ----------
-    adapter : Adapter
-
     Examples
     --------
     >>> import gradscope as gs

@@ -46,12 +46,7 @@ class Moment(NamedTuple):
 
 
 class History:
-    """The backwards followed so far, and every node that ran while somebody looked, in order.
-
-    Parameters
-    ----------
-    policy : HistoryPolicy
-    """
+    """The backwards followed so far, and every node that ran while somebody looked, in order."""
 
     def __init__(self, policy: HistoryPolicy) -> None:
         self.policy = policy

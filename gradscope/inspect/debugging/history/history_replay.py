@@ -89,10 +89,6 @@ class PastStanding(Standing):
 class Replay:
     """The cursor in a history.
 
-    Parameters
-    ----------
-    history : History
-
     Attributes
     ----------
     cursor : int or None
@@ -164,8 +160,6 @@ def why_stop(
 
     Parameters
     ----------
-    points : list of Breakpoint
-    moment : Moment
     place : callable
         Returns what conditions are asked of.
 

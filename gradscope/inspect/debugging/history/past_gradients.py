@@ -22,8 +22,6 @@ class Group:
 
     Parameters
     ----------
-    adapter : Adapter
-    grads : sequence of Tensor or None
     name : str
         ``'grad_outputs'`` or ``'grad_inputs'``.
     """

@@ -28,7 +28,6 @@ def what_if(adapter: Adapter, view: TaskView, index: int, grads: Sequence[Any], 
 
     Parameters
     ----------
-    adapter : Adapter
     view : TaskView
         The backward, in progress.
     index : int
@@ -39,10 +38,6 @@ def what_if(adapter: Adapter, view: TaskView, index: int, grads: Sequence[Any], 
         Which of them to replace.
     value : number, array or tensor
         By what.
-
-    Returns
-    -------
-    WhatIf
 
     Raises
     ------

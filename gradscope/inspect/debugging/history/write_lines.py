@@ -24,12 +24,7 @@ class _Memory:
 
 
 class WriteNotes:
-    """The last writes into each memory that lives.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    """
+    """The last writes into each memory that lives."""
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
@@ -51,10 +46,6 @@ class WriteNotes:
 
     def into(self, saved: SavedView) -> tuple[WriteRecord, ...]:
         """Return the writes into a saved tensor since it was saved, as far as they were noted.
-
-        Parameters
-        ----------
-        saved : SavedView
 
         Returns
         -------

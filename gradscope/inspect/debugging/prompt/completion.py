@@ -23,13 +23,8 @@ def complete(debugger: Debugger, line: str) -> list[str]:
 
     Parameters
     ----------
-    debugger : Debugger
     line : str
         What has been typed, up to the cursor.
-
-    Returns
-    -------
-    list of str
 
     Examples
     --------
@@ -87,10 +82,6 @@ def install(debugger: Debugger) -> None:
     """Let the Tab key complete commands, where this Python has readline.
 
     The history lasts as long as the process; the environment variable ``GRADSCOPE_HISTORY`` names a file for it.
-
-    Parameters
-    ----------
-    debugger : Debugger
     """
     try:
         import readline

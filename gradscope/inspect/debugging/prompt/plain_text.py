@@ -26,30 +26,13 @@ _MARKS = {"done": "+", "current": ">", "pending": " ", "failed": "!", "skipped":
 
 
 def short_path(filename: str) -> str:
-    """Return a path relative to the directory in which the program was started, where that is shorter.
-
-    Parameters
-    ----------
-    filename : str
-
-    Returns
-    -------
-    str
-    """
+    """Return a path relative to the directory in which the program was started, where that is shorter."""
     relative = relative_path(filename)
     return relative if len(relative) < len(filename) else filename
 
 
 def place_of(location: Location | None) -> str:
     """Return a location as ``file:line  source``, or an empty string.
-
-    Parameters
-    ----------
-    location : Location or None
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -64,13 +47,8 @@ def title_of(record: NodeRecord, total: int) -> str:
 
     Parameters
     ----------
-    record : NodeRecord
     total : int
         How many nodes the backward has.
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -88,14 +66,6 @@ def number(value: float | None) -> str:
 
 def summary_line(summary: TensorSummary | None) -> str:
     """Return a tensor's statistics in one line.
-
-    Parameters
-    ----------
-    summary : TensorSummary or None
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -128,14 +98,6 @@ def _finite_part(summary: TensorSummary) -> str:
 def saved_line(saved: SavedRecord) -> str:
     """Return a saved tensor in one line.
 
-    Parameters
-    ----------
-    saved : SavedRecord
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> saved_line(SavedRecord("mat1", (2, 3), "float32", 24, 0, 1, "modified"))
@@ -162,13 +124,8 @@ def node_text(record: NodeRecord, nodes: Sequence[NodeRecord]) -> str:
 
     Parameters
     ----------
-    record : NodeRecord
     nodes : sequence of NodeRecord
         The nodes of its backward, to name where its gradients go.
-
-    Returns
-    -------
-    str
     """
     lines = [title_of(record, len(nodes)) + f"  ({record.state})"]
     lines.append(f"  made at        {_made_at(record)}")
@@ -232,13 +189,8 @@ def list_text(nodes: Sequence[NodeRecord], looked_at: int = -1) -> str:
 
     Parameters
     ----------
-    nodes : sequence of NodeRecord
     looked_at : int
         The number of one that has run and is marked with ``<``.
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -264,16 +216,7 @@ def list_text(nodes: Sequence[NodeRecord], looked_at: int = -1) -> str:
 
 
 def graph_text(nodes: Sequence[NodeRecord]) -> str:
-    """Return the graph as text: every node in the engine's order, and to which its gradients go.
-
-    Parameters
-    ----------
-    nodes : sequence of NodeRecord
-
-    Returns
-    -------
-    str
-    """
+    """Return the graph as text: every node in the engine's order, and to which its gradients go."""
     index = {node.key: node.index for node in nodes}
     rows = []
     for node in nodes:
@@ -287,14 +230,6 @@ def graph_text(nodes: Sequence[NodeRecord]) -> str:
 def write_line(write: WriteRecord) -> str:
     """Return who wrote a saved tensor in one line.
 
-    Parameters
-    ----------
-    write : WriteRecord
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> write_line(WriteRecord("result", "add_", Location("train.py", 31, "main", "y += 1")))
@@ -306,14 +241,6 @@ def write_line(write: WriteRecord) -> str:
 
 def watch_line(watch: WatchRecord) -> str:
     """Return a watch in one line.
-
-    Parameters
-    ----------
-    watch : WatchRecord
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -100,10 +100,6 @@ class LineMode(BreakVerbs, LookVerbs):
     def run_commands(self, commands: Iterable[str]) -> None:
         """Start the program and carry out commands, each echoed, so that a log tells the whole story.
 
-        Parameters
-        ----------
-        commands : iterable of str
-
         Raises
         ------
         UsageError

@@ -19,14 +19,6 @@ class UsageError(ValueError):
 def read_commands(path: str) -> list[str]:
     """Return the lines of a file of commands, without comments; nothing is carried out.
 
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    list of str
-
     Raises
     ------
     OSError
@@ -147,15 +139,6 @@ _BY_NAME = {name: verb for verb in VERBS for name in verb.names}
 def find_verb(line: str) -> tuple[Verb, str]:
     """Return the verb of a line, and what follows it.
 
-    Parameters
-    ----------
-    line : str
-
-    Returns
-    -------
-    verb : Verb
-    argument : str
-
     Raises
     ------
     UsageError
@@ -184,14 +167,6 @@ def find_verb(line: str) -> tuple[Verb, str]:
 def split_commands(text: str) -> list[str]:
     """Return the commands of a ``-c`` string: parts between semicolons and newlines that stand outside quotes.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> split_commands("step; print '; '; quit")
@@ -213,14 +188,6 @@ def split_commands(text: str) -> list[str]:
 
 def help_text(verb: Verb | None = None) -> str:
     """Return what a verb does, or what all of them do, for a terminal of 80 columns.
-
-    Parameters
-    ----------
-    verb : Verb, optional
-
-    Returns
-    -------
-    str
 
     Examples
     --------

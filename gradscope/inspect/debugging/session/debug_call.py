@@ -106,7 +106,6 @@ def debug(loss: Any, *, params: Any = None, adapter: Adapter | None = None, **op
         Gives names (a Module, for a function). By default the modules that :func:`track` saw, else the living modules
         that own the leaves. Nodes that use their parameters belong to them; the modules of other nodes, and lines, are
         known only of what ran inside ``with gi.track():``.
-    adapter : Adapter, optional
     **options
         For ``backward()``: ``gradient``, ``retain_graph``, ``create_graph``, ``inputs``.
 

@@ -76,8 +76,6 @@ class TaskView:
 
     Parameters
     ----------
-    adapter : Adapter
-    tracker : Tracker
     task : object
         The framework's graph task.
     store : ValueStore

@@ -93,11 +93,8 @@ class Debugger(TimeTravel, Controls, Questions):
 
         Parameters
         ----------
-        path : str
         argv : sequence of str
             The script's arguments.
-        adapter : Adapter, optional
-        history : HistoryPolicy, optional
 
         Returns
         -------
@@ -118,12 +115,6 @@ class Debugger(TimeTravel, Controls, Questions):
         cls, function: Callable[[], Any], *, adapter: Adapter | None = None, history: HistoryPolicy | None = None
     ) -> Debugger:
         """Return a session for a function without arguments.
-
-        Parameters
-        ----------
-        function : callable
-        adapter : Adapter, optional
-        history : HistoryPolicy, optional
 
         Returns
         -------
@@ -261,10 +252,6 @@ class Debugger(TimeTravel, Controls, Questions):
     def inspect(self, index: int) -> NodeRecord:
         """Return everything known about a node of the current backward.
 
-        Parameters
-        ----------
-        index : int
-
         Returns
         -------
         NodeRecord
@@ -291,10 +278,6 @@ class Debugger(TimeTravel, Controls, Questions):
         ----------
         start, stop : int
             As of a slice.
-
-        Returns
-        -------
-        list of NodeRecord
         """
         view = self._session.shown[0]
         places = range(len(self.nodes))[max(0, start) : max(0, stop)]
@@ -332,10 +315,6 @@ class Debugger(TimeTravel, Controls, Questions):
         ----------
         expression : str
             As for :meth:`evaluate`.
-
-        Returns
-        -------
-        str
         """
         return self._at_stop(lambda place: place.evaluate_text(expression))
 
@@ -359,22 +338,11 @@ class Debugger(TimeTravel, Controls, Questions):
         self._edit(lambda place: place.set_grad(slot, value))
 
     def zero_grad_slot(self, slot: int) -> None:
-        """Set a gradient to zero: an incoming one before the node, a produced one after it.
-
-        Parameters
-        ----------
-        slot : int
-        """
+        """Set a gradient to zero: an incoming one before the node, a produced one after it."""
         self._edit(lambda place: place.set_grad(slot, 0))
 
     def scale_grad(self, slot: int, factor: float) -> None:
-        """Multiply a gradient by a number.
-
-        Parameters
-        ----------
-        slot : int
-        factor : float
-        """
+        """Multiply a gradient by a number."""
         self._edit(lambda place: place.scale_grad(slot, factor))
 
     def skip(self) -> None:
@@ -400,10 +368,6 @@ class Debugger(TimeTravel, Controls, Questions):
             Which incoming gradient of the node, from 0.
         value : number, array, tensor or str
             As for :meth:`set_grad`.
-
-        Returns
-        -------
-        WhatIf
 
         Raises
         ------
@@ -431,12 +395,7 @@ class Debugger(TimeTravel, Controls, Questions):
         return self._at_stop(lambda place: place.what_if(slot, value))
 
     def execute(self, statement: str) -> None:
-        """Run a Python statement in the paused function of the program, as if it stood there.
-
-        Parameters
-        ----------
-        statement : str
-        """
+        """Run a Python statement in the paused function of the program, as if it stood there."""
         self._at_stop(lambda place: place.execute(statement))
 
     @property

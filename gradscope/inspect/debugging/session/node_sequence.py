@@ -102,12 +102,7 @@ class RecordSource(Protocol):
 
 
 class NodeList(Sequence[NodeRecord]):
-    """The nodes of a backward, in the engine's order; a record is made when it is asked for.
-
-    Parameters
-    ----------
-    source : RecordSource
-    """
+    """The nodes of a backward, in the engine's order; a record is made when it is asked for."""
 
     def __init__(self, source: RecordSource) -> None:
         self._source = source
@@ -152,13 +147,8 @@ def candidates_of(nodes: Sequence[NodeRecord], start: int = 0) -> Iterator[Candi
 
     Parameters
     ----------
-    nodes : sequence of NodeRecord
     start : int
         The first of them.
-
-    Yields
-    ------
-    Candidate
     """
     tell: Callable[[int], Iterator[Candidate]] | None = getattr(nodes, "candidates", None)
     return islice(iter(nodes), start, None) if tell is None else tell(start)

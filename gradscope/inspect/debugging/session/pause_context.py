@@ -30,7 +30,6 @@ class Standing:
 
     Parameters
     ----------
-    adapter : Adapter
     view : TaskView or None
         The backward; None outside of one.
     call : object or None
@@ -39,14 +38,8 @@ class Standing:
         The call after the node has run, None before.
     frames : list of frame
         The user's, innermost first.
-    about : callable, optional
     inside : bool
         Whether the node is in the middle of running.
-
-    Attributes
-    ----------
-    frames : list of frame
-    about : callable or None
     """
 
     def __init__(

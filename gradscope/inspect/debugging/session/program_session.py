@@ -43,11 +43,6 @@ class Session(Observer):
 
     Parameters
     ----------
-    adapter : Adapter
-    gate : Gate
-    breakpoints : BreakpointTable
-    watches : WatchList
-    policy : HistoryPolicy
     report : callable
         Called with the state and the reason when the program stops.
     log : callable
@@ -61,10 +56,8 @@ class Session(Observer):
         Backwards started so far, on any thread.
     view : TaskView or None
         The backward where the program stopped, or failed, last.
-    current : int
     pause_requested, abort_requested : bool
         Set by the other side.
-    tracker : Tracker
     record_always : bool
         Whether to record while the program runs free.
     restored : str
@@ -378,9 +371,6 @@ class Session(Observer):
 
         Parameters
         ----------
-        state : SessionState
-        reason : StopReason
-        lane : Lane or None
         view : TaskView or None
             The backward; None outside of one.
         point : Breakpoint, optional

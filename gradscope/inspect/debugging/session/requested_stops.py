@@ -17,12 +17,7 @@ __all__ = ["stop_at_error", "stop_here"]
 
 
 def stop_here(session: Session) -> None:
-    """Stop where the program called ``set_trace()``.
-
-    Parameters
-    ----------
-    session : Session
-    """
+    """Stop where the program called ``set_trace()``."""
     if session.deaf():
         return
     session.obey_abort()
@@ -39,11 +34,6 @@ def stop_here(session: Session) -> None:
 
 def stop_at_error(session: Session, error: BaseException) -> bool:
     """Stop where a backward has failed that nobody followed.
-
-    Parameters
-    ----------
-    session : Session
-    error : BaseException
 
     Returns
     -------

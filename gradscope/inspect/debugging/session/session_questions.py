@@ -39,10 +39,6 @@ class Questions(DebuggerCore):
             An expression as for :meth:`Debugger.evaluate`; by default the loss of the backward in progress, and outside
             of one the variable ``loss``.
 
-        Returns
-        -------
-        MemoryReport
-
         Raises
         ------
         NotParkedError
@@ -69,10 +65,6 @@ class Questions(DebuggerCore):
         model : str
             An expression; by default all modules that the session has seen run, and the variable ``model`` if it has
             seen none.
-
-        Returns
-        -------
-        GradientFlow
 
         Raises
         ------

@@ -14,8 +14,6 @@ class WatchRecord:
 
     Attributes
     ----------
-    id : int
-    expression : str
     value : str or None
         The ``repr`` of its value; None before the first stop, and where it raised.
     previous : str or None
@@ -70,7 +68,6 @@ class ThreadRecord:
     ----------
     number : int
         From 1, in the order in which they first did.
-    name : str
     followed : bool
         Whether the session stops in it; the others run through.
     backwards : int

@@ -145,7 +145,6 @@ def set_trace(*, adapter: Adapter | None = None, stdin: TextIO | None = None, st
 
     Parameters
     ----------
-    adapter : Adapter, optional
     stdin, stdout : file, optional
         The process's own by default.
 
@@ -191,7 +190,6 @@ def post_mortem(
         What it raised; the exception being handled, or else the last uncaught one, by default.
     commands : iterable of str, optional
         Carry out these commands of line mode instead of asking at a prompt.
-    adapter : Adapter, optional
     stdin, stdout : file, optional
         The process's own by default.
 

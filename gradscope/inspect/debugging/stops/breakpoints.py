@@ -23,10 +23,8 @@ class Breakpoint:
 
     Attributes
     ----------
-    id : int
     spec : str
         As typed, without its condition.
-    condition : str or None
     temporary : bool
         Goes when it has stopped the program once.
     enabled : bool

@@ -123,20 +123,14 @@ def makers(
 
     Parameters
     ----------
-    adapter : Adapter
     record : callable
         Returns its :class:`NodeRecord`.
-    index : int
     grads, produced : callable
         Return its gradients, in and out; out is None before it has run.
     saved : callable
         Returns its saved tensors.
     norm : callable, optional
         Returns the norm of the first incoming gradient, where its value has gone.
-
-    Returns
-    -------
-    dict
     """
 
     def main() -> Any:
@@ -187,10 +181,6 @@ def user_frames(start: FrameType | None = None) -> list[FrameType]:
     ----------
     start : frame, optional
         Where to begin; the caller by default.
-
-    Returns
-    -------
-    list of frame
     """
     frame = start or sys._getframe(1)
     found: list[FrameType] = []

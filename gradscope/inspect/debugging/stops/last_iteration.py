@@ -23,10 +23,6 @@ class LastTime:
     """The first incoming gradient of the same node in the iteration before, in numbers.
 
     False, and every number NaN, where there was none: ``norm > 2 * last.norm`` is then false.
-
-    Parameters
-    ----------
-    summary : TensorSummary or None
     """
 
     def __init__(self, summary: TensorSummary | None) -> None:

@@ -59,10 +59,6 @@ Matcher = Callable[[Candidate], bool]
 def parse_spec(spec: str) -> Matcher:
     """Return the test that a breakpoint's spec stands for.
 
-    Parameters
-    ----------
-    spec : str
-
     Returns
     -------
     callable
@@ -176,15 +172,6 @@ _MATCHERS: dict[str, Callable[[str, str], Matcher]] = {
 
 def split_spec(text: str) -> tuple[str, str | None]:
     """Return the spec and the condition of what a person typed; ``*`` and the text itself where it is a condition.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    spec : str
-    condition : str or None
 
     Examples
     --------

@@ -21,8 +21,6 @@ class Order:
     kind : str
         ``'step'`` (`count` nodes), ``'into'``, ``'out'``, ``'run-to'`` (node `index`), ``'until'`` (a node that
         `matches`), ``'cont'`` or ``'entry'`` (the next backward).
-    count, index : int
-    matches : callable, optional
     text : str
         What `matches` looks for.
     """

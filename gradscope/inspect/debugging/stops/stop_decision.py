@@ -24,14 +24,8 @@ class Stops:
 
     Parameters
     ----------
-    adapter : Adapter
-    table : BreakpointTable
     log : callable
         Takes what a logpoint prints.
-
-    Attributes
-    ----------
-    iterations : Iterations
     """
 
     def __init__(self, adapter: Adapter, table: BreakpointTable, log: Callable[[str], None]) -> None:

@@ -51,10 +51,6 @@ class Controls(DebuggerCore):
         log : str, optional
             An expression: print it and go on instead of stopping (a logpoint). See :attr:`log`.
 
-        Returns
-        -------
-        Breakpoint
-
         Raises
         ------
         BreakpointError
@@ -108,7 +104,6 @@ class Controls(DebuggerCore):
         ----------
         kind : str
             ``'violation'`` and ``'exception'`` (both on unless switched off), ``'nan'``, ``'inf'``.
-        on : bool
 
         Raises
         ------
@@ -163,12 +158,7 @@ class Controls(DebuggerCore):
     # --- names ---
 
     def add_module(self, module: Any) -> None:
-        """Call the parameters of a module by their paths, though the session has not seen it run.
-
-        Parameters
-        ----------
-        module : Module
-        """
+        """Call the parameters of a module by their paths, though the session has not seen it run."""
         self._session.tracker.add_root(module)
 
     # --- threads and backwards in progress ---

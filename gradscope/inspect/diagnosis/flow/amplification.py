@@ -27,7 +27,6 @@ class Gain:
     ----------
     node : str
         ``'SigmoidBackward0'``.
-    location : Location or None
     times : int
         How many such nodes the gradient passes through, one after the other.
     factor : float
@@ -45,12 +44,7 @@ class Gain:
 
 
 class GainLook:
-    """Notes the size of every gradient of a backward.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    """
+    """Notes the size of every gradient of a backward."""
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
@@ -65,7 +59,6 @@ class GainLook:
 
         Parameters
         ----------
-        node : object
         grads, produced : sequence of (Tensor or None)
         """
         adapter = self._adapter
@@ -89,29 +82,11 @@ class GainLook:
         return norm_of(values) / math.sqrt(values.size) if values.size else 0.0
 
     def reached(self, leaf: Any) -> bool:
-        """Whether a gradient has arrived at a leaf.
-
-        Parameters
-        ----------
-        leaf : Tensor
-
-        Returns
-        -------
-        bool
-        """
+        """Whether a gradient has arrived at a leaf."""
         return id(leaf) in self._leaves
 
     def towards(self, leaf: Any) -> list[Gain]:
-        """Return what the operators on the way to a leaf do, those first that make the gradient smallest.
-
-        Parameters
-        ----------
-        leaf : Tensor
-
-        Returns
-        -------
-        list of Gain
-        """
+        """Return what the operators on the way to a leaf do, those first that make the gradient smallest."""
         end = self._leaves.get(id(leaf))
         passed: dict[tuple[str, Location | None], list[float]] = {}
         way, stack = set(), [] if end is None else [(end, True)]
@@ -133,7 +108,6 @@ def loss_scale(adapter: Adapter, root: Any) -> float:
 
     Parameters
     ----------
-    adapter : Adapter
     root : node
         Of the loss.
 

@@ -19,24 +19,14 @@ def freed_nodes(adapter: Adapter, wires: dict[int, Wire]) -> list[Any]:
 
     Parameters
     ----------
-    adapter : Adapter
     wires : dict of int to Wire
         From :func:`walk`.
-
-    Returns
-    -------
-    list of node
     """
     return [wire.node for wire in wires.values() if any(view.released for view in adapter.saved(wire.node))]
 
 
 class Replay:
     """The backward of a loss, to be run without a trace.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    loss : Tensor
 
     Attributes
     ----------

@@ -36,8 +36,6 @@ class ParameterFlow:
 
     Attributes
     ----------
-    name, module : str
-    shape : tuple of int
     weight_norm : float
         2-norm of its values.
     grad_norm : float or None
@@ -72,8 +70,6 @@ class DeadUnits:
 
     Attributes
     ----------
-    node, module : str
-    location : Location or None
     dead, units : int
         How many of how many.
     after : str
@@ -138,14 +134,6 @@ class GradientFlow(Explanation):
     def plot(self, ax: Any = None) -> Any:
         """Draw the gradients' root mean square by parameter, those with findings in red.
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
         Raises
         ------
         ImportError
@@ -186,11 +174,6 @@ def gradient_flow(params: Any = None, loss: Any = None, *, adapter: Adapter | No
     loss : Tensor, optional
         Take the gradients of this loss, without accumulating them, and look for rectifiers with dead units; by default
         the gradients are those in ``.grad``.
-    adapter : Adapter, optional
-
-    Returns
-    -------
-    GradientFlow
 
     Raises
     ------
@@ -333,14 +316,8 @@ def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] 
 
     Parameters
     ----------
-    adapter : Adapter
-    roots : sequence of node
     users : mapping of int to str, optional
         From the key of a node to the module whose parameters it uses, as :func:`name_graph` finds them.
-
-    Returns
-    -------
-    list of DeadUnits
     """
     wires = walk(adapter, roots)
     tracker = Tracker(adapter)

@@ -35,7 +35,6 @@ class ZeroCause:
         ``'ReluBackward0'``.
     text : str
         What it did.
-    location : Location or None
     help : str
         What to do; may be empty.
     """
@@ -48,10 +47,6 @@ class ZeroCause:
 
 class ZeroLook:
     """Follows zero gradients through a backward, from the node that made each.
-
-    Parameters
-    ----------
-    adapter : Adapter
 
     Attributes
     ----------
@@ -70,9 +65,7 @@ class ZeroLook:
 
         Parameters
         ----------
-        node : object
         grads, produced : sequence of (Tensor or None)
-        saved : mapping of str to Tensor
         """
         adapter, arriving = self._adapter, self._arriving
         key = adapter.key(node)
@@ -109,11 +102,6 @@ class ZeroLook:
 
 def zero_causes(adapter: Adapter, loss: Any) -> dict[int, tuple[ZeroCause, ...]]:
     """Run a backward beside the program; return, by the id of each leaf, what made its gradient zero.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    loss : Tensor
 
     Returns
     -------

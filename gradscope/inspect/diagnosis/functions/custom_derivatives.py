@@ -31,11 +31,9 @@ class CheckedFunction:
 
     Attributes
     ----------
-    name : str
     verdict : str
         ``'right'``, ``'wrong'``, ``'chosen'`` (a gradient that is no derivative, and cannot be meant to be one) or
         ``'unknown'``.
-    text : str
     location : Location or None
         The ``def`` of its backward.
     called : Location or None

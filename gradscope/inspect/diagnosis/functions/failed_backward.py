@@ -24,13 +24,10 @@ class FailedBackward:
 
     Attributes
     ----------
-    node : str
     recorded : Location or None
         The line of the forward pass that made the node.
     location : Location or None
         The line to change: of a custom Function, what its backward returns.
-    text : str
-    help : str
     certain : bool
         Whether this says what is wrong, and not only where.
     """
@@ -48,11 +45,6 @@ class FailedBackward:
 
 def failed_backward(adapter: Adapter, error: BaseException) -> FailedBackward | None:
     """Return at which node a backward has failed.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    error : BaseException
 
     Returns
     -------
@@ -89,47 +81,20 @@ _RETURNED = ("returned an incorrect number of gradients", "returned an invalid g
 
 
 def arguments_of(function: Any) -> Sequence[str]:
-    """Return the arguments of a Function's forward, as many as its backward has to return gradients for.
-
-    Parameters
-    ----------
-    function : type
-
-    Returns
-    -------
-    sequence of str
-    """
+    """Return the arguments of a Function's forward, as many as its backward has to return gradients for."""
     names = list(inspect.signature(function.forward).parameters)
     return names[1:] if names[:1] == ["ctx"] else names
 
 
 def last_return(function: Any) -> Location | None:
-    """Return the last line of a function that returns something, of a decorated one that of the function inside.
-
-    Parameters
-    ----------
-    function : function
-
-    Returns
-    -------
-    Location or None
-    """
+    """Return the last line of a function that returns something, of a decorated one that of the function inside."""
     lines = return_lines(function)
     code = inspect.unwrap(function).__code__ if lines else None
     return None if code is None or not lines else line_of(code.co_filename, max(lines), code.co_qualname)
 
 
 def return_lines(function: Any) -> list[int] | None:
-    """Return the lines of a function's return statements, None where its source is not there.
-
-    Parameters
-    ----------
-    function : function
-
-    Returns
-    -------
-    list of int or None
-    """
+    """Return the lines of a function's return statements, None where its source is not there."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     body = None if code is None else syntax_of(code)
     return None if body is None else [part.lineno for part in ast.walk(body) if isinstance(part, ast.Return)]

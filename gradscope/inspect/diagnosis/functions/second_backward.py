@@ -88,15 +88,6 @@ class SecondBackward(Explanation):
 def second_backward(loss: Any, *, adapter: Adapter | None = None) -> SecondBackward:
     """Say what of a loss's graph an earlier backward has freed, and where that was called.
 
-    Parameters
-    ----------
-    loss : Tensor
-    adapter : Adapter, optional
-
-    Returns
-    -------
-    SecondBackward
-
     Raises
     ------
     RuntimeError

@@ -32,7 +32,6 @@ class SharedMemory:
         What they are called; `second` is empty for a bucket.
     overlap : bool
         Whether they have bytes in common, so that writing one changes the other.
-    text : str
     """
 
     kind: str
@@ -48,7 +47,6 @@ class GradientAliasing(Explanation):
 
     Attributes
     ----------
-    shared : tuple of SharedMemory
     gradients : int
         How many gradients were looked at.
     """
@@ -90,11 +88,6 @@ def aliasing(params: Any, *, others: Any = None, adapter: Adapter | None = None)
     params : Module, mapping of str to Tensor, or iterable of (str, Tensor) or Tensor
     others : mapping of str to Tensor, optional
         Further tensors to compare with: the ``grad_output`` that was passed to backward(), a buffer.
-    adapter : Adapter, optional
-
-    Returns
-    -------
-    GradientAliasing
 
     Examples
     --------

@@ -92,7 +92,6 @@ class Growth(Explanation):
 
     Attributes
     ----------
-    samples : tuple of Sample
     kind : str
         ``'steady'``, ``'longer graphs'`` (each backward runs more nodes) or ``'kept graphs'`` (graphs of earlier
         iterations stay alive).
@@ -151,14 +150,6 @@ class Growth(Explanation):
     def plot(self, ax: Any = None) -> Any:
         """Draw nodes alive, and nodes run, by backward.
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
         Raises
         ------
         ImportError
@@ -209,12 +200,7 @@ class _Collector:
 
 
 class GrowthWatch(Observer):
-    """Counts nodes while the program runs.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    """
+    """Counts nodes while the program runs."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter

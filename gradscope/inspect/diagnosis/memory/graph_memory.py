@@ -34,11 +34,8 @@ class SavedMemory:
         which hides where it is).
     name : str
         Of a parameter; else under which name it was saved first.
-    shape : tuple of int
-    dtype : str
     node, operator, module : str
         Who saved it first in the forward pass.
-    location : Location or None
     saved_by : int
         How many saved tensors share it.
     """
@@ -99,10 +96,6 @@ class MemoryReport(Explanation):
         ----------
         kind : str
             ``'activation'``, ``'parameter'``, ``'input'`` or ``'packed'``.
-
-        Returns
-        -------
-        int
         """
         return sum(piece.nbytes for piece in self.pieces if piece.kind == kind)
 
@@ -150,11 +143,6 @@ class MemoryReport(Explanation):
         Parameters
         ----------
         by : {'module', 'operator', 'line'}
-        ax : matplotlib.axes.Axes, optional
-
-        Returns
-        -------
-        matplotlib.axes.Axes
 
         Raises
         ------
@@ -191,16 +179,10 @@ def memory(
 
     Parameters
     ----------
-    loss : Tensor
     params : Module, mapping of str to Tensor, or iterable of (str, Tensor), optional
         Gives names, as for :func:`graph`; leaves of the graph count as parameters in any case.
     ledger : Ledger, optional
         Tells inputs apart from activations, and gives modules and lines; by default the one that is open or was last.
-    adapter : Adapter, optional
-
-    Returns
-    -------
-    MemoryReport
 
     Raises
     ------
@@ -230,15 +212,8 @@ def memory_of(adapter: Adapter, roots: Sequence[Any], params: Any, recorder: Rec
 
     Parameters
     ----------
-    adapter : Adapter
-    roots : sequence of node
     params : object
         What gives names.
-    recorder : Recorder or None
-
-    Returns
-    -------
-    MemoryReport
     """
     wires = walk(adapter, roots)
     names = name_graph(adapter, wires, params, tracker=recorder)

@@ -27,7 +27,6 @@ class GraphCycle:
         Who refers to whom.
     location : Location or None
         The line that ties it.
-    help : str
     """
 
     text: str
@@ -39,17 +38,7 @@ class GraphCycle:
 
 
 def kept_own_outputs(adapter: Adapter, node: Any) -> list[GraphCycle]:
-    """Return the attributes of a custom Function's node that hold what it has returned.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    node : object
-
-    Returns
-    -------
-    list of GraphCycle
-    """
+    """Return the attributes of a custom Function's node that hold what it has returned."""
     function = getattr(type(node), "_forward_cls", None)
     if function is None:
         return []
@@ -80,16 +69,7 @@ def _stored_at(function: type, name: str) -> Location | None:
 
 
 def have_graphs(adapter: Adapter) -> bool:
-    """Return whether a parameter holds a gradient that has a graph, as ``backward(create_graph=True)`` leaves it.
-
-    Parameters
-    ----------
-    adapter : Adapter
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether a parameter holds a gradient that has a graph, as ``backward(create_graph=True)`` leaves it."""
     leaves = (t for t in living(adapter.tensor_classes()) if adapter.is_parameter(t) and adapter.is_leaf(t))
     return any(grad is not None and grad.requires_grad for grad in map(adapter.leaf_grad, leaves))
 
@@ -101,10 +81,6 @@ def tied_gradients(location: Location | None) -> GraphCycle:
     ----------
     location : Location or None
         Where it was called.
-
-    Returns
-    -------
-    GraphCycle
     """
     text = "the gradients in .grad have a graph, which leads to the parameters again: backward(create_graph=True)"
     way_out = "Use autograd.grad(create_graph=True), or set .grad to None when the second backward is done."

@@ -97,13 +97,8 @@ class Roots:
 
         Parameters
         ----------
-        thing : object
         ignore : sequence of object
             Containers of the caller's own, which do not count.
-
-        Returns
-        -------
-        Holder or None
         """
         return self.search(thing, ignore)[0]
 
@@ -178,14 +173,6 @@ PASSING: tuple[type, ...] = (types.FrameType, types.ModuleType, type(iter([])), 
 def link(container: Any, item: Any) -> str:
     """Return how `item` hangs in `container`: ``'[3]'``, ``'.state'``, or an empty string.
 
-    Parameters
-    ----------
-    container, item : object
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> link(["a", "b"], "b"), link({"x": 1.5}, 2.5)
@@ -206,16 +193,7 @@ def link(container: Any, item: Any) -> str:
 
 
 def cycle_of(thing: Any) -> str:
-    """Return a cycle that an object is in, as the types on it; an empty string if it is in none.
-
-    Parameters
-    ----------
-    thing : object
-
-    Returns
-    -------
-    str
-    """
+    """Return a cycle that an object is in, as the types on it; an empty string if it is in none."""
     came_from: dict[int, tuple[Any, Any]] = {id(thing): (thing, None)}
     queue = deque([thing])
     while queue and len(came_from) < _WIDTH:

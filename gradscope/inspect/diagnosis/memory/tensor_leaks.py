@@ -30,9 +30,6 @@ class Leak:
 
     Attributes
     ----------
-    shape : tuple of int
-    dtype : str
-    nbytes : int
     kind : str
         ``'variable'`` (reachable), ``'cycle'`` (only the garbage collector can free it) or ``'hidden'`` (held from
         where Python cannot see: C++).

@@ -18,7 +18,6 @@ class Cause:
 
     Attributes
     ----------
-    text : str
     help : str
         What to do; may be empty.
     """
@@ -83,14 +82,8 @@ def forward_cause(operator: str, inputs: Sequence[Any], output: Any, index: tupl
     ----------
     operator : str
         Its bare name, e.g. ``'log'``.
-    inputs : sequence of array
-    output : array
     index : tuple of int
         The bad element of `output`.
-
-    Returns
-    -------
-    Cause
 
     Examples
     --------
@@ -215,14 +208,6 @@ _ELEMENTWISE_NODES = {
 def is_elementwise(operator: str) -> bool:
     """Whether an operator (``'log'``) or node (``'Log'``) makes each element out of the same element of its operands.
 
-    Parameters
-    ----------
-    operator : str
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> is_elementwise("log"), is_elementwise("Log"), is_elementwise("softmax")
@@ -302,10 +287,6 @@ def backward_cause(
         The saved tensor that has a NaN or an infinity anywhere, if one has.
     unseen : bool
         Whether there are saved tensors of which nothing is known.
-
-    Returns
-    -------
-    Cause
 
     Examples
     --------

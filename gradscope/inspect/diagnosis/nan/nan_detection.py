@@ -284,16 +284,11 @@ def birth_of(
     ----------
     direction, name, module, location
         As in :class:`Birth`.
-    cause : Cause
     values : array
         The result.
     bad : tuple of int or None
         The first bad element.
     operands : tuple of (str, float)
-
-    Returns
-    -------
-    Birth
     """
     index = bad if bad is not None else ()
     kind = "NaN" if bool(numpy.isnan(values[index]).any()) else "Inf"

@@ -27,7 +27,6 @@ class NanWatch(Tracker):
 
     Parameters
     ----------
-    adapter : Adapter
     stop : bool
         Raise at the first NaN.
     """
@@ -161,16 +160,10 @@ def nan_origin(loss: Any, *, params: Any = None, grad: Any = None, adapter: Adap
 
     Parameters
     ----------
-    loss : Tensor
     params : Module, mapping of str to Tensor, or iterable of (str, Tensor), optional
         Gives names.
     grad : Tensor, optional
         The gradient of the loss; ones by default.
-    adapter : Adapter, optional
-
-    Returns
-    -------
-    NanOrigin
 
     Raises
     ------

@@ -40,7 +40,6 @@ class Birth:
         ``'NaN'`` or ``'Inf'``.
     name : str
         The operator (forward) or node (backward).
-    module : str
     location : Location or None
         The user's line of the operator; for a node, the line that made it.
     text : str
@@ -53,7 +52,6 @@ class Birth:
         What that element was computed from.
     bad, numel : int
         How many elements are bad, of how many.
-    shape : tuple of int
     chain : tuple of Step
         Who passed it on, up to where it was noticed.
     backwards : int

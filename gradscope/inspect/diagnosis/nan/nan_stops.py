@@ -23,7 +23,6 @@ def bad_value_at(
 
     Parameters
     ----------
-    node : NodeRecord
     grads, produced : sequence of (array or None)
         The gradients that arrived and those that it produced.
     saved : dict of str to array

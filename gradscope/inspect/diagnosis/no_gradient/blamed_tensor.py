@@ -29,7 +29,6 @@ class Refused:
 
     Attributes
     ----------
-    loss : Tensor
     location : Location
         The line that asked.
     frames : list of frame
@@ -52,7 +51,6 @@ def loss_without_graph(adapter: Adapter, error: BaseException) -> Refused | None
 
     Parameters
     ----------
-    adapter : Adapter
     error : BaseException
         What the program has raised.
 
@@ -87,11 +85,6 @@ def _given_to(adapter: Adapter, frame: FrameType) -> Iterable[Any]:
 def leaves_in(adapter: Adapter, frames: Iterable[FrameType]) -> list[tuple[str, Any]]:
     """Return the variables of some functions that are leaves which require grad.
 
-    Parameters
-    ----------
-    adapter : Adapter
-    frames : iterable of frame
-
     Returns
     -------
     list of (str, Tensor)
@@ -107,11 +100,6 @@ def leaves_in(adapter: Adapter, frames: Iterable[FrameType]) -> list[tuple[str, 
 
 def gradients_of_none(adapter: Adapter, error: BaseException) -> list[tuple[str, Any]]:
     """Return the tensors without a gradient whose ``.grad`` stands in the line that raised because of a None.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    error : BaseException
 
     Returns
     -------

@@ -37,7 +37,6 @@ class Recorder(Tracker):
 
     Parameters
     ----------
-    adapter : Adapter
     limit : int
         How many entries to keep; of the older ones only that they existed.
 
@@ -273,7 +272,6 @@ class Recorder(Tracker):
 
         Parameters
         ----------
-        tensor : Tensor
         inside : Entry
             The operator in its forward that computed the tensor.
         """
@@ -372,27 +370,14 @@ def overflowed(adapter: Adapter, rescaling: Any) -> bool:
 
     Parameters
     ----------
-    adapter : Adapter
     rescaling : OperatorCall
         Of :data:`RESCALING`.
-
-    Returns
-    -------
-    bool
     """
     return any(adapter.to_host(t).any() for t in rescaling.inputs[2:3] if adapter.is_tensor(t))
 
 
 def operator_of(name: str) -> str:
     """Return an operator's bare name.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -420,15 +405,5 @@ def _alive(found: tuple[weakref.ref[Any], Entry, Any] | None, tensor: Any) -> En
 
 
 def ran_in(adapter: Adapter, node: Any) -> BackwardRun | None:
-    """Return the first backward, seen by a ledger, in which a node ran.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    node : object
-
-    Returns
-    -------
-    BackwardRun or None
-    """
+    """Return the first backward, seen by a ledger, in which a node ran."""
     return adapter.notes(node).get(_RAN)

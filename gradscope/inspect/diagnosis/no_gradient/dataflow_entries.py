@@ -22,16 +22,12 @@ class Entry:
     name : str
         The operator's name, without namespace and overload (``'mul'``); ``'alias'`` where memory came back in a tensor
         that no operator made (``.data``, NumPy).
-    inputs : tuple of Entry
     recorded : bool
         Whether a gradient flows through it.
-    grad_enabled : bool
     differentiable : bool
         Whether its result is of a dtype that can have a gradient.
     forgotten : bool
         Whether what it was computed from has been let go.
-    location : Location or None
-    module : str
     leaf : bool
         Whether it is a leaf that requires grad.
     memory : Hashable

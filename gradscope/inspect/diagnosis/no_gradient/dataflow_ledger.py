@@ -70,10 +70,6 @@ def ledger(*, adapter: Adapter | None = None, limit: int = 100_000) -> Ledger:
     limit : int
         How many operators to remember.
 
-    Returns
-    -------
-    Ledger
-
     Examples
     --------
     >>> import gradscope as gs
@@ -89,10 +85,6 @@ def ledger(*, adapter: Adapter | None = None, limit: int = 100_000) -> Ledger:
 
 def recorder_for(given: Ledger | None = None) -> Recorder | None:
     """Return what the given ledger, or the latest, has written down.
-
-    Parameters
-    ----------
-    given : Ledger, optional
 
     Returns
     -------

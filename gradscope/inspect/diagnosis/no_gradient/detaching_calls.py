@@ -26,8 +26,6 @@ class Cut(NamedTuple):
     ----------
     operands : tuple of ast.expr
         What it cuts off.
-    reason : Reason
-    text : str
     weight : int
         The less, the more plausible.
     """
@@ -70,14 +68,6 @@ _QUIET = {"no_grad", "inference_mode"}
 def cut_of(node: ast.AST) -> Cut | None:
     """Return what an expression cuts off, None for one that cuts nothing.
 
-    Parameters
-    ----------
-    node : ast.AST
-
-    Returns
-    -------
-    Cut or None
-
     Examples
     --------
     >>> cut = cut_of(ast.parse("hidden.detach()", mode="eval").body)
@@ -118,14 +108,6 @@ def _receiver(node: ast.Call) -> tuple[ast.expr, ...]:
 def is_quiet(expressions: Sequence[ast.expr]) -> bool:
     """Whether the context managers of a ``with``, or the decorators of a function, turn recording off.
 
-    Parameters
-    ----------
-    expressions : sequence of ast.expr
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> is_quiet([ast.parse("torch.no_grad()", mode="eval").body])
@@ -145,11 +127,6 @@ def is_quiet(expressions: Sequence[ast.expr]) -> bool:
 
 def quiet_from(tree: ast.AST, lineno: int) -> int:
     r"""Return the line on which the innermost block, or decorated function, around a line turns recording off.
-
-    Parameters
-    ----------
-    tree : ast.AST
-    lineno : int
 
     Returns
     -------
@@ -177,14 +154,6 @@ def quiet_from(tree: ast.AST, lineno: int) -> int:
 def switched_off(tree: ast.AST) -> list[int]:
     r"""Return the lines of statements that turn recording off and leave it so: ``set_grad_enabled(False)``.
 
-    Parameters
-    ----------
-    tree : ast.AST
-
-    Returns
-    -------
-    list of int
-
     Examples
     --------
     >>> switched_off(ast.parse("torch.set_grad_enabled(False)\nwith torch.set_grad_enabled(False):\n    f()"))
@@ -196,14 +165,6 @@ def switched_off(tree: ast.AST) -> list[int]:
 
 def freezing(tree: ast.AST) -> list[int]:
     r"""Return the lines of statements that set ``requires_grad`` to what is not True.
-
-    Parameters
-    ----------
-    tree : ast.AST
-
-    Returns
-    -------
-    list of int
 
     Examples
     --------
@@ -224,16 +185,7 @@ def freezing(tree: ast.AST) -> list[int]:
 
 
 def dotted(expression: ast.AST) -> str:
-    """Return ``'self.head.weight'`` for such an attribute; an empty string for what is no chain of names.
-
-    Parameters
-    ----------
-    expression : ast.AST
-
-    Returns
-    -------
-    str
-    """
+    """Return ``'self.head.weight'`` for such an attribute; an empty string for what is no chain of names."""
     parts: list[str] = []
     while isinstance(expression, ast.Attribute):
         parts.append(expression.attr)

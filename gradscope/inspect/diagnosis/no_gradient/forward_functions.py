@@ -44,8 +44,6 @@ class Function:
 
     Attributes
     ----------
-    filename, name : str
-    node : ast.FunctionDef, ast.AsyncFunctionDef or ast.Module
     carried, beside, ends : frozenset of str
         As :class:`Flow` takes them.
     globals : dict
@@ -110,7 +108,6 @@ def places_of(root: Any, path: str) -> list[Place]:
 
     Parameters
     ----------
-    root : Module or None
     path : str
         The parameter's.
 
@@ -128,16 +125,7 @@ def places_of(root: Any, path: str) -> list[Place]:
 
 
 def around(places: Sequence[Place]) -> Iterator[Function]:
-    """Yield the methods of the modules that a parameter is in, innermost first.
-
-    Parameters
-    ----------
-    places : sequence of Place
-
-    Yields
-    ------
-    Function
-    """
+    """Yield the methods of the modules that a parameter is in, innermost first."""
     for place in reversed(places):
         yield from _methods(place.module, place.attribute)
 
@@ -147,13 +135,8 @@ def behind(places: Sequence[Place], known: Sequence[Function]) -> Iterator[Funct
 
     Parameters
     ----------
-    places : sequence of Place
     known : sequence of Function
         Left out.
-
-    Yields
-    ------
-    Function
     """
     seen = {id(function.node) for function in known}
     for module in _modules_below(places[0].module) if places else ():
@@ -194,16 +177,7 @@ def _modules_below(root: Any) -> list[Any]:
 
 
 def forward_of(module: Any) -> FunctionType | None:
-    """Return the forward of a module as it was written; None for a framework's.
-
-    Parameters
-    ----------
-    module : Module
-
-    Returns
-    -------
-    function or None
-    """
+    """Return the forward of a module as it was written; None for a framework's."""
     own = fields_of(module).get("forward")
     return _method(type(module), "forward") if own is None else _plain(own)
 
@@ -233,16 +207,7 @@ def _function(function: FunctionType, owner: type | None, carried: frozenset[str
 
 
 def reached(first: Sequence[Function]) -> list[Function]:
-    """Return functions, each followed by those that it hands the value to.
-
-    Parameters
-    ----------
-    first : sequence of Function
-
-    Returns
-    -------
-    list of Function
-    """
+    """Return functions, each followed by those that it hands the value to."""
     found: dict[Any, Function] = {}
     stack = list(reversed(first))
     while stack and len(found) < _MOST_FUNCTIONS:

@@ -27,7 +27,6 @@ class LossTerm:
     ----------
     kind : str
         ``'constant gradient'`` or ``'broadcast'``.
-    text : str
     location : Location or None
         The line that computes it.
     """
@@ -71,13 +70,8 @@ def terms_of(loss: Entry, backward: Location | None) -> Iterable[LossTerm]:
 
     Parameters
     ----------
-    loss : Entry
     backward : Location or None
         Where its backward was called.
-
-    Yields
-    ------
-    LossTerm
     """
     for entry in _found(loss, lambda entry: entry.constant, _terms):
         text = (

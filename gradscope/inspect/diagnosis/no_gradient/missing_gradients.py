@@ -26,12 +26,7 @@ _MEANT = (Reason.NO_GRAD, Reason.DETACHED)
 
 
 class ModelNames:
-    """What the models of a program are called: where there are several, each after the variable that holds it.
-
-    Parameters
-    ----------
-    recorder : Recorder
-    """
+    """What the models of a program are called: where there are several, each after the variable that holds it."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -77,11 +72,6 @@ class MissingGradients:
     backward before a step of the optimizer that holds the parameter; without an optimizer, of the first. Where others
     are put in the place of parameters (``functional_call()``), only those that an optimizer holds are to be trained;
     so it is with what is kept out by no_grad or detach, once an optimizer has stepped.
-
-    Parameters
-    ----------
-    recorder : Recorder
-    names : ModelNames
     """
 
     def __init__(self, recorder: Recorder, names: ModelNames) -> None:

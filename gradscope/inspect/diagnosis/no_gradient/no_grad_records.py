@@ -48,7 +48,6 @@ class Suspect:
         What it would be.
     text : str
         What the line does.
-    location : Location
     """
 
     reason: Reason
@@ -68,8 +67,6 @@ class NoGradient(Explanation):
     ----------
     name : str
         Path of the parameter, or the variable; empty when not known.
-    shape : tuple of int
-    reason : Reason
     message : str
         One sentence.
     locations : tuple of Location

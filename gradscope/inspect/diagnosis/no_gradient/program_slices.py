@@ -57,7 +57,6 @@ class Flow:
 
     Parameters
     ----------
-    body : sequence of ast.stmt
     carried : iterable of str
         Names that hold the value where it begins: ``'w'``, ``'self.body'``.
     beside : iterable of str

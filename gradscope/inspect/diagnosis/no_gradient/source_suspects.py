@@ -52,7 +52,6 @@ class Source:
     ----------
     frames : sequence of frame
         The user's, innermost first.
-    loss : Tensor or None
     """
 
     def __init__(self, frames: Sequence[FrameType], loss: Any) -> None:
@@ -66,7 +65,6 @@ class Source:
 
         Parameters
         ----------
-        tensor : Tensor
         root : Module, optional
             The outermost module that the tensor is a parameter of.
         path : str
@@ -91,16 +89,7 @@ class Source:
         return tuple(best.values())
 
     def origins(self, tensor: Any) -> tuple[Suspect, ...]:
-        """Return the lines on the stack that may have made `tensor` without its history.
-
-        Parameters
-        ----------
-        tensor : Tensor
-
-        Returns
-        -------
-        tuple of Suspect
-        """
+        """Return the lines on the stack that may have made `tensor` without its history."""
         names = self._names_of(tensor)
         found: dict[int, Suspect] = {}
         for function in self._on_stack(tensor, ()):
@@ -188,10 +177,6 @@ def switches(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
     ----------
     frames : sequence of frame
         Their files are read too, besides those of imported modules.
-
-    Returns
-    -------
-    tuple of Suspect
     """
     return tuple(
         Suspect(Reason.NO_GRAD, "turns recording off for all that follows", line_of(filename, lineno))
@@ -207,10 +192,6 @@ def freezers(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
     ----------
     frames : sequence of frame
         Their files are read too, besides those of imported modules.
-
-    Returns
-    -------
-    tuple of Suspect
     """
     return tuple(
         Suspect(Reason.FROZEN, "sets requires_grad", line_of(filename, lineno))

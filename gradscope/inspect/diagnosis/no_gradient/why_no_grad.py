@@ -51,7 +51,6 @@ def why_no_grad(
     ledger : Ledger, optional
         What was written down while the loss was computed; by default the ledger that is open or was open last. Without
         one, the line where the way was lost is not known: the source in reach is read for suspects.
-    adapter : Adapter, optional
 
     Returns
     -------
@@ -99,8 +98,6 @@ class Case:
 
     Parameters
     ----------
-    adapter : Adapter
-    recorder : Recorder or None
     params : object
         What gives names; a module also its modules. For a tensor, the living module that owns it does.
     root : (node, int) or None

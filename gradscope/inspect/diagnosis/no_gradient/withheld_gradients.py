@@ -23,7 +23,6 @@ def note_withheld(adapter: Adapter, call: Any) -> None:
 
     Parameters
     ----------
-    adapter : Adapter
     call : object
         What an observer's ``node_exited`` is told.
     """
@@ -42,10 +41,8 @@ def given_none(adapter: Adapter, wires: Mapping[int, Wire], leaf: Any) -> Answer
 
     Parameters
     ----------
-    adapter : Adapter
     wires : mapping of int to Wire
         From :func:`walk`.
-    leaf : Tensor
 
     Returns
     -------
@@ -61,18 +58,7 @@ def given_none(adapter: Adapter, wires: Mapping[int, Wire], leaf: Any) -> Answer
 
 
 def functions_before(adapter: Adapter, wires: Mapping[int, Wire], leaf: Any) -> list[str]:
-    """Return the names of the custom Functions that the gradient of a leaf passes through.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    wires : mapping of int to Wire
-    leaf : Tensor
-
-    Returns
-    -------
-    list of str
-    """
+    """Return the names of the custom Functions that the gradient of a leaf passes through."""
     found: dict[str, None] = {}
     for key, wire in wires.items():
         function = _function_of(wire.node)

@@ -120,8 +120,6 @@ class Updates(Explanation):
     ----------
     steps : int
         How often an optimizer has stepped.
-    stale : tuple of StaleGradients
-    unused : tuple of UnusedGradients
     unheld : tuple of Unheld
         Parameters that get gradients, and that no optimizer holds.
     idle : tuple of IdleOptimizer

@@ -34,7 +34,6 @@ class Unheld:
     ----------
     names : tuple of str
         Their paths; empty strings where they have none.
-    shapes : tuple of tuple of int
     made : Location or None
         Where they were made.
     text : str
@@ -93,12 +92,7 @@ class _Filled:
 
 
 class UnheldParameters:
-    """Collects parameters that have a gradient when an optimizer steps, and that none has ever held.
-
-    Parameters
-    ----------
-    adapter : Adapter
-    """
+    """Collects parameters that have a gradient when an optimizer steps, and that none has ever held."""
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter

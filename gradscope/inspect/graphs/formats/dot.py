@@ -24,14 +24,6 @@ _MOST_FOR_GRAPHVIZ = 600
 def to_dot(graph: BackwardGraph) -> str:
     """Return a graph in the DOT language, for Graphviz.
 
-    Parameters
-    ----------
-    graph : BackwardGraph
-
-    Returns
-    -------
-    str
-
     Raises
     ------
     PictureTooLargeError
@@ -49,16 +41,7 @@ def to_dot(graph: BackwardGraph) -> str:
 
 
 def picture_to_dot(picture: Picture) -> str:
-    """Return a picture in the DOT language.
-
-    Parameters
-    ----------
-    picture : Picture
-
-    Returns
-    -------
-    str
-    """
+    """Return a picture in the DOT language."""
     lines = [
         "digraph backward {",
         '  graph [rankdir=TB, nodesep=0.3, ranksep=0.4, bgcolor="transparent"];',
@@ -110,10 +93,6 @@ def graphviz_layout(sizes: Sequence[tuple[float, float]], arrows: Sequence[tuple
         Width and height of each box, in pixels.
     arrows : sequence of (int, int)
         From box to box, by their place in `sizes`.
-
-    Returns
-    -------
-    Layout or None
     """
     program = shutil.which("dot")
     if program is None or len(sizes) > _MOST_FOR_GRAPHVIZ:

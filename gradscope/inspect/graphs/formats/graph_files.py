@@ -45,10 +45,6 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
     format : str, optional
         Where the file's name does not tell.
 
-    Returns
-    -------
-    str
-
     Raises
     ------
     ValueError
@@ -72,15 +68,10 @@ def render_graph(graph: BackwardGraph, format: str = "svg", *, fit: bool = True)
 
     Parameters
     ----------
-    graph : BackwardGraph
     format : str
         ``'svg'``, ``'dot'``, ``'mermaid'``, ``'graphml'``, ``'json'``, ``'html'`` or ``'text'``.
     fit : bool
         Fold a large graph before it is drawn; GraphML, JSON, HTML and text always have all of it.
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -107,7 +98,6 @@ def write_graph(
 
     Parameters
     ----------
-    graph : BackwardGraph
     path : str or path-like
         Its ending tells the format: ``.svg``, ``.dot`` or ``.gv``, ``.mermaid`` or ``.mmd``, ``.graphml``, ``.json``,
         ``.html``, ``.txt``.

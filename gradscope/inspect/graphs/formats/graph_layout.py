@@ -37,7 +37,6 @@ class Layout:
     routes : tuple of tuple of (float, float)
         The points of each arrow, from the lower side of a box to the upper side of another. Between two points that
         lie above each other it is a line, else a curve that leaves and arrives vertically.
-    width, height : float
     curved : bool
         The points of a route are those of cubic Bézier curves instead: on the curve, two to steer it, on it again.
     """
@@ -60,10 +59,6 @@ def lay_out(sizes: Sequence[tuple[float, float]], arrows: Sequence[tuple[int, in
         From box to box, by their place in `sizes`. An arrow that closes a cycle is drawn upwards.
     margin : float
         Around everything.
-
-    Returns
-    -------
-    Layout
 
     Examples
     --------

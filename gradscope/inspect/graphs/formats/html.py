@@ -26,11 +26,6 @@ def to_html(graph: BackwardGraph, title: str = "Backward graph") -> str:
     ----------
     graph : BackwardGraph
         Of any size: modules are folded until somebody opens them.
-    title : str
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -24,10 +24,6 @@ def to_mermaid(graph: BackwardGraph) -> str:
     graph : BackwardGraph
         Folded first if it has more nodes than Mermaid draws.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import gradscope as gs

@@ -18,10 +18,6 @@ _MOST_BOXES = 120
 def mime_bundle(graph: BackwardGraph) -> dict[str, str]:
     """Return a picture of a graph, folded until it can be looked at, and a few numbers.
 
-    Parameters
-    ----------
-    graph : BackwardGraph
-
     Returns
     -------
     dict of str to str

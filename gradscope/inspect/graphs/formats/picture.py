@@ -30,7 +30,6 @@ class Box:
 
     Attributes
     ----------
-    title : str
     lines : tuple of str
         Smaller text below the title.
     kind : str
@@ -72,13 +71,8 @@ def make_picture(graph: BackwardGraph, *, most: int = _MOST_BOXES) -> Picture:
 
     Parameters
     ----------
-    graph : BackwardGraph
     most : int
         How many boxes may be drawn.
-
-    Returns
-    -------
-    Picture
 
     Raises
     ------
@@ -177,14 +171,6 @@ def _clipped(text: str) -> str:
 def specs_text(specs: tuple[TensorSpec | None, ...]) -> str:
     """Return shapes, dtypes and (beyond the CPU) devices in one line.
 
-    Parameters
-    ----------
-    specs : tuple of TensorSpec or None
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> specs_text((TensorSpec((2, 3), "float32", "cpu"), None))
@@ -203,10 +189,6 @@ def node_text(data: Mapping[str, Any]) -> str:
     ----------
     data : mapping
         The node's attributes.
-
-    Returns
-    -------
-    str
     """
     lines = [f"{data['name']} (node {data['index']})"]
     lines += [f"{word} {data[word]}" for word in ("parameter", "module") if data[word]]
@@ -239,10 +221,6 @@ def group_text(data: Mapping[str, Any]) -> str:
     ----------
     data : mapping
         The group's attributes.
-
-    Returns
-    -------
-    str
     """
     operators = [f"{name} ×{count}" for name, count in list(data["operators"].items())[:8]]
     more = f", and {len(data['operators']) - 8} more" if len(data["operators"]) > 8 else ""

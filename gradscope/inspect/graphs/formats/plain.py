@@ -22,10 +22,6 @@ def amounts(data: Mapping[str, Any]) -> tuple[int, int, int]:
     ----------
     data : mapping
         The attributes of a node, or of a group that nodes were folded into.
-
-    Returns
-    -------
-    nodes, parameters, saved_bytes : int
     """
     if "members" in data:
         return data["count"], data["parameters"], data["saved_bytes"]
@@ -70,16 +66,7 @@ def node_scalars(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def edge_scalars(data: Mapping[str, Any]) -> dict[str, int]:
-    """Return an edge's attributes.
-
-    Parameters
-    ----------
-    data : mapping
-
-    Returns
-    -------
-    dict of str to int
-    """
+    """Return an edge's attributes."""
     return {name: data[name] for name in ("output_nr", "input_nr", "count") if name in data}
 
 
@@ -90,10 +77,6 @@ def norm_of(data: Mapping[str, Any]) -> float | None:
     ----------
     data : mapping
         A node's attributes.
-
-    Returns
-    -------
-    float or None
     """
     return next((summary.norm for summary in data.get("grad_outputs") or () if summary is not None), None)
 

@@ -24,7 +24,6 @@ def to_svg(graph: BackwardGraph, *, graphviz: bool = True) -> str:
 
     Parameters
     ----------
-    graph : BackwardGraph
     graphviz : bool
         Let Graphviz lay it out, if its `dot` is on the path.
 
@@ -53,13 +52,8 @@ def picture_to_svg(picture: Picture, *, graphviz: bool = False) -> Markup:
 
     Parameters
     ----------
-    picture : Picture
     graphviz : bool
         As for :func:`to_svg`.
-
-    Returns
-    -------
-    Markup
     """
     sizes = [box_size(box) for box in picture.boxes]
     arrows = [(arrow.source, arrow.target) for arrow in picture.arrows]
@@ -99,16 +93,7 @@ def _defs() -> Markup:
 
 
 def box_size(box: Box) -> tuple[float, float]:
-    """Return the width and height of a box, in pixels.
-
-    Parameters
-    ----------
-    box : Box
-
-    Returns
-    -------
-    tuple of float
-    """
+    """Return the width and height of a box, in pixels."""
     widest = max([text_width(box.title, _TITLE) * 1.06, *(text_width(line, _LINE) for line in box.lines)])
     height = 2 * _PADDING + _TITLE + (_LINE + _LEADING) * len(box.lines)
     return round(max(56.0, widest + 2 * _PADDING), 1), float(height)
@@ -149,10 +134,6 @@ def path_data(route: Iterable[tuple[float, float]], *, curved: bool = False) -> 
         Points as :class:`~.graph_layout.Layout` gives them.
     curved : bool
         They are those of Bézier curves.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -34,10 +34,6 @@ def to_text(graph: BackwardGraph) -> str:
     graph : BackwardGraph
         Of any size.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import gradscope as gs

@@ -32,16 +32,7 @@ _WIDE = set("mwMWQOGD@%×→…")
 
 
 def colours(kind: str) -> tuple[str, str]:
-    """Return (fill, stroke) of a kind of box on a light ground.
-
-    Parameters
-    ----------
-    kind : str
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Return (fill, stroke) of a kind of box on a light ground."""
     return LIGHT.get(kind, LIGHT["node"])
 
 
@@ -50,7 +41,6 @@ def text_width(text: str, size: float) -> float:
 
     Parameters
     ----------
-    text : str
     size : float
         Of the font, in pixels.
 

@@ -29,10 +29,6 @@ def pack_array(array: Any) -> bytes:
     array : array_like
         Boolean, integer, floating or complex, of any shape.
 
-    Returns
-    -------
-    bytes
-
     Raises
     ------
     TypeError
@@ -59,10 +55,6 @@ def pack_array(array: Any) -> bytes:
 
 def unpack_array(data: bytes) -> numpy.ndarray:
     """Return the array that :func:`pack_array` has packed.
-
-    Parameters
-    ----------
-    data : bytes
 
     Returns
     -------

@@ -18,10 +18,6 @@ class FileWatch:
     To be opened before SQLite opens the file and closed after SQLite has closed it: a process that closes any of its
     descriptors of a file gives up all its POSIX locks on it, SQLite's too.
 
-    Parameters
-    ----------
-    path : str
-
     Raises
     ------
     OSError
@@ -91,14 +87,6 @@ class FileWatch:
 
 def read_header(path: str) -> bytes:
     """Return the first bytes of a database; of one that this process writes, without a descriptor of its own.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    bytes
 
     Raises
     ------

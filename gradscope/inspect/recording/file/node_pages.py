@@ -50,8 +50,6 @@ class Form(NamedTuple):
 
     Attributes
     ----------
-    shape : tuple of int
-    dtype : numpy.dtype
     spec : int
         Its row in the table `specs`.
     size : int
@@ -105,7 +103,6 @@ class Outline:
 
     Attributes
     ----------
-    places : ndarray of int
     nodes : ndarray of NODE
         Without numbers and times.
     small : ndarray of SMALL_FORM
@@ -146,7 +143,6 @@ class Batch:
     ----------
     task : int
         The row of the table `tasks`.
-    outline : Outline
     sequence_nrs : ndarray of uint64
     times : (list of int, list of int)
         Of each node when it started and ended, in ns since the run began.
@@ -182,15 +178,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Page:
-    """The columns of consecutive nodes of one backward.
-
-    Attributes
-    ----------
-    nodes : ndarray of NODE
-    tensors : ndarray of TENSOR
-    entries : ndarray of ENTRY
-    previews : dict of int to str
-    """
+    """The columns of consecutive nodes of one backward."""
 
     nodes: Any
     tensors: Any
@@ -209,14 +197,10 @@ class PackedPage:
 
     Attributes
     ----------
-    nodes : ndarray of NODE
     tensors : ndarray of TENSOR
         Of the gradients that the page does not keep themselves.
     small : ndarray of SMALL_FORM
         The gradients that it does, and in `raw` their elements, one after the other.
-    raw : bytes
-    entries : ndarray of ENTRY
-    previews : dict of int to str
     """
 
     nodes: Any
@@ -292,10 +276,6 @@ def encode_page(batches: Sequence[Batch]) -> PackedPage:
     ----------
     batches : sequence of Batch
         Of one backward.
-
-    Returns
-    -------
-    PackedPage
     """
     nodes = numpy.concatenate([batch.outline.nodes for batch in batches])
     small = numpy.concatenate([batch.outline.small for batch in batches])
@@ -346,16 +326,6 @@ def decode_page(
     nodes: bytes, tensors: bytes, entries: bytes, small: bytes, previews: str | None, checksum: int
 ) -> Page:
     """Return the page of which :meth:`PackedPage.blobs` has made this.
-
-    Parameters
-    ----------
-    nodes, tensors, entries, small : bytes
-    previews : str or None
-    checksum : int
-
-    Returns
-    -------
-    Page
 
     Raises
     ------

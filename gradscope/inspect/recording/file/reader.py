@@ -123,16 +123,7 @@ class Recording:
         return [row for row in rows if run is None or row.run == run]
 
     def tasks(self, *, run: int | None = None, iteration: int | None = None) -> list[TaskRecord]:
-        """Return the backwards, of one run or iteration or of all.
-
-        Parameters
-        ----------
-        run, iteration : int, optional
-
-        Returns
-        -------
-        list of TaskRecord
-        """
+        """Return the backwards, of one run or iteration or of all."""
         return [
             t for t in self._tasks.values()
             if (run is None or t.run == run) and (iteration is None or t.iteration == iteration)
@@ -172,7 +163,6 @@ class Recording:
         ----------
         spec : str
             ``'param:*'``, ``'mod:layers.3.*'``, ``'op:Addmm'``, ``'node:12'``, ``'line:train.py:31'``.
-        run, iteration : int, optional
 
         Returns
         -------
@@ -198,7 +188,6 @@ class Recording:
             The backward and the node.
         which : str
             ``'grad_outputs'`` or ``'grad_inputs'``.
-        nr : int
 
         Returns
         -------
@@ -369,10 +358,6 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
     Parameters
     ----------
     path : path-like
-
-    Returns
-    -------
-    Recording
 
     Raises
     ------

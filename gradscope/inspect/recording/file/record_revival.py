@@ -46,12 +46,7 @@ class _View:
 
 
 class Revival:
-    """Makes records of a page's rows; reads what nodes share once.
-
-    Parameters
-    ----------
-    database : Database
-    """
+    """Makes records of a page's rows; reads what nodes share once."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

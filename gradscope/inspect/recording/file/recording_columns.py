@@ -25,7 +25,6 @@ class Columns:
 
     Attributes
     ----------
-    task, iteration, index : ndarray of int
     node : ndarray of int
         The key of :attr:`static`.
     started, duration : ndarray of int
@@ -57,13 +56,8 @@ def columns(recording: Recording, tasks: Sequence[TaskRecord] | None = None) -> 
 
     Parameters
     ----------
-    recording : Recording
     tasks : sequence of TaskRecord, optional
         All by default.
-
-    Returns
-    -------
-    Columns
 
     Raises
     ------

@@ -30,7 +30,6 @@ def from_row(kind: type[T], row: Sequence[Any]) -> T:
     ----------
     kind : type
         One of the classes below.
-    row : sequence
 
     Returns
     -------
@@ -60,10 +59,8 @@ class RunRecord:
 
     Attributes
     ----------
-    id : int
     title, framework, keep : str
         The script, ``'gradscope'`` or ``'torch'``, and the policy.
-    pid : int
     host, rank, cwd : str
         `rank` is the environment's ``RANK``, empty outside distributed programs.
     started : int
@@ -93,12 +90,10 @@ class IterationRecord:
 
     Attributes
     ----------
-    id, run : int
     number : int
         From 0 in each run.
     started : int
         Nanoseconds since the run began, as all times below.
-    ended : int or None
     label : str
         The user's.
     """
@@ -117,19 +112,14 @@ class TaskRecord:
 
     Attributes
     ----------
-    id, run : int
     iteration : int
         The number of its iteration.
     number : int
         From 0 in each run.
     parent : int or None
         The backward inside which it ran.
-    thread : str
-    started : int
-    ended : int or None
     state : str
         ``'running'`` (or cut off), ``'finished'`` or ``'failed'``.
-    error : str or None
     count : int
         How many nodes are recorded.
     bad : int or None
@@ -159,13 +149,10 @@ class EventRecord:
 
     Attributes
     ----------
-    run : int
     iteration, task, node : int or None
         Number of the iteration, id of the task, index of the node.
-    time : int
     kind : str
         ``'mark'`` (the user's note) or ``'error'``.
-    text : str
     """
 
     run: int
@@ -183,13 +170,8 @@ class ViolationRecord:
 
     Attributes
     ----------
-    run : int
-    iteration, task, node : int or None
-    time : int
     operator, saved_name : str or None
         The node that needed it, and under which name.
-    saved_version, current_version : int or None
-    message : str
     """
 
     run: int

@@ -75,10 +75,6 @@ def create(path: str) -> None:
 
     What the file may be read by stays as it was; a new one is its owner's alone.
 
-    Parameters
-    ----------
-    path : str
-
     Raises
     ------
     sqlite3.Error, OSError
@@ -113,14 +109,6 @@ def _lay_out(path: str) -> None:
 def name_beside(path: str) -> str:
     """Return the path of an empty file beside `path`, made now and its owner's alone: ``run-1.gscope``.
 
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    str
-
     Raises
     ------
     OSError
@@ -139,26 +127,12 @@ def name_beside(path: str) -> str:
 
 
 def for_its_owner(path: str, flags: int) -> int:
-    """Open a file that nobody else may read, if it is new: the ``opener`` of :func:`open`, for what tells of gradients.
-
-    Parameters
-    ----------
-    path : str
-    flags : int
-
-    Returns
-    -------
-    int
-    """
+    """Open a file that nobody else may read, if it is new: the ``opener`` of :func:`open`."""
     return os.open(path, flags, 0o600)
 
 
 def check_file(path: str) -> None:
     """Raise unless a file is a recording that this version reads.
-
-    Parameters
-    ----------
-    path : str
 
     Raises
     ------
@@ -195,12 +169,7 @@ def check_file(path: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Delete a recording with what SQLite keeps beside it.
-
-    Parameters
-    ----------
-    path : str
-    """
+    """Delete a recording with what SQLite keeps beside it."""
     for name in (path, f"{path}-wal", f"{path}-shm", f"{path}-journal"):
         try:
             os.remove(name)

@@ -88,8 +88,6 @@ class Store:
 
     Parameters
     ----------
-    path : str
-    policy : Policy
     append : bool
         Add to a recording that is there.
     page_limit : int, optional

@@ -42,10 +42,6 @@ _LIMITS = {
 class Database:
     """A recording's database, open for reading.
 
-    Parameters
-    ----------
-    path : str
-
     Raises
     ------
     RecordingError
@@ -94,11 +90,6 @@ class Database:
 
     def rows(self, sql: str, *parameters: Any) -> list[Any]:
         """Return the rows of a query.
-
-        Parameters
-        ----------
-        sql : str
-        *parameters : object
 
         Raises
         ------

@@ -44,7 +44,6 @@ class Tray:
 
     Attributes
     ----------
-    thread : int
     begun : int
         When the first of the nodes here began: when the one before it on this thread was done with, in ns.
     rows : list
@@ -120,7 +119,6 @@ class Taker:
 
     Parameters
     ----------
-    adapter : Adapter
     intern_spec : callable
         Returns the row of the table `specs` for a key and the facts in it.
     next_value : callable

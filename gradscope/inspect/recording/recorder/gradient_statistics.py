@@ -53,7 +53,6 @@ class Digest:
 
     Attributes
     ----------
-    rows : ndarray of TENSOR
     entries : ndarray of ENTRY
         All histograms; a row tells which of them are its own.
     previews : dict of int to str
@@ -99,14 +98,6 @@ class Digest:
 
 def digest(arrays: Sequence[Any]) -> Digest:
     """Return the statistics of many arrays.
-
-    Parameters
-    ----------
-    arrays : sequence of ndarray
-
-    Returns
-    -------
-    Digest
 
     Examples
     --------
@@ -322,13 +313,8 @@ def digest_flat(flat: Any, sizes: Any) -> Digest:
 
     Parameters
     ----------
-    flat : ndarray
     sizes : ndarray of int
         How many elements each has; none has 0.
-
-    Returns
-    -------
-    Digest
     """
     result = Digest(len(sizes))
     flat = flat.astype(numpy.float64)

@@ -21,14 +21,6 @@ _USAGE = (
 def parse_bytes(size: int | str) -> int:
     """Return a size in bytes.
 
-    Parameters
-    ----------
-    size : int or str
-
-    Returns
-    -------
-    int
-
     Raises
     ------
     ValueError
@@ -87,12 +79,6 @@ class Policy:
         ----------
         keep : str
             ``'none'`` (structure and times), ``'summaries'``, ``'all'``, or nodes as a breakpoint names them.
-        last : int, optional
-        budget : int or str, optional
-
-        Returns
-        -------
-        Policy
 
         Raises
         ------

@@ -57,7 +57,6 @@ class Course:
     columns : tuple of list
         Of each node its name, where it was made, its module, its parameter, and how many gradients it produces; of each
         produced gradient the place of its receiver, and its input.
-    nodes : list of Known
     """
 
     __slots__ = ("_outlines", "columns", "nodes")
@@ -110,7 +109,6 @@ class Courses:
 
         Parameters
         ----------
-        plan : Plan
         names : dict of int to str
             The paths of parameters, by id.
         """

@@ -79,9 +79,6 @@ class Capture(Observer):
 
     Parameters
     ----------
-    adapter : Adapter
-    policy : Policy
-    writer : Writer
     run : int
         The row of the table `runs`.
     before_task : callable

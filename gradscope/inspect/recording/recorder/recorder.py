@@ -145,21 +145,11 @@ class Recorder:
         self._writer.close()
 
     def iteration(self, label: str = "") -> int:
-        """Begin an iteration; from now on only this does. Return its number, from 0.
-
-        Parameters
-        ----------
-        label : str
-        """
+        """Begin an iteration; from now on only this does. Return its number, from 0."""
         return self._running().iteration(label)
 
     def mark(self, text: str) -> None:
-        """Write a note into the recording, at this moment.
-
-        Parameters
-        ----------
-        text : str
-        """
+        """Write a note into the recording, at this moment."""
         self._running().mark(text)
 
     def flush(self) -> None:
@@ -271,10 +261,6 @@ def record(
         What to call the run; the script's name by default.
     adapter : Adapter, optional
         The framework; all that are loaded by default.
-
-    Returns
-    -------
-    Recorder
 
     Raises
     ------

@@ -32,8 +32,6 @@ class Writer:
 
     Parameters
     ----------
-    path : str
-    policy : Policy
     append : bool
         Add a run to a recording that is there.
     room : int
@@ -233,12 +231,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def report(text: str) -> None:
-    """Tell the person at the terminal; a program without one is not disturbed.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Tell the person at the terminal; a program without one is not disturbed."""
     try:
         say(text, file=sys.stderr)
     except (OSError, ValueError, AttributeError):

@@ -24,10 +24,6 @@ def heat_map(data: Columns) -> Markup:
 
     The color is the logarithm of the norm; red is NaN or Inf.
 
-    Parameters
-    ----------
-    data : Columns
-
     Returns
     -------
     Markup

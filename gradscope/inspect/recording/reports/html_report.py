@@ -45,8 +45,6 @@ class _Section:
 
     Attributes
     ----------
-    title : str
-    heads : tuple of str
     rows : sequence of sequence of str
         Their cells are text, or Markup.
     numbers : tuple of int
@@ -73,13 +71,8 @@ def html_report(recording: Recording, *, title: str = "") -> str:
 
     Parameters
     ----------
-    recording : Recording
     title : str
         The script's name by default.
-
-    Returns
-    -------
-    str
 
     Raises
     ------

@@ -18,10 +18,6 @@ _SHOWN = ("norm", "min", "max", "mean", "std", "zeros", "nans", "infs")
 def arrow_table(recording: Recording) -> Any:
     """Return the nodes of all backwards, a row each, with the statistics of their gradients.
 
-    Parameters
-    ----------
-    recording : Recording
-
     Returns
     -------
     pyarrow.Table
@@ -62,12 +58,7 @@ def write_parquet(recording: Recording, path: str | os.PathLike[str]) -> int:
 
     Parameters
     ----------
-    recording : Recording
     path : path-like
-
-    Returns
-    -------
-    int
 
     Raises
     ------

@@ -19,10 +19,6 @@ __all__ = ["trace_events", "write_trace"]
 def trace_events(recording: Recording) -> Iterator[dict[str, Any]]:
     """Yield what the trace viewer shows: runs as processes, threads, and on them iterations, backwards and nodes.
 
-    Parameters
-    ----------
-    recording : Recording
-
     Yields
     ------
     dict
@@ -86,12 +82,7 @@ def write_trace(recording: Recording, path: str | os.PathLike[str]) -> int:
 
     Parameters
     ----------
-    recording : Recording
     path : path-like
-
-    Returns
-    -------
-    int
 
     Raises
     ------

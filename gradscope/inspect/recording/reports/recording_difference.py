@@ -136,14 +136,6 @@ def _side(letter: str, name: str, node: NodeRecord | None, count: int) -> list[s
 def split_source(source: str) -> tuple[str, int | None]:
     """Return the path and the iteration of ``PATH`` or ``PATH:ITERATION``.
 
-    Parameters
-    ----------
-    source : str
-
-    Returns
-    -------
-    str, int or None
-
     Examples
     --------
     >>> split_source("run.gscope:12"), split_source("run.gscope")

@@ -44,7 +44,6 @@ class Browser:
 
     Parameters
     ----------
-    recording : Recording
     stdin, stdout : file, optional
         The process's own by default.
 
@@ -90,12 +89,7 @@ class Browser:
                 self.obey(line)
 
     def run_commands(self, commands: Iterable[str]) -> None:
-        """Carry out commands, each echoed.
-
-        Parameters
-        ----------
-        commands : iterable of str
-        """
+        """Carry out commands, each echoed."""
         for command in commands:
             self._say(_PROMPT + command)
             self.obey(command)
@@ -103,12 +97,7 @@ class Browser:
                 break
 
     def obey(self, line: str) -> None:
-        """Carry out one command; a prefix of its name is enough.
-
-        Parameters
-        ----------
-        line : str
-        """
+        """Carry out one command; a prefix of its name is enough."""
         name, *words = line.split()
         name = _OF_THE_DEBUGGER.get(name, name)
         found = [name] if name in self._actions else [verb for verb in self._actions if verb.startswith(name)]

@@ -26,16 +26,7 @@ _MANY = 40
 
 
 def overview_text(recording: Recording) -> str:
-    """Return what a recording holds, in a few lines.
-
-    Parameters
-    ----------
-    recording : Recording
-
-    Returns
-    -------
-    str
-    """
+    """Return what a recording holds, in a few lines."""
     lines = []
     tasks: dict[int, list[TaskRecord]] = defaultdict(list)
     for task in recording.tasks():
@@ -77,17 +68,7 @@ def _title(node: NodeRecord) -> str:
 
 
 def iterations_text(recording: Recording, *, run: int | None = None) -> str:
-    """Return the iterations as a table.
-
-    Parameters
-    ----------
-    recording : Recording
-    run : int, optional
-
-    Returns
-    -------
-    str
-    """
+    """Return the iterations as a table."""
     tasks: dict[tuple[int, int], list[TaskRecord]] = defaultdict(list)
     for task in recording.tasks(run=run):
         tasks[task.run, task.iteration].append(task)
@@ -104,16 +85,7 @@ def iterations_text(recording: Recording, *, run: int | None = None) -> str:
 
 
 def tasks_text(tasks: Sequence[TaskRecord]) -> str:
-    """Return backwards as a table.
-
-    Parameters
-    ----------
-    tasks : sequence of TaskRecord
-
-    Returns
-    -------
-    str
-    """
+    """Return backwards as a table."""
     rows = [("backward", "iteration", "nodes", "time", "thread", "state")]
     for task in tasks:
         lasted = _seconds(task.ended - task.started) if task.ended is not None else "-"
@@ -135,10 +107,6 @@ def nodes_text(tasks: Sequence[TaskRecord], nodes: Iterable[tuple[int, NodeRecor
         Nodes, each with the id of its backward, in their order.
     limit : int
         How many at most; 0 for all.
-
-    Returns
-    -------
-    str
     """
     by_task: dict[int, list[NodeRecord]] = {}
     more = False
@@ -158,17 +126,7 @@ def nodes_text(tasks: Sequence[TaskRecord], nodes: Iterable[tuple[int, NodeRecor
 
 
 def node_page(task: TaskRecord, index: int) -> str:
-    """Return all that is known of a node.
-
-    Parameters
-    ----------
-    task : TaskRecord
-    index : int
-
-    Returns
-    -------
-    str
-    """
+    """Return all that is known of a node."""
     node = task.nodes[index]
     head = f"iteration {task.iteration}, backward {task.id}"
     return f"{head}\n{node_text(node, _Neighbours(task, node))}"
@@ -201,16 +159,7 @@ class _Neighbours(Sequence[NodeRecord]):
 
 
 def violations_text(recording: Recording) -> str:
-    """Return the saved tensors that had been modified.
-
-    Parameters
-    ----------
-    recording : Recording
-
-    Returns
-    -------
-    str
-    """
+    """Return the saved tensors that had been modified."""
     lines = []
     for violation in recording.violations():
         where = f"iteration {violation.iteration}, backward {violation.task}, node {violation.node}"
@@ -221,16 +170,7 @@ def violations_text(recording: Recording) -> str:
 
 
 def events_text(recording: Recording) -> str:
-    """Return marks and errors in the order in which they happened.
-
-    Parameters
-    ----------
-    recording : Recording
-
-    Returns
-    -------
-    str
-    """
+    """Return marks and errors in the order in which they happened."""
     rows = []
     for event in recording.events():
         place = "" if event.iteration is None else f"iteration {event.iteration}"

@@ -51,9 +51,6 @@ def by_lines(function: Callable[[Any], Any], self: Any, dim: int, keepdim: bool 
     ----------
     function : callable
         Takes a line; returns a tuple of numbers where `keepdim` is given, and of lines where it is not.
-    self : array
-    dim : int
-    keepdim : bool, optional
     """
     whole = numpy.moveaxis(numpy.atleast_1d(self), dim, -1)
     results = [function(line) for line in whole.reshape(-1, whole.shape[-1])]
@@ -101,10 +98,8 @@ def reduced_slices(self: Any, places: Any, values: Any, reduce: str, include_sel
 
     Parameters
     ----------
-    self, values : array
     places : iterable of (index into `self`, index into `values`)
     reduce : {"sum", "prod", "mean", "amax", "amin"}
-    include_self : bool
     """
     arrivals: dict[Any, list[Any]] = {}
     for target, source in places:
@@ -192,7 +187,6 @@ def pooled(reduce: Callable[[Any, Any], Any], self: Any, windows: list[list[rang
     ----------
     reduce : callable
         Takes the places of a window and the array's elements there, a row for each of the leading dimensions.
-    self : array
     windows : list of list of range
         For each dimension, the indices that each of its windows covers.
     """

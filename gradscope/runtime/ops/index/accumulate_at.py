@@ -20,12 +20,10 @@ def accumulate_at(xp: Any, name: str, target: Any, key: Any, values: Any) -> Non
 
     Parameters
     ----------
-    xp : module
     name : {"add", "maximum", "minimum"}
         The ufunc.
     target : ndarray
         Written to.
-    key : ndarray or tuple
     values : ndarray
         Of the dtype of `target`, or one that is converted to it.
 

@@ -262,10 +262,8 @@ def scatter(
 
     Parameters
     ----------
-    dim : int
     index : Tensor
         Integers: the position along `dim` of each element of `src`.
-    src : Tensor or number
     reduce : {"add", "multiply"}, optional
         Add to, or multiply, what stands there; :func:`scatter_reduce` knows more reductions.
 

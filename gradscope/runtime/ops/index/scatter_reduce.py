@@ -297,7 +297,6 @@ def segment_reduce(
         How long the segments are, of shape (*data.shape[:axis], segments).
     offsets : Tensor, optional
         Where they start, and where the last one ends, instead of the lengths.
-    axis : int
     unsafe : bool
         Do not look whether the segments fill the dimension; what is behind the last one is left out then.
     initial : float, optional

@@ -344,7 +344,6 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out:
     ----------
     A : Tensor
         Of shape (..., n, n).
-    upper : bool
     check_errors : bool
         Raise as :func:`cholesky` does.
 

@@ -404,7 +404,6 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
         Of shape (..., P, M).
     x2 : Tensor
         Of shape (..., R, M); the result has shape (..., P, R).
-    p : float
     compute_mode
         Taken for PyTorch's sake: distances are computed from differences.
     """

@@ -232,7 +232,6 @@ def einsum(equation: Any, *operands: Any) -> Any:
     equation : str
         The subscripts of the operands, separated by commas, and optionally ``->`` and those of the output; ``...``
         stands for the remaining dimensions. Or operands and lists of integers in turn.
-    *operands : Tensor
 
     Raises
     ------
@@ -278,7 +277,6 @@ def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Any:
 
     Parameters
     ----------
-    a, b : Tensor
     dims : int, or two lists of int
         How many of the last of `a` and first of `b`; or which of `a` and which of `b`.
 

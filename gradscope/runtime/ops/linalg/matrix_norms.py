@@ -22,11 +22,8 @@ def vector_norm(
 
     Parameters
     ----------
-    x : Tensor
     ord : number
         Infinity and 0 (how many are not zero) too.
-    dim : int or sequence of int, optional
-    keepdim : bool
     dtype : dtype, optional
         What `x` is converted to first.
     """
@@ -48,13 +45,11 @@ def matrix_norm(
 
     Parameters
     ----------
-    A : Tensor
     ord : {"fro", "nuc", 2, -2, 1, -1, inf, -inf}
         Frobenius; the sum, the largest or the smallest of the singular values; the extreme of the sums of columns
         (1, -1) or rows (inf, -inf).
     dim : pair of int
         The dimensions of the matrices.
-    keepdim : bool
     dtype : dtype, optional
         What `A` is converted to first.
 
@@ -133,7 +128,6 @@ def norm(
 
     Parameters
     ----------
-    A : Tensor
     ord : number, "fro" or "nuc", optional
     dim : int or pair of int, optional
         One dimension of vectors, or the two of matrices.

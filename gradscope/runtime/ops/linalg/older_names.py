@@ -120,10 +120,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
     Parameters
     ----------
-    x : Tensor
     N : int, optional
         How many powers; the length of the vector unless given.
-    increasing : bool
     """
     if x._array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")

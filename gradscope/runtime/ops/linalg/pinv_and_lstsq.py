@@ -137,7 +137,6 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, o
     ----------
     A, B : Tensor
         As for :func:`solve`.
-    left : bool
     check_errors : bool
         Raise as :func:`solve` does.
 
@@ -531,7 +530,6 @@ def tensorsolve(A: Any, other: Any, dims: Sequence[int] | None = None, *, out: A
     ----------
     A : Tensor
         Of shape ``other.shape + X.shape``.
-    other : Tensor
     dims : sequence of int, optional
         Dimensions of `A` to be moved behind the others first.
     """

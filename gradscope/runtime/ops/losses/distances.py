@@ -25,10 +25,8 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     ----------
     x1, x2 : Tensor
         Of shape (N, D) or (D).
-    p : float
     eps : float
         Keeps rows that are equal from a distance without a derivative.
-    keepdim : bool
     """
     return OPERATORS["norm.dim"].function(x1 - x2 + eps, p, -1, keepdim)
 

@@ -263,7 +263,6 @@ def batch_norm(
 
     Parameters
     ----------
-    input : Tensor
     running_mean, running_var : Tensor or None
         Statistics of the channels; written in training, used otherwise. As in PyTorch their versions stay as they
         are: the update of one step is no error in the backward of the step before.

@@ -291,7 +291,6 @@ def div(self: Any, other: Any, *, rounding_mode: str | None = None, out: Any = N
 
     Parameters
     ----------
-    self, other : Tensor or number
     rounding_mode : {None, "trunc", "floor"}
 
     Raises
@@ -434,11 +433,6 @@ def _pow_choice(self: Any, exponent: Any) -> tuple[Any, bool]:
 @public(method=True)
 def pow(self: Any, exponent: Any, *, out: Any = None) -> Any:
     """Return ``self ** exponent``, elementwise.
-
-    Parameters
-    ----------
-    self : Tensor or number
-    exponent : Tensor or number
 
     Raises
     ------

@@ -195,8 +195,6 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
         Values at the sample points.
     x : Tensor, optional
         The sample points; `dx` apart unless given.
-    dx : number
-    dim : int
 
     Examples
     --------

@@ -109,8 +109,6 @@ def quantile(
     ----------
     q : float or Tensor
         Levels in [0, 1]; those of a vector are the first dimension of the result.
-    dim : int, optional
-    keepdim : bool
     interpolation : {"linear", "lower", "higher", "midpoint", "nearest"}
         What is taken where a quantile lies between two elements.
 

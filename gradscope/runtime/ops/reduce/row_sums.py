@@ -26,7 +26,6 @@ def sums(array: Any, axes: tuple[int, ...], keepdims: bool = True) -> Any:
 
     Parameters
     ----------
-    array : ndarray
     axes : tuple of int
         From 0.
     keepdims : bool
@@ -64,13 +63,8 @@ def row_maxima(array: Any, axis: int) -> Any:
 
     Parameters
     ----------
-    array : ndarray
     axis : int
         From 0.
-
-    Returns
-    -------
-    ndarray
 
     Examples
     --------

@@ -119,7 +119,6 @@ def unique_consecutive(
         Return also where in the result each element is.
     return_counts : bool
         Return also how long each run is.
-    dim : int, optional
     """
     array = self._array
     xp = devices.array_module(array)

@@ -222,10 +222,8 @@ def var(
 
     Parameters
     ----------
-    dim : int or sequence of int, optional
     unbiased : bool, optional
         Older form of `correction`: True is 1, False 0.
-    keepdim : bool
     correction : number
         What is subtracted from the number of elements (1).
     """
@@ -427,8 +425,6 @@ def norm(
     ----------
     p : number, inf, -inf, "fro" or "nuc"
         ``"fro"`` is 2; ``"nuc"`` the sum of the singular values of matrices.
-    dim : int or sequence of int, optional
-    keepdim : bool
     dtype : dtype, optional
         Convert first.
 

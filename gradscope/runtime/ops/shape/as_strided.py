@@ -112,7 +112,6 @@ def as_strided(self: Any, size: Any, stride: Any, storage_offset: int | None = N
 
     Parameters
     ----------
-    size, stride : tuple of int
     storage_offset : int, optional
         Counted from the start of the storage, not of `self`; that of `self` unless given.
 

@@ -338,7 +338,6 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 
     Parameters
     ----------
-    fill_value : number
     wrap : bool
         Begin anew after the last column of a tall matrix, one row below.
     """

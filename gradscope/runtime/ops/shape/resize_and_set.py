@@ -45,7 +45,6 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
 
     Parameters
     ----------
-    *size : int
     memory_format : memory_format, optional
         The order of the elements, rows unless given.
 
@@ -74,7 +73,6 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
 
     Parameters
     ----------
-    the_template : Tensor
     memory_format : memory_format, optional
         The order of the elements; rows unless given, ``preserve_format`` for that of the template.
     """

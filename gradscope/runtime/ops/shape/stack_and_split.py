@@ -152,13 +152,7 @@ def block_diag(*tensors: Any) -> Any:
 
 @public
 def tensor_split(self: Any, indices_or_sections: Any, dim: int = 0) -> Any:
-    """Return views of parts of a dimension: so many (the first ones longer by one), or between positions.
-
-    Parameters
-    ----------
-    indices_or_sections : int, sequence of int, or Tensor of them
-    dim : int
-    """
+    """Return views of parts of a dimension: so many (the first ones longer by one), or between positions."""
     if self._array.ndim == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     axis = axis_of(dim, self._array.ndim)
