@@ -475,7 +475,7 @@ OTHER_AT_EXTREMES = {
     "polygamma.order": "PyTorch's at a negative pole is finite, and at infinity NaN",
     "kl_div": "PyTorch rounds the product of gradient and denormal first, and subtracts products that overflow",
     "ctc_loss.examples": "a NaN of one class stays out of classes that no label of the example names",
-    "linalg_svd": "beside singular values of 0 there is rounding; of infinities PyTorch's has 0 beside NaN",
+    "linalg_svd": "zeros in vectors are rounding; of infinities PyTorch's is 0 beside NaN, or without convergence",
     "linalg_eigh": "MKL refuses some of the matrices with infinities, whose eigenvalues are NaN",
     "linalg_eig": "beside huge numbers, eigenvalues and vectors near 0 are rounding",
     "linalg_general_eigenvalues": "PyTorch gives infinities and NaN to LAPACK, where eig() refuses them",

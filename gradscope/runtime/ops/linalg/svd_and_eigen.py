@@ -30,12 +30,12 @@ __all__ = ["eig", "eigh", "eigvals", "eigvalsh", "svd", "svdvals"]
 
 
 def _need_invariance(name: str, slopes: Any, rest: str) -> None:
-    """Raise where a loss depends on the phases of complex vectors: its slopes along them must be real.
+    """Raise where a loss depends on the phases of complex vectors: its slopes along them must be real, and no NaN.
 
     Only host arrays are looked at: it would make a program wait for the device.
     """
     array = getattr(slopes, "_array", slopes)
-    if type(array) is devices.ndarray and (abs(array.imag) > 1e-2).any():
+    if type(array) is devices.ndarray and not (abs(array.imag) <= 1e-2).all():
         raise RuntimeError(
             f"{name}: The {rest}\n"
             "Use what does not depend on it, such as absolute values, or products of a vector with its conjugate."
@@ -177,12 +177,16 @@ def _svd_gradient(g: Any, U: Any, S: Any, Vh: Any, F: Any) -> Any:
     inner = _twist(None if of_U is None else _skew(of_U, F), None if of_V is None else -_skew(of_V, F), S, F)
     if gS is not None:
         inner = inner + F.diag_embed(gS)
-    found = F.matmul(F.matmul(U, inner), Vh)
+    # What lies outside the bases is divided first, as in PyTorch: a singular value of 0 makes NaN, not an infinity.
     if gU is not None and rows > k:
-        found = found + F.matmul((gU - F.matmul(U, of_U)) / _across(S, F), Vh)
+        outside = gU / _across(S, F)
+        outside = outside - F.matmul(U, F.matmul(adjoint(U, F), outside))
+        return F.matmul(F.matmul(U, inner) + outside, Vh)
     if gVh is not None and columns > k:
-        found = found + F.matmul(U, (gVh - F.matmul(of_V, Vh)) / _down(S, F))
-    return found
+        outside = gVh / _down(S, F)
+        outside = outside - F.matmul(F.matmul(outside, adjoint(Vh, F)), Vh)
+        return F.matmul(U, F.matmul(inner, Vh) + outside)
+    return F.matmul(F.matmul(U, inner), Vh)
 
 
 operator(

@@ -139,6 +139,37 @@ def test_gradients_at_repeated_values_are_not_finite_where_pytorchs_are_not(torc
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("parts", [(0,), (1,), (2,), (0, 1, 2)])
+@pytest.mark.parametrize(
+    "values", [[[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]], [[1.0, 2.0, 3.0, 4.0], [0.0] * 4], [[0.0] * 3] * 2]
+)
+def test_gradients_at_singular_values_of_0_have_pytorchs_nan(torch: Any, values: Any, parts: Any, full: bool) -> None:
+    def derivatives(m: Any) -> Any:
+        x = m.tensor(values, dtype=m.float64, requires_grad=True)
+        with numpy.errstate(all="ignore"):
+            found = m.linalg.svd(x, full_matrices=full)
+            loss = sum((found[i] * m.arange(1.0, 1.0 + found[i].numel()).reshape(found[i].shape)).sum() for i in parts)
+            (first,) = m.autograd.grad(loss, x, create_graph=True)
+            (second,) = m.autograd.grad(first.sum(), x)
+        return [numpy.isnan(g.detach().numpy()).tolist() for g in (first, second)]
+
+    assert derivatives(gs) == derivatives(torch)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("values", [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 1.0], [0.0, 1.0]]])
+def test_the_second_derivative_of_repeated_eigenvectors_is_refused(torch: Any, values: Any) -> None:
+    def second(m: Any) -> None:
+        x = m.tensor(values, dtype=m.float64, requires_grad=True)
+        (first,) = m.autograd.grad(m.linalg.eig(x)[1].abs().sum(), x, create_graph=True)
+        first.sum().backward()
+
+    with numpy.errstate(all="ignore"):
+        same_complaint(torch, second)
+
+
+@pytest.mark.torch
 def test_nodes_save_under_pytorchs_names(torch: Any) -> None:
     for name, index in (("svd", 1), ("eigh", 0), ("eig", 1), ("svdvals", None), ("eigvalsh", None), ("eigvals", None)):
         nodes = []
