@@ -513,7 +513,9 @@ def cov(self: Any, *, correction: int = 1, fweights: Any = None, aweights: Any =
         centred = rows - (rows * weights).sum(1, keepdim=True) / total
         scaled = centred * weights
         spent = correction if aweights is None else correction * (weights * aweights).sum() / total
-        freedom = METHODS["clamp"](total - spent, min=0)
+        freedom = total - spent
+        if devices.to_host(freedom._array) <= 0:
+            freedom = freedom.new_zeros(())  # nothing flows back through it
     found = METHODS["matmul"](scaled, METHODS["t"](centred).conj())
     return METHODS["squeeze"](found / freedom)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy
@@ -25,6 +26,20 @@ def test_cov(torch: Any, correction: int, counts: Any, weights: Any) -> None:
 
     compare(torch, cov, X, names=False)
     compare(torch, cov, X[0], names=False)
+
+
+@pytest.mark.torch
+def test_nothing_flows_through_degrees_of_freedom_that_there_are_not(torch: Any) -> None:
+    def of_incoming(lib: Any) -> list[Any]:
+        x, weights = lib.tensor(X, requires_grad=True), lib.tensor(WEIGHTS, requires_grad=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # PyTorch's, of dividing by zero
+            found = lib.cov(x, correction=5, aweights=weights)
+        seed = lib.ones_like(found).requires_grad_()
+        (graded,) = lib.autograd.grad(found, weights, seed, create_graph=True)
+        return lib.autograd.grad(graded.sum(), seed)[0].tolist()
+
+    numpy.testing.assert_array_equal(of_incoming(gs), of_incoming(torch))
 
 
 @pytest.mark.torch
