@@ -13,6 +13,7 @@ from ...memory.bfloat16 import cast
 from ...memory.dtype import finfo
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import HALVES, in_rows, is_half, single
+from ..linalg.lu import into_each
 from ..reduce.row_sums import sums
 from .activations import need_floating
 
@@ -280,14 +281,21 @@ def batch_norm(
     S. Ioffe, C. Szegedy, "Batch normalization", ICML 2015.
     """
     shape = input._array.shape
-    if len(shape) < 2:
-        raise RuntimeError(f"batch_norm expects an input of at least 2 dimensions, got shape {list(shape)}")
+    if shape == (0,):
+        return METHODS["clone"](input)  # PyTorch asks nothing of the dimensions of an empty input
+    _check_batch(input, running_mean, running_var, training)
     if training and math.prod(shape) // max(shape[1], 1) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
-    if not training and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     function = OPERATORS["native_batch_norm"].function
     return function(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def _check_batch(input: Any, running_mean: Any, running_var: Any, training: bool) -> None:
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"batch_norm expects an input of at least 2 dimensions, got shape {list(shape)}")
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
 
 
 # --- groups of channels -----------------------------------------------------------------------------------------------
@@ -382,14 +390,18 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     shape = input._array.shape
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    _check_groups(shape, num_groups)
+    if math.prod(shape[2:]) * (shape[1] // num_groups) * shape[0] == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
+    return OPERATORS["native_group_norm"].function(input, weight, bias, num_groups, eps)
+
+
+def _check_groups(shape: Ints, num_groups: int) -> None:
     if num_groups <= 0 or shape[1] % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(shape)} and num_groups={num_groups}"
         )
-    if math.prod(shape[2:]) * (shape[1] // num_groups) * shape[0] == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
-    return OPERATORS["native_group_norm"].function(input, weight, bias, num_groups, eps)
 
 
 @public(method=False)
@@ -418,6 +430,159 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float |
     step = finfo(input.dtype).eps if eps is None else eps
     normalized = input * METHODS["rsqrt"](squares + step)
     return normalized if weight is None else normalized * weight
+
+
+# --- with their statistics --------------------------------------------------------------------------------------------
+
+
+def _statistics(input: Any, axes: Ints, eps: float, result: Any, *parameters: Any) -> tuple[Any, Any]:
+    """Return the mean and 1 / sqrt(variance + eps), dimensions kept, in the dtype of the first parameter given."""
+    kind = next((p.dtype for p in parameters if p is not None), result.dtype)
+    x = input.float() if input._dtype.char in HALVES else input
+    variance = METHODS["var"](x, axes, correction=0, keepdim=True)
+    return METHODS["mean"](x, axes, True).to(kind), METHODS["rsqrt"](variance + eps).to(kind)
+
+
+@public(method=False)
+def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
+    """Return :func:`layer_norm` with what it computed on the way.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (..., *normalized_shape).
+    normalized_shape : sequence of int
+    weight, bias : Tensor or None
+        Scale and shift, of shape `normalized_shape`.
+    eps : float
+        Added to the variance.
+
+    Returns
+    -------
+    tuple of Tensor
+        The result, the means, and 1 / sqrt(variance + eps), of shape (..., 1, ...). The result alone has a gradient.
+
+    Raises
+    ------
+    RuntimeError
+        If shapes or dtypes do not fit.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> result, mean, rstd = gs.native_layer_norm(gs.tensor([[1.0, 5.0]]), (2,), None, None, 0.0)
+    >>> result, mean, rstd
+    (tensor([[-1.,  1.]]), tensor([[3.]]), tensor([[0.5000]]))
+    """
+    result = layer_norm(input, normalized_shape, weight, bias, eps)
+    axes = tuple(range(-len(normalized_shape), 0))
+    return result, *_statistics(input.detach(), axes, eps, result, weight, bias)
+
+
+@public(method=False)
+def native_batch_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    *,
+    out: Any = None,
+) -> tuple[Any, Any, Any]:
+    """Return :func:`gradscope.nn.functional.batch_norm` with what it computed on the way.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, ...).
+    weight, bias : Tensor or None
+        Scale and shift of each channel.
+    running_mean, running_var : Tensor or None
+        Statistics of the channels; written in training, used otherwise.
+    training : bool
+        Use the statistics of the batch.
+    momentum : float
+        Weight of the batch in the running statistics.
+    eps : float
+        Added to the variance.
+
+    Returns
+    -------
+    tuple of Tensor
+        The result, the means, and 1 / sqrt(variance + eps), of shape (C,); in training only, otherwise these two are
+        empty. The result alone has a gradient.
+
+    Raises
+    ------
+    RuntimeError
+        If shapes or dtypes do not fit, or running statistics are missing outside of training.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> _, mean, rstd = gs.native_batch_norm(gs.tensor([[1.0], [5.0]]), None, None, None, None, True, 0.1, 0.0)
+    >>> mean, rstd
+    (tensor([3.]), tensor([0.5000]))
+    """
+    parameters = weight, bias, running_mean, running_var
+    if out is not None:
+        found = native_batch_norm(input, *parameters, training, momentum, eps)
+        return into_each(out, "native_batch_norm", [input], found)
+    _check_batch(input, running_mean, running_var, training)
+    result = OPERATORS["native_batch_norm"].function(input, *parameters, training, momentum, eps)
+    mean, rstd = _statistics(input.detach(), _others(input._array.ndim), eps, result, *parameters)
+    return (result, mean.reshape(-1), rstd.reshape(-1)) if training else (result, mean.new_empty(0), rstd.new_empty(0))
+
+
+@public(method=False)
+def native_group_norm(
+    input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Any, Any, Any]:
+    """Return :func:`group_norm` with what it computed on the way.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of shape (N, C, ...).
+    weight, bias : Tensor or None
+        Scale and shift of each channel.
+    N, C, HxW : int
+        The number of examples, of channels, and of elements of a channel: those of `input`.
+    group : int
+        Into how many equal groups the channels go.
+    eps : float
+        Added to the variance.
+
+    Returns
+    -------
+    tuple of Tensor
+        The result, the means, and 1 / sqrt(variance + eps) of the groups, of shape (N, group).
+
+    Raises
+    ------
+    RuntimeError
+        If shapes or dtypes do not fit.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> _, mean, rstd = gs.native_group_norm(gs.tensor([[[1.0, 5.0]]]), None, None, 1, 1, 2, 1, 0.0)
+    >>> mean, rstd
+    (tensor([[3.]]), tensor([[0.5000]]))
+    """
+    shape = input._array.shape
+    if len(shape) < 2 or (*shape[:2], math.prod(shape[2:])) != (N, C, HxW):
+        raise RuntimeError(
+            f"native_group_norm(): expected input of {N} examples with {C} channels of {HxW} elements, but got input "
+            f"of shape {list(shape)}\nGive N, C and HxW as the shape has them."
+        )
+    _check_groups(shape, group)
+    result = OPERATORS["native_group_norm"].function(input, weight, bias, group, eps)
+    mean, rstd = _statistics(input.reshape(_grouped(shape, group)), (2,), eps, result, weight, bias)
+    return result, mean.squeeze(2), rstd.squeeze(2)
 
 
 # --- dropout ----------------------------------------------------------------------------------------------------------

@@ -145,3 +145,56 @@ def test_an_empty_batch_is_normalised_and_leaves_the_running_statistics_alone(to
         numpy.zeros((0, 4, 3)),
         numpy.ones(4),
     )
+
+
+# --- with their statistics --------------------------------------------------------------------------------------------
+
+WITH_STATISTICS = {
+    "layer": lambda lib, x, w: lib.native_layer_norm(x, (5,), w, None, 1e-3),
+    "batch": lambda lib, x, w: lib.native_batch_norm(x, w, None, None, None, True, 0.1, 1e-3),
+    "batch, running": lambda lib, x, w: lib.native_batch_norm(
+        x, w, None, lib.zeros(5, dtype=x.dtype), lib.ones(5, dtype=x.dtype), False, 0.1, 1e-3
+    ),
+    "group": lambda lib, x, w: lib.native_group_norm(x, w, None, 3, 5, 5, 1, 1e-3),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", WITH_STATISTICS)
+def test_means_and_deviations_are_returned_beside_the_result(torch: Any, name: str) -> None:
+    x, w = normal(3, 5, 5), normal(5)
+    mine, theirs = (WITH_STATISTICS[name](lib, lib.tensor(x, requires_grad=True), lib.tensor(w)) for lib in (gs, torch))
+    for a, b in zip(mine, theirs, strict=True):
+        assert a.requires_grad is b.requires_grad
+        numpy.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["layer", "batch", "group"])
+@pytest.mark.parametrize("parameter", ["none", "float32", "bfloat16"])
+def test_statistics_have_the_dtype_of_the_parameters(torch: Any, name: str, parameter: str) -> None:
+    def dtypes(lib: Any) -> list[str]:
+        weight = None if parameter == "none" else lib.ones(5, dtype=getattr(lib, parameter))
+        found = WITH_STATISTICS[name](lib, lib.ones(3, 5, 5, dtype=lib.bfloat16), weight)
+        return [str(t.dtype).partition(".")[2] for t in found]
+
+    assert dtypes(gs) == dtypes(torch)
+
+
+def test_the_statistics_of_a_batch_are_written_into_what_is_given() -> None:
+    out = gs.empty(0), gs.empty(0), gs.empty(0)
+    x = gs.tensor([[1.0], [5.0]])
+    found = gs.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0, out=out)
+    assert all(a is b for a, b in zip(found, out, strict=True))
+    assert [t.tolist() for t in out] == [[[-1.0], [1.0]], [3.0], [0.5]]
+
+
+def test_a_shape_that_is_not_the_groups_is_refused() -> None:
+    with pytest.raises(RuntimeError, match=r"expected input of 2 examples with 3 channels .* of shape \[2, 4, 1\]"):
+        gs.native_group_norm(gs.ones(2, 4, 1), None, None, 2, 3, 1, 1, 1e-5)
+
+
+@pytest.mark.torch
+def test_a_vector_without_elements_is_normalised(torch: Any) -> None:
+    for lib in (gs, torch):
+        assert lib.nn.functional.batch_norm(lib.zeros(0), lib.zeros(0), lib.ones(0), training=True).shape == (0,)
