@@ -140,6 +140,18 @@ def test_least_squares_of_zeros_are_zeros_and_of_infinities_nan(torch: Any, driv
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("turned", [False, True])
+def test_gels_counts_no_small_column_as_zero(torch: Any, turned: bool) -> None:
+    tall = matrices(4, 3) * [1.0, 1e-20, 1e20]
+    A = numpy.ascontiguousarray(tall.T) if turned else tall
+    B = matrices(len(A), 2, seed=1)
+    found, expected = (
+        m.linalg.lstsq(m.from_numpy(A), m.from_numpy(B), driver="gels").solution.numpy() for m in (gs, torch)
+    )
+    numpy.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+@pytest.mark.torch
 @pytest.mark.parametrize("p", [None, 2, -2, 1, -1, math.inf, -math.inf, "fro", "nuc"])
 def test_condition_numbers_are_pytorchs(torch: Any, p: Any) -> None:
     # PyTorch writes the inverse in place that the gradient of the others needs, and raises.
