@@ -2,6 +2,7 @@
 
 - :mod:`~.registry`: ``operator(...)`` and the table of all operators
 - :mod:`~.keywords`: PyTorch's other keywords: ``input=``, ``axis=``, ``keepdims=``
+- :mod:`~.annotations`: ``Array``, ``Gradient``, ``Namespace``: what operators' code is given
 - :mod:`~.samples`: sample arguments for the tests that every operator must pass
 - :mod:`~.extremes`: extreme arguments: zeros of both signs, huge, infinite, NaN, ties
 - :mod:`~.references`: references written out, for operators that no library has

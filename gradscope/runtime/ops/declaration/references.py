@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy
 
+from .annotations import Array
+
 __all__ = [
     "adaptive_windows",
     "adjoint",
@@ -83,7 +85,7 @@ def slices_at(ndim: int, dim: int, index: Any) -> tuple[Any, ...]:
     return (*[slice(None)] * (dim % ndim), numpy.atleast_1d(index))
 
 
-def placed(array: Any, index: Any, values: Any, *, add: bool = False) -> Any:
+def placed(array: Array, index: Any, values: Any, *, add: bool = False) -> Any:
     """Return a copy of `array` with `values` written (or added) at `index`, one after the other."""
     result = numpy.array(array)
     if add:

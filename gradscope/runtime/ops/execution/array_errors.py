@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from ...memory import bfloat16, dtype
+from ..declaration.annotations import Array, Namespace
 
 if TYPE_CHECKING:
     from ..declaration.registry import Operator
@@ -43,7 +44,7 @@ def real_ufunc(ufunc: str, refusal: str) -> Callable[..., Any]:
     """
     known = getattr(numpy, ufunc)
 
-    def forward(xp: Any, self: Any, other: Any) -> Any:
+    def forward(xp: Namespace, self: Array, other: Array) -> Array:
         if self.dtype.kind == "c":
             name = f"'{scalar_type(self.dtype)}'"
             raise NotImplementedError(f"{refusal.format(name)}\nTake real, imag or abs of the tensor.")
@@ -56,7 +57,7 @@ def checked_ufunc(ufunc: str, name: str, kinds: str) -> Callable[..., Any]:
     """Return the forward of a ufunc that takes more dtypes than PyTorch's kernel `name`: see :func:`refuse_kinds`."""
     known = getattr(numpy, ufunc)
 
-    def forward(xp: Any, self: Any, *others: Any) -> Any:
+    def forward(xp: Namespace, self: Array, *others: Any) -> Array:
         if self.dtype.kind in kinds:
             refuse_kinds(name, self, kinds)
         return known(self, *others) if xp is numpy else getattr(xp, ufunc)(self, *others)
@@ -106,7 +107,7 @@ def scalar_type(kind: Any) -> str:
     return dtype.BY_NUMPY[kind].legacy_name.removesuffix("Tensor")
 
 
-def refuse_kinds(name: str, array: Any, kinds: str) -> None:
+def refuse_kinds(name: str, array: Array, kinds: str) -> None:
     """Raise, in PyTorch's words, where an array is of one of the dtype kinds that a function does not take."""
     if array.dtype.kind in kinds:
         raise NotImplementedError(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from ...memory.bfloat16 import BFloat16Array, rounded, widened
+from ..declaration.annotations import Array, Namespace
 from ..reduce.row_sums import sums
 
 __all__ = ["TENSOR_OPERATORS", "ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
@@ -30,7 +31,7 @@ CREATION = ("zeros_like", "ones_like")
 class ArrayOperators:
     """The operators of one array module; functions are looked up once and kept."""
 
-    def __init__(self, xp: Any) -> None:
+    def __init__(self, xp: Namespace) -> None:
         self.xp = xp
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -65,7 +66,7 @@ TENSOR_OPERATORS = TensorOperators()
 _by_module: dict[int, ArrayOperators] = {}
 
 
-def array_operators(xp: Any) -> ArrayOperators:
+def array_operators(xp: Namespace) -> ArrayOperators:
     """Return the operators on arrays of the module `xp`."""
     found = _by_module.get(id(xp))
     if found is None:
@@ -91,12 +92,12 @@ def constant(value: float, kind: Any) -> Any:
     return array
 
 
-def one_minus(x: Any) -> Any:
+def one_minus(x: Array) -> Any:
     """Return ``1 - x`` of an array or a tensor."""
     return numpy.subtract(constant(1.0, x.dtype), x) if type(x) is numpy.ndarray else 1 - x
 
 
-def conj(x: Any) -> Any:
+def conj(x: Array) -> Any:
     """Return the complex conjugate of an array, tensor or number; real ones are returned as they are."""
     try:
         return x.conj() if x.dtype.kind == "c" else x
@@ -104,7 +105,7 @@ def conj(x: Any) -> Any:
         return x.conjugate() if isinstance(x, complex) else x
 
 
-def in_dtype_of(x: Any, like: Any) -> Any:
+def in_dtype_of(x: Array, like: Any) -> Any:
     """Return an array or tensor in the dtype of `like`; a number as it is.
 
     A derivative is given the operands that a mixed call was given: a square of theirs may overflow in int8, and their
@@ -116,7 +117,7 @@ def in_dtype_of(x: Any, like: Any) -> Any:
     return x.to(kind) if hasattr(x, "_array") else x.astype(kind)
 
 
-def matrix_product(xp: Any, a: Any, b: Any) -> Any:
+def matrix_product(xp: Namespace, a: Array, b: Array) -> Array:
     """Return ``a @ b``. Of float16, for which there is no BLAS, NumPy's goes through float32 and is rounded once."""
     if a.dtype is HALF and xp is numpy:
         return numpy.matmul(a.astype(SINGLE), b.astype(SINGLE)).astype(HALF)
@@ -125,17 +126,17 @@ def matrix_product(xp: Any, a: Any, b: Any) -> Any:
     return xp.matmul(a, b)
 
 
-def in_rows(xp: Any, array: Any) -> Any:
+def in_rows(xp: Namespace, array: Array) -> Array:
     """Return `array` in row-major order, which PyTorch gives many results: a user may view() them."""
     return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
 
 
-def writable_copy(xp: Any, array: Any) -> Any:
+def writable_copy(xp: Namespace, array: Array) -> Array:
     """Return a copy that can be written: of what NumPy has reduced to a scalar, which cannot, an array too."""
     return xp.array(array, order="C")
 
 
-def has_channels_last(array: Any) -> bool:
+def has_channels_last(array: Array) -> bool:
     """Whether images lie in memory with their channels last, as PyTorch decides it by the strides.
 
     Where sizes of 1 leave it open they do not.
@@ -165,12 +166,12 @@ def keeping_channels_last(forward: Callable[..., Any], count: int) -> Callable[.
             return bool(argument) and all(map(has_channels_last, argument))
         return has_channels_last(argument)
 
-    def laid(xp: Any, array: Any) -> Any:
+    def laid(xp: Namespace, array: Array) -> Array:
         if getattr(array, "ndim", 0) != 4 or has_channels_last(array):
             return array
         return xp.ascontiguousarray(array.transpose((0, 2, 3, 1))).transpose((0, 3, 1, 2))
 
-    def keeping(xp: Any, *arguments: Any, **options: Any) -> Any:
+    def keeping(xp: Namespace, *arguments: Any, **options: Any) -> Array:
         results = forward(xp, *arguments, **options)
         if not any(map(asks, arguments[:count])):
             return results
@@ -179,22 +180,22 @@ def keeping_channels_last(forward: Callable[..., Any], count: int) -> Callable[.
     return keeping
 
 
-def is_half(array: Any) -> bool:
+def is_half(array: Array) -> bool:
     """Whether an array is of half precision: sums of it are made in single and rounded once."""
     return bool(array.dtype.char == "e")
 
 
-def single(array: Any) -> Any:
+def single(array: Array) -> Any:
     """Return an array in single precision; None for None."""
     return None if array is None else array.astype(SINGLE)
 
 
-def over(array: Any, count: Any) -> Any:
+def over(array: Array, count: Any) -> Any:
     """Return an array or a tensor divided by a count, which may be more than half precision holds (65504)."""
     return (array.astype(SINGLE) / count).astype(HALF) if array.dtype is HALF else array / count
 
 
-def sum_to(array: Any, shape: tuple[int, ...]) -> Any:
+def sum_to(array: Array, shape: tuple[int, ...]) -> Any:
     """Sum a bare array over the dimensions that broadcasting had added or widened."""
     if type(array) is BFloat16Array:
         return rounded(sum_to(widened(array), shape))

@@ -25,6 +25,7 @@ from ...memory.storage import VersionCounter, element_strides, memory_of, offset
 from ...tensor import overrides
 from ...tensor.math_bits import turned
 from ...tensor.views import reread
+from ..declaration.annotations import Namespace
 from .array_errors import forward_error, refuse_bools
 from .bare_functions import HALF, HALVES, SINGLE, TENSOR_OPERATORS, array_operators
 
@@ -195,7 +196,7 @@ def promote(op: Operator, bare: list[Any], operands: list[Any]) -> None:
             operands[i] = numpy.asarray(array, "float64")[()] if wide else array
 
 
-def forward(op: Operator, xp: Any, bare: list[Any]) -> Any:
+def forward(op: Operator, xp: Namespace, bare: list[Any]) -> Any:
     """Run the forward of prepared arguments; what was scaled in single precision is rounded to half."""
     if bfloat16.known and _holds_bfloat16(bare):
         return forward_of_bfloat16(op, xp, bare)
@@ -210,7 +211,7 @@ def _holds_bfloat16(bare: list[Any]) -> bool:
     return BFloat16Array in map(type, bare) or any(type(a) is list and BFloat16Array in map(type, a) for a in bare)
 
 
-def forward_of_bfloat16(op: Operator, xp: Any, bare: list[Any]) -> Any:
+def forward_of_bfloat16(op: Operator, xp: Namespace, bare: list[Any]) -> Any:
     """Run the forward of arguments some of which are bfloat16: in float32, rounded once.
 
     A view's only moves elements, and some ask for the bits. The arrays go in as they are where the forward may refuse
@@ -234,7 +235,7 @@ def forward_of_bfloat16(op: Operator, xp: Any, bare: list[Any]) -> Any:
     return _on_each(_rounded_float)(results)
 
 
-def write(op: Operator, xp: Any, bare: list[Any]) -> None:
+def write(op: Operator, xp: Namespace, bare: list[Any]) -> None:
     """Have an operator write into the first of its arguments; into bfloat16 what has been computed in float32."""
     target = bare[0]
     if type(target) is not BFloat16Array or not narrows(bare):
@@ -353,7 +354,7 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
     return output
 
 
-def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any], xp: Any) -> Any:
+def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any], xp: Namespace) -> Any:
     """Wrap the forward's arrays as tensors, record the node, tell the listeners."""
     tensor_type = _scope["Tensor"]
     several = op.multi

@@ -18,6 +18,7 @@ from ...memory import device, dtype
 from ...memory.storage import overlap_error, overlaps_itself, shared_part
 from ...tensor import overrides
 from ...tensor.views import RereadView, check_inplace, saved_result, strided_step
+from ..declaration.annotations import Namespace
 from . import general
 from .array_errors import forward_error, scalar_type, wrong_argument
 
@@ -82,7 +83,7 @@ def warn_expanded(op: Operator) -> None:
     )
 
 
-def run_relayout(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recording: bool) -> Tensor:
+def run_relayout(op: Operator, operands: list[Any], bare: list[Any], xp: Namespace, recording: bool) -> Tensor:
     """Finish the in-place call of a view: the tensor gets its shape and strides; the elements stay where they are."""
     target: Tensor = operands[0]
     result = target._around(general.forward(op, xp, bare))
@@ -115,7 +116,7 @@ def hang_relaid(target: Tensor, node: Any) -> None:
     target._flags |= state.GRAD
 
 
-def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Any, recording: bool) -> Tensor:
+def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Namespace, recording: bool) -> Tensor:
     """Finish the in-place call of an operator that writes into the first array itself."""
     try:
         node = inplace_node(op, operands, {}) if recording else None

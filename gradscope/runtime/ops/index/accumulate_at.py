@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...memory import device
+from ..declaration.annotations import Array, Namespace
 
 __all__ = ["accumulate_at"]
 
@@ -15,7 +14,7 @@ _TAKEN = {"add": _ATOMIC | {"float16"}, "maximum": _ATOMIC, "minimum": _ATOMIC}
 _SIGN = 1 << 63
 
 
-def accumulate_at(xp: Any, name: str, target: Any, key: Any, values: Any) -> None:
+def accumulate_at(xp: Namespace, name: str, target: Array, key: Array, values: Array) -> None:
     """Combine `values` with the places of `target` that an index key names, once for each time it names them.
 
     Parameters
@@ -49,7 +48,7 @@ def accumulate_at(xp: Any, name: str, target: Any, key: Any, values: Any) -> Non
         target[...] = wide.astype(kind)
 
 
-def _of_long(xp: Any, name: str, target: Any, key: Any, values: Any) -> None:
+def _of_long(xp: Namespace, name: str, target: Array, key: Array, values: Array) -> None:
     """Accumulate int64 as uint64: sums have the same bits, and with the sign flipped the order is the same."""
     bits, given = target.view("uint64"), values.view("uint64")
     if name == "add":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ...memory import dtype as dtypes
+from ..declaration.annotations import Array, Namespace
 from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import general
@@ -20,7 +21,7 @@ from .indexing import add_at, check_bounds
 # --- gather and scatter -----------------------------------------------------------------------------------------------
 
 
-def kind_of(array: Any) -> str:
+def kind_of(array: Array) -> str:
     """Return the name of the dtype of an array."""
     return dtypes.BY_NUMPY[array.dtype].name
 
@@ -74,7 +75,7 @@ def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any = None) -
     return axis
 
 
-def along(xp: Any, index: Any, axis: int) -> tuple[Any, ...]:
+def along(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
     """Return the key whose element at every place is `index` in dimension `axis` and the place itself elsewhere."""
     ndim = index.ndim
     return tuple(
@@ -83,7 +84,7 @@ def along(xp: Any, index: Any, axis: int) -> tuple[Any, ...]:
     )
 
 
-def _gather(xp: Any, self: Any, dim: int, index: Any) -> Any:
+def _gather(xp: Namespace, self: Array, dim: int, index: Array) -> Array:
     if not index.size:
         axis_of(dim, self.ndim)
         return xp.zeros(index.shape, dtype=self.dtype)
@@ -93,7 +94,7 @@ def _gather(xp: Any, self: Any, dim: int, index: Any) -> Any:
     return self[along(xp, index, axis)]
 
 
-def _add_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None:
+def _add_along(xp: Namespace, target: Array, axis: int, index: Array, values: Array) -> None:
     if not index.size:
         return
     if target.ndim == 0 or index.ndim == 0:
@@ -103,7 +104,7 @@ def _add_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None
         add_at(xp, target, along(xp, index, axis), tuple(range(index.ndim)), values)
 
 
-def _gather_backward(xp: Any, self: Any, size: Any, dim: int, index: Any) -> Any:
+def _gather_backward(xp: Namespace, self: Array, size: Any, dim: int, index: Array) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     _add_along(xp, whole, axis_of(dim, whole.ndim), index, self)
     return whole
@@ -157,17 +158,17 @@ def leading_part(src: Any, shape: Any) -> Any:
     return src if src.shape == shape or src.ndim == 0 else src[tuple(slice(size) for size in shape)]
 
 
-def _scatter(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
+def _scatter(xp: Namespace, self: Array, dim: int, index: Array, src: Array) -> None:
     axis = check_scatter("scatter", self, dim, index, src)
     need_same_dtype("scatter", self, src)
     _put_along(xp, self, axis, index, leading_part(src, index.shape))
 
 
-def _scatter_value(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
+def _scatter_value(xp: Namespace, self: Array, dim: int, index: Array, value: Array) -> None:
     _put_along(xp, self, check_scatter("scatter", self, dim, index), index, as_element(value, self))
 
 
-def _put_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None:
+def _put_along(xp: Namespace, target: Array, axis: int, index: Array, values: Array) -> None:
     if target.ndim == 0 or index.ndim == 0:
         if index.size:
             values = values.reshape(-1)[-1] if hasattr(values, "reshape") else values
@@ -176,7 +177,7 @@ def _put_along(xp: Any, target: Any, axis: int, index: Any, values: Any) -> None
         target[along(xp, index, axis)] = values
 
 
-def _scatter_add(xp: Any, self: Any, dim: int, index: Any, src: Any) -> None:
+def _scatter_add(xp: Namespace, self: Array, dim: int, index: Array, src: Array) -> None:
     axis = check_scatter("scatter_add", self, dim, index, src)
     need_same_dtype("scatter", self, src)
     _add_along(xp, self, axis, index, leading_part(src, index.shape))
@@ -325,7 +326,7 @@ def _slices(axis: int, index: Any) -> tuple[Any, ...]:
     return (*(slice(None),) * axis, index)
 
 
-def _index_select(xp: Any, self: Any, dim: int, index: Any) -> Any:
+def _index_select(xp: Namespace, self: Array, dim: int, index: Array) -> Array:
     axis = axis_of(dim, self.ndim)
     index = _vector("index_select", index)
     source = self.reshape(1) if self.ndim == 0 else self
@@ -373,7 +374,7 @@ operator(
 )
 
 
-def _add_slices(xp: Any, target: Any, dim: int, index: Any, source: Any) -> Any:
+def _add_slices(xp: Namespace, target: Array, dim: int, index: Array, source: Array) -> Array:
     axis = axis_of(dim, target.ndim)
     index = index.reshape(-1)
     if target.ndim == 0:
@@ -387,7 +388,7 @@ def _slice_message(axis: int, name: str = "") -> str:
     return f"{name}index {{index}} is out of bounds for dimension {axis} with size {{size}}"
 
 
-def _index_add(xp: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> None:
+def _index_add(xp: Namespace, self: Array, dim: int, index: Array, source: Array, alpha: Any = 1) -> None:
     axis = axis_of(dim, self.ndim)
     index = _vector("index_add", index)
     if self.dtype != source.dtype:
@@ -436,7 +437,7 @@ operator(
 )
 
 
-def _index_copy(xp: Any, self: Any, dim: int, index: Any, source: Any) -> None:
+def _index_copy(xp: Namespace, self: Array, dim: int, index: Array, source: Array) -> None:
     axis = axis_of(dim, self.ndim)
     index = _vector("index_copy", index)
     if self.dtype != source.dtype:
@@ -480,7 +481,7 @@ operator(
 )
 
 
-def _index_fill(xp: Any, self: Any, dim: int, index: Any, value: Any) -> None:
+def _index_fill(xp: Namespace, self: Array, dim: int, index: Array, value: Array) -> None:
     axis = axis_of(dim, self.ndim)
     if not is_integer(index):
         raise IndexError(f"index_fill_(): Expected dtype int64 for index.\nIt is {kind_of(index)}: use .long().")

@@ -16,6 +16,7 @@ from ... import state
 from ...engine import forward_mode
 from ...memory import device as devices
 from ...memory import dtype as dtypes
+from ..declaration.annotations import Array, Namespace
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import general, inplace_and_out
@@ -27,7 +28,7 @@ from .accumulate_at import accumulate_at
 # --- index arrays -----------------------------------------------------------------------------------------------------
 
 
-def key_of(arrays: Any, dims: Any) -> tuple[Any, ...]:
+def key_of(arrays: Array, dims: Any) -> tuple[Any, ...]:
     """Return the key of an array that has `arrays` at the dimensions `dims` and everything elsewhere."""
     key: list[Any] = []
     position = 0
@@ -38,12 +39,12 @@ def key_of(arrays: Any, dims: Any) -> tuple[Any, ...]:
     return tuple(key)
 
 
-def width_of(array: Any) -> int:
+def width_of(array: Array) -> int:
     """Return the number of dimensions that an index array takes: a mask takes as many as it has."""
     return array.ndim if array.dtype.kind == "b" else 1
 
 
-def check_masks(shape: Any, arrays: Any, dims: Any) -> None:
+def check_masks(shape: Any, arrays: Array, dims: Any) -> None:
     """Raise IndexError for a mask of another shape than the dimensions it takes; NumPy lets an empty one pass."""
     for position, (array, dim) in enumerate(zip(arrays, dims, strict=True)):
         wanted = shape[dim : dim + width_of(array)]
@@ -55,7 +56,7 @@ def check_masks(shape: Any, arrays: Any, dims: Any) -> None:
             )
 
 
-def index_error(shape: Any, arrays: Any, error: Exception) -> Exception:
+def index_error(shape: Any, arrays: Array, error: Exception) -> Exception:
     """Translate an array module's complaint about index arrays into PyTorch's."""
     text = str(error)
     if "broadcast" in text:
@@ -82,7 +83,7 @@ BLOCK = 1 << 16
 """Elements that are added at once on the CPU where rows are added to rows."""
 
 
-def add_at(xp: Any, target: Any, arrays: Any, dims: Any, values: Any) -> None:
+def add_at(xp: Namespace, target: Array, arrays: Any, dims: Any, values: Array) -> None:
     """Add `values` to the elements of `target` that `arrays` at `dims` choose, once for each time they do."""
     if len(arrays) == 1 and arrays[0].dtype.kind == "b":
         target[key_of(arrays, dims)] += values
@@ -107,7 +108,7 @@ def add_at(xp: Any, target: Any, arrays: Any, dims: Any, values: Any) -> None:
     _add_rows(xp, target.reshape(-1), position, values.reshape(position.size, inner))
 
 
-def _add_rows(xp: Any, flat: Any, places: Any, rows: Any) -> None:
+def _add_rows(xp: Namespace, flat: Any, places: Any, rows: Array) -> None:
     """Add `rows` to those rows of a flat array that `places` count, in blocks whose indices stay in the cache."""
     width = rows.shape[1]
     if width == 1:
@@ -130,7 +131,7 @@ def _product(sizes: Any) -> int:
 # --- the operators ----------------------------------------------------------------------------------------------------
 
 
-def _index(xp: Any, self: Any, indices: Any, dims: Any) -> Any:
+def _index(xp: Namespace, self: Array, indices: Array, dims: Any) -> Array:
     first = indices[0]
     check_masks(self.shape, indices, dims)
     try:
@@ -142,7 +143,7 @@ def _index(xp: Any, self: Any, indices: Any, dims: Any) -> Any:
         raise index_error(self.shape, indices, error) from None
 
 
-def _index_backward(xp: Any, self: Any, indices: Any, dims: Any, size: Any) -> Any:
+def _index_backward(xp: Namespace, self: Array, indices: Array, dims: Any, size: Any) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     if len(indices) == 1 and indices[0].dtype.kind == "b":
         whole[key_of(indices, dims)] = self
@@ -205,7 +206,7 @@ operator(
 )
 
 
-def _index_put(xp: Any, self: Any, indices: Any, dims: Any, values: Any, accumulate: bool = False) -> None:
+def _index_put(xp: Namespace, self: Array, indices: Array, dims: Any, values: Array, accumulate: bool = False) -> None:
     check_masks(self.shape, indices, dims)
     if self.dtype != values.dtype:
         if not values.ndim and not accumulate and len(indices) == 1 and indices[0].dtype.kind == "b":
@@ -237,7 +238,7 @@ def _rank_of_index(self: Any, indices: Any) -> int:
     return int(self.ndim - sum(width_of(index) for index in indices) + chosen)
 
 
-def _shape_mismatch(xp: Any, self: Any, indices: Any, dims: Any, values: Any) -> RuntimeError:
+def _shape_mismatch(xp: Namespace, self: Array, indices: Array, dims: Any, values: Array) -> RuntimeError:
     found = _index(xp, self, indices, dims).shape
     return RuntimeError(
         f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
@@ -245,7 +246,7 @@ def _shape_mismatch(xp: Any, self: Any, indices: Any, dims: Any, values: Any) ->
     )
 
 
-def _index_clear(xp: Any, self: Any, indices: Any, dims: Any) -> Any:
+def _index_clear(xp: Namespace, self: Array, indices: Array, dims: Any) -> Array:
     result = writable_copy(xp, self)
     result[key_of(indices, dims)] = 0
     return result

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import gathered_at, reduced_slices
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import writable_copy
@@ -27,7 +28,7 @@ def _check_reduction(name: str, reduce: str, allowed: tuple[str, ...]) -> None:
         raise RuntimeError(f"reduce argument must be either {words}.\n{name}() got {reduce!r}.")
 
 
-def _neutral(xp: Any, kind: Any, reduce: str) -> Any:
+def _neutral(xp: Namespace, kind: Any, reduce: str) -> Array:
     """Return the number that a reduction leaves out of account."""
     if reduce in ("sum", "mean"):
         return 0
@@ -41,7 +42,7 @@ def _neutral(xp: Any, kind: Any, reduce: str) -> Any:
     return limits.min if reduce == "amax" else limits.max
 
 
-def _reduce_at(xp: Any, self: Any, key: Any, values: Any, reduce: str, include_self: bool) -> None:
+def _reduce_at(xp: Namespace, self: Array, key: Array, values: Array, reduce: str, include_self: bool) -> None:
     """Reduce `values` into the places of `self` that an index key names."""
     if not include_self:
         self[key] = _neutral(xp, self.dtype, reduce)
@@ -56,7 +57,7 @@ def _reduce_at(xp: Any, self: Any, key: Any, values: Any, reduce: str, include_s
         self[...] = self / counts if self.dtype.kind in "fc" else self // counts
 
 
-def _products(xp: Any, like: Any, key: Any, values: Any) -> Any:
+def _products(xp: Namespace, like: Any, key: Array, values: Array) -> Array:
     """Return an array like `like` with the products of the values that belong to each place, 1 where none do.
 
     CuPy has no multiply.at: values are sorted by place, and multiplied along each run in log2(size) passes.
@@ -76,7 +77,9 @@ def _products(xp: Any, like: Any, key: Any, values: Any) -> Any:
     return result.reshape(like.shape)
 
 
-def _scatter_reduce(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> None:
+def _scatter_reduce(
+    xp: Namespace, self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool = True
+) -> None:
     _check_reduction("scatter_reduce", reduce, _REDUCTIONS)
     axis = check_scatter("scatter_reduce", self, dim, index, src)
     need_same_dtype("scatter", self, src)
@@ -92,7 +95,9 @@ def _scatter_reduce(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: 
 def _copying(write: Any) -> Any:
     """Return the forward that does so to a copy; `include_self` may be named."""
 
-    def forward(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool = True) -> Any:
+    def forward(
+        xp: Namespace, self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool = True
+    ) -> Array:
         result = writable_copy(xp, self)
         write(xp, result, dim, index, src, reduce, include_self)
         return result
@@ -100,14 +105,14 @@ def _copying(write: Any) -> Any:
     return forward
 
 
-def _count(g: Any, dim: int, index: Any, src: Any, include_self: bool, F: Any) -> Any:
+def _count(g: Gradient, dim: int, index: Array, src: Array, include_self: bool, F: Namespace) -> Gradient:
     """Return how many numbers came together at each place, 1 where none did."""
     start = F.ones_like(g) if include_self else F.zeros_like(g)
     count = F.scatter_add(start, dim, index, F.ones_like(src))
     return F.where(count == 0, F.ones_like(g), count)
 
 
-def _shares(g: Any, self: Any, dim: int, index: Any, src: Any, result: Any, F: Any) -> Any:
+def _shares(g: Gradient, self: Array, dim: int, index: Array, src: Array, result: Array, F: Namespace) -> Gradient:
     """Return the gradient of an extreme, divided among those that are equal to it."""
     ties = F.scatter_add(
         (self == result) * F.ones_like(g), dim, index, (src == F.gather(result, dim, index)) * F.ones_like(src)
@@ -116,8 +121,16 @@ def _shares(g: Any, self: Any, dim: int, index: Any, src: Any, result: Any, F: A
 
 
 def _self_gradient(
-    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any, F: Any
-) -> Any:
+    g: Gradient,
+    self: Array,
+    dim: int,
+    index: Array,
+    src: Array,
+    reduce: str,
+    include_self: bool,
+    result: Array,
+    F: Namespace,
+) -> Gradient:
     if reduce == "mean":
         g = g / _count(g, dim, index, src, include_self, F)
     elif reduce == "prod":
@@ -130,8 +143,16 @@ def _self_gradient(
 
 
 def _src_gradient(
-    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any, F: Any
-) -> Any:
+    g: Gradient,
+    self: Array,
+    dim: int,
+    index: Array,
+    src: Array,
+    reduce: str,
+    include_self: bool,
+    result: Array,
+    F: Namespace,
+) -> Gradient:
     if reduce == "sum":
         return F.gather(g, dim, index)
     if reduce == "mean":
@@ -210,7 +231,7 @@ operator(
 
 
 def _index_reduce(
-    xp: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool = True
+    xp: Namespace, self: Array, dim: int, index: Array, source: Array, reduce: str, include_self: bool = True
 ) -> None:
     _check_reduction("index_reduce", reduce, ("prod", "mean", "amax", "amin"))
     axis = axis_of(dim, self.ndim)
@@ -235,7 +256,7 @@ def _index_reduce(
     _reduce_at(xp, target, (*(slice(None),) * axis, index), values, reduce, include_self)
 
 
-def _per_element(index: Any, source: Any, dim: int, F: Any) -> Any:
+def _per_element(index: Array, source: Array, dim: int, F: Namespace) -> Array:
     """Return an index of slices as one of elements, for the derivatives that scatter_reduce has."""
     ndim = len(source.shape)
     shape = [1] * ndim
@@ -246,8 +267,16 @@ def _per_element(index: Any, source: Any, dim: int, F: Any) -> Any:
 
 def _sliced(gradient: Any) -> Any:
     def formula(
-        g: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool, result: Any, F: Any
-    ) -> Any:
+        g: Gradient,
+        self: Array,
+        dim: int,
+        index: Array,
+        source: Array,
+        reduce: str,
+        include_self: bool,
+        result: Array,
+        F: Namespace,
+    ) -> Gradient:
         places = _per_element(index, source, dim, F)
         return gradient(g, self, dim, places, source, reduce, include_self, result, F)
 

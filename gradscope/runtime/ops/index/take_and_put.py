@@ -10,6 +10,7 @@ import numpy
 from ...memory import device as devices
 from ...tensor import creation
 from ...tensor.creation import broadcast_shapes
+from ..declaration.annotations import Array, Namespace
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -19,7 +20,7 @@ from .gather_and_scatter import is_integer, kind_of, longs
 from .indexing import check_bounds
 
 
-def _take(xp: Any, self: Any, index: Any) -> Any:
+def _take(xp: Namespace, self: Array, index: Array) -> Array:
     if not is_integer(index):
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {kind_of(index)}\nUse .long().")
     count = self.size
@@ -28,7 +29,7 @@ def _take(xp: Any, self: Any, index: Any) -> Any:
     return self.reshape(-1)[index]
 
 
-def _take_backward(xp: Any, self: Any, size: Any, index: Any) -> Any:
+def _take_backward(xp: Namespace, self: Array, size: Any, index: Array) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     accumulate_at(xp, "add", whole.reshape(-1), index.reshape(-1), self.reshape(-1))
     return whole
@@ -58,7 +59,7 @@ operator(
 )
 
 
-def _put(xp: Any, self: Any, index: Any, source: Any, accumulate: bool = False) -> None:
+def _put(xp: Namespace, self: Array, index: Array, source: Array, accumulate: bool = False) -> None:
     if self.dtype != source.dtype:
         raise RuntimeError(
             "put_(): self and source expected to have the same dtype, but got self.dtype = "
@@ -95,7 +96,7 @@ def _coordinates(position: Any, shape: Any) -> tuple[Any, ...]:
     return tuple(reversed(found))
 
 
-def _zero_at(xp: Any, self: Any, index: Any) -> Any:
+def _zero_at(xp: Namespace, self: Array, index: Array) -> Array:
     result = self.copy(order="C")
     result.reshape(-1)[index.reshape(-1)] = 0
     return result

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import solved
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -30,7 +31,7 @@ __all__ = ["cholesky", "cholesky_ex", "solve_triangular"]
 # --- triangular equations ---------------------------------------------------------------------------------------------
 
 
-def triangular_solution(xp: Any, A: Any, B: Any, upper: bool, unitriangular: bool = False) -> Any:
+def triangular_solution(xp: Namespace, A: Array, B: Array, upper: bool, unitriangular: bool = False) -> Array:
     """Return X of ``A @ X = B``, with infinities and NaN where the diagonal has a zero.
 
     The other triangle of `A` is not read.
@@ -58,7 +59,9 @@ def _eliminated(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
     return numpy.ascontiguousarray(turned[..., ::-1, :])
 
 
-def _solve_triangular(xp: Any, self: Any, B: Any, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+def _solve_triangular(
+    xp: Namespace, self: Array, B: Array, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Array:
     name = "linalg.solve_triangular"
     need_matrices(name, self)
     need_matrices(name, B, "B")
@@ -71,11 +74,15 @@ def _solve_triangular(xp: Any, self: Any, B: Any, upper: bool, left: bool = True
     return xp.ascontiguousarray(xp.swapaxes(turned, -1, -2))
 
 
-def _solve_triangular_columns(g: Any, self: Any, upper: bool, left: bool, unitriangular: bool, F: Any) -> Any:
+def _solve_triangular_columns(
+    g: Gradient, self: Array, upper: bool, left: bool, unitriangular: bool, F: Namespace
+) -> Gradient:
     return F.linalg_solve_triangular(adjoint(self, F), g, upper=not upper, left=left, unitriangular=unitriangular)
 
 
-def _solve_triangular_self(g: Any, self: Any, result: Any, upper: bool, left: bool, unitriangular: bool, F: Any) -> Any:
+def _solve_triangular_self(
+    g: Gradient, self: Array, result: Array, upper: bool, left: bool, unitriangular: bool, F: Namespace
+) -> Gradient:
     of_B = _solve_triangular_columns(g, self, upper, left, unitriangular, F)
     X = adjoint(result, F)
     whole = -(F.matmul(of_B, X) if left else F.matmul(X, of_B))
@@ -145,8 +152,8 @@ def solve_triangular(
 
 
 def _old_triangular_solve(
-    xp: Any, self: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> tuple[Any, Any]:
+    xp: Namespace, self: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Array, Array]:
     name = "gradscope.triangular_solve"
     for what, array in (("b", self), ("A", A)):
         if array.ndim < 2:
@@ -171,8 +178,16 @@ def _old_triangular_solve(
 
 
 def _old_triangular_solve_both(
-    g: Any, self: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool, needs: Any, F: Any
-) -> tuple[Any, Any]:
+    g: Gradient,
+    self: Array,
+    A: Array,
+    solution: Any,
+    upper: bool,
+    transpose: bool,
+    unitriangular: bool,
+    needs: Any,
+    F: Namespace,
+) -> tuple[Gradient, Gradient]:
     of_b, of_A = None, g[1]
     if g[0] is not None:
         M = F.transpose(A, -1, -2) if transpose else A
@@ -217,7 +232,7 @@ _NOT_POSITIVE = (
 _NOT_POSITIVE_HINT = "Add a small multiple of the identity, or look at its eigenvalues with linalg.eigvalsh()."
 
 
-def factor_with_info(xp: Any, A: Any) -> tuple[Any, Any]:
+def factor_with_info(xp: Namespace, A: Array) -> tuple[Array, Array]:
     """Return the lower Cholesky factors, column by column, and the order of the first minor that is not positive.
 
     That order is 0 for a matrix that has a factor. The others are left as they were found at that column.
@@ -236,7 +251,7 @@ def factor_with_info(xp: Any, A: Any) -> tuple[Any, Any]:
     return L, infos
 
 
-def _lower_factor(xp: Any, name: str, A: Any, checked: bool) -> tuple[Any, Any]:
+def _lower_factor(xp: Namespace, name: str, A: Array, checked: bool) -> tuple[Array, Array]:
     # CuPy tells of a failure only where somebody asks, which would wait for the device: there the columns are counted.
     if checked or xp is numpy:
         try:
@@ -252,23 +267,23 @@ def _lower_factor(xp: Any, name: str, A: Any, checked: bool) -> tuple[Any, Any]:
     return L, infos
 
 
-def _factor(xp: Any, name: str, self: Any, upper: bool, checked: bool) -> tuple[Any, Any]:
+def _factor(xp: Namespace, name: str, self: Array, upper: bool, checked: bool) -> tuple[Array, Array]:
     refuse_low("cholesky_cpu", self)
     L, infos = _lower_factor(xp, name, _turned(xp, self) if upper else self, checked)
     return (_turned(xp, L) if upper else L), infos
 
 
-def _turned(xp: Any, A: Any) -> Any:
+def _turned(xp: Namespace, A: Array) -> Array:
     return xp.ascontiguousarray(conj(xp.swapaxes(A, -1, -2)))
 
 
-def _cholesky_ex(xp: Any, self: Any, upper: bool = False, checked_as: str | None = None) -> tuple[Any, Any]:
+def _cholesky_ex(xp: Namespace, self: Array, upper: bool = False, checked_as: str | None = None) -> tuple[Array, Array]:
     need_square("linalg.cholesky", self)
     need_float("linalg.cholesky", self)
     return _factor(xp, checked_as or "", self, upper, checked_as is not None)
 
 
-def _cholesky_self(g: Any, L: Any, upper: bool, F: Any) -> Any:
+def _cholesky_self(g: Gradient, L: Array, upper: bool, F: Namespace) -> Gradient:
     # I. Murray, "Differentiation of the Cholesky decomposition" (2016), equation 10. As in PyTorch it is Hermitian but
     # for what stands on the diagonal: an imaginary part there has no meaning, as that of L is real.
     if upper:
@@ -356,7 +371,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out:
     return OPERATORS["linalg_cholesky_ex"].function(A, upper=upper, checked_as=name, out=out)
 
 
-def _cholesky(xp: Any, self: Any, upper: bool = False) -> Any:
+def _cholesky(xp: Namespace, self: Array, upper: bool = False) -> Array:
     need_matrices("cholesky", self)
     if not self.size:
         return self.copy()
@@ -375,13 +390,13 @@ operator(
 )
 
 
-def _factor_solution(xp: Any, L: Any, B: Any, upper: bool) -> Any:
+def _factor_solution(xp: Namespace, L: Array, B: Array, upper: bool) -> Array:
     first = conj(xp.swapaxes(L, -1, -2)) if upper else L
     half = triangular_solution(xp, first, B, upper=False)
     return triangular_solution(xp, L if upper else conj(xp.swapaxes(L, -1, -2)), half, upper=True)
 
 
-def _cholesky_solve(xp: Any, self: Any, input2: Any, upper: bool = False) -> Any:
+def _cholesky_solve(xp: Namespace, self: Array, input2: Array, upper: bool = False) -> Array:
     for name, array in (("b", self), ("u", input2)):
         if array.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {array.ndim} dimensions instead")
@@ -400,7 +415,9 @@ def _cholesky_solve(xp: Any, self: Any, input2: Any, upper: bool = False) -> Any
     return _factor_solution(xp, input2, self, upper)
 
 
-def _cholesky_solve_input2(g: Any, self_shape: Any, input2: Any, result: Any, upper: bool, F: Any) -> Any:
+def _cholesky_solve_input2(
+    g: Gradient, self_shape: Any, input2: Array, result: Array, upper: bool, F: Namespace
+) -> Gradient:
     common = F.matmul(F.cholesky_solve(g, input2, upper), adjoint(result, F))
     common = common + adjoint(common, F)
     return -(F.matmul(input2, common) if upper else F.matmul(common, input2))
@@ -423,13 +440,13 @@ operator(
 )
 
 
-def _cholesky_inverse(xp: Any, self: Any, upper: bool = False) -> Any:
+def _cholesky_inverse(xp: Namespace, self: Array, upper: bool = False) -> Array:
     need_square("cholesky_inverse", self)
     refuse_low("cholesky_inverse_out_cpu", self)
     return _factor_solution(xp, self, xp.eye(self.shape[-1], dtype=self.dtype), upper)
 
 
-def _cholesky_inverse_self(g: Any, self: Any, result: Any, upper: bool, F: Any) -> Any:
+def _cholesky_inverse_self(g: Gradient, self: Array, result: Array, upper: bool, F: Namespace) -> Gradient:
     common = F.matmul(F.matmul(result, g + adjoint(g, F)), result)
     return -(F.matmul(self, common) if upper else F.matmul(common, self))
 

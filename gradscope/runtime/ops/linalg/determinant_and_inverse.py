@@ -10,6 +10,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device as devices
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import solved
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -33,7 +34,7 @@ from .matrix_checks import (
 # --- determinants and inverses ----------------------------------------------------------------------------------------
 
 
-def need_regular_dtype(name: str, array: Any) -> None:
+def need_regular_dtype(name: str, array: Array) -> None:
     """Raise for what are not square matrices of a dtype that is computed with."""
     need_square(f"linalg.{name}", array)
     need_float(f"linalg.{name}", array)
@@ -46,12 +47,12 @@ def need_regular_dtype(name: str, array: Any) -> None:
         )
 
 
-def _det(xp: Any, self: Any) -> Any:
+def _det(xp: Namespace, self: Array) -> Array:
     need_regular_dtype("det", self)
     return xp.asarray(xp.linalg.det(self))
 
 
-def _cofactors(xp: Any, self: Any) -> Any:
+def _cofactors(xp: Namespace, self: Array) -> Array:
     """Return the cofactors of square matrices, singular ones too.
 
     With the singular values s of ``u @ diag(s) @ vh`` they are ``det(u) det(vh) conj(u) @ diag(p) @ conj(vh)``, where
@@ -69,7 +70,7 @@ def _cofactors(xp: Any, self: Any) -> Any:
     return xp.where(finite, found, self.dtype.type(math.nan))
 
 
-def _cofactors_self(g: Any, self: Any, F: Any) -> Any:
+def _cofactors_self(g: Gradient, self: Array, F: Namespace) -> Gradient:
     # The cofactors are det(A) T with T the inverse, transposed: d(det T) = det (<T, dA> T - T dA' T).
     turned = conj(F.transpose(F.inverse(self), -1, -2))
     one = (*self.shape[:-2], 1, 1)
@@ -111,7 +112,7 @@ operator(
 )
 
 
-def _inverse(xp: Any, self: Any) -> Any:
+def _inverse(xp: Namespace, self: Array) -> Array:
     need_regular_dtype("inv", self)
     if not self.size:
         return self.copy()
@@ -121,7 +122,7 @@ def _inverse(xp: Any, self: Any) -> Any:
         raise _singular("linalg.inv", xp, self, SINGULAR) from None
 
 
-def _singular(name: str, xp: Any, A: Any, message: str) -> LinAlgError:
+def _singular(name: str, xp: Namespace, A: Any, message: str) -> LinAlgError:
     """Return the error for the first singular matrix."""
     failed = first_failure(lu_in_place(xp, A)[2])
     if failed is None:  # rounded otherwise than by LAPACK, no pivot is exactly 0
@@ -132,7 +133,7 @@ def _singular(name: str, xp: Any, A: Any, message: str) -> LinAlgError:
 SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
 
 
-def inverse_self(g: Any, result: Any, F: Any) -> Any:
+def inverse_self(g: Gradient, result: Array, F: Namespace) -> Gradient:
     """Return the gradient of matrices that were inverted."""
     turned = adjoint(result, F)
     return -F.matmul(F.matmul(turned, g), turned)
@@ -168,7 +169,7 @@ def check_solve(name: str, A: Any, B: Any, left: bool) -> tuple[Any, bool]:
     return columns, vector
 
 
-def _solve(xp: Any, self: Any, other: Any, left: bool = True) -> Any:
+def _solve(xp: Namespace, self: Array, other: Array, left: bool = True) -> Array:
     columns, vector = check_solve("linalg.solve", self, other, left)
     A, B = batch_of(xp, self, columns)
     if not left:
@@ -183,12 +184,12 @@ def _solve(xp: Any, self: Any, other: Any, left: bool = True) -> Any:
     return X[..., 0] if vector else X
 
 
-def solve_other(g: Any, self: Any, left: bool, F: Any) -> Any:
+def solve_other(g: Gradient, self: Array, left: bool, F: Namespace) -> Gradient:
     """Return the gradient of the right-hand sides of equations, infinite where elimination meets a 0 only this way."""
     return F.linalg_solve_ex(adjoint(self, F), g, left=left)[0]
 
 
-def solve_self(g: Any, self: Any, other_shape: Any, result: Any, left: bool, F: Any) -> Any:
+def solve_self(g: Gradient, self: Array, other_shape: Any, result: Array, left: bool, F: Namespace) -> Gradient:
     """Return the gradient of the matrices of equations."""
     of_other = solve_other(g, self, left, F)
     if is_vector(self.shape, other_shape):
@@ -220,13 +221,13 @@ operator(
 )
 
 
-def _slogdet(xp: Any, A: Any) -> tuple[Any, Any]:
+def _slogdet(xp: Namespace, A: Array) -> tuple[Array, Array]:
     need_regular_dtype("slogdet", A)
     sign, logarithm = xp.linalg.slogdet(A)
     return xp.asarray(sign), xp.asarray(logarithm)
 
 
-def _slogdet_gradient(g: Any, A: Any, sign: Any, F: Any) -> Any:
+def _slogdet_gradient(g: Gradient, A: Array, sign: Any, F: Namespace) -> Gradient:
     # d log det A is the trace of A^-1 dA: its real part changes the logarithm, its imaginary part turns a complex sign.
     g_sign, factor = g
     if sign.dtype.kind == "c" and g_sign is not None:
@@ -302,7 +303,7 @@ def matrix_power(self: Any, n: int, *, out: Any = None) -> Any:
 # --- products ---------------------------------------------------------------------------------------------------------
 
 
-def _cross(xp: Any, self: Any, other: Any, dim: int = -1) -> Any:
+def _cross(xp: Namespace, self: Array, other: Array, dim: int = -1) -> Array:
     if self.ndim != other.ndim:
         raise RuntimeError(
             f"linalg.cross: inputs must have the same number of dimensions.\nThey have {self.ndim} and {other.ndim}."
@@ -315,7 +316,7 @@ def _cross(xp: Any, self: Any, other: Any, dim: int = -1) -> Any:
                 f"{_length(other, axis)}"
             )
 
-    def part(array: Any, i: int) -> Any:
+    def part(array: Array, i: int) -> Any:
         return array[(*(slice(None),) * axis, slice(i, i + 1))]
 
     parts = [part(self, (i + 1) % 3) * part(other, (i + 2) % 3) for i in range(3)]
@@ -323,7 +324,7 @@ def _cross(xp: Any, self: Any, other: Any, dim: int = -1) -> Any:
     return xp.concatenate(parts, axis=axis)
 
 
-def _length(array: Any, axis: int) -> Any:
+def _length(array: Array, axis: int) -> Any:
     return array.shape[axis] if axis < array.ndim else "none"
 
 
@@ -376,7 +377,7 @@ def ger(self: Any, vec2: Any, *, out: Any = None) -> Any:
     return METHODS["outer"](self, vec2, out=out)
 
 
-def _vdot(xp: Any, self: Any, other: Any) -> Any:
+def _vdot(xp: Namespace, self: Array, other: Array) -> Array:
     return OPERATORS["dot"].run_forward(xp, conj(self), other)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import autocast, state
+from ..declaration.annotations import Array, Namespace
 from ..declaration.registry import METHODS, public
 from ..execution.inplace_and_out import into
 from .matmul import matmul
@@ -219,7 +220,7 @@ def _best_pair(labels: list[Labels], sizes: dict[Any, int], output: Labels) -> t
     return min(((i, j) for i in range(len(labels)) for j in range(i + 1, len(labels))), key=growth)
 
 
-def _einsum_arrays(xp: Any, equation: str, *operands: Any) -> Any:
+def _einsum_arrays(xp: Namespace, equation: str, *operands: Any) -> Array:
     return xp.einsum(equation, *operands)
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array
+
 __all__ = ["is_quicker", "lu", "multiply_reflections", "product_of_reflections", "solve_triangles"]
 
 _FEW, _WIDE = 8, 16
@@ -20,7 +22,7 @@ _BLOCKED = 64
 """Workspace a row or column, for which LAPACK treats reflections in blocks."""
 
 
-def is_quicker(array: Any) -> bool:
+def is_quicker(array: Array) -> bool:
     """Whether these are host arrays for which a routine for each is quicker than NumPy on all of the batch together.
 
     Measured: a call takes 2 microseconds and NumPy's on a batch ten; then a 4 by 4 matrix takes LAPACK 1.7 microseconds
@@ -115,6 +117,6 @@ def solve_ldl(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     return X
 
 
-def _symmetric(name: str, array: Any, hermitian: bool) -> str:
+def _symmetric(name: str, array: Array, hermitian: bool) -> str:
     """Return the name of the routine for symmetric matrices, or for complex Hermitian ones."""
     return ("he" if hermitian and array.dtype.kind == "c" else "sy") + name

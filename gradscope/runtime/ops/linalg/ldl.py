@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Namespace
 from ..declaration.references import each_matrix
 from ..declaration.registry import OPERATORS, not_implemented, operator, public
 from ..declaration.samples import dominant
@@ -18,7 +19,7 @@ from .matrix_checks import batch_of, first_failure, need_float, need_matrices, n
 _LdlFactor = namedtuple("linalg_ldl_factor", ["LD", "pivots"])  # type: ignore[name-match]
 
 
-def _need_host(name: str, xp: Any) -> None:
+def _need_host(name: str, xp: Namespace) -> None:
     if xp is not numpy:
         raise NotImplementedError(
             f"{name} is not implemented for '{xp.__name__}' tensors: CuPy has no such factorization.\n"
@@ -26,7 +27,9 @@ def _need_host(name: str, xp: Any) -> None:
         )
 
 
-def _ldl_factor_ex(xp: Any, self: Any, hermitian: bool = False, check_errors: bool = False) -> tuple[Any, Any, Any]:
+def _ldl_factor_ex(
+    xp: Namespace, self: Array, hermitian: bool = False, check_errors: bool = False
+) -> tuple[Array, Array, Array]:
     name = "gradscope.linalg.ldl_factor_ex"
     need_square(name, self)
     need_float(name, self)
@@ -120,7 +123,7 @@ def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     return found if out is None else into_each(out, "linalg.ldl_factor", [A], found)
 
 
-def _ldl_solve(xp: Any, LD: Any, pivots: Any, B: Any, hermitian: bool = False) -> Any:
+def _ldl_solve(xp: Namespace, LD: Array, pivots: Array, B: Array, hermitian: bool = False) -> Array:
     name = "gradscope.linalg.ldl_solve"
     need_square(name, LD)
     need_float(name, LD)

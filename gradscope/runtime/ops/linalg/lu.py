@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -34,12 +35,12 @@ _FEW = 50
 """Below as many matrices, rows are put in order quicker one matrix after another than all together."""
 
 
-def lu_in_place(xp: Any, A: Any) -> tuple[Any, Any, Any]:
+def lu_in_place(xp: Namespace, A: Array) -> tuple[Array, Array, Array]:
     """Return both LU factors in one array, the pivots as LAPACK counts them, and where the first one is 0."""
     return lapack.lu(A) if lapack.is_quicker(A) else _eliminated(xp, A)
 
 
-def _eliminated(xp: Any, A: Any) -> tuple[Any, Any, Any]:
+def _eliminated(xp: Namespace, A: Array) -> tuple[Array, Array, Array]:
     """Do the same to all matrices of a batch at once: Gaussian elimination, a panel of columns at a time."""
     m, n = A.shape[-2:]
     batch, k = A.shape[:-2], min(m, n)
@@ -62,7 +63,7 @@ def _eliminated(xp: Any, A: Any) -> tuple[Any, Any, Any]:
     return LU.reshape(A.shape), pivots.reshape(*batch, k), infos.reshape(batch)
 
 
-def _eliminate(xp: Any, LU: Any, rows: Any, first: Any, pivots: Any, j: int, stop: int) -> None:
+def _eliminate(xp: Namespace, LU: Array, rows: Array, first: Array, pivots: Array, j: int, stop: int) -> None:
     """Bring the largest element of column `j` to the diagonal and clear what is below it, in the columns of a panel.
 
     `rows` are those of all matrices, one below the other; `first` says where each matrix starts.
@@ -82,7 +83,7 @@ def _eliminate(xp: Any, LU: Any, rows: Any, first: Any, pivots: Any, j: int, sto
         LU[:, j + 1 :, j + 1 : stop] -= below[:, :, None] * chosen[:, None, j + 1 : stop]
 
 
-def row_order(xp: Any, pivots: Any, size: int) -> Any:
+def row_order(xp: Namespace, pivots: Array, size: int) -> Array:
     """Return the numbers of the rows in the order into which the pivots' exchanges bring them."""
     batch, k = pivots.shape[:-1], pivots.shape[-1]
     count = prod(batch)
@@ -106,24 +107,24 @@ def _exchanged(swaps: list[int], size: int) -> list[int]:
     return order
 
 
-def reordered(xp: Any, order: Any, B: Any) -> Any:
+def reordered(xp: Namespace, order: Any, B: Array) -> Array:
     """Return the rows of matrices in an order."""
     order, B = batch_of(xp, order[..., None], B)
     return xp.take_along_axis(B, order, axis=-2)
 
 
-def permutation(xp: Any, pivots: Any, size: int, kind: Any) -> Any:
+def permutation(xp: Namespace, pivots: Array, size: int, kind: Any) -> Array:
     """Return the matrices P of ``P @ L @ U`` that the pivots describe."""
     return (xp.arange(size)[:, None] == row_order(xp, pivots, size)[..., None, :]).astype(kind)
 
 
-def _parts(xp: Any, LU: Any) -> tuple[Any, Any]:
+def _parts(xp: Namespace, LU: Array) -> tuple[Array, Array]:
     k = min(LU.shape[-2:])
     L = xp.tril(LU[..., :k], -1) + xp.eye(LU.shape[-2], k, dtype=LU.dtype)
     return L, xp.triu(LU[..., :k, :])
 
 
-def _lu_gradient(gL: Any, gU: Any, P: Any, L: Any, U: Any, F: Any) -> Any:
+def _lu_gradient(gL: Any, gU: Any, P: Any, L: Array, U: Array, F: Namespace) -> Array:
     """Return the gradient of ``A = P @ L @ U`` (M. B. Giles 2008 for square matrices; the rest follows from A's parts).
 
     A wide matrix has U = [U1, U2] with U2 = L^-1 P^T A2, a tall one L = [L1, L2] with L2 = A2 U^-1.
@@ -143,10 +144,10 @@ def _lu_gradient(gL: Any, gU: Any, P: Any, L: Any, U: Any, F: Any) -> Any:
     halves += [F.triu(upper)] if upper is not None else []
     inner = halves[0] if len(halves) == 1 else halves[0] + halves[1]
 
-    def after_lower(x: Any) -> Any:
+    def after_lower(x: Array) -> Any:
         return F.linalg_solve_triangular(_adjoint(L1, F), x, upper=True, unitriangular=True)
 
-    def before_upper(x: Any) -> Any:
+    def before_upper(x: Array) -> Any:
         return F.linalg_solve_triangular(_adjoint(U1, F), x, upper=False, left=False)
 
     found = before_upper(after_lower(inner))
@@ -169,7 +170,7 @@ def _need_lu(name: str, A: Any, pivot: bool) -> None:
         )
 
 
-def _linalg_lu(xp: Any, A: Any, pivot: bool = True) -> tuple[Any, Any, Any]:
+def _linalg_lu(xp: Namespace, A: Array, pivot: bool = True) -> tuple[Array, Array, Array]:
     _need_lu("linalg.lu", A, pivot)
     LU, pivots, _ = lu_in_place(xp, A)
     return (*_parts(xp, LU), permutation(xp, pivots, A.shape[-2], A.dtype))
@@ -229,7 +230,9 @@ operator(
 )
 
 
-def _lu_factor_ex(xp: Any, A: Any, pivot: bool = True, check_errors: bool = False) -> tuple[Any, Any, Any]:
+def _lu_factor_ex(
+    xp: Namespace, A: Array, pivot: bool = True, check_errors: bool = False
+) -> tuple[Array, Array, Array]:
     _need_lu("gradscope.lu_factor", A, pivot)
     LU, pivots, infos = lu_in_place(xp, A)
     if check_errors:
@@ -247,7 +250,7 @@ def _check_regular(name: str, infos: Any) -> None:
         )
 
 
-def _lu_factor_gradient(g: Any, LU: Any, pivots: Any, pivot: bool, F: Any) -> Any:
+def _lu_factor_gradient(g: Gradient, LU: Array, pivots: Array, pivot: bool, F: Namespace) -> Gradient:
     k = min(LU.shape[-2:])
     L, U, P = F.lu_parts(LU, pivots)
     return _lu_gradient(F.tril(g[0][..., :k], -1), F.triu(g[0][..., :k, :]), P, L, U, F)
@@ -268,8 +271,8 @@ operator(
 
 
 def _lu_parts(
-    xp: Any, LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
-) -> tuple[Any, Any, Any]:
+    xp: Namespace, LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Array, Array, Array]:
     need_matrices("lu_unpack", LU_data, "LU_data")
     if LU_pivots.dtype != "int32":
         raise RuntimeError(
@@ -281,7 +284,7 @@ def _lu_parts(
     return L, U, permutation(xp, LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else none[2]
 
 
-def _lu_parts_data(g: Any, LU_data_shape: Any, F: Any) -> Any:
+def _lu_parts_data(g: Gradient, LU_data_shape: Any, F: Namespace) -> Gradient:
     gL, gU = g[0], g[1]
     rows, columns = LU_data_shape[-2:]
     if gL is not None:
@@ -295,7 +298,7 @@ def _lu_parts_data(g: Any, LU_data_shape: Any, F: Any) -> Any:
     return gU if gL is None else gL if gU is None else gL + gU
 
 
-def _zeros_beside(x: Any, count: int, F: Any) -> Any:
+def _zeros_beside(x: Array, count: int, F: Namespace) -> Array:
     """Return `count` columns of zeros, as high as the matrices `x`."""
     column = F.zeros_like(x[..., :1])
     return F.cat([column] * count, -1)
@@ -323,7 +326,7 @@ def _pivots(make: Any, *shape: int) -> Any:
     return pivots
 
 
-def _lu_solution(xp: Any, LU: Any, pivots: Any, B: Any, left: bool, adjoint: bool) -> Any:
+def _lu_solution(xp: Namespace, LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> Array:
     """Return X of ``A @ X = B``, or of ``X @ A = B``, or with the adjoint of A."""
     if not left:
         turned = _lu_solution(xp, LU, pivots, conj(xp.swapaxes(B, -1, -2)), True, not adjoint)
@@ -337,7 +340,7 @@ def _lu_solution(xp: Any, LU: Any, pivots: Any, B: Any, left: bool, adjoint: boo
     return reordered(xp, xp.argsort(order, axis=-1), triangular_solution(xp, turned, half, True, True))
 
 
-def _lu_solve(xp: Any, LU: Any, pivots: Any, B: Any, left: bool = True, adjoint: bool = False) -> Any:
+def _lu_solve(xp: Namespace, LU: Array, pivots: Array, B: Array, left: bool = True, adjoint: bool = False) -> Array:
     name = "linalg.lu_solve"
     need_square(name, LU)
     need_matrices(name, B, "B")
@@ -355,11 +358,13 @@ def _lu_solve(xp: Any, LU: Any, pivots: Any, B: Any, left: bool = True, adjoint:
     return _lu_solution(xp, LU, pivots, B, left, adjoint)
 
 
-def _lu_solve_columns(g: Any, LU: Any, pivots: Any, left: bool, adjoint: bool, F: Any) -> Any:
+def _lu_solve_columns(g: Gradient, LU: Array, pivots: Array, left: bool, adjoint: bool, F: Namespace) -> Gradient:
     return F.linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint)
 
 
-def _lu_solve_factors(g: Any, LU: Any, pivots: Any, result: Any, left: bool, adjoint: bool, F: Any) -> Any:
+def _lu_solve_factors(
+    g: Gradient, LU: Array, pivots: Array, result: Array, left: bool, adjoint: bool, F: Namespace
+) -> Gradient:
     of_B, X = _lu_solve_columns(g, LU, pivots, left, adjoint, F), _adjoint(result, F)
     of_A = -(F.matmul(of_B, X) if left else F.matmul(X, of_B))
     L, U, P = F.lu_parts(LU, pivots)

@@ -9,6 +9,7 @@ import numpy
 from ... import autocast, state
 from ...memory.dtype import BY_NUMPY
 from ...tensor import overrides
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import as_element, as_multiple, broadcast_mismatch, refuse_kinds
@@ -30,13 +31,13 @@ def _need_same_dtype(
         )
 
 
-def _need_numbers(kernel: str, array: Any) -> None:
+def _need_numbers(kernel: str, array: Array) -> None:
     """Raise for bools, of which NumPy has a product: whether any pair is of two that are True."""
     if array.dtype.kind == "b":
         refuse_kinds(kernel, array, "b")
 
 
-def _mm(xp: Any, self: Any, mat2: Any) -> Any:
+def _mm(xp: Namespace, self: Array, mat2: Array) -> Array:
     _need(self.ndim == 2, "self must be a matrix")
     _need(mat2.ndim == 2, "mat2 must be a matrix")
     if self.shape[1] != mat2.shape[0]:
@@ -67,11 +68,11 @@ operator(
 )
 
 
-def _adjoint(x: Any, F: Any) -> Any:
+def _adjoint(x: Array, F: Namespace) -> Array:
     return conj(F.transpose(x, -1, -2))
 
 
-def _bmm(xp: Any, self: Any, mat2: Any) -> Any:
+def _bmm(xp: Namespace, self: Array, mat2: Array) -> Array:
     _need(self.ndim == 3 and mat2.ndim == 3, "batch1 and batch2 must be 3D tensors")
     if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
         raise RuntimeError(
@@ -97,7 +98,7 @@ operator(
 )
 
 
-def _mv(xp: Any, self: Any, vec: Any) -> Any:
+def _mv(xp: Namespace, self: Array, vec: Array) -> Array:
     if self.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {self.ndim}, {vec.ndim}")
     if self.shape[1] != vec.shape[0]:
@@ -123,7 +124,7 @@ operator(
 )
 
 
-def _dot(xp: Any, self: Any, tensor: Any) -> Any:
+def _dot(xp: Namespace, self: Array, tensor: Array) -> Array:
     _need_same_dtype(self, tensor, "dot : expected both vectors to have same dtype, but found")
     _need_numbers("dot", self)
     if self.ndim != 1 or tensor.ndim != 1:
@@ -178,13 +179,13 @@ def _factor(function: str, name: str, value: Any, product: Any) -> Any:
 def _plus_product(name: str, product: Any) -> Any:
     """Return the forward of ``beta * self + alpha * product(first, second)``."""
 
-    def forward(xp: Any, self: Any, first: Any, second: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    def forward(xp: Namespace, self: Array, first: Array, second: Array, beta: Any = 1, alpha: Any = 1) -> Array:
         return _plus(name, self, product(xp, first, second), beta, alpha)
 
     return forward
 
 
-def _scaled(g: Any, factor: Any) -> Any:
+def _scaled(g: Gradient, factor: Any) -> Gradient:
     """Return a gradient on its way back through a product with a number."""
     return g if factor == 1 else g * conj(factor)
 
@@ -246,7 +247,7 @@ operator(
 )
 
 
-def _outer(xp: Any, vec1: Any, vec2: Any) -> Any:
+def _outer(xp: Namespace, vec1: Array, vec2: Array) -> Array:
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"addr: Expected 1-D arguments vec1 and vec2, got {vec1.ndim}-D and {vec2.ndim}-D")
     return vec1[:, None] * vec2
@@ -271,11 +272,11 @@ operator(
 )
 
 
-def _bmm_sum(xp: Any, batch1: Any, batch2: Any) -> Any:
+def _bmm_sum(xp: Namespace, batch1: Array, batch2: Array) -> Array:
     return xp.add.reduce(_bmm(xp, batch1, batch2), axis=0, dtype=batch1.dtype)
 
 
-def _per_batch(g: Any, batch_shape: Any, F: Any) -> Any:
+def _per_batch(g: Gradient, batch_shape: Any, F: Namespace) -> Gradient:
     return F.broadcast_to(g, (batch_shape[0], *g.shape))
 
 
@@ -381,7 +382,7 @@ def _batched(self: Any, other: Any) -> Any:
 METHODS["__matmul__"] = matmul
 
 
-def _linear(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
+def _linear(xp: Namespace, input: Array, weight: Array, bias: Array) -> Array:
     _check_linear(input, weight)
     result = matrix_product(xp, input, weight.T)
     result += bias
@@ -423,7 +424,7 @@ def _rows(batch: tuple[int, ...]) -> tuple[int, ...]:
     return (count,)
 
 
-def _linear_weight(g: Any, input: Any, weight_shape: Any, F: Any) -> Any:
+def _linear_weight(g: Gradient, input: Array, weight_shape: Any, F: Namespace) -> Gradient:
     # The product has the layout of the weight, so that AccumulateGrad takes it over as it is.
     if len(g.shape) != 2:
         rows = _rows(input.shape[:-1])
@@ -431,7 +432,7 @@ def _linear_weight(g: Any, input: Any, weight_shape: Any, F: Any) -> Any:
     return F.matmul(F.t(g), conj(input))
 
 
-def _linear_bias(g: Any, F: Any) -> Any:
+def _linear_bias(g: Gradient, F: Namespace) -> Gradient:
     return F.sum(g if len(g.shape) == 2 else F.reshape(g, (*_rows(g.shape[:-1]), g.shape[-1])), 0)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...memory import device as devices
 from ...memory.dtype import INEXACT
+from ..declaration.annotations import Array, Namespace
 from ..execution.array_errors import LinAlgError, broadcast_mismatch, scalar_type
 from ..execution.bare_functions import conj
 
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 
-def need_matrices(name: str, array: Any, argument: str = "A") -> None:
+def need_matrices(name: str, array: Array, argument: str = "A") -> None:
     """Raise for what has less than two dimensions."""
     if array.ndim < 2:
         raise RuntimeError(
@@ -35,7 +36,7 @@ def need_matrices(name: str, array: Any, argument: str = "A") -> None:
         )
 
 
-def need_square(name: str, array: Any) -> None:
+def need_square(name: str, array: Array) -> None:
     """Raise for what are not square matrices."""
     need_matrices(name, array)
     rows, columns = array.shape[-2:]
@@ -43,7 +44,7 @@ def need_square(name: str, array: Any) -> None:
         raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
 
 
-def need_float(name: str, array: Any) -> None:
+def need_float(name: str, array: Array) -> None:
     """Raise for integers and bools."""
     if array.dtype.kind not in INEXACT:
         raise RuntimeError(
@@ -52,7 +53,7 @@ def need_float(name: str, array: Any) -> None:
         )
 
 
-def refuse_low(kernel: str, array: Any) -> None:
+def refuse_low(kernel: str, array: Array) -> None:
     """Raise for the dtypes that the routine `kernel` does not take: half precision, integers and bools."""
     if array.dtype.kind not in "fc" or array.dtype.itemsize < 4:
         raise NotImplementedError(
@@ -67,7 +68,7 @@ def need_one_dtype(message: str, first: Any, second: Any) -> None:
         raise RuntimeError(f"{text}\nConvert one of them with .to().")
 
 
-def sizes(array: Any) -> str:
+def sizes(array: Array) -> str:
     """Return ``'2x3'`` for matrices of two rows and three columns."""
     return "x".join(str(size) for size in array.shape[-2:])
 
@@ -89,7 +90,7 @@ def is_vector(A_shape: Sequence[int], B_shape: Sequence[int]) -> bool:
     return len(B_shape) == 1 or tuple(B_shape) == tuple(A_shape[:-1])
 
 
-def batch_of(xp: Any, *arrays: Any) -> list[Any]:
+def batch_of(xp: Namespace, *arrays: Any) -> list[Array]:
     """Return matrices broadcast to one batch shape."""
     shapes = {array.shape[:-2] for array in arrays}
     if len(shapes) == 1:
@@ -98,12 +99,12 @@ def batch_of(xp: Any, *arrays: Any) -> list[Any]:
     return [xp.broadcast_to(array, (*batch, *array.shape[-2:])) for array in arrays]
 
 
-def adjoint(x: Any, F: Any) -> Any:
+def adjoint(x: Array, F: Namespace) -> Array:
     """Return the conjugate transposes of matrices."""
     return conj(F.transpose(x, -1, -2))
 
 
-def epsilon(xp: Any, array: Any) -> float:
+def epsilon(xp: Namespace, array: Array) -> float:
     """Return the distance from 1 to the next number of an array's dtype."""
     return float(xp.finfo(array.dtype).eps)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...memory import device as devices
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import operator
 from ..execution.bare_functions import in_rows
 from .matrix_checks import adjoint, need_float, need_square
@@ -36,7 +35,7 @@ _DOUBLE = (
 _SINGLE = ((17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0), 3.925724783138660)
 
 
-def _matrix_exp(xp: Any, self: Any) -> Any:
+def _matrix_exp(xp: Namespace, self: Array) -> Array:
     need_square("linalg.matrix_exp", self)
     need_float("linalg.matrix_exp", self)
     if not self.size:
@@ -54,7 +53,7 @@ def _matrix_exp(xp: Any, self: Any) -> Any:
     return in_rows(xp, found)
 
 
-def _pade(xp: Any, A: Any, coefficients: tuple[float, ...]) -> Any:
+def _pade(xp: Namespace, A: Array, coefficients: tuple[float, ...]) -> Array:
     """Return the Padé approximant ``(V - U)^-1 (V + U)`` of exp: U has its odd powers, V its even ones."""
     eye = xp.eye(A.shape[-1], dtype=A.dtype)
     power, square = eye, xp.matmul(A, A)
@@ -66,7 +65,7 @@ def _pade(xp: Any, A: Any, coefficients: tuple[float, ...]) -> Any:
     return xp.linalg.solve(even - U, even + U)
 
 
-def _matrix_exp_self(g: Any, self: Any, F: Any) -> Any:
+def _matrix_exp_self(g: Gradient, self: Array, F: Namespace) -> Gradient:
     # The upper right block of exp([[A, E], [0, A]]) is the derivative of exp at A along E, whose adjoint takes A^H for
     # A (R. Mathias, "A chain rule for matrix functions and applications", 1996).
     size, A = self.shape[-1], adjoint(self, F)

@@ -10,6 +10,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device as devices
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -36,7 +37,7 @@ __all__ = ["cond", "inv_ex", "lstsq", "matrix_rank", "pinv", "solve_ex", "tensor
 # --- inverses and solutions that tell of failure ----------------------------------------------------------------------
 
 
-def _solution_with_info(xp: Any, A: Any, B: Any) -> tuple[Any, Any]:
+def _solution_with_info(xp: Namespace, A: Array, B: Array) -> tuple[Array, Array]:
     """Return X of ``A @ X = B``, and 0 or where U has the first 0 on its diagonal: X is not finite then."""
     if xp is numpy:
         try:
@@ -48,7 +49,7 @@ def _solution_with_info(xp: Any, A: Any, B: Any) -> tuple[Any, Any]:
     return triangular_solution(xp, LU, half, True), infos
 
 
-def _inv_ex(xp: Any, A: Any, check_errors: bool = False) -> tuple[Any, Any]:
+def _inv_ex(xp: Namespace, A: Array, check_errors: bool = False) -> tuple[Array, Array]:
     need_regular_dtype("inv", A)
     eye = xp.zeros(A.shape, dtype=A.dtype)
     eye[...] = xp.eye(A.shape[-1], dtype=A.dtype)
@@ -91,7 +92,7 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     return OPERATORS["linalg_inv_ex"].function(A, check_errors=check_errors, out=out)
 
 
-def _solve_ex(xp: Any, A: Any, B: Any, left: bool = True, check_errors: bool = False) -> tuple[Any, Any]:
+def _solve_ex(xp: Namespace, A: Array, B: Array, left: bool = True, check_errors: bool = False) -> tuple[Array, Array]:
     columns, vector = check_solve("linalg.solve", A, B, left)
     if left:
         X, infos = _solution_with_info(xp, A, columns)
@@ -151,7 +152,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, o
 # --- pseudoinverses ---------------------------------------------------------------------------------------------------
 
 
-def _tolerance(xp: Any, A: Any, largest: Any, atol: Any, rtol: Any) -> Any:
+def _tolerance(xp: Namespace, A: Array, largest: Any, atol: Any, rtol: Any) -> Array:
     """Return what singular values must exceed to count: ``max(atol, rtol * largest)``, as columns of them."""
     atol, rtol = (getattr(value, "_array", value) for value in (atol, rtol))
     if rtol is None:
@@ -163,7 +164,7 @@ def _tolerance(xp: Any, A: Any, largest: Any, atol: Any, rtol: Any) -> Any:
     return xp.maximum(xp.asarray(absolute), relative * largest)
 
 
-def _pinv(xp: Any, self: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+def _pinv(xp: Namespace, self: Array, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Array:
     if self.ndim < 2 or self.dtype.kind not in "fc" or self.dtype.itemsize < 4:
         raise RuntimeError(
             f"linalg.pinv({scalar_type(self.dtype)}{{{list(self.shape)}}}): expected a tensor with 2 or more "
@@ -183,7 +184,7 @@ def _pinv(xp: Any, self: Any, atol: Any = None, rtol: Any = None, hermitian: boo
     return xp.matmul(left * inverse[..., None, :], right)
 
 
-def _pinv_self(g: Any, self: Any, result: Any, F: Any) -> Any:
+def _pinv_self(g: Gradient, self: Array, result: Array, F: Namespace) -> Gradient:
     # G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose
     # variables separate" (1973), equation 4.12.
     X, Xh, gh = result, adjoint(result, F), adjoint(g, F)
@@ -318,8 +319,8 @@ def _shortest_solution(xp: Any, A: Any, B: Any, rcond: float | None) -> tuple[An
 
 
 def _lstsq(
-    xp: Any, self: Any, b: Any, rcond: float | None = None, driver: str | None = None
-) -> tuple[Any, Any, Any, Any]:
+    xp: Namespace, self: Array, b: Array, rcond: float | None = None, driver: str | None = None
+) -> tuple[Array, Array, Array, Array]:
     columns = _check_lstsq(self, b, driver)
     driver = driver or "gelsy"
     rows, unknowns = self.shape[-2:]
@@ -344,7 +345,9 @@ def _lstsq(
     return X, residuals, counted, values
 
 
-def _lstsq_both(g: Any, self: Any, b: Any, solution: Any, needs: Any, F: Any) -> tuple[Any, Any]:
+def _lstsq_both(
+    g: Gradient, self: Array, b: Array, solution: Any, needs: Any, F: Namespace
+) -> tuple[Gradient, Gradient]:
     # X is pinv(A) @ B, and a residual the squared length of a column of A @ X - B, where A X - B has no part in A's
     # range: only A's own change and that of B count.
     g_solution, g_residuals = g[0], g[1]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import each_matrix
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -19,7 +20,7 @@ __all__ = ["householder_product", "qr"]
 # --- QR ---------------------------------------------------------------------------------------------------------------
 
 
-def _qr(xp: Any, A: Any, mode: str = "reduced") -> tuple[Any, Any]:
+def _qr(xp: Namespace, A: Array, mode: str = "reduced") -> tuple[Array, Array]:
     need_matrices("linalg.qr", A)
     need_float("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
@@ -33,7 +34,7 @@ def _qr(xp: Any, A: Any, mode: str = "reduced") -> tuple[Any, Any]:
     return Q, R
 
 
-def _qr_gradient(g: Any, Q: Any, R: Any, mode: str, F: Any) -> Any:
+def _qr_gradient(g: Gradient, Q: Array, R: Array, mode: str, F: Namespace) -> Gradient:
     if mode == "r":
         raise RuntimeError(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
@@ -58,7 +59,7 @@ def _qr_gradient(g: Any, Q: Any, R: Any, mode: str, F: Any) -> Any:
     return F.cat([gX, F.matmul(Q, gR[..., rows:])], -1)
 
 
-def _tall_gradient(gQ: Any, gR: Any, Q: Any, R: Any, F: Any) -> Any:
+def _tall_gradient(gQ: Any, gR: Any, Q: Array, R: Array, F: Namespace) -> Array:
     """Return the gradient of matrices with no more columns than rows.
 
     S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum
@@ -130,7 +131,7 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
 # --- Householder reflections ------------------------------------------------------------------------------------------
 
 
-def _geqrf(xp: Any, self: Any) -> tuple[Any, Any]:
+def _geqrf(xp: Namespace, self: Array) -> tuple[Array, Array]:
     if self.ndim < 2:
         raise RuntimeError("gradscope.geqrf: input must have at least 2 dimensions.")
     refuse_low("geqrf_cpu", self)
@@ -138,7 +139,7 @@ def _geqrf(xp: Any, self: Any) -> tuple[Any, Any]:
     return xp.ascontiguousarray(xp.swapaxes(raw, -1, -2)).astype(self.dtype, copy=False), tau.astype(self.dtype)
 
 
-def _no_geqrf_derivative(g: Any) -> Any:
+def _no_geqrf_derivative(g: Gradient) -> Gradient:
     raise NotImplementedError("the derivative for 'geqrf' is not implemented.\nUse linalg.qr(), which has one.")
 
 
@@ -178,14 +179,14 @@ operator(
 )
 
 
-def _vector(xp: Any, self: Any, i: int) -> Any:
+def _vector(xp: Namespace, self: Array, i: int) -> Array:
     """Return the i-th Householder vector, as a column: 1 on the diagonal of `self`, and what is below it."""
     column = xp.tril(self, -1)[..., i : i + 1]
     column[..., i, :] = 1
     return column
 
 
-def _householder_product(xp: Any, input: Any, tau: Any) -> Any:
+def _householder_product(xp: Namespace, input: Array, tau: Array) -> Array:
     name = "gradscope.linalg.householder_product"
     if input.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
@@ -206,7 +207,7 @@ def _householder_product(xp: Any, input: Any, tau: Any) -> Any:
     return _reflect(xp, input, tau, Q, reversed(range(tau.shape[-1])))
 
 
-def _reflect(xp: Any, input: Any, tau: Any, C: Any, order: Iterable[int]) -> Any:
+def _reflect(xp: Namespace, input: Array, tau: Array, C: Any, order: Iterable[int]) -> Array:
     """Apply reflections to the array C, which is written, in the order of their numbers."""
     for i in order:
         v = _vector(xp, input, i)
@@ -214,7 +215,7 @@ def _reflect(xp: Any, input: Any, tau: Any, C: Any, order: Iterable[int]) -> Any
     return C
 
 
-def _reflections(g: Any, input: Any, tau: Any, Q: Any, F: Any) -> tuple[Any, Any]:
+def _reflections(g: Gradient, input: Array, tau: Array, Q: Array, F: Namespace) -> tuple[Gradient, Gradient]:
     """Return the gradients of the vectors and factors of the reflections H1 H2 ... that Q is a product of.
 
     ``Q = H1 Q2`` with ``Q2 = H2 Q3`` and so on: from the first reflection on, each is taken off, by its inverse, which
@@ -298,7 +299,7 @@ def _check_ormqr(self: Any, input2: Any, input3: Any, left: bool) -> None:
         need_one_dtype(pair + ", but input has dtype{} and " + what + " has dtype {}", self, array)
 
 
-def _ormqr(xp: Any, self: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False) -> Any:
+def _ormqr(xp: Namespace, self: Array, input2: Array, input3: Any, left: bool = True, transpose: bool = False) -> Array:
     _check_ormqr(self, input2, input3, left)
     refuse_low("ormqr_cpu", self)
     if input2.size and lapack.is_quicker(input3):
@@ -314,8 +315,8 @@ def _ormqr(xp: Any, self: Any, input2: Any, input3: Any, left: bool = True, tran
 
 
 def _ormqr_all(
-    g: Any, self: Any, input2: Any, input3: Any, left: bool, transpose: bool, needs: Any, F: Any
-) -> tuple[Any, ...]:
+    g: Gradient, self: Array, input2: Array, input3: Any, left: bool, transpose: bool, needs: Any, F: Namespace
+) -> tuple[Gradient, ...]:
     of_C = F.ormqr(self, input2, g, left, not transpose) if needs[2] else None
     if not (needs[0] or needs[1]):
         return None, None, of_C

@@ -16,6 +16,7 @@ import numpy
 from ...engine import forward_mode
 from ...memory import device as devices
 from ...memory.dtype import INEXACT
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
 from ..execution import general, inplace_and_out
@@ -52,30 +53,30 @@ _EIGEN_PHASES = (
 )
 
 
-def _diagonal(x: Any, F: Any) -> Any:
+def _diagonal(x: Array, F: Namespace) -> Array:
     return F.diagonal(x, 0, -2, -1)
 
 
-def _skew(x: Any, F: Any) -> Any:
+def _skew(x: Array, F: Namespace) -> Array:
     return x - adjoint(x, F)
 
 
-def _differences(values: Any, F: Any) -> Any:
+def _differences(values: Array, F: Namespace) -> Array:
     """Return ``values[k] - values[j]`` at (j, k), with 1 on the diagonal."""
     return F.unsqueeze(values, -2) - F.unsqueeze(values, -1) + F.diag_embed(F.ones_like(values))
 
 
-def _across(values: Any, F: Any) -> Any:
+def _across(values: Array, F: Namespace) -> Array:
     """Return values as a row, to scale columns with."""
     return F.unsqueeze(values, -2)
 
 
-def _down(values: Any, F: Any) -> Any:
+def _down(values: Array, F: Namespace) -> Array:
     """Return values as a column, to scale rows with."""
     return F.unsqueeze(values, -1)
 
 
-def _narrow(x: Any, dim: int, size: int, F: Any) -> Any:
+def _narrow(x: Array, dim: int, size: int, F: Namespace) -> Array:
     return x if x.shape[dim] == size else F.slice(x, dim, 0, size, 1)
 
 
@@ -92,19 +93,19 @@ def _check_svd(A: Any, driver: str | None = None) -> None:
         )
 
 
-def _svd(xp: Any, A: Any, full_matrices: bool = False, driver: str | None = None) -> tuple[Any, Any, Any]:
+def _svd(xp: Namespace, A: Array, full_matrices: bool = False, driver: str | None = None) -> tuple[Array, Array, Array]:
     _check_svd(A, driver)
     U, S, Vh = _decomposed(xp, A, lambda bare: xp.linalg.svd(bare, full_matrices=full_matrices))
     return U, S, Vh
 
 
-def _singular_values(xp: Any, A: Any) -> Any:
+def _singular_values(xp: Namespace, A: Array) -> Array:
     _check_svd(A)
     (S,) = _decomposed(xp, A, lambda bare: (xp.linalg.svd(bare, compute_uv=False),))
     return S
 
 
-def _decomposed(xp: Any, A: Any, decompose: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
+def _decomposed(xp: Namespace, A: Array, decompose: Callable[[Any], tuple[Any, ...]]) -> tuple[Array, ...]:
     """Return singular values, with or without vectors: NaN for a matrix with infinities, as in PyTorch.
 
     Raises
@@ -122,7 +123,7 @@ def _decomposed(xp: Any, A: Any, decompose: Callable[[Any], tuple[Any, ...]]) ->
     return found
 
 
-def _of_finite(xp: Any, A: Any, decompose: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
+def _of_finite(xp: Namespace, A: Array, decompose: Callable[[Any], tuple[Any, ...]]) -> tuple[Array, ...]:
     infinite = xp.isinf(A).any(axis=(-2, -1))
     if not devices.to_host(infinite).any() or devices.to_host(xp.isnan(A)).any():
         raise _not_converged("linalg.svd", xp, A)
@@ -130,13 +131,13 @@ def _of_finite(xp: Any, A: Any, decompose: Callable[[Any], tuple[Any, ...]]) -> 
     return tuple(_nan_at(xp, infinite, part) for part in found)
 
 
-def _nan_at(xp: Any, which: Any, values: Any) -> Any:
+def _nan_at(xp: Namespace, which: Any, values: Array) -> Array:
     """Return what belongs to the matrices of a batch, with NaN for `which` of them."""
     which = which.reshape(which.shape + (1,) * (values.ndim - which.ndim))
     return xp.where(which, values.dtype.type(numpy.nan), values)
 
 
-def _not_converged(name: str, xp: Any, A: Any) -> LinAlgError:
+def _not_converged(name: str, xp: Namespace, A: Any) -> LinAlgError:
     """Return the error of an iteration without end, with the first matrix that has a NaN or an infinity."""
     failed = first_failure((~xp.isfinite(A)).any(axis=(-2, -1)))
     if failed is None:
@@ -150,7 +151,7 @@ def _not_converged(name: str, xp: Any, A: Any) -> LinAlgError:
     )
 
 
-def _twist(of_U: Any, of_V: Any, S: Any, F: Any) -> Any:
+def _twist(of_U: Any, of_V: Any, S: Array, F: Namespace) -> Array:
     """Return the gradient between the bases, from the skew parts of ``U.mH @ gU`` and of ``Vh @ gVh.mH``."""
     differences, parts = _differences(S * S, F), []
     if of_U is not None:
@@ -165,7 +166,7 @@ def _twist(of_U: Any, of_V: Any, S: Any, F: Any) -> Any:
     return twist if of_U is None else twist + F.diag_embed(_diagonal(of_U, F) / (2 * S))
 
 
-def _svd_gradient(g: Any, U: Any, S: Any, Vh: Any, F: Any) -> Any:
+def _svd_gradient(g: Gradient, U: Array, S: Array, Vh: Array, F: Namespace) -> Gradient:
     gU, gS, gVh = g
     k, rows, columns = S.shape[-1], U.shape[-2], Vh.shape[-1]
     U, Vh = _narrow(U, -1, k, F), _narrow(Vh, -2, k, F)
@@ -277,7 +278,7 @@ def _check_hermitian(name: str, A: Any, UPLO: str) -> str:
     return UPLO.upper()
 
 
-def _eigh(xp: Any, A: Any, UPLO: str = "L") -> tuple[Any, Any]:
+def _eigh(xp: Namespace, A: Array, UPLO: str = "L") -> tuple[Array, Array]:
     triangle = _check_hermitian("linalg.eigh", A, UPLO)
     try:
         L, V = xp.linalg.eigh(A, UPLO=triangle)
@@ -288,7 +289,7 @@ def _eigh(xp: Any, A: Any, UPLO: str = "L") -> tuple[Any, Any]:
     return L, V
 
 
-def _finite_part(name: str, xp: Any, A: Any) -> tuple[Any, Any]:
+def _finite_part(name: str, xp: Namespace, A: Any) -> tuple[Any, Any]:
     """Return which matrices are finite, and zeros in place of the others; raise where all are."""
     finite = xp.isfinite(A).all(axis=(-2, -1), keepdims=True)
     if devices.to_host(finite).all():
@@ -296,7 +297,7 @@ def _finite_part(name: str, xp: Any, A: Any) -> tuple[Any, Any]:
     return finite, xp.where(finite, A, A.dtype.type(0))
 
 
-def _eigenvalues_of_hermitian(xp: Any, A: Any, UPLO: str = "L") -> Any:
+def _eigenvalues_of_hermitian(xp: Namespace, A: Array, UPLO: str = "L") -> Array:
     triangle = _check_hermitian("linalg.eigh", A, UPLO)
     try:
         return xp.linalg.eigvalsh(A, UPLO=triangle)
@@ -305,7 +306,7 @@ def _eigenvalues_of_hermitian(xp: Any, A: Any, UPLO: str = "L") -> Any:
         return xp.where(finite[..., 0], xp.linalg.eigvalsh(bare, UPLO=triangle), numpy.nan)
 
 
-def _eigh_gradient(g: Any, eigenvalues: Any, eigenvectors: Any, F: Any) -> Any:
+def _eigh_gradient(g: Gradient, eigenvalues: Array, eigenvectors: Array, F: Namespace) -> Gradient:
     gL, gV = g
     L, V = eigenvalues, eigenvectors
     if gV is None:
@@ -395,7 +396,7 @@ def _check_square(name: str, A: Any) -> None:
     refuse_low("linalg_eig_out_cpu", A)
 
 
-def _general(xp: Any, routine: str, A: Any) -> Any:
+def _general(xp: Namespace, routine: str, A: Array) -> Array:
     """Return what ``eig`` or ``eigvals`` of an array module finds, complex.
 
     CuPy has them from version 14 on; before, the host computes them.
@@ -419,18 +420,18 @@ def _not_finite() -> RuntimeError:
     )
 
 
-def _eig(xp: Any, A: Any) -> tuple[Any, Any]:
+def _eig(xp: Namespace, A: Array) -> tuple[Array, Array]:
     _check_square("linalg.eig", A)
     L, V = _general(xp, "eig", A)
     return L, V
 
 
-def _eigvals(xp: Any, A: Any) -> Any:
+def _eigvals(xp: Namespace, A: Array) -> Array:
     _check_square("linalg.eigvals", A)
     return _general(xp, "eigvals", A)[0]
 
 
-def _eig_gradient(g: Any, eigenvalues: Any, eigenvectors: Any, F: Any) -> Any:
+def _eig_gradient(g: Gradient, eigenvalues: Array, eigenvectors: Array, F: Namespace) -> Gradient:
     gL, gV = g
     L, V = eigenvalues, eigenvectors
     Vh = adjoint(V, F)

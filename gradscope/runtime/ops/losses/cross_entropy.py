@@ -10,6 +10,7 @@ import numpy
 from ... import autocast, state
 from ...memory import device
 from ...memory import dtype as dtypes
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator
 from ..execution.array_errors import scalar_type
@@ -42,7 +43,7 @@ def _check_nll(self: Any, target: Any, weight: Any) -> None:
 _UNSIGNED = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
 
 
-def _classes(xp: Any, classes: int, target: Any, ignore_index: int) -> tuple[Any, Any]:
+def _classes(xp: Namespace, classes: int, target: Array, ignore_index: int) -> tuple[Array, Array]:
     """Return (class indices that are safe to use, mask of those that count or None if all do)."""
     if type(target) is device.ndarray:
         # On the host a look at the largest tells whether all are classes (a negative number is a large one without
@@ -60,7 +61,7 @@ def _classes(xp: Any, classes: int, target: Any, ignore_index: int) -> tuple[Any
     return xp.where(kept, target, 0), kept
 
 
-def _positions(xp: Any, shape: tuple[int, ...], target: Any) -> tuple[Any, ...]:
+def _positions(xp: Namespace, shape: tuple[int, ...], target: Array) -> tuple[Array, ...]:
     """Return the index of the target's class at every position of an array of `shape`."""
     if len(shape) == 1:
         return (target,)
@@ -74,7 +75,7 @@ def _positions(xp: Any, shape: tuple[int, ...], target: Any) -> tuple[Any, ...]:
     return (places[0], target, *places[1:])
 
 
-def _class_weights(xp: Any, weight: Any, safe: Any, kept: Any) -> Any:
+def _class_weights(xp: Namespace, weight: Array, safe: Any, kept: Any) -> Array:
     """Return the weight of each target, None if all weigh 1."""
     if weight is None:
         return kept
@@ -82,11 +83,11 @@ def _class_weights(xp: Any, weight: Any, safe: Any, kept: Any) -> Any:
     return chosen if kept is None else xp.where(kept, chosen, 0)
 
 
-def _total_weight(xp: Any, safe: Any, weights: Any, kind: Any) -> Any:
+def _total_weight(xp: Namespace, safe: Any, weights: Any, kind: Any) -> Array:
     return kind.type(safe.size) if weights is None else xp.add.reduce(weights, axis=None, dtype=kind)
 
 
-def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+def _nll(xp: Namespace, self: Array, target: Array, weight: Array, reduction: int, ignore_index: int) -> Array:
     if self.dtype.char not in "fd":
         need_floating("nll_loss_out_frame", self)
         return _nll(xp, single(self), target, single(weight), reduction, ignore_index).astype(self.dtype)
@@ -108,7 +109,7 @@ def _nll(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_in
     return _quotient(xp, total, _total_weight(xp, safe, weights, self.dtype))
 
 
-def _quotient(xp: Any, total: Any, count: Any) -> Any:
+def _quotient(xp: Namespace, total: Any, count: Any) -> Array:
     # 0 / 0, where every target is ignored, is NaN in PyTorch as well, and no reason for a warning.
     over_zero = xp.where(total > 0, math.inf, xp.where(total < 0, -math.inf, math.nan))
     return xp.where(count == 0, over_zero, total).astype(total.dtype) / xp.where(count == 0, 1, count).astype(
@@ -117,8 +118,8 @@ def _quotient(xp: Any, total: Any, count: Any) -> Any:
 
 
 def _nll_backward(
-    xp: Any, grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int
-) -> Any:
+    xp: Namespace, grad_output: Gradient, self: Array, target: Array, weight: Array, reduction: int, ignore_index: int
+) -> Array:
     if is_half(self):
         rest = (target, single(weight), reduction, ignore_index)
         return _nll_backward(xp, single(grad_output), single(self), *rest).astype(self.dtype)
@@ -174,8 +175,8 @@ def _nll_reference(self: Any, target: Any, weight: Any, reduction: int, ignore_i
 
 
 def _nll_backward_reference(
-    grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int
-) -> Any:
+    grad_output: Gradient, self: Array, target: Array, weight: Array, reduction: int, ignore_index: int
+) -> Array:
     return adjoint(lambda x: _nll_reference(x, target, weight, reduction, ignore_index), self.shape, grad_output)
 
 

@@ -22,6 +22,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import substituted
 from ..declaration.registry import OPERATORS, PUBLIC, operator, public
 from ..execution.array_errors import refuse_kinds, scalar_type
@@ -75,13 +76,13 @@ class _Chains:
         allowed[:, 3::2] = labels[:, 3::2] != labels[:, 1:-2:2]
         return self.cost(allowed)
 
-    def everywhere(self, array: Any) -> Any:
+    def everywhere(self, array: Array) -> Any:
         """Return a matrix of indices for all times or all states, (T, N, L)."""
         shape = (*self.heard.shape, self.labels.shape[1])
         return self.xp.broadcast_to(array[None] if array.shape == shape[1:] else array[:, :, None], shape)
 
 
-def _recursion(scores: Any, starts: Any, skips: Any, never: Any, F: Any) -> list[Any]:
+def _recursion(scores: Any, starts: Any, skips: Any, never: Any, F: Namespace) -> list[Array]:
     """Return for each time the log-probability of all ways to each state; scores are (T, N, L)."""
     reached = [scores[0] + starts]
     for time in range(1, scores.shape[0]):
@@ -90,26 +91,26 @@ def _recursion(scores: Any, starts: Any, skips: Any, never: Any, F: Any) -> list
     return reached
 
 
-def _log_sum(a: Any, b: Any, c: Any, F: Any) -> Any:
+def _log_sum(a: Array, b: Array, c: Any, F: Namespace) -> Array:
     """Return ``log(exp(a) + exp(b) + exp(c))``: many times faster than logaddexp, which takes one number at a time."""
     highest = F.maximum(F.maximum(a, b), c)
     return F.log(F.exp(a - highest) + F.exp(b - highest) + F.exp(c - highest)) + highest
 
 
-def _state_scores(log_probs: Any, labels: Any, F: Any) -> Any:
+def _state_scores(log_probs: Array, labels: Any, F: Namespace) -> Array:
     # A score of minus infinity would make differences of two of them NaN.
     return F.threshold(F.gather(log_probs, 2, labels), _NEVER, _NEVER)
 
 
 def _ctc(
-    xp: Any,
-    log_probs: Any,
-    targets: Any,
+    xp: Namespace,
+    log_probs: Array,
+    targets: Array,
     input_lengths: Sequence[int],
     target_lengths: Sequence[int],
     blank: int = 0,
     zero_infinity: bool = False,
-) -> Any:
+) -> Array:
     refuse_kinds("ctc_loss_cpu", log_probs, "biuc")
     if log_probs.dtype.itemsize < 4:
         kind = scalar_type(log_probs.dtype)
@@ -127,22 +128,22 @@ def _ctc(
 
 
 def _ctc_backward(
-    g: Any,
-    log_probs: Any,
-    targets: Any,
+    g: Gradient,
+    log_probs: Array,
+    targets: Array,
     input_lengths: Sequence[int],
     target_lengths: Sequence[int],
     blank: int,
     zero_infinity: bool,
-    result: Any,
-    F: Any,
-) -> Any:
+    result: Array,
+    F: Namespace,
+) -> Gradient:
     """Return PyTorch's gradient: that of the scores before a log_softmax, which leaves it as it is."""
     bare, wanted = (getattr(x, "_array", x) for x in (log_probs, targets))
     chains = _Chains(bare, wanted, input_lengths, target_lengths, blank)
     xp = chains.xp
 
-    def fixed(array: Any) -> Any:
+    def fixed(array: Array) -> Any:
         return log_probs._wrap(array) if hasattr(log_probs, "_array") else array
 
     times, mirror = (fixed(chains.everywhere(a)) for a in (chains.mirrored_times, chains.mirror))
@@ -162,7 +163,9 @@ def _ctc_backward(
     )
 
 
-def _where_it_counts(slope: Any, log_probs: Any, impossible: Any, heard: Any, zero_infinity: bool, F: Any) -> Any:
+def _where_it_counts(
+    slope: Any, log_probs: Array, impossible: Any, heard: Any, zero_infinity: bool, F: Namespace
+) -> Array:
     """Return 0 after an example's end; NaN, as PyTorch, where its loss (unless 0 is wished) or a score is infinite."""
     zeros = F.zeros_like(slope)
     nowhere = log_probs == -math.inf

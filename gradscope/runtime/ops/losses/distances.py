@@ -13,6 +13,7 @@ from ...memory import device
 from ...memory import dtype as dtypes
 from ...modes import no_grad
 from ...tensor.creation import broadcast_shapes
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import scalar_type
 
@@ -49,7 +50,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     return (x1 / _norm(x1, dim, eps) * (x2 / _norm(x2, dim, eps))).sum(dim)
 
 
-def _norm(x: Any, dim: int, eps: float) -> Any:
+def _norm(x: Array, dim: int, eps: float) -> Any:
     norm = METHODS["norm"](x, 2, dim, True).clone()
     with no_grad():  # a norm below eps has the gradient of the norm all the same, as in PyTorch
         norm.clamp_min_(eps)
@@ -59,13 +60,13 @@ def _norm(x: Any, dim: int, eps: float) -> Any:
 # --- all pairs --------------------------------------------------------------------------------------------------------
 
 
-def _pairs(xp: Any, count: int) -> tuple[Any, Any]:
+def _pairs(xp: Namespace, count: int) -> tuple[Array, Array]:
     """Return the indices of the first and of the second row of each pair."""
     first, second = xp.triu_indices(count, 1)
     return first, second
 
 
-def _norms(xp: Any, apart: Any, p: float) -> Any:
+def _norms(xp: Namespace, apart: Any, p: float) -> Array:
     """Return the p-norms of rows."""
     if p == 2:
         return xp.sqrt(xp.einsum("ij,ij->i", apart, apart))
@@ -83,14 +84,14 @@ BLOCK = 1 << 15
 """Elements of differences that are made at once on the CPU."""
 
 
-def _blocks(xp: Any, pairs: int, width: int, least: int = 1) -> Iterator[slice]:
+def _blocks(xp: Namespace, pairs: int, width: int, least: int = 1) -> Iterator[slice]:
     """Yield slices of the pairs whose differences stay in the cache; on a GPU one of all."""
     step = max(BLOCK // max(width, 1), least) if xp is device.numpy else max(pairs, 1)
     for start in range(0, pairs, step):
         yield slice(start, min(start + step, pairs))
 
 
-def _pdist(xp: Any, self: Any, p: float = 2.0) -> Any:
+def _pdist(xp: Namespace, self: Array, p: float = 2.0) -> Array:
     first, second = _pairs(xp, self.shape[0])
     found = xp.empty(first.shape, dtype=self.dtype)
     for block in _blocks(xp, first.size, self.shape[1]):
@@ -100,7 +101,7 @@ def _pdist(xp: Any, self: Any, p: float = 2.0) -> Any:
     return found
 
 
-def _slope(apart: Any, distance: Any, p: float, F: Any) -> Any:
+def _slope(apart: Any, distance: Any, p: float, F: Namespace) -> Array:
     """Return the derivative of the p-norm of rows: 0 where the distance is, NaN where it is."""
     sign = F.where(apart == apart, F.sign(apart), apart)
     if p == 1:
@@ -115,7 +116,7 @@ def _slope(apart: Any, distance: Any, p: float, F: Any) -> Any:
     return F.where(near | still if p < 1 else near, F.zeros_like(apart), slope)
 
 
-def _euclidean_backward(g: Any, self: Any, result: Any, first: Any, second: Any, F: Any) -> Any:
+def _euclidean_backward(g: Gradient, self: Array, result: Array, first: Array, second: Array, F: Namespace) -> Gradient:
     """Return the gradient for p = 2: sums of differences, weighted with gradients of pairs over their distances."""
     count, width = self.shape
     shares = F.where(result == 0, F.zeros_like(g), g / F.where(result == 0, F.ones_like(result), result))
@@ -130,7 +131,7 @@ def _euclidean_backward(g: Any, self: Any, result: Any, first: Any, second: Any,
     return F.cat(parts, 0).reshape(count, width)
 
 
-def _pdist_backward(g: Any, self: Any, p: float, result: Any, F: Any) -> Any:
+def _pdist_backward(g: Gradient, self: Array, p: float, result: Array, F: Namespace) -> Gradient:
     if p == 0 or self.shape[0] < 2:
         return F.zeros_like(self)
     bare = getattr(self, "_array", self)

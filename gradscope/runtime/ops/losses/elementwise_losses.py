@@ -13,6 +13,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import from_library, reduced_losses
 from ..declaration.registry import METHODS, operator
 from ..execution.array_errors import cannot_hold, refuse_kinds, scalar_type, undefined_for
@@ -50,7 +51,7 @@ def older_reduction(size_average: bool | None, reduce: bool | None, stacklevel: 
     return reduction
 
 
-def reduced(xp: Any, losses: Any, reduction: int) -> Any:
+def reduced(xp: Namespace, losses: Any, reduction: int) -> Array:
     """Return the losses, their mean or their sum."""
     if reduction == NONE:
         return losses
@@ -63,7 +64,7 @@ def reduced(xp: Any, losses: Any, reduction: int) -> Any:
 # --- regression -------------------------------------------------------------------------------------------------------
 
 
-def _share(g: Any, reduction: int, shape: Any) -> Any:
+def _share(g: Gradient, reduction: int, shape: Any) -> Gradient:
     """Return the gradient of each loss before the reduction."""
     return over(g, max(math.prod(shape), 1)) if reduction == MEAN else g
 
@@ -74,7 +75,7 @@ def _pointwise(
     """Declare a loss of `self - target`: ``function(xp, difference, *extra)`` and its ``derivative(difference, F)``."""
     kernel = f"{name.removesuffix('_loss')}_cpu"
 
-    def forward(xp: Any, self: Any, target: Any, reduction: int = MEAN, *more: Any) -> Any:
+    def forward(xp: Namespace, self: Array, target: Array, reduction: int = MEAN, *more: Any) -> Array:
         refuse_kinds(kernel, self, "biuc")
         return reduced(xp, function(xp, self - target, *more), reduction)
 
@@ -96,11 +97,11 @@ def _pointwise(
 
 
 def _of(slope: Any, sign: int, extra: bool = False) -> Any:
-    def formula(g: Any, self: Any, target: Any, reduction: int, F: Any) -> Any:
+    def formula(g: Gradient, self: Array, target: Array, reduction: int, F: Namespace) -> Gradient:
         d = slope(self - target, F)
         return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
 
-    def with_beta(g: Any, self: Any, target: Any, reduction: int, beta: Any, F: Any) -> Any:
+    def with_beta(g: Gradient, self: Array, target: Array, reduction: int, beta: Any, F: Namespace) -> Gradient:
         d = slope(self - target, beta, F)
         return _share(g, reduction, d.shape) * (d if sign > 0 else -d)
 
@@ -111,21 +112,21 @@ def _both(slope: Any, extra: bool = False) -> dict[str, Any]:
     return {"self": _of(slope, 1, extra), "target": _of(slope, -1, extra)}
 
 
-def _huber(xp: Any, difference: Any, delta: Any) -> Any:
+def _huber(xp: Namespace, difference: Any, delta: Any) -> Array:
     size = xp.absolute(difference)
     return xp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
 
 
-def _huber_slope(d: Any, delta: Any, F: Any) -> Any:
+def _huber_slope(d: Any, delta: Any, F: Namespace) -> Array:
     return F.where(d > delta, F.zeros_like(d) + delta, F.where(d < -delta, F.zeros_like(d) - delta, d))
 
 
-def _smooth_l1(xp: Any, difference: Any, beta: Any) -> Any:
+def _smooth_l1(xp: Namespace, difference: Any, beta: Any) -> Array:
     size = xp.absolute(difference)
     return size if beta == 0 else xp.where(size < beta, 0.5 * size * size / beta, size - 0.5 * beta)
 
 
-def _smooth_slope(d: Any, beta: Any, F: Any) -> Any:
+def _smooth_slope(d: Any, beta: Any, F: Namespace) -> Array:
     return F.sign(d) if beta == 0 else _huber_slope(d, beta, F) / beta
 
 
@@ -159,7 +160,9 @@ def check_same_size(input: Any, target: Any) -> None:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
 
 
-def _binary_cross_entropy(xp: Any, self: Any, target: Any, weight: Any = None, reduction: int = MEAN) -> Any:
+def _binary_cross_entropy(
+    xp: Namespace, self: Array, target: Array, weight: Array = None, reduction: int = MEAN
+) -> Array:
     if target.dtype != self.dtype:
         raise RuntimeError(
             f"Found dtype {scalar_type(target.dtype)} but expected {scalar_type(self.dtype)}\nThe target has to have "
@@ -185,7 +188,7 @@ def _binary_cross_entropy(xp: Any, self: Any, target: Any, weight: Any = None, r
     return reduced(xp, losses.astype(self.dtype, copy=False), reduction)
 
 
-def _bce_backward(g: Any, self: Any, target: Any, weight: Any, reduction: int, F: Any) -> Any:
+def _bce_backward(g: Gradient, self: Array, target: Array, weight: Array, reduction: int, F: Namespace) -> Gradient:
     scale = _share(g, reduction, self.shape)
     if weight is not None:
         scale = scale * weight
@@ -193,7 +196,7 @@ def _bce_backward(g: Any, self: Any, target: Any, weight: Any, reduction: int, F
     return scale * (self - target) / F.where(inside > 1e-12, inside, F.zeros_like(inside) + 1e-12)
 
 
-def _bce_target(g: Any, self: Any, target: Any, weight: Any, reduction: int, F: Any) -> Any:
+def _bce_target(g: Gradient, self: Array, target: Array, weight: Array, reduction: int, F: Namespace) -> Gradient:
     scale = _share(g, reduction, target.shape)
     if weight is not None:
         scale = scale * weight
@@ -239,8 +242,8 @@ operator(
 
 
 def _bce_with_logits(
-    xp: Any, self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN
-) -> Any:
+    xp: Namespace, self: Array, target: Array, weight: Array = None, pos_weight: Array = None, reduction: int = MEAN
+) -> Array:
     refuse_kinds("log_sigmoid_cpu", self, "biuc")
     if target.dtype.kind == "b":
         raise RuntimeError(undefined_for("sub", {"b"}))
@@ -257,18 +260,22 @@ def _bce_with_logits(
     return reduced(xp, losses.astype(target.dtype, copy=False), reduction)
 
 
-def _logits_slope(self: Any, target: Any, pos_weight: Any, F: Any) -> Any:
+def _logits_slope(self: Array, target: Array, pos_weight: Array, F: Namespace) -> Array:
     if pos_weight is None:
         return F.sigmoid(self) - target
     return (1 - target) * F.sigmoid(self) - pos_weight * target * F.sigmoid(-self)
 
 
-def _logits_backward(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any) -> Any:
+def _logits_backward(
+    g: Gradient, self: Array, target: Array, weight: Array, pos_weight: Array, reduction: int, F: Namespace
+) -> Gradient:
     slope = _share(g, reduction, self.shape) * _logits_slope(self, target, pos_weight, F)
     return slope if weight is None else slope * weight
 
 
-def _logits_target(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int, F: Any) -> Any:
+def _logits_target(
+    g: Gradient, self: Array, target: Array, weight: Array, pos_weight: Array, reduction: int, F: Namespace
+) -> Gradient:
     slope = -self if pos_weight is None else F.log_sigmoid(-self) - F.log_sigmoid(self) * pos_weight
     slope = _share(g, reduction, target.shape) * slope
     return slope if weight is None else slope * weight
@@ -298,7 +305,7 @@ operator(
 )
 
 
-def _kl_div(xp: Any, self: Any, target: Any, reduction: int = MEAN, log_target: bool = False) -> Any:
+def _kl_div(xp: Namespace, self: Array, target: Array, reduction: int = MEAN, log_target: bool = False) -> Array:
     kinds = self.dtype.kind + target.dtype.kind
     if kinds != "ff":
         what = "Complex" if "c" in kinds else "Integral"
@@ -312,13 +319,13 @@ def _kl_div(xp: Any, self: Any, target: Any, reduction: int = MEAN, log_target: 
     return reduced(xp, losses, reduction)
 
 
-def _kl_self(g: Any, self: Any, target: Any, reduction: int, log_target: bool, F: Any) -> Any:
+def _kl_self(g: Gradient, self: Array, target: Array, reduction: int, log_target: bool, F: Namespace) -> Gradient:
     weight = F.exp(target) if log_target else target
     losses = F.zeros_like(self + target)
     return _share(g, reduction, losses.shape) * (losses - weight)
 
 
-def _kl_target(g: Any, self: Any, target: Any, reduction: int, log_target: bool, F: Any) -> Any:
+def _kl_target(g: Gradient, self: Array, target: Array, reduction: int, log_target: bool, F: Namespace) -> Gradient:
     if log_target:
         slope = F.exp(target) * (target - self + 1)
     else:

@@ -9,6 +9,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import reduced_losses
 from ..declaration.registry import METHODS, PUBLIC, operator, public
 from ..execution.array_errors import cannot_hold, scalar_type, undefined_for
@@ -29,7 +30,7 @@ def refuse_gradient(function: str, argument: str, tensor: Any) -> None:
         )
 
 
-def _soft_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -> Any:
+def _soft_margin(xp: Namespace, self: Array, target: Array, reduction: int = MEAN) -> Array:
     # log(1 + exp(-x)) that stays exact for large x.
     if target.dtype.kind == "b":
         raise RuntimeError(undefined_for("neg", {"b"}))
@@ -42,7 +43,7 @@ def _soft_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -> Any:
     return reduced(xp, losses, reduction)
 
 
-def _soft_margin_backward(g: Any, self: Any, target: Any, reduction: int, F: Any) -> Any:
+def _soft_margin_backward(g: Gradient, self: Array, target: Array, reduction: int, F: Namespace) -> Gradient:
     slope = F.sigmoid(-target * self) * -target
     return over(g * slope, max(_count(slope.shape), 1)) if reduction == MEAN else g * slope
 
@@ -68,7 +69,7 @@ operator(
 )
 
 
-def _rows(array: Any) -> Any:
+def _rows(array: Array) -> Any:
     """Return scores of one example or of a batch as a matrix."""
     if array.ndim > 2 or (array.ndim == 1 and not array.size) or (array.ndim == 2 and not array.shape[1]):
         raise RuntimeError(
@@ -78,7 +79,7 @@ def _rows(array: Any) -> Any:
     return array.reshape(1, -1) if array.ndim < 2 else array
 
 
-def _over_examples(xp: Any, losses: Any, reduction: int) -> Any:
+def _over_examples(xp: Namespace, losses: Any, reduction: int) -> Array:
     """Reduce the losses of examples; that of none is 0."""
     if reduction == NONE or losses.size:
         return reduced(xp, losses, reduction)
@@ -106,8 +107,8 @@ def _check_multi(self: Any, target: Any, weight: Any) -> Any:
 
 
 def _multi_margin(
-    xp: Any, self: Any, target: Any, p: Any = 1, margin: Any = 1, weight: Any = None, reduction: int = MEAN
-) -> Any:
+    xp: Namespace, self: Array, target: Array, p: Any = 1, margin: Any = 1, weight: Array = None, reduction: int = MEAN
+) -> Array:
     rows = _check_multi(self, target, weight)
     if is_half(self):
         return _multi_margin(xp, single(self), target, p, margin, single(weight), reduction).astype(self.dtype)
@@ -126,8 +127,8 @@ def _multi_margin(
 
 
 def _multi_margin_backward(
-    g: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int, F: Any
-) -> Any:
+    g: Gradient, self: Array, target: Array, p: Any, margin: Any, weight: Array, reduction: int, F: Namespace
+) -> Gradient:
     rows, at = self.reshape(-1, self.shape[-1] if len(self.shape) else 1), target.reshape(-1, 1)
     count, classes = rows.shape
     excess = rows - F.gather(rows, 1, at) + margin
@@ -174,7 +175,7 @@ operator(
 )
 
 
-def _labels(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any, Any]:
+def _labels(xp: Namespace, self: Array, target: Array) -> tuple[Array, Array, Array, Array]:
     """Return the scores and labels as matrices, which labels count (those before the first -1), and the classes named.
 
     Labels that do not count are 0, so that they may be used as indices.
@@ -205,7 +206,7 @@ def _labels(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any, Any]:
     return rows, labels, counted, times > 0
 
 
-def _excesses(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any]:
+def _excesses(xp: Namespace, self: Array, target: Array) -> tuple[Array, Array, Array]:
     """Return what each class not named exceeds each label by, (N, labels, C), 0 where it does not; and the labels."""
     rows, labels, counted, named = _labels(xp, self, target)
     at_label = rows[xp.arange(rows.shape[0])[:, None], labels]
@@ -214,7 +215,7 @@ def _excesses(xp: Any, self: Any, target: Any) -> tuple[Any, Any, Any]:
     return xp.where(counts, excess, 0), labels, named
 
 
-def _multilabel_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -> Any:
+def _multilabel_margin(xp: Namespace, self: Array, target: Array, reduction: int = MEAN) -> Array:
     if is_half(self):
         return _multilabel_margin(xp, single(self), target, reduction).astype(self.dtype)
     excess, _, _ = _excesses(xp, self, target)
@@ -223,7 +224,7 @@ def _multilabel_margin(xp: Any, self: Any, target: Any, reduction: int = MEAN) -
     return losses[0] if reduction == NONE and self.ndim < 2 else _over_examples(xp, losses, reduction)
 
 
-def _multilabel_slope(xp: Any, self: Any, target: Any) -> Any:
+def _multilabel_slope(xp: Namespace, self: Array, target: Array) -> Array:
     if is_half(self):
         return _multilabel_slope(xp, single(self), target).astype(self.dtype)
     excess, labels, _ = _excesses(xp, self, target)
@@ -234,7 +235,7 @@ def _multilabel_slope(xp: Any, self: Any, target: Any) -> Any:
     return (slope / slope.shape[1]).astype(self.dtype, copy=False).reshape(self.shape)
 
 
-def _multilabel_backward(g: Any, self: Any, target: Any, reduction: int, F: Any) -> Any:
+def _multilabel_backward(g: Gradient, self: Array, target: Array, reduction: int, F: Namespace) -> Gradient:
     slope = F.multilabel_margin_slope(self, target)
     if reduction == NONE:
         return slope * (F.unsqueeze(g, -1) if len(g.shape) else g)

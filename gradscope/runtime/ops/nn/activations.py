@@ -14,6 +14,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise, rows
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import unary
@@ -24,7 +25,7 @@ from ..reduce.row_sums import row_maxima, sums
 from ..shape.reshape import axis_of
 
 
-def need_floating(name: str, array: Any) -> None:
+def need_floating(name: str, array: Array) -> None:
     """Raise, in PyTorch's words, where a function is given integers or complex numbers."""
     refuse_kinds(name, array, "biuc")
 
@@ -32,7 +33,7 @@ def need_floating(name: str, array: Any) -> None:
 def _floating(name: str, forward: Any) -> Any:
     """Return a forward that refuses integers and complex numbers."""
 
-    def checked(xp: Any, self: Any, *arguments: Any) -> Any:
+    def checked(xp: Namespace, self: Array, *arguments: Any) -> Array:
         need_floating(name, self)
         return forward(xp, self, *arguments)
 
@@ -47,7 +48,7 @@ _BITS = {size: device.numpy.dtype(f"int{8 * size}") for size in (1, 2, 4, 8)}
 _BYTE = _BITS[1]
 
 
-def _threshold_backward(xp: Any, grad_output: Any, self: Any, threshold: Any) -> Any:
+def _threshold_backward(xp: Namespace, grad_output: Gradient, self: Array, threshold: Any) -> Array:
     kind = grad_output.dtype
     if grad_output.size < 1024 or kind.kind != "f" or grad_output.shape != self.shape:
         return xp.where(self <= threshold, 0, grad_output)
@@ -76,7 +77,7 @@ operator(
 )
 
 
-def _relu(xp: Any, self: Any) -> Any:
+def _relu(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu\nConvert the tensor with .float().")
     if self.dtype.kind == "c":
@@ -116,7 +117,7 @@ operator(
 )
 
 
-def _threshold(xp: Any, self: Any, threshold: Any, value: Any) -> Any:
+def _threshold(xp: Namespace, self: Array, threshold: Any, value: Array) -> Array:
     refuse_kinds("threshold_cpu", self, "bc")
     threshold, value = as_element(threshold, self), as_element(value, self)
     return xp.where(self <= threshold, value, self).astype(self.dtype, copy=False)
@@ -154,18 +155,18 @@ operator(
 )
 
 
-def _negative_part(self: Any, F: Any) -> Any:
+def _negative_part(self: Array, F: Namespace) -> Array:
     # exp() of this never overflows; its own derivative at 0 is 0, as PyTorch has it.
     return F.where(self < 0, self, F.zeros_like(self))
 
 
-def _elu(xp: Any, self: Any, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Any:
+def _elu(xp: Namespace, self: Array, alpha: Any = 1, scale: Array = 1, input_scale: Any = 1) -> Array:
     need_floating("elu_cpu", self)
     below = xp.expm1(xp.minimum(self, 0) * input_scale) * (alpha * scale)
     return xp.where(self < 0, below, self * scale)
 
 
-def _elu_backward(g: Any, self: Any, alpha: Any, scale: Any, input_scale: Any, F: Any) -> Any:
+def _elu_backward(g: Gradient, self: Array, alpha: Any, scale: Array, input_scale: Any, F: Namespace) -> Gradient:
     below = F.exp(_negative_part(self, F) * input_scale) * (input_scale * alpha * scale)
     return F.where(self <= 0, g * below, g * scale)
 
@@ -227,7 +228,7 @@ def _nonzero(alpha: float) -> float:
     return alpha
 
 
-def _hardtanh(xp: Any, self: Any, min_val: Any = -1, max_val: Any = 1) -> Any:
+def _hardtanh(xp: Namespace, self: Array, min_val: Any = -1, max_val: Any = 1) -> Array:
     if self.dtype.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh\nConvert the tensor with .float().")
     if self.dtype.kind == "u" and (min_val < 0 or max_val < 0):
@@ -267,7 +268,7 @@ operator(
 )
 
 
-def _hardswish_backward(g: Any, self: Any, F: Any) -> Any:
+def _hardswish_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
     inner = F.where(self < 3, g * (self / 3 + 0.5), g)
     return F.where(self <= -3, F.zeros_like(g), inner)
 
@@ -373,7 +374,7 @@ def prelu(self: Any, weight: Any) -> Any:
 # --- sigmoids ---------------------------------------------------------------------------------------------------------
 
 
-def _sigmoid(xp: Any, self: Any) -> Any:
+def _sigmoid(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind == "c":
         return 1 / (1 + xp.exp(-self))
     # exp of a negative number never overflows, and keeps small results exact.
@@ -399,7 +400,7 @@ operator(
 )
 
 
-def _log_sigmoid(xp: Any, self: Any) -> Any:
+def _log_sigmoid(xp: Namespace, self: Array) -> Array:
     need_floating("log_sigmoid_cpu", self)
     return -xp.logaddexp(-self, xp.zeros((), dtype=self.dtype))
 
@@ -419,12 +420,12 @@ operator(
 )
 
 
-def _silu(xp: Any, self: Any) -> Any:
+def _silu(xp: Namespace, self: Array) -> Array:
     refuse_kinds("silu_cpu", self, "biu")
     return self * _sigmoid(xp, self)
 
 
-def _silu_backward(g: Any, self: Any, F: Any) -> Any:
+def _silu_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
     s = F.sigmoid(self)
     return g * conj(s * (self * (1 - s) + 1))
 
@@ -443,7 +444,7 @@ operator(
 )
 
 
-def _softplus(xp: Any, self: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+def _softplus(xp: Namespace, self: Array, beta: Any = 1, threshold: Any = 20) -> Array:
     need_floating("softplus_cpu", self)
     scaled = self * beta
     return xp.where(scaled > threshold, self, xp.logaddexp(scaled, xp.zeros((), dtype=self.dtype)) / beta)
@@ -470,12 +471,12 @@ operator(
 )
 
 
-def _mish(xp: Any, self: Any) -> Any:
+def _mish(xp: Namespace, self: Array) -> Array:
     need_floating("mish_cpu", self)
     return self * xp.tanh(_softplus(xp, self))
 
 
-def _mish_backward(g: Any, self: Any, F: Any) -> Any:
+def _mish_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
     t = F.tanh(F.softplus(self, 1, 20))
     return g * (t + self * F.sigmoid(self) * (1 - t * t))
 
@@ -495,7 +496,7 @@ operator(
 )
 
 
-def _halves(array: Any, dim: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+def _halves(array: Array, dim: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     """Return the keys of both halves along a dimension."""
     if array.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors\nGive it a dimension of even size.")
@@ -507,13 +508,13 @@ def _halves(array: Any, dim: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]
     return (*before, slice(0, size // 2)), (*before, slice(size // 2, size))
 
 
-def _glu(xp: Any, self: Any, dim: int = -1) -> Any:
+def _glu(xp: Namespace, self: Array, dim: int = -1) -> Array:
     first, second = _halves(self, dim)
     need_floating("glu_cpu", self)
     return self[first] * _sigmoid(xp, self[second])
 
 
-def _glu_backward(g: Any, self: Any, dim: int, F: Any) -> Any:
+def _glu_backward(g: Gradient, self: Array, dim: int, F: Namespace) -> Gradient:
     first, second = (F.slice(self, dim, a, b, 1) for a, b in ((0, g.shape[dim]), (g.shape[dim], self.shape[dim])))
     gate = F.sigmoid(second)
     return F.cat([g * gate, g * first * gate * (1 - gate)], dim)
@@ -546,7 +547,7 @@ _DENSITY = 1 / math.sqrt(2 * math.pi)
 _CUBIC = 0.044715
 
 
-def _gelu(xp: Any, self: Any, approximate: str = "none") -> Any:
+def _gelu(xp: Namespace, self: Array, approximate: str = "none") -> Array:
     need_floating("GeluKernelImpl", self)
     if approximate == "none":
         from ..special.error_function import erf_forward
@@ -557,7 +558,7 @@ def _gelu(xp: Any, self: Any, approximate: str = "none") -> Any:
     return self * (0.5 * (xp.tanh(_ROOT_TWO_OVER_PI * (self + _CUBIC * (self * self * self))) + 1))
 
 
-def _gelu_backward(g: Any, self: Any, approximate: str, F: Any) -> Any:
+def _gelu_backward(g: Gradient, self: Array, approximate: str, F: Namespace) -> Gradient:
     if approximate == "none":
         return g * ((F.erf(self * _ROOT_HALF) + 1) * 0.5 + self * F.exp(self * self * -0.5) * _DENSITY)
     square = self * self
@@ -592,7 +593,7 @@ operator(
 # --- softmax ----------------------------------------------------------------------------------------------------------
 
 
-def _softmax(xp: Any, self: Any, dim: int) -> Any:
+def _softmax(xp: Namespace, self: Array, dim: int) -> Array:
     axis = axis_of(dim, self.ndim)
     if self.dtype.char not in "fd":
         need_floating("softmax_lastdim_kernel_impl", self)
@@ -605,7 +606,7 @@ def _softmax(xp: Any, self: Any, dim: int) -> Any:
     return result
 
 
-def _log_softmax(xp: Any, self: Any, dim: int) -> Any:
+def _log_softmax(xp: Namespace, self: Array, dim: int) -> Array:
     axis = axis_of(dim, self.ndim)
     if self.dtype.char not in "fd":
         need_floating("log_softmax_lastdim_kernel_impl", self)
@@ -618,7 +619,7 @@ def _log_softmax(xp: Any, self: Any, dim: int) -> Any:
     return result
 
 
-def _log_softmax_data(xp: Any, grad_output: Any, output: Any, dim: int) -> Any:
+def _log_softmax_data(xp: Namespace, grad_output: Gradient, output: Any, dim: int) -> Array:
     # The same as the derivative below; apart because it is on the path of every classifier's training step.
     if is_half(grad_output):
         return _log_softmax_data(xp, single(grad_output), single(output), dim).astype(grad_output.dtype)

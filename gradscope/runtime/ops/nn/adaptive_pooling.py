@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adaptive_windows, adjoint, largest, mean_of, pooled
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -28,7 +29,7 @@ def _sums(size: int, out: int) -> tuple[Taps, numpy.ndarray]:
     return windows(starts, ends, size, [[1.0] * c for c in counts]), numpy.array(counts, dtype=float)
 
 
-def _counts(xp: Any, x: Any, sums: list[tuple[Taps, numpy.ndarray]]) -> Any:
+def _counts(xp: Namespace, x: Array, sums: list[tuple[Taps, numpy.ndarray]]) -> Array:
     """Return how many elements each window has: a number if they are all alike."""
     total: Any = 1.0
     for axis, (_, counts) in enumerate(sums):
@@ -51,7 +52,7 @@ def _check_filled(name: str, shape: Ints, spatial: int, first: int) -> None:
 # --- means ------------------------------------------------------------------------------------------------------------
 
 
-def _avg(xp: Any, self: Any, output_size: Ints) -> Any:
+def _avg(xp: Namespace, self: Array, output_size: Ints) -> Array:
     spatial = len(output_size)
     refuse_kinds(f"adaptive_avg_pool{spatial}d", self, "biuc")
     if is_half(self):
@@ -62,7 +63,7 @@ def _avg(xp: Any, self: Any, output_size: Ints) -> Any:
     return result
 
 
-def _avg_backward(xp: Any, grad_output: Any, input_size: Ints) -> Any:
+def _avg_backward(xp: Namespace, grad_output: Gradient, input_size: Ints) -> Array:
     if is_half(grad_output):
         return _avg_backward(xp, single(grad_output), input_size).astype(grad_output.dtype)
     spatial = len(input_size)
@@ -84,7 +85,7 @@ def _adaptive_avg_reference(self: Any, output_size: Ints) -> Any:
     return pooled(mean_of, self, adaptive_windows(self.shape[self.ndim - len(output_size) :], output_size))
 
 
-def _adaptive_unpool_reference(grad: Any, input_size: Ints) -> Any:
+def _adaptive_unpool_reference(grad: Gradient, input_size: Ints) -> Array:
     lead, out = grad.shape[: grad.ndim - len(input_size)], grad.shape[grad.ndim - len(input_size) :]
     return adjoint(lambda x: _adaptive_avg_reference(x, out)[0], (*lead, *input_size), grad)
 
@@ -111,7 +112,7 @@ for _spatial in (2, 3):
     )
 
 
-def _avg_of_grad(g: Any, grad_output_shape: Any, input_size: Any, F: Any) -> Any:
+def _avg_of_grad(g: Gradient, grad_output_shape: Any, input_size: Any, F: Namespace) -> Gradient:
     spatial = len(input_size)
     return getattr(F, f"_adaptive_avg_pool{spatial}d")(g, tuple(grad_output_shape[-spatial:]))
 
@@ -169,7 +170,7 @@ def _wanted(name: str, shape: Ints, spatial: int, output_size: Any) -> Ints:
 # --- maxima -----------------------------------------------------------------------------------------------------------
 
 
-def _max(xp: Any, self: Any, output_size: Ints) -> tuple[Any, Any]:
+def _max(xp: Namespace, self: Array, output_size: Ints) -> tuple[Array, Array]:
     """Find the largest along one dimension after the other, the last first.
 
     So the first of equals in reading order, and the last NaN, win, as in one pass over the whole window.
@@ -187,7 +188,7 @@ def _max(xp: Any, self: Any, output_size: Ints) -> tuple[Any, Any]:
     return best if best is not self else self.copy(), index
 
 
-def _best_along(xp: Any, values: Any, index: Any, axis: int, taps: Taps) -> tuple[Any, Any]:
+def _best_along(xp: Namespace, values: Array, index: Array, axis: int, taps: Taps) -> tuple[Array, Array]:
     """Return the largest of each window along one dimension, counted from the last, and their places.
 
     The places are those of one image until images differ.

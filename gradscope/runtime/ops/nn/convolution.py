@@ -15,6 +15,7 @@ from operator import index as whole
 from typing import Any
 
 from ...memory.storage import restrided
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint, convolved, padded
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import as_element, refuse_kinds
@@ -28,7 +29,7 @@ BLOCK = 1 << 22
 """Elements of the matrix of windows that are made at once; larger batches go in parts."""
 
 
-def pad_array(xp: Any, x: Any, before: Ints, after: Ints, value: Any = 0) -> Any:
+def pad_array(xp: Namespace, x: Array, before: Ints, after: Ints, value: Array = 0) -> Array:
     """Return `x` with its last dimensions padded."""
     if not any(before) and not any(after):
         return x
@@ -40,7 +41,7 @@ def pad_array(xp: Any, x: Any, before: Ints, after: Ints, value: Any = 0) -> Any
     return padded
 
 
-def _windows(xp: Any, x: Any, kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> Any:
+def _windows(xp: Namespace, x: Array, kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> Array:
     """View `x` of shape (..., *spatial) as (..., *kernel, *out)."""
     lead = x.ndim - len(kernel)
     steps = x.strides[lead:]
@@ -104,7 +105,7 @@ def _check_geometry(weight: Any, stride: Ints, padding: Ints, dilation: Ints, gr
         )
 
 
-def _check_channels(x: Any, weight: Any, bias: Any, into: int, out: int, given: str) -> None:
+def _check_channels(x: Array, weight: Any, bias: Any, into: int, out: int, given: str) -> None:
     """Raise unless the input has `into` channels, the bias `out`, and input and weight one dtype, which is not bool."""
     refuse_kinds(f"slow_conv{x.ndim - 2}d_cpu", x, "b")
     shape = list(weight.shape)
@@ -129,7 +130,7 @@ def _check_channels(x: Any, weight: Any, bias: Any, into: int, out: int, given: 
         )
 
 
-def _check(x: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+def _check(x: Array, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
     _check_geometry(weight, stride, padding, dilation, groups)
     shape = weight.shape
     _check_channels(x, weight, bias, shape[1] * groups, shape[0], f"groups={groups}")
@@ -153,8 +154,8 @@ def _parts(batch: int, columns: int) -> Iterator[slice]:
 
 
 def _convolution(
-    xp: Any, input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> Any:
+    xp: Namespace, input: Array, weight: Array, bias: Array, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Array:
     _check(input, weight, bias, stride, padding, dilation, groups)
     kernel = weight.shape[2:]
     batch, channels, spatial = input.shape[0], input.shape[1], input.shape[2:]
@@ -175,15 +176,15 @@ def _convolution(
 
 
 def _conv_input(
-    xp: Any,
-    grad_output: Any,
-    weight: Any,
+    xp: Namespace,
+    grad_output: Gradient,
+    weight: Array,
     input_size: Ints,
     stride: Ints,
     padding: Ints,
     dilation: Ints,
     groups: int,
-) -> Any:
+) -> Array:
     kernel, spatial, out = weight.shape[2:], tuple(input_size), grad_output.shape[2:]
     batch = grad_output.shape[0]
     rows = weight.reshape(groups, weight.shape[0] // groups, math.prod(weight.shape[1:]))
@@ -205,8 +206,15 @@ def _conv_input(
 
 
 def _conv_weight(
-    xp: Any, input: Any, grad_output: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> Any:
+    xp: Namespace,
+    input: Array,
+    grad_output: Gradient,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Array:
     batch, channels = input.shape[:2]
     kernel, out = tuple(kernel), grad_output.shape[2:]
     count = math.prod(out)
@@ -227,11 +235,11 @@ def _conv_weight(
     return result.reshape(groups * per_group, channels // groups, *kernel)
 
 
-def _sum_channels(g: Any, F: Any) -> Any:
+def _sum_channels(g: Gradient, F: Namespace) -> Gradient:
     return F.sum(g, (0, *range(2, len(g.shape))))
 
 
-def _leading(x: Any, shape: Ints, F: Any) -> Any:
+def _leading(x: Array, shape: Ints, F: Namespace) -> Array:
     """Return the part of `x` that has the spatial sizes of `shape`.
 
     A transposed convolution with more output padding than stride has room for windows that it has not made.
@@ -254,7 +262,7 @@ def _conv_samples(make: Any) -> Any:
     return found
 
 
-def _conv_input_reference(grad: Any, weight: Any, input_size: Any, *geometry: Any) -> Any:
+def _conv_input_reference(grad: Gradient, weight: Array, input_size: Any, *geometry: Any) -> Array:
     size = (len(grad), weight.shape[1] * geometry[-1], *input_size)
     return adjoint(lambda x: convolved(x, weight, None, *geometry), size, grad)
 
@@ -339,7 +347,7 @@ operator(
 )
 
 
-def _constant_pad(xp: Any, self: Any, pad: Ints, value: Any) -> Any:
+def _constant_pad(xp: Namespace, self: Array, pad: Ints, value: Array) -> Array:
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) > 2 * self.ndim:
@@ -383,7 +391,7 @@ def several(value: Any, count: int, name: str) -> Ints:
     return values
 
 
-def as_batch(x: Any, spatial: int, name: str) -> tuple[Any, bool]:
+def as_batch(x: Array, spatial: int, name: str) -> tuple[Any, bool]:
     """Return the input with a batch dimension, and whether it had one."""
     if x._array.ndim == spatial + 2:
         return x, True
@@ -408,7 +416,7 @@ def _convolve(
     return result if batched else result.squeeze(0)
 
 
-def _named_padding(x: Any, weight: Any, padding: str, stride: Ints, dilation: Ints) -> tuple[Any, Ints]:
+def _named_padding(x: Array, weight: Any, padding: str, stride: Ints, dilation: Ints) -> tuple[Any, Ints]:
     if padding == "valid":
         return x, (0,) * len(stride)
     if padding != "same":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import is_half, single
@@ -17,7 +18,9 @@ from ..index.indexing import add_at
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _embedding(xp: Any, weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Any:
+def _embedding(
+    xp: Namespace, weight: Array, indices: Array, padding_idx: int = -1, scale_grad_by_freq: bool = False
+) -> Array:
     if indices.dtype.kind not in "iu":
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
@@ -34,8 +37,8 @@ def _embedding(xp: Any, weight: Any, indices: Any, padding_idx: int = -1, scale_
 
 
 def _embedding_backward(
-    xp: Any, grad_output: Any, indices: Any, count: int, padding_idx: int, scale_grad_by_freq: bool
-) -> Any:
+    xp: Namespace, grad_output: Gradient, indices: Array, count: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
     width = grad_output.shape[-1]
     result = xp.zeros((count, width), dtype=grad_output.dtype)
     rows, at = grad_output.reshape(indices.size, width), indices.reshape(-1)
@@ -49,7 +52,9 @@ def _embedding_backward(
     return result
 
 
-def _embedding_adjoint(g: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, F: Any) -> Any:
+def _embedding_adjoint(
+    g: Gradient, indices: Array, padding_idx: int, scale_grad_by_freq: bool, F: Namespace
+) -> Gradient:
     rows = F.embedding_rows(g, indices, padding_idx, scale_grad_by_freq)
     if padding_idx < 0:
         return rows
@@ -76,7 +81,7 @@ operator(
 )
 
 
-def _embedding_backward_reference(grad: Any, indices: Any, count: int, padding_idx: int, by_freq: bool) -> Any:
+def _embedding_backward_reference(grad: Gradient, indices: Array, count: int, padding_idx: int, by_freq: bool) -> Array:
     result = numpy.zeros((count, grad.shape[-1]), grad.dtype)
     for place in numpy.ndindex(indices.shape):
         if indices[place] != padding_idx:
@@ -169,26 +174,26 @@ def renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) ->
 SUM, MEAN, MAX = 0, 1, 2
 
 
-def _bag_of_each(xp: Any, indices: Any, offsets: Any, include_last: bool) -> tuple[Any, int]:
+def _bag_of_each(xp: Namespace, indices: Array, offsets: Array, include_last: bool) -> tuple[Array, int]:
     """Return the bag in which each index is, and how many bags there are."""
     starts = offsets[:-1] if include_last else offsets
     return xp.searchsorted(starts, xp.arange(indices.size), side="right") - 1, starts.size
 
 
-def _counted(xp: Any, indices: Any, offsets: Any, include_last: bool, padding_idx: int) -> Any:
+def _counted(xp: Namespace, indices: Array, offsets: Array, include_last: bool, padding_idx: int) -> Array:
     """Return which indices count: those that are no padding and lie before the last offset, if that is given."""
     counted = indices != padding_idx
     return counted & (xp.arange(indices.size) < offsets[-1]) if include_last else counted
 
 
-def _sizes(xp: Any, bags: Any, counted: Any, count: int) -> Any:
+def _sizes(xp: Namespace, bags: Any, counted: Any, count: int) -> Array:
     """Return how many indices of each bag count."""
     sizes = xp.zeros(count, dtype="int64")
     accumulate_at(xp, "add", sizes, bags, counted)
     return sizes
 
 
-def _reduce_bags(xp: Any, name: str, rows: Any, bags: Any, first: Any) -> Any:
+def _reduce_bags(xp: Namespace, name: str, rows: Array, bags: Any, first: Array) -> Array:
     """Combine by the ufunc `name` the rows of each bag; `first` is what an empty one has."""
     if type(rows) is device.ndarray and rows.size:
         # Bags are runs of rows: reducing runs is an order of magnitude faster than ufunc.at.
@@ -204,16 +209,16 @@ def _reduce_bags(xp: Any, name: str, rows: Any, bags: Any, first: Any) -> Any:
 
 
 def _embedding_bag(
-    xp: Any,
-    weight: Any,
-    indices: Any,
-    offsets: Any,
+    xp: Namespace,
+    weight: Array,
+    indices: Array,
+    offsets: Array,
     scale_grad_by_freq: bool = False,
     mode: int = SUM,
-    per_sample_weights: Any = None,
+    per_sample_weights: Array = None,
     include_last_offset: bool = False,
     padding_idx: int = -1,
-) -> tuple[Any, Any, Any, Any]:
+) -> tuple[Array, Array, Array, Array]:
     """Return the bags, and for the derivative the bag of each index, what each counts, and the row of each maximum."""
     _check_bag(weight, indices, offsets, per_sample_weights)
     bags, count = _bag_of_each(xp, indices, offsets, include_last_offset)
@@ -236,7 +241,9 @@ def _embedding_bag(
     return result.astype(weight.dtype, copy=False), bags, share, xp.zeros((count,), dtype="int64")
 
 
-def _largest(xp: Any, rows: Any, indices: Any, bags: Any, counted: Any, sizes: Any) -> tuple[Any, Any, Any, Any]:
+def _largest(
+    xp: Namespace, rows: Array, indices: Array, bags: Any, counted: Any, sizes: Any
+) -> tuple[Array, Array, Array, Array]:
     shape = (sizes.size, rows.shape[1])
     filled = (sizes > 0)[:, None]
     lowest = xp.full(shape, -math.inf, dtype=rows.dtype)
@@ -298,18 +305,18 @@ def _check_values(rows: int, indices: Any, offsets: Any) -> None:
 
 
 def _bag_backward(
-    g: Any,
+    g: Gradient,
     weight_shape: Any,
-    indices: Any,
+    indices: Array,
     scale_grad_by_freq: bool,
     mode: int,
-    per_sample_weights: Any,
+    per_sample_weights: Array,
     padding_idx: int,
-    result1: Any,
-    result2: Any,
-    result3: Any,
-    F: Any,
-) -> Any:
+    result1: Array,
+    result2: Array,
+    result3: Array,
+    F: Namespace,
+) -> Gradient:
     if mode == MAX:
         return F.gather_backward(g * result2, weight_shape, 0, result3)
     share = result2 if per_sample_weights is None else result2 * per_sample_weights
@@ -317,7 +324,9 @@ def _bag_backward(
     return F.embedding_backward(each, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
 
 
-def _sample_weight_backward(g: Any, weight: Any, indices: Any, result1: Any, result2: Any, F: Any) -> Any:
+def _sample_weight_backward(
+    g: Gradient, weight: Array, indices: Array, result1: Array, result2: Array, F: Namespace
+) -> Gradient:
     found = F.sum(F.index_select(g, 0, result1) * F.index_select(weight, 0, indices), 1)
     return F.where(result2 == 0, F.zeros_like(found), found * result2)
 

@@ -11,6 +11,7 @@ from ... import autocast, state
 from ...memory import device
 from ...memory.bfloat16 import cast
 from ...memory.dtype import finfo
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import HALVES, in_rows, is_half, single
 from ..linalg.lu import into_each
@@ -22,7 +23,7 @@ Ints = tuple[int, ...]
 # --- layers and batches -----------------------------------------------------------------------------------------------
 
 
-def _moments(xp: Any, x: Any, axes: Ints, eps: float) -> tuple[Any, Any, Any, Any]:
+def _moments(xp: Namespace, x: Array, axes: Ints, eps: float) -> tuple[Array, Array, Array, Array]:
     """Return the centred array, mean, variance and 1 / sqrt(variance + eps), dimensions kept."""
     count = math.prod(x.shape[a] for a in axes)
     mean = sums(x, axes) / x.dtype.type(max(count, 1))
@@ -31,7 +32,9 @@ def _moments(xp: Any, x: Any, axes: Ints, eps: float) -> tuple[Any, Any, Any, An
     return centred, mean, variance, 1 / xp.sqrt(variance + x.dtype.type(eps))
 
 
-def _normalized(input: Any, mean: Any, rstd: Any, axes: Ints, eps: float, fixed: bool, F: Any) -> tuple[Any, Any]:
+def _normalized(
+    input: Array, mean: Array, rstd: Array, axes: Ints, eps: float, fixed: bool, F: Namespace
+) -> tuple[Array, Array]:
     """Return the normalised input and 1 / sqrt(variance + eps), as functions of the input under ``create_graph``.
 
     What the forward noted is a constant there, which is right only where the statistics were given (`fixed`).
@@ -45,8 +48,16 @@ def _normalized(input: Any, mean: Any, rstd: Any, axes: Ints, eps: float, fixed:
 
 
 def _gradients(
-    g: Any, normalized: Any, rstd: Any, scale: Any, axes: Ints, others: Ints, fixed: bool, needs: Any, F: Any
-) -> tuple[Any, Any, Any]:
+    g: Gradient,
+    normalized: Array,
+    rstd: Array,
+    scale: Array,
+    axes: Ints,
+    others: Ints,
+    fixed: bool,
+    needs: Any,
+    F: Namespace,
+) -> tuple[Gradient, Gradient, Gradient]:
     """Return the gradients of input, weight and bias; `axes` were averaged over, weights vary along `others`."""
     g_input = g_weight = g_bias = None
     if needs[0]:
@@ -63,7 +74,7 @@ def _gradients(
     return g_input, g_weight, g_bias
 
 
-def _layer_norm(xp: Any, input: Any, weight: Any, bias: Any, normalized_shape: Ints, eps: float) -> Any:
+def _layer_norm(xp: Namespace, input: Array, weight: Array, bias: Array, normalized_shape: Ints, eps: float) -> Array:
     need_floating("LayerNormKernelImpl", input)
     count = len(normalized_shape)
     if count == 0 or input.shape[-count:] != tuple(normalized_shape):
@@ -95,19 +106,27 @@ def _layer_norm(xp: Any, input: Any, weight: Any, bias: Any, normalized_shape: I
 
 
 def _layer_norm_joint(
-    g: Any, input: Any, weight: Any, result1: Any, result2: Any, normalized_shape: Any, eps: float, needs: Any, F: Any
-) -> Any:
+    g: Gradient,
+    input: Array,
+    weight: Array,
+    result1: Array,
+    result2: Array,
+    normalized_shape: Any,
+    eps: float,
+    needs: Any,
+    F: Namespace,
+) -> Gradient:
     ndim = len(input.shape)
     axes = tuple(range(ndim - len(normalized_shape), ndim))
     normalized, rstd = _normalized(input, result1, result2, axes, eps, False, F)
     return _gradients(g, normalized, rstd, weight, axes, tuple(range(axes[0])), False, needs, F)
 
 
-def _normal(x: Any, axes: Any, eps: float) -> Any:
+def _normal(x: Array, axes: Any, eps: float) -> Any:
     return (x - x.mean(axes, keepdims=True)) / numpy.sqrt(x.var(axes, keepdims=True) + eps)
 
 
-def _scaled(x: Any, weight: Any, bias: Any, shape: Any) -> Any:
+def _scaled(x: Array, weight: Any, bias: Any, shape: Any) -> Any:
     x = x if weight is None else x * weight.reshape(shape)
     return x if bias is None else x + bias.reshape(shape)
 
@@ -151,16 +170,16 @@ def _along_channels(value: Any, ndim: int) -> Any:
 
 
 def _batch_norm(
-    xp: Any,
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    xp: Namespace,
+    input: Array,
+    weight: Array,
+    bias: Array,
+    running_mean: Array,
+    running_var: Array,
     training: bool,
     momentum: float,
     eps: float,
-) -> Any:
+) -> Array:
     need_floating("batch_norm", input)
     if input.ndim < 4:  # images keep their order, which may be that of channels last
         input = in_rows(xp, input)
@@ -202,18 +221,18 @@ def _update_running(running_mean: Any, running_var: Any, mean: Any, variance: An
 
 
 def _batch_norm_joint(
-    g: Any,
-    input: Any,
-    weight: Any,
-    running_mean: Any,
-    running_var: Any,
-    result1: Any,
-    result2: Any,
+    g: Gradient,
+    input: Array,
+    weight: Array,
+    running_mean: Array,
+    running_var: Array,
+    result1: Array,
+    result2: Array,
     training: bool,
     eps: float,
     needs: Any,
-    F: Any,
-) -> Any:
+    F: Namespace,
+) -> Gradient:
     # The running statistics are saved, as in PyTorch, so that a write to them in between is noticed.
     ndim = len(input.shape)
     axes = _others(ndim)
@@ -305,7 +324,7 @@ def _grouped(shape: Ints, group: int) -> Ints:
     return shape[0], group, shape[1] // group * math.prod(shape[2:])
 
 
-def _group_norm(xp: Any, input: Any, weight: Any, bias: Any, group: int, eps: float) -> Any:
+def _group_norm(xp: Namespace, input: Array, weight: Array, bias: Array, group: int, eps: float) -> Array:
     need_floating("GroupNormKernelImpl", input)
     channels = input.shape[1]
     for name, value in (("weight", weight), ("bias", bias)):
@@ -328,8 +347,16 @@ def _group_norm(xp: Any, input: Any, weight: Any, bias: Any, group: int, eps: fl
 
 
 def _group_norm_joint(
-    g: Any, input: Any, weight: Any, result1: Any, result2: Any, group: int, eps: float, needs: Any, F: Any
-) -> Any:
+    g: Gradient,
+    input: Array,
+    weight: Array,
+    result1: Array,
+    result2: Array,
+    group: int,
+    eps: float,
+    needs: Any,
+    F: Namespace,
+) -> Gradient:
     shape, ndim = tuple(input.shape), len(input.shape)
     grouped, others = _grouped(shape, group), _others(ndim)
     normalized, rstd = _normalized(F.reshape(input, grouped), result1, result2, (2,), eps, False, F)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Namespace
 from ..declaration.references import adjoint
 from ..declaration.registry import operator
 
@@ -33,7 +34,7 @@ def blocks_of(lengths: list[int]) -> Iterator[tuple[int, int, int]]:
             start = end
 
 
-def _pack(xp: Any, input: Any, lengths: list[int], batch_first: bool) -> Any:
+def _pack(xp: Namespace, input: Array, lengths: list[int], batch_first: bool) -> Array:
     steps = input.swapaxes(0, 1) if batch_first else input
     rows = xp.empty((sum(lengths), *input.shape[2:]), dtype=input.dtype)
     done = 0
@@ -44,7 +45,7 @@ def _pack(xp: Any, input: Any, lengths: list[int], batch_first: bool) -> Any:
     return rows
 
 
-def _pack_backward(xp: Any, self: Any, input_size: Any, lengths: list[int], batch_first: bool) -> Any:
+def _pack_backward(xp: Namespace, self: Array, input_size: Any, lengths: list[int], batch_first: bool) -> Array:
     whole = xp.zeros(input_size, dtype=self.dtype)
     steps = whole.swapaxes(0, 1) if batch_first else whole
     done = 0

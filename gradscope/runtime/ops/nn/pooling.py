@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint, largest, pooled, windows_along
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -58,8 +59,8 @@ def _after(spatial: Ints, kernel: Ints, out: Ints, stride: Ints, padding: Ints, 
 
 
 def _max_pool(
-    xp: Any, self: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-) -> tuple[Any, Any]:
+    xp: Namespace, self: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> tuple[Array, Array]:
     _check_pool(kernel, padding)
     refuse_kinds(f"max_pool{len(kernel)}d", self, "bc")
     lead = self.ndim - len(kernel)
@@ -84,8 +85,8 @@ def _max_pool(
 
 
 def _flat_index(
-    xp: Any, which: Any, positions: list[Ints], spatial: Ints, stride: Ints, padding: Ints, dilation: Ints
-) -> Any:
+    xp: Namespace, which: Any, positions: list[Ints], spatial: Ints, stride: Ints, padding: Ints, dilation: Ints
+) -> Array:
     """Return the places in the flat input of the kernel positions `which`; inside even where padded."""
     index: Any = 0
     out = which.shape[which.ndim - len(spatial) :]
@@ -99,7 +100,7 @@ def _flat_index(
     return index
 
 
-def max_scatter(xp: Any, self: Any, indices: Any, input_size: Ints, overlap: bool) -> Any:
+def max_scatter(xp: Namespace, self: Array, indices: Array, input_size: Ints, overlap: bool) -> Array:
     """Return zeros with each element where its index says, added up if several may go to one place."""
     lead = self.shape[: self.ndim - len(input_size)]
     rows, size = math.prod(lead), math.prod(input_size)
@@ -113,7 +114,7 @@ def max_scatter(xp: Any, self: Any, indices: Any, input_size: Ints, overlap: boo
     return result.reshape(*lead, *input_size)
 
 
-def max_gather(xp: Any, self: Any, indices: Any, spatial: int) -> Any:
+def max_gather(xp: Namespace, self: Array, indices: Array, spatial: int) -> Array:
     """Return the elements at indices into the flat last dimensions."""
     lead = self.shape[: self.ndim - spatial]
     rows = math.prod(lead)
@@ -280,7 +281,7 @@ operator(
 
 
 def _divisors(
-    xp: Any,
+    xp: Namespace,
     spatial: Ints,
     kernel: Ints,
     out: Ints,
@@ -288,7 +289,7 @@ def _divisors(
     padding: Ints,
     include_pad: bool,
     override: int | None,
-) -> Any:
+) -> Array:
     if override is not None:
         return override
     count: Any = 1
@@ -302,15 +303,15 @@ def _divisors(
 
 
 def _avg_pool(
-    xp: Any,
-    self: Any,
+    xp: Namespace,
+    self: Array,
     kernel: Ints,
     stride: Ints,
     padding: Ints,
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
-) -> Any:
+) -> Array:
     _check_pool(kernel, padding)
     if self.dtype != "int64":  # of the integers PyTorch takes only these, and cuts their means
         refuse_kinds("avg_pool2d" if len(kernel) == 2 else "avg_pool3d_out_frame", self, "biuc")
@@ -330,8 +331,8 @@ def _avg_pool(
 
 
 def _avg_unpool(
-    xp: Any,
-    self: Any,
+    xp: Namespace,
+    self: Array,
     input_size: Ints,
     kernel: Ints,
     stride: Ints,
@@ -339,7 +340,7 @@ def _avg_unpool(
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
-) -> Any:
+) -> Array:
     lead = self.ndim - len(kernel)
     out, one = self.shape[lead:], (1,) * len(kernel)
     count = _divisors(xp, input_size, kernel, out, stride, padding, count_include_pad, divisor_override)
@@ -359,7 +360,7 @@ _POOLING = (
 
 
 def _avg_pool_self(
-    g: Any,
+    g: Gradient,
     self_shape: Any,
     kernel_size: Any,
     stride: Any,
@@ -367,8 +368,8 @@ def _avg_pool_self(
     ceil_mode: Any,
     count_include_pad: Any,
     divisor_override: Any,
-    F: Any,
-) -> Any:
+    F: Namespace,
+) -> Gradient:
     spatial = self_shape[len(self_shape) - len(kernel_size) :]
     return F.avg_unpool(g, spatial, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -390,15 +391,15 @@ for _spatial in (2, 3):
 
 
 def _avg_pool_of_grad(
-    g: Any,
+    g: Gradient,
     kernel_size: Any,
     stride: Any,
     padding: Any,
     ceil_mode: Any,
     count_include_pad: Any,
     divisor_override: Any,
-    F: Any,
-) -> Any:
+    F: Namespace,
+) -> Gradient:
     function = getattr(F, f"avg_pool{len(kernel_size)}d")
     return function(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -433,7 +434,7 @@ def window_sizes(spatial: int, kernel_size: Any, stride: Any, padding: Any) -> t
     return kernel, steps, several(padding, spatial, "padding")
 
 
-def _check_dimensions(x: Any, spatial: int) -> None:
+def _check_dimensions(x: Array, spatial: int) -> None:
     shape = x._array.shape
     if len(shape) not in (spatial + 1, spatial + 2):
         raise RuntimeError(

@@ -15,6 +15,7 @@ import numpy
 
 from ...memory import device
 from ...memory.bfloat16 import cast
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import cannot_hold
 from .activations import SELU_ALPHA, SELU_SCALE, need_floating
@@ -23,7 +24,9 @@ from .normalization import check_probability, feature_shape
 # --- rectifiers -------------------------------------------------------------------------------------------------------
 
 
-def _rrelu(xp: Any, self: Any, noise: Any, lower: Any = 0.125, upper: Any = 1.0 / 3.0, training: bool = False) -> Any:
+def _rrelu(
+    xp: Namespace, self: Array, noise: Any, lower: float = 0.125, upper: float = 1.0 / 3.0, training: bool = False
+) -> Array:
     if training:
         need_floating("rrelu_with_noise_out_cpu", self)
         return xp.where(self <= 0, self * noise, self)
@@ -31,7 +34,9 @@ def _rrelu(xp: Any, self: Any, noise: Any, lower: Any = 0.125, upper: Any = 1.0 
     return xp.where(self > 0, self, self * ((lower + upper) / 2))
 
 
-def _rrelu_backward(g: Any, self: Any, noise: Any, lower: Any, upper: Any, training: bool, F: Any) -> Any:
+def _rrelu_backward(
+    g: Gradient, self: Array, noise: Any, lower: float, upper: float, training: bool, F: Namespace
+) -> Gradient:
     return g * noise if training else F.where(self > 0, g, g * ((lower + upper) / 2))
 
 
@@ -131,7 +136,7 @@ def _alpha_dropped(input: Any, p: float, training: bool, inplace: bool, shape: A
     return METHODS["add_" if inplace else "add"](multiply(input, input._wrap(scale)), input._wrap(shift))
 
 
-def _scale_and_shift(array: Any, p: float, shape: Any) -> tuple[Any, Any]:
+def _scale_and_shift(array: Array, p: float, shape: Any) -> tuple[Any, Any]:
     """Return what elements are multiplied by, and what is added: mean and variance of the result stay 0 and 1."""
     from ...tensor.random import generator_for
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ..declaration.annotations import Array, Namespace
 from ..declaration.references import largest, pooled
 from ..declaration.registry import operator
 from ..execution.array_errors import refuse_kinds, scalar_type
@@ -17,7 +18,7 @@ from .pooling import distinct, max_gather, max_scatter, places
 # --- unpooling --------------------------------------------------------------------------------------------------------
 
 
-def _unpool(xp: Any, self: Any, indices: Any, output_size: Ints) -> Any:
+def _unpool(xp: Namespace, self: Array, indices: Array, output_size: Ints) -> Array:
     spatial = len(output_size)
     if indices.dtype.name != "int64":
         raise RuntimeError(
@@ -74,7 +75,7 @@ for _spatial, _more in ((2, ""), (3, ", int[] stride, int[] padding")):
 # --- windows of random position ---------------------------------------------------------------------------------------
 
 
-def _starts(xp: Any, sample: Any, size: int, out: int, window: int) -> Any:
+def _starts(xp: Namespace, sample: Any, size: int, out: int, window: int) -> Array:
     """Return where the windows along one dimension start: steps of one or the other length, by chance.
 
     B. Graham, "Fractional max-pooling", 2014.
@@ -88,7 +89,9 @@ def _starts(xp: Any, sample: Any, size: int, out: int, window: int) -> Any:
     return xp.concatenate([(xp.floor((steps + sample[..., None]) * alpha) - first).astype(xp.int64), last], axis=-1)
 
 
-def _fractional(xp: Any, self: Any, kernel: Ints, output_size: Ints, random_samples: Any) -> tuple[Any, Any]:
+def _fractional(
+    xp: Namespace, self: Array, kernel: Ints, output_size: Ints, random_samples: Any
+) -> tuple[Array, Array]:
     spatial = len(kernel)
     refuse_kinds(f"fractional_max_pool{spatial}d_out_frame", self, "biuc")
     _check_fractional(self, kernel, output_size, random_samples)
@@ -121,7 +124,7 @@ def _offsets(kernel: Ints, sizes: Ints) -> list[int]:
     return found
 
 
-def _check_fractional(x: Any, kernel: Ints, out: Ints, samples: Any) -> None:
+def _check_fractional(x: Array, kernel: Ints, out: Ints, samples: Any) -> None:
     spatial = len(kernel)
     name = "fractional_max_pool2d()" if spatial == 2 else "fractional_max_pool3d_out()"
     words = ("time", "height", "width")[-spatial:]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from ...memory import dtype as dtypes
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import METHODS, OPERATORS, PUBLIC, not_implemented, operator, public
 from ..declaration.samples import binary, by_number
@@ -29,11 +30,11 @@ def _multiple(other: Any, alpha: Any) -> Any:
     return other if alpha == 1 else other * as_multiple("alpha", alpha, other)
 
 
-def _add(xp: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
+def _add(xp: Namespace, self: Array, other: Array, alpha: Any = 1) -> Array:
     return self + _multiple(other, alpha)
 
 
-def _sub(xp: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
+def _sub(xp: Namespace, self: Array, other: Array, alpha: Any = 1) -> Array:
     if getattr(self, "dtype", None) is not None and self.dtype.kind == "b":
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
@@ -42,7 +43,7 @@ def _sub(xp: Any, self: Any, other: Any, alpha: Any = 1) -> Any:
     return self - _multiple(other, alpha)
 
 
-def _times(g: Any, alpha: Any) -> Any:
+def _times(g: Gradient, alpha: Any) -> Gradient:
     return g if alpha == 1 else g * conj(alpha)
 
 
@@ -147,7 +148,7 @@ def _refuse_zero(self: Any, other: Any) -> None:
 def _dividing(ufunc: str, kernel: str) -> Any:
     """Return the forward of a ufunc that divides, which refuses bools, and integers divided by zero."""
 
-    def forward(xp: Any, self: Any, other: Any) -> Any:
+    def forward(xp: Namespace, self: Array, other: Array) -> Array:
         refuse_kinds(kernel, self, "b")
         _refuse_zero(self, other)
         return getattr(xp, ufunc)(self, other)
@@ -155,7 +156,7 @@ def _dividing(ufunc: str, kernel: str) -> Any:
     return forward
 
 
-def _remainder(xp: Any, self: Any, other: Any) -> Any:
+def _remainder(xp: Namespace, self: Array, other: Array) -> Array:
     refuse_kinds("remainder_cpu", self, "b")
     _refuse_zero(self, other)
     result = xp.remainder(self, other)
@@ -163,7 +164,7 @@ def _remainder(xp: Any, self: Any, other: Any) -> Any:
     return xp.where(result == 0, xp.copysign(result, self), result) if result.dtype.kind == "f" else result
 
 
-def _div_mode(xp: Any, self: Any, other: Any, rounding_mode: str) -> Any:
+def _div_mode(xp: Namespace, self: Array, other: Array, rounding_mode: str) -> Array:
     _refuse_zero(self, other)
     if rounding_mode == "floor":
         return xp.floor_divide(self, other)
@@ -210,7 +211,7 @@ operator(
 )
 
 
-def _rounded_quotient(self: Any, other: Any, mode: str, F: Any) -> Any:
+def _rounded_quotient(self: Array, other: Array, mode: str, F: Namespace) -> Array:
     return getattr(F, "div.mode")(self, other, rounding_mode=mode)
 
 
@@ -329,7 +330,7 @@ METHODS["true_divide_"], METHODS["divide_"] = _true_divide.operator.inplace_func
 # --- powers ----------------------------------------------------------------------------------------------------------
 
 
-def _pow_self(g: Any, self: Any, exponent: Any, F: Any) -> Any:
+def _pow_self(g: Gradient, self: Array, exponent: Array, F: Namespace) -> Gradient:
     if isinstance(exponent, (int, float)):
         if exponent == 0:
             return F.zeros_like(g)
@@ -337,7 +338,7 @@ def _pow_self(g: Any, self: Any, exponent: Any, F: Any) -> Any:
     return g * conj(exponent * self ** (exponent - 1))
 
 
-def _pow_self_tensor(g: Any, self: Any, exponent: Any, F: Any) -> Any:
+def _pow_self_tensor(g: Gradient, self: Array, exponent: Array, F: Namespace) -> Gradient:
     if isinstance(exponent, (int, float)):
         return _pow_self(g, self, exponent, F)
     exponent = in_dtype_of(exponent, g)
@@ -346,7 +347,7 @@ def _pow_self_tensor(g: Any, self: Any, exponent: Any, F: Any) -> Any:
     return F.where(zero, F.zeros_like(g), g * conj(exponent * self ** (safe - 1)))
 
 
-def _pow_exponent(g: Any, self: Any, exponent: Any, result: Any, F: Any) -> Any:
+def _pow_exponent(g: Gradient, self: Array, exponent: Array, result: Array, F: Namespace) -> Gradient:
     # d/dy x^y = x^y log x, and 0 where x is 0 and y >= 0 (PyTorch's convention).
     zero = (self == 0) & (F.real(exponent) >= 0)
     safe = F.where(zero, F.ones_like(self), self)
@@ -366,7 +367,7 @@ operator(
 )
 
 
-def _power(xp: Any, self: Any, exponent: Any) -> Any:
+def _power(xp: Namespace, self: Array, exponent: Array) -> Array:
     refuse_kinds("pow", self, "b")
     try:
         return xp.power(self, exponent)
@@ -395,14 +396,14 @@ operator(
 )
 
 
-def _power_of(xp: Any, self: Any, exponent: Any) -> Any:
+def _power_of(xp: Namespace, self: Array, exponent: Array) -> Array:
     kind = dtypes.result_numpy([exponent, self])
     if kind.kind == "b":
         refuse_kinds("pow", exponent, "b")
     return _power(xp, number_in(kind, self), exponent.astype(kind, copy=False))
 
 
-def _power_of_exponent(g: Any, self: Any, exponent: Any, result: Any, F: Any) -> Any:
+def _power_of_exponent(g: Gradient, self: Array, exponent: Array, result: Array, F: Namespace) -> Gradient:
     if self == 0:
         return g * F.where(F.real(exponent) >= 0, F.zeros_like(result), result * -math.inf)
     if isinstance(self, complex):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise, integral
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import binary, by_number
@@ -16,7 +17,7 @@ from ..execution.bare_functions import conj, in_dtype_of
 # --- the larger and the smaller ---------------------------------------------------------------------------------------
 
 
-def _share(g: Any, lost: Any, tied: Any, F: Any) -> Any:
+def _share(g: Gradient, lost: Any, tied: Any, F: Namespace) -> Gradient:
     # As in PyTorch, two equal arguments get half of the gradient each, and two of which one is NaN all of it.
     return F.where(tied, g / 2, F.where(lost, F.zeros_like(g), g))
 
@@ -84,7 +85,7 @@ operator(
 # --- functions of two variables ---------------------------------------------------------------------------------------
 
 
-def _over_square(g: Any, x: Any, self: Any, other: Any, F: Any) -> Any:
+def _over_square(g: Gradient, x: Array, self: Array, other: Array, F: Namespace) -> Gradient:
     """Return ``g * (x / (self**2 + other**2))``, and 0 at the origin, which has no angle."""
     x, self, other = in_dtype_of(x, g), in_dtype_of(self, g), in_dtype_of(other, g)
     square = self * self + other * other
@@ -127,7 +128,7 @@ operator(
 )
 
 
-def log_add_exp(xp: Any, self: Any, other: Any) -> Any:
+def log_add_exp(xp: Namespace, self: Array, other: Array) -> Array:
     """Return ``log(exp(self) + exp(other))`` without overflow.
 
     Of complex numbers it is the one with the larger real part, plus the logarithm of 1 and something: as in PyTorch the
@@ -179,7 +180,7 @@ operator(
 )
 
 
-def _copysign_self(g: Any, self: Any, result: Any, F: Any) -> Any:
+def _copysign_self(g: Gradient, self: Array, result: Array, F: Namespace) -> Gradient:
     zero = self == 0
     return g * F.where(zero, F.zeros_like(g), result / F.where(zero, F.ones_like(result), self))
 
@@ -219,7 +220,7 @@ def _form_for(name: str, other: Any) -> Any:
     return OPERATORS[f"{name}.{'tensor' if hasattr(other, '_array') else 'number'}"]
 
 
-def _xlogy(xp: Any, self: Any, other: Any) -> Any:
+def _xlogy(xp: Namespace, self: Array, other: Array) -> Array:
     refuse_kinds("xlogy_cpu", self, "c")
     if not hasattr(other, "dtype"):
         other = xp.asarray(other, dtype=self.dtype)
@@ -227,7 +228,7 @@ def _xlogy(xp: Any, self: Any, other: Any) -> Any:
     return xp.where((self == 0) & (other == other), 0, product).astype(product.dtype, copy=False)
 
 
-def _xlogy_self(g: Any, self: Any, other: Any, F: Any) -> Any:
+def _xlogy_self(g: Gradient, self: Array, other: Array, F: Namespace) -> Gradient:
     return F.where((self == 0) & (other <= 0), F.zeros_like(g), F.xlogy(g, in_dtype_of(other, g)))
 
 
@@ -293,7 +294,7 @@ operator(
 )
 
 
-def _nextafter(xp: Any, self: Any, other: Any) -> Any:
+def _nextafter(xp: Namespace, self: Array, other: Array) -> Array:
     refuse_kinds("nextafter_cpu", self, "biu")
     return xp.nextafter(self, other)
 

@@ -9,6 +9,7 @@ import numpy
 
 from ...memory import dtype as dtypes
 from ...memory.storage import offset_of, restrided
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import conj as conjugate
@@ -89,14 +90,14 @@ def conj(self: Any) -> Any:
     return OPERATORS["_conj"].function(self) if _is_complex(self) else self
 
 
-def _view_as_real(xp: Any, self: Any) -> Any:
+def _view_as_real(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     part = self.real
     return restrided(part, (*self.shape, 2), (*part.strides, part.itemsize))
 
 
-def _view_as_complex(xp: Any, self: Any) -> Any:
+def _view_as_complex(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind != "f":
         raise RuntimeError(f"view_as_complex is only supported for floating point tensors, got {self.dtype}")
     if self.ndim == 0 or self.shape[-1] != 2:
@@ -207,14 +208,14 @@ def _set_part(part: Any, value: Any) -> None:
 # --- made of parts, and taken apart -----------------------------------------------------------------------------------
 
 
-def _angle(xp: Any, self: Any) -> Any:
+def _angle(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind == "c":
         return xp.angle(self)
     wide = self if self.dtype.kind == "f" else self.astype(dtypes.default_dtype.numpy)
     return xp.where(wide != wide, wide, xp.where(wide < 0, math.pi, 0)).astype(wide.dtype)
 
 
-def _angle_backward(g: Any, self: Any, F: Any) -> Any:
+def _angle_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
     if conjugate(self) is self:
         return F.zeros_like(g)
     square = F.real(self * conjugate(self))
@@ -245,7 +246,7 @@ def _need_pair(name: str, a: Any, b: Any, words: tuple[str, str]) -> None:
         )
 
 
-def _joined(xp: Any, real: Any, imag: Any) -> Any:
+def _joined(xp: Namespace, real: Any, imag: Any) -> Array:
     """Return complex numbers of two parts; in a product with 1j an infinite one would make the other NaN."""
     real, imag = xp.broadcast_arrays(real, imag)
     found = xp.empty(real.shape, dtype=xp.result_type(real.dtype, xp.complex64))
@@ -253,7 +254,7 @@ def _joined(xp: Any, real: Any, imag: Any) -> Any:
     return found
 
 
-def _complex(xp: Any, real: Any, imag: Any) -> Any:
+def _complex(xp: Namespace, real: Any, imag: Any) -> Array:
     _need_pair("complex", real, imag, ("real", "imaginary parts"))
     return _joined(xp, real, imag)
 
@@ -271,7 +272,7 @@ operator(
 )
 
 
-def _polar(xp: Any, abs: Any, angle: Any) -> Any:
+def _polar(xp: Namespace, abs: Any, angle: Any) -> Array:
     _need_pair("polar", abs, angle, ("magnitudes", "angles"))
     return _joined(xp, abs * xp.cos(angle), abs * xp.sin(angle))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...memory import device as devices
+from ..declaration.annotations import Array, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import binary
@@ -13,7 +14,9 @@ from ..execution.array_errors import scalar_type
 # --- comparisons of whole tensors -------------------------------------------------------------------------------------
 
 
-def _isclose(xp: Any, self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def _isclose(
+    xp: Namespace, self: Array, other: Array, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Array:
     if self.dtype != other.dtype:
         names = [scalar_type(a.dtype) for a in (self, other)]
         raise RuntimeError(f"{names[0]} did not match {names[1]}\nConvert one of them with .to().")

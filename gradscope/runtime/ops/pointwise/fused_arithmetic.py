@@ -7,13 +7,14 @@ from typing import Any
 import numpy
 
 from ...memory import dtype as dtypes
+from ..declaration.annotations import Array, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import as_element, refuse_kinds
 from ..execution.bare_functions import conj, in_dtype_of
 
 
-def _lerp(xp: Any, self: Any, end: Any, weight: Any) -> Any:
+def _lerp(xp: Namespace, self: Array, end: Array, weight: Array) -> Array:
     for name, operand in (("end", end), ("weight", weight)):
         if getattr(operand, "dtype", self.dtype) != self.dtype:
             wanted, found = (dtypes.BY_NUMPY[a.dtype].name for a in (self, operand))
@@ -86,11 +87,11 @@ def _times(value: Any, factor: Any) -> Any:
     return value if factor == 1 else value * factor
 
 
-def _square(x: Any) -> Any:
+def _square(x: Array) -> Any:
     return x * x
 
 
-def _addcdiv(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+def _addcdiv(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: Array = 1) -> Array:
     if self.dtype.kind not in "fc":
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
@@ -107,7 +108,7 @@ def _ternary(low: float = -2.0) -> Any:
     ]
 
 
-def _addcmul(xp: Any, self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+def _addcmul(xp: Namespace, self: Array, tensor1: Array, tensor2: Array, value: Array = 1) -> Array:
     refuse_kinds("addcmul_cpu_out", self, "b")
     return self + _times(tensor1 * tensor2, as_element(value, tensor1, wide=True))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...memory import dtype as dtypes
+from ..declaration.annotations import Array, Namespace
 from ..declaration.extremes import elementwise, integral
 from ..declaration.registry import METHODS, operator
 from ..declaration.samples import binary, integers, unary
@@ -16,7 +17,7 @@ from ..execution.array_errors import real_ufunc, refuse_kinds
 def _compared(ufunc: str) -> Any:
     """Return the forward of an in-place comparison: its truth in the dtype of the first operand."""
 
-    def forward(xp: Any, self: Any, other: Any) -> Any:
+    def forward(xp: Namespace, self: Array, other: Array) -> Array:
         kind = dtypes.result_numpy([self, other])
         if hasattr(other, "dtype"):
             other = other.astype(kind, copy=False)
@@ -156,7 +157,7 @@ def _shift_samples(make: Any) -> Any:
 
 
 def _shift(side: str) -> Any:
-    def forward(xp: Any, self: Any, other: Any) -> Any:
+    def forward(xp: Namespace, self: Array, other: Array) -> Array:
         refuse_kinds(f"{side[0]}shift_cpu", self, "b")
         return getattr(xp, f"{side}_shift")(self, other)
 

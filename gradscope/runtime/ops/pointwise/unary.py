@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import unary
@@ -163,14 +164,14 @@ operator(
 )
 
 
-def _signs(xp: Any, self: Any) -> Any:
+def _signs(xp: Namespace, self: Array) -> Array:
     """Return -1, 0 or 1, as the array's dtype; 0 for NaN, where NumPy says NaN."""
     if self.dtype.kind == "f":
         return xp.subtract(self > 0, self < 0, dtype=self.dtype)
     return self.copy() if self.dtype.kind == "b" else xp.sign(self)
 
 
-def _sign(xp: Any, self: Any) -> Any:
+def _sign(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind == "c":
         raise NotImplementedError("sign is not intended to support complex numbers. Please use sgn instead.")
     return _signs(xp, self)
@@ -228,12 +229,12 @@ operator(
 )
 
 
-def _round(xp: Any, self: Any) -> Any:
+def _round(xp: Namespace, self: Array) -> Array:
     refuse_kinds("round_vml_cpu", self, "bc")
     return xp.rint(self) if self.dtype.kind == "f" else self.copy()
 
 
-def _round_decimals(xp: Any, self: Any, decimals: int) -> Any:
+def _round_decimals(xp: Namespace, self: Array, decimals: int) -> Array:
     refuse_kinds("round_cpu", self, "biuc")
     scale = 10.0 ** abs(decimals)
     return xp.rint(self * scale) / scale if decimals >= 0 else xp.rint(self / scale) * scale
@@ -291,7 +292,7 @@ def round_(self: Any, *, decimals: int = 0) -> Any:
     return OPERATORS["round.nearest"].inplace_function(self)  # type: ignore[misc]
 
 
-def _frac(xp: Any, self: Any) -> Any:
+def _frac(xp: Namespace, self: Array) -> Array:
     refuse_kinds("frac_cpu", self, "biu")
     return self - xp.trunc(self)
 
@@ -310,14 +311,14 @@ operator(
 )
 
 
-def _sgn(xp: Any, self: Any) -> Any:
+def _sgn(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind != "c":
         return _signs(xp, self)
     size = xp.absolute(self)
     return self / xp.where(size == 0, xp.ones_like(size), size)
 
 
-def _sgn_backward(g: Any, self: Any, result: Any, F: Any) -> Any:
+def _sgn_backward(g: Gradient, self: Array, result: Array, F: Namespace) -> Gradient:
     if conj(self) is self:
         return F.zeros_like(g)
     # What is left of g when its part along z is taken away, over |z|.
@@ -327,7 +328,7 @@ def _sgn_backward(g: Any, self: Any, result: Any, F: Any) -> Any:
     return F.where(zero, F.zeros_like(g), across / F.where(zero, F.ones_like(size), size))
 
 
-def _abs_backward(g: Any, self: Any, F: Any) -> Any:
+def _abs_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
     return g * F.sgn(self)
 
 
@@ -377,7 +378,7 @@ def absolute_(input: Any) -> Any:
     return abs_(input)
 
 
-def _signbit(xp: Any, self: Any) -> Any:
+def _signbit(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind == "c":
         raise NotImplementedError("signbit is not implemented for complex tensors.\nTake real or imag of the tensor.")
     return xp.signbit(self) if self.dtype.kind == "f" else self < 0
@@ -394,7 +395,7 @@ operator(
 )
 
 
-def _frexp(xp: Any, self: Any) -> Any:
+def _frexp(xp: Namespace, self: Array) -> Array:
     if self.dtype.kind != "f":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes\nConvert the tensor with .float().")
     return xp.frexp(self)
@@ -534,7 +535,7 @@ operator(
 )
 
 
-def _acosh_backward(g: Any, self: Any, F: Any) -> Any:
+def _acosh_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
     if conj(self) is self:
         return g * F.rsqrt(self * self - 1)
     return g * conj(F.rsqrt(self - 1) * F.rsqrt(self + 1))  # the root of the product has another branch
@@ -573,7 +574,7 @@ def _multiplied(factor: float) -> Any:
 
 
 def _converter(name: str, factor: float) -> Any:
-    def forward(xp: Any, self: Any) -> Any:
+    def forward(xp: Namespace, self: Array) -> Array:
         if self.dtype.kind == "c":
             raise RuntimeError(f"{name} is not supported for complex tensors.\nTake real or imag of the tensor.")
         return self * factor
@@ -600,7 +601,7 @@ for _name, _node, _factor, _doc in (
     )
 
 
-def _sinc(g: Any, self: Any, F: Any) -> Any:
+def _sinc(g: Gradient, self: Array, F: Namespace) -> Gradient:
     zero = self * self == 0
     x = F.where(zero, F.ones_like(self), self * math.pi)
     return F.where(zero, F.zeros_like(g), g * conj((x * F.cos(x) - F.sin(x)) / (x * x) * math.pi))
@@ -620,13 +621,13 @@ operator(
 )
 
 
-def _logit_self(g: Any, self: Any, eps: Any, F: Any) -> Any:
+def _logit_self(g: Gradient, self: Array, eps: Any, F: Namespace) -> Gradient:
     low = 0 if eps is None else eps
     outside = F.zeros_like(g) + (math.nan if eps is None else 0)
     return F.where((self >= low) & (self <= 1 - low), g / (self * (1 - self)), outside)
 
 
-def _logit(xp: Any, self: Any, eps: float | None = None) -> Any:
+def _logit(xp: Namespace, self: Array, eps: float | None = None) -> Array:
     refuse_kinds("logit_cpu", self, "c")
     p = self if eps is None else xp.minimum(xp.maximum(self, eps), 1 - eps)
     return xp.log(p / (1 - p))

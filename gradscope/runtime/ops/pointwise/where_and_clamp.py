@@ -9,6 +9,7 @@ import numpy
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...tensor.creation import broadcast_shapes, tensor
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import placed
 from ..declaration.registry import OPERATORS, not_implemented, operator, public
 from ..declaration.samples import mask
@@ -18,7 +19,7 @@ from ..execution.array_errors import as_element
 # --- where and masks --------------------------------------------------------------------------------------------------
 
 
-def _where(xp: Any, condition: Any, self: Any, other: Any) -> Any:
+def _where(xp: Namespace, condition: Array, self: Array, other: Array) -> Array:
     if condition.dtype.kind != "b":
         kind = dtypes.BY_NUMPY[condition.dtype].name
         raise RuntimeError(
@@ -109,12 +110,12 @@ def _check_masked_fill(mask: Any, value: Any) -> None:
         )
 
 
-def _masked_fill(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+def _masked_fill(xp: Namespace, self: Array, mask: Array, value: Array) -> Array:
     _check_masked_fill(mask, value)
     return xp.where(mask, as_element(value, self), self).astype(self.dtype, copy=False)
 
 
-def _write_masked(xp: Any, self: Any, mask: Any, value: Any) -> None:
+def _write_masked(xp: Namespace, self: Array, mask: Array, value: Array) -> None:
     _check_masked_fill(mask, value)
     value = as_element(value, self)
     if mask.shape != self.shape:
@@ -175,7 +176,7 @@ def masked_fill_(self: Any, mask: Any, value: Any) -> Any:
     return _masked_fill_form(value).inplace_function(self, mask, value)
 
 
-def _masked_select(xp: Any, self: Any, mask: Any) -> Any:
+def _masked_select(xp: Namespace, self: Array, mask: Array) -> Array:
     if mask.dtype.kind != "b":
         raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {dtypes.BY_NUMPY[mask.dtype].name}")
     if self.shape != mask.shape:
@@ -184,7 +185,7 @@ def _masked_select(xp: Any, self: Any, mask: Any) -> Any:
     return self[mask]
 
 
-def _masked_select_backward(xp: Any, self: Any, size: Any, mask: Any) -> Any:
+def _masked_select_backward(xp: Namespace, self: Array, size: Any, mask: Array) -> Array:
     whole = xp.zeros(broadcast_shapes(size, mask.shape), dtype=self.dtype)
     whole[xp.broadcast_to(mask, whole.shape)] = self
     return whole
@@ -211,7 +212,7 @@ operator(
 )
 
 
-def _masked_scatter(xp: Any, self: Any, mask: Any, source: Any) -> Any:
+def _masked_scatter(xp: Namespace, self: Array, mask: Array, source: Array) -> Array:
     _need_mask("masked_scatter_", mask)
     if self.dtype != source.dtype:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes\nConvert one with .to().")
@@ -229,7 +230,7 @@ def _masked_scatter(xp: Any, self: Any, mask: Any, source: Any) -> Any:
     return result
 
 
-def _source_gradient(g: Any, mask: Any, source_shape: Any, F: Any) -> Any:
+def _source_gradient(g: Gradient, mask: Array, source_shape: Any, F: Namespace) -> Gradient:
     part = F.masked_select(g, mask)
     total = 1
     for size in source_shape:
@@ -256,7 +257,7 @@ operator(
 )
 
 
-def _nonzero(xp: Any, self: Any) -> Any:
+def _nonzero(xp: Namespace, self: Array) -> Array:
     if self.ndim == 0:
         return xp.zeros((self.reshape(1).nonzero()[0].size, 0), dtype=xp.int64)
     return xp.stack(self.nonzero(), axis=1)
@@ -290,7 +291,7 @@ def nonzero(self: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     return function(self.reshape(1) if self._array.ndim == 0 else self).unbind(1)
 
 
-def _nonzero_static(xp: Any, self: Any, size: int, fill_value: int = -1) -> Any:
+def _nonzero_static(xp: Namespace, self: Array, size: int, fill_value: int = -1) -> Array:
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer\nIt is {size}.")
     found = _nonzero(xp, self)[:size]
@@ -317,7 +318,7 @@ operator(
 # --- clamp ------------------------------------------------------------------------------------------------------------
 
 
-def _bounded(xp: Any, self: Any, min: Any, max: Any) -> Any:
+def _bounded(xp: Namespace, self: Array, min: Array, max: Array) -> Array:
     target = dtypes.result_numpy([value for value in (self, min, max) if value is not None])
     if target.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types\nTake real, imag or abs of the tensor.")
@@ -330,7 +331,7 @@ def _bounded(xp: Any, self: Any, min: Any, max: Any) -> Any:
     return result if max is None else xp.minimum(result, max)
 
 
-def _inside(g: Any, self: Any, min: Any, max: Any, F: Any) -> Any:
+def _inside(g: Gradient, self: Array, min: Array, max: Array, F: Namespace) -> Gradient:
     """Return `g` where `self` lies between the bounds or on one, as PyTorch does."""
     if min is None:
         chosen = self <= max
@@ -341,12 +342,12 @@ def _inside(g: Any, self: Any, min: Any, max: Any, F: Any) -> Any:
     return F.where(chosen, g, F.zeros_like(g))
 
 
-def _to_min(g: Any, self: Any, min: Any, max: Any, F: Any) -> Any:
+def _to_min(g: Gradient, self: Array, min: Array, max: Array, F: Namespace) -> Gradient:
     chosen = self < min
     return F.where(chosen if max is None else chosen & (min < max), g, F.zeros_like(g))
 
 
-def _to_max(g: Any, self: Any, min: Any, max: Any, F: Any) -> Any:
+def _to_max(g: Gradient, self: Array, min: Array, max: Array, F: Namespace) -> Gradient:
     chosen = self > max
     return F.where(chosen if min is None else chosen | (max < min), g, F.zeros_like(g))
 
@@ -498,7 +499,7 @@ def clamp_max_(self: Any, max: Any) -> Any:
 # --- special values ---------------------------------------------------------------------------------------------------
 
 
-def _nan_to_num(xp: Any, self: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+def _nan_to_num(xp: Namespace, self: Array, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Array:
     return xp.nan_to_num(self, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
 
@@ -515,7 +516,7 @@ operator(
 )
 
 
-def _heaviside(xp: Any, self: Any, values: Any) -> Any:
+def _heaviside(xp: Namespace, self: Array, values: Array) -> Array:
     if self.dtype != values.dtype:
         raise RuntimeError(
             "heaviside is not yet implemented for tensors with different dtypes.\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..declaration.annotations import Array
 from ..declaration.registry import METHODS, public
 from ..execution import inplace_and_out
 from ..shape.reshape import axis_of
@@ -37,12 +38,12 @@ def diff(self: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any 
 # --- slopes -----------------------------------------------------------------------------------------------------------
 
 
-def _at(x: Any, axis: int, start: int, stop: int) -> Any:
+def _at(x: Array, axis: int, start: int, stop: int) -> Any:
     size = x._array.shape[axis]
     return _slice(x, axis, start % (size + 1), stop % (size + 1), 1)
 
 
-def _slope(x: Any, axis: int, h: Any, edge_order: int) -> Any:
+def _slope(x: Array, axis: int, h: Any, edge_order: int) -> Any:
     """Return central differences at points of one distance, and one-sided ones at the ends."""
     size = x._array.shape[axis]
     first, last = (_at(x, axis, i, i + 1) for i in (0, size - 1))
@@ -56,7 +57,7 @@ def _slope(x: Any, axis: int, h: Any, edge_order: int) -> Any:
     return _cat([low, middle, high], axis)
 
 
-def _uneven_slope(x: Any, axis: int, places: Any, edge_order: int) -> Any:
+def _uneven_slope(x: Array, axis: int, places: Any, edge_order: int) -> Any:
     """Return the slopes of parabolas through three neighbours, at points `places` (B. Fornberg 1988, of order 2)."""
     size = x._array.shape[axis]
     h = METHODS["reshape"](diff(places), *(-1 if d == axis else 1 for d in range(x._array.ndim)))
@@ -155,7 +156,7 @@ def gradient(self: Any, *, spacing: Any = None, dim: Any = None, edge_order: int
 # --- integrals --------------------------------------------------------------------------------------------------------
 
 
-def _panels(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, Any, int]:
+def _panels(name: str, y: Any, x: Array, dx: Any, dim: int) -> tuple[Any, Any, int]:
     """Return the areas between neighbours along a dimension but for a factor, that factor, and the dimension.
 
     The factor is for the sum, that in half precision no area be rounded by it, nor become too small.
@@ -169,7 +170,7 @@ def _panels(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, Any, int
     return (sums, dx / 2, axis) if x is None else (sums * _widths(name, y, x, axis), 0.5, axis)
 
 
-def _widths(name: str, y: Any, x: Any, axis: int) -> Any:
+def _widths(name: str, y: Any, x: Array, axis: int) -> Any:
     """Return the distances of neighbouring places `x`, a vector along the dimension or of the shape of `y`."""
     ndim, given = y._array.ndim, x._array
     if given.ndim == 1:

@@ -12,6 +12,7 @@ import numpy
 from ...memory import device as devices
 from ...memory.dtype import finfo
 from ...tensor import creation
+from ..declaration.annotations import Array, Namespace
 from ..declaration.registry import not_implemented, operator, public
 from ..execution.array_errors import as_element, refuse_kinds, scalar_type
 from ..execution.inplace_and_out import into
@@ -22,7 +23,7 @@ _NAME = "gradscope.histogramdd"  # so PyTorch's messages call it, of histogram()
 _HistogramDD = namedtuple("histogramdd", ["hist", "bin_edges"])  # type: ignore[name-match]
 
 
-def _counts(xp: Any, self: Any, weight: Any, edges: tuple[Any, ...], density: bool) -> Any:
+def _counts(xp: Namespace, self: Array, weight: Array, edges: tuple[Any, ...], density: bool) -> Array:
     """Return how many points, or what weight of them, lies in each bin; `self` has a point in each row."""
     sizes = [edge.shape[0] - 1 for edge in edges]
     total = math.prod(sizes)
@@ -124,7 +125,7 @@ def _even_edges(points: Any, bins: Sequence[int], range: Sequence[float] | None)
     return found
 
 
-def _limits(array: Any) -> tuple[float, float]:
+def _limits(array: Array) -> tuple[float, float]:
     """Return the least and the greatest number; 0 and 1 if there is none."""
     if not array.size:
         return 0.0, 1.0
@@ -275,7 +276,7 @@ def histc(self: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: An
     return self.__class__._wrap(counts.astype(self._dtype))
 
 
-def _range(array: Any, low: float, high: float) -> tuple[float, float]:
+def _range(array: Array, low: float, high: float) -> tuple[float, float]:
     """Return the edges of a histogram as elements of the array."""
     if low == high:
         low, high = _limits(array)
@@ -292,12 +293,12 @@ def _range(array: Any, low: float, high: float) -> tuple[float, float]:
     return low, high
 
 
-def _rounded(array: Any, *numbers: float) -> list[float]:
+def _rounded(array: Array, *numbers: float) -> list[float]:
     """Return numbers as they are in the precision of an array."""
     return numpy.array(numbers, float).astype(array.dtype).astype(float).tolist()
 
 
-def _even_places(xp: Any, self: Any, low: float, high: float, bins: int) -> Any:
+def _even_places(xp: Namespace, self: Array, low: float, high: float, bins: int) -> Array:
     """Return in which of the bins each element between the edges lies."""
     x = self._array.reshape(-1)
     x = x[(x >= low) & (x <= high)]

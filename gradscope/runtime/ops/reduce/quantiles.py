@@ -8,6 +8,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device as devices
+from ..declaration.annotations import Array, Namespace
 from ..declaration.references import by_lines
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -137,7 +138,7 @@ def nanquantile(
 # --- medians ----------------------------------------------------------------------------------------------------------
 
 
-def _nanmedian(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
+def _nanmedian(xp: Namespace, self: Array, dim: int, keepdim: bool = False) -> Array:
     axis = need_length("nanmedian", self, dim)
     refuse_kinds("median_cpu", self, "bc")
     if self.ndim == 0:
@@ -147,7 +148,7 @@ def _nanmedian(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
     return pick(xp, self, axis, place, sorted_order(xp, self, axis, False), keepdim)
 
 
-def _nanmedian_all(xp: Any, self: Any) -> Any:
+def _nanmedian_all(xp: Namespace, self: Array) -> Array:
     if not self.size:
         refuse_kinds("median_cpu", self, "bc")
         return xp.full((), float("nan"), dtype=self.dtype)

@@ -10,6 +10,7 @@ import numpy
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.keywords import numpy_dims
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -19,7 +20,7 @@ from ..shape.reshape import axes_of, axis_of
 from .row_sums import sums
 
 
-def spread(g: Any, shape: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+def spread(g: Gradient, shape: Any, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
     """Return `g`, the gradient of a reduction over `dim`, expanded to the shape that was reduced."""
     if not keepdim and shape:
         axes = reduced_axes(dim, len(shape))
@@ -37,18 +38,18 @@ def dims_or_all(dim: Any) -> Any:
     return None if isinstance(dim, (tuple, list)) and not dim else dim
 
 
-def reduce_dtype(array: Any, dtype: Any) -> Any:
+def reduce_dtype(array: Array, dtype: Any) -> Any:
     """Return the dtype that sums of `array` have: int64 for integers, as PyTorch."""
     if dtype is not None:
         return dtypes.to_dtype(dtype).numpy
     return dtypes.int64.numpy if array.dtype.kind in "iub" else array.dtype
 
 
-def _sum_all(xp: Any, self: Any, dtype: Any = None) -> Any:
+def _sum_all(xp: Namespace, self: Array, dtype: Any = None) -> Array:
     return _sum_as(xp, self, None, False, reduce_dtype(self, dtype))
 
 
-def _sum_dim(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def _sum_dim(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     axes = reduced_axes(dim, self.ndim)
     if dtype is None and self.dtype.char in "fd":
         total = sums(self, axes, keepdim)
@@ -58,7 +59,7 @@ def _sum_dim(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: 
     return total if total.flags.c_contiguous else xp.ascontiguousarray(total)
 
 
-def _sum_as(xp: Any, array: Any, axes: Any, keepdim: bool, kind: Any) -> Any:
+def _sum_as(xp: Namespace, array: Array, axes: Any, keepdim: bool, kind: Any) -> Array:
     """Return sums of a dtype; those of half precision are made in single and rounded once, as PyTorch's are."""
     if kind.char in HALVES:
         return cast(xp.add.reduce(array, axis=axes, dtype="float32", keepdims=keepdim), kind)
@@ -121,7 +122,7 @@ def count_of(shape: Any, dim: Any) -> int:
     return count
 
 
-def _mean(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def _mean(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     if self.dtype.kind not in "fc" and dtype is None:
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
@@ -139,7 +140,7 @@ def _mean(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any
     return total / total.dtype.type(count_of(self.shape, dim))
 
 
-def _mean_self(g: Any, self_shape: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+def _mean_self(g: Gradient, self_shape: Any, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
     """Return the gradient as an array of its own, which whoever receives it may write, as that of PyTorch."""
     part = spread(over(g, count_of(self_shape, dim) or 1), self_shape, dim, keepdim, F)
     return F.clone(part, memory_format="contiguous")
@@ -207,7 +208,7 @@ def sum_to_size(self: Any, *size: Any) -> Any:
     return reduced.reshape(shape) if extra else reduced
 
 
-def _sum_to(xp: Any, array: Any, size: Any) -> Any:
+def _sum_to(xp: Namespace, array: Array, size: Any) -> Array:
     from ..execution.bare_functions import sum_to
 
     return sum_to(array, tuple(size))
@@ -216,11 +217,11 @@ def _sum_to(xp: Any, array: Any, size: Any) -> Any:
 # --- products ---------------------------------------------------------------------------------------------------------
 
 
-def _prod(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def _prod(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     return xp.multiply.reduce(self, axis=axes_of(dim, self.ndim), dtype=reduce_dtype(self, dtype), keepdims=keepdim)
 
 
-def _prod_self(g: Any, self: Any, result: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+def _prod_self(g: Gradient, self: Array, result: Array, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
     if not len(self.shape):
         return g
     zeros = _count_of_zeros(self, result)
@@ -244,12 +245,12 @@ def _count_of_zeros(factors: Any, products: Any) -> int:
     return int(device.to_host(device.array_module(array).count_nonzero(array == 0)))
 
 
-def _products_of_others(self: Any, dim: int, F: Any) -> Any:
+def _products_of_others(self: Array, dim: int, F: Namespace) -> Array:
     """Return for each element the product of those before it and those after it along `dim`."""
     if self.shape[dim] == 1:
         return F.ones_like(self)
 
-    def before(x: Any) -> Any:
+    def before(x: Array) -> Any:
         first = F.ones_like(F.slice(x, dim, 0, 1, 1))
         return F.cumprod(F.cat([first, F.slice(x, dim, 0, x.shape[dim] - 1, 1)], dim), dim)
 
@@ -293,20 +294,20 @@ def prod(self: Any, dim: int | None = None, keepdim: bool = False, *, dtype: Any
 # --- extremes ---------------------------------------------------------------------------------------------------------
 
 
-def evenly(g: Any, self: Any, result: Any, F: Any) -> Any:
+def evenly(g: Gradient, self: Array, result: Array, F: Namespace) -> Gradient:
     """Return the gradient of a choice among all elements, shared by those equal to the result, or NaN as it."""
     mask = (self == result) | (self != self) & (result != result)
     # The others get 0, which an infinite gradient times a mask would not give them.
     return F.where(mask, g / F.sum(mask), F.zeros_like(self))
 
 
-def _evenly_along(g: Any, self: Any, result: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+def _evenly_along(g: Gradient, self: Array, result: Array, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
     # Nothing is equal to NaN: it makes all shares NaN, as in PyTorch.
     mask = self == spread(result, self.shape, dim, keepdim, F)
     return mask * (spread(g, self.shape, dim, keepdim, F) / F.sum(mask, dim, True))
 
 
-def _need_elements(name: str, array: Any, dim: Any) -> None:
+def _need_elements(name: str, array: Array, dim: Any) -> None:
     if array.size:
         return
     if dims_or_all(dim) is None:
@@ -324,17 +325,17 @@ def _need_elements(name: str, array: Any, dim: Any) -> None:
 def _best(name: str) -> Any:
     """Return forwards of a maximum or minimum: of all, along dimensions, and along one with the indices."""
 
-    def of_all(xp: Any, self: Any) -> Any:
+    def of_all(xp: Namespace, self: Array) -> Array:
         _need_elements(name, self, None)
         refuse_kinds(f"{name}_all", self, "c")
         return getattr(self, name)()
 
-    def along(xp: Any, self: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    def along(xp: Namespace, self: Array, dim: Any = (), keepdim: bool = False) -> Array:
         _need_elements("a" + name, self, dim)
         refuse_kinds(f"{name}_values_cpu", self, "c")
         return getattr(self, name)(axis=reduced_axes(dim, self.ndim), keepdims=keepdim)
 
-    def with_indices(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
+    def with_indices(xp: Namespace, self: Array, dim: int, keepdim: bool = False) -> Array:
         axis = axis_of(dim, self.ndim)
         refuse_kinds(f"{name}_cpu", self, "c")
         if self.ndim == 0:
@@ -350,7 +351,7 @@ def _best(name: str) -> Any:
     return of_all, along, with_indices
 
 
-def _chosen_self(g: Any, self_shape: Any, dim: int, keepdim: bool, indices: Any, F: Any) -> Any:
+def _chosen_self(g: Gradient, self_shape: Any, dim: int, keepdim: bool, indices: Array, F: Namespace) -> Gradient:
     chosen = g[0]
     if not keepdim and len(self_shape):
         chosen, indices = F.unsqueeze(chosen, dim), F.unsqueeze(indices, dim)
@@ -418,12 +419,12 @@ for _name, _word in (("max", "largest"), ("min", "smallest")):
     )
 
 
-def _aminmax(xp: Any, self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def _aminmax(xp: Namespace, self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
     dims = () if dim is None else dim
     return tuple(OPERATORS[name].run_forward(xp, self, dims, keepdim) for name in ("amin", "amax"))
 
 
-def _aminmax_self(g: Any, self: Any, min: Any, max: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+def _aminmax_self(g: Gradient, self: Array, min: Array, max: Array, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
     dims = dims_or_all(() if dim is None else dim)
     found = [
         _evenly_along(gradient, self, result, dims, keepdim, F)
@@ -474,7 +475,7 @@ def min(self: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None,
 
 
 def _arg_best(name: str) -> Any:
-    def forward(xp: Any, self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    def forward(xp: Namespace, self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
         if self.dtype.kind == "b":
             raise RuntimeError(f"{name}(): does not support bool input\nConvert it with .long().")
         refuse_kinds(f"{name}_cpu", self, "c")
@@ -510,7 +511,7 @@ for _name, _word in (("argmax", "largest"), ("argmin", "smallest")):
 
 
 def _truth(name: str) -> Any:
-    def forward(xp: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    def forward(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False) -> Array:
         found = getattr(self, name)(axis=axes_of(dim, self.ndim), keepdims=keepdim)
         return found.astype(self.dtype) if self.dtype.name == "uint8" else found
 
@@ -537,7 +538,7 @@ operator(
 # --- sums that skip NaN, and logarithms of sums -----------------------------------------------------------------------
 
 
-def _nansum(xp: Any, self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def _nansum(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Array:
     if self.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs\nSum the real and the imaginary part.")
     return _sum_dim(xp, xp.where(self != self, xp.zeros_like(self), self), dim, keepdim, dtype)
@@ -571,7 +572,7 @@ def nanmean(self: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return OPERATORS["nansum"].function(self, dim, keepdim, dtype=dtype) / count
 
 
-def _logsumexp(xp: Any, self: Any, dim: Any, keepdim: bool = False) -> Any:
+def _logsumexp(xp: Namespace, self: Array, dim: Any, keepdim: bool = False) -> Array:
     if self.dtype.kind not in "fc":
         self = self.astype(dtypes.default_dtype.numpy)
     if is_half(self):

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array
+
 __all__ = ["row_maxima", "sums"]
 
 # Above these, what a row costs is not its beginning; below the last, transposing costs more than it gains.
@@ -21,7 +23,7 @@ _BLOCK = 1 << 14  # rows that are added at once
 _kept_ones: dict[str, numpy.ndarray] = {}
 
 
-def sums(array: Any, axes: tuple[int, ...], keepdims: bool = True) -> Any:
+def sums(array: Array, axes: tuple[int, ...], keepdims: bool = True) -> Any:
     """Return the sums along dimensions; along the first ones, or a short last one, they are a product with ones.
 
     Parameters
@@ -58,7 +60,7 @@ def sums(array: Any, axes: tuple[int, ...], keepdims: bool = True) -> Any:
     return total if len(rest) == 1 else total.reshape(rest)
 
 
-def row_maxima(array: Any, axis: int) -> Any:
+def row_maxima(array: Array, axis: int) -> Any:
     """Return the maxima along an axis, which is kept as one of size 1; NaN where there is one.
 
     Parameters
@@ -79,7 +81,7 @@ def row_maxima(array: Any, axis: int) -> Any:
     return numpy.maximum.reduce(array.reshape(-1, row).T.copy(), axis=0).reshape(*shape[:-1], 1)
 
 
-def _is_plain(array: Any) -> bool:
+def _is_plain(array: Array) -> bool:
     """Whether an array is on the host, of single or double precision, in row-major order and not empty."""
     if type(array) is not numpy.ndarray or array.dtype.char not in "fd":
         return False

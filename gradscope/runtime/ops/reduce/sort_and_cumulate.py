@@ -8,6 +8,7 @@ import numpy
 
 from ...memory import bfloat16 as brain
 from ...memory.bfloat16 import cast
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import by_lines
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -20,26 +21,26 @@ from .reductions import evenly, reduce_dtype
 # --- running sums and products ----------------------------------------------------------------------------------------
 
 
-def _cumsum(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+def _cumsum(xp: Namespace, self: Array, dim: int, dtype: Any = None) -> Array:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
     if kind.char in HALVES:
         return cast(_cumsum(xp, self, dim, "float32"), kind)
     return xp.cumsum(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
 
 
-def _cumprod(xp: Any, self: Any, dim: int, dtype: Any = None) -> Any:
+def _cumprod(xp: Namespace, self: Array, dim: int, dtype: Any = None) -> Array:
     axis, kind = axis_of(dim, self.ndim), reduce_dtype(self, dtype)
     if kind.char == brain.CHAR:
         return cast(_cumprod(xp, self, dim, "float32"), kind)
     return xp.cumprod(in_rows(xp, self), axis=axis, dtype=kind) if self.ndim else self.astype(kind)
 
 
-def _from_the_end(g: Any, dim: int, F: Any) -> Any:
+def _from_the_end(g: Gradient, dim: int, F: Namespace) -> Gradient:
     """Return the running sum of `g` along `dim` that starts at the end."""
     return F.flip(F.cumsum(F.flip(g, (dim,)), dim), (dim,)) if len(g.shape) else g
 
 
-def _cumprod_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
+def _cumprod_self(g: Gradient, self: Array, result: Array, dim: int, F: Namespace) -> Gradient:
     # d result_i / d self_k is result_i / self_k for i >= k. Where self_k is the first zero, the products are taken with
     # 1 in its place; for the second zero too, where that makes 0, but with a derivative.
     if not len(g.shape) or g.shape[dim] == 1:
@@ -89,7 +90,7 @@ operator(
 # --- running extremes, and running logarithms of sums -----------------------------------------------------------------
 
 
-def _running(xp: Any, choose: Any, array: Any, axis: int) -> Any:
+def _running(xp: Namespace, choose: Any, array: Array, axis: int) -> Array:
     """Return the running result of `choose`, an associative function, along an axis, in log2(size) passes."""
     result, step, size = array.copy(), 1, array.shape[axis]
     before = (slice(None),) * axis
@@ -101,7 +102,7 @@ def _running(xp: Any, choose: Any, array: Any, axis: int) -> Any:
 
 
 def _running_extreme(name: str) -> Any:
-    def forward(xp: Any, self: Any, dim: int) -> Any:
+    def forward(xp: Namespace, self: Array, dim: int) -> Array:
         axis = axis_of(dim, self.ndim)
         refuse_kinds("cummax_cpu" if name == "maximum" else "cummin_cpu", self, "c")
         if self.ndim == 0:
@@ -117,7 +118,7 @@ def _running_extreme(name: str) -> Any:
     return forward
 
 
-def _to_places(g: Any, self_shape: Any, dim: int, indices: Any, F: Any) -> Any:
+def _to_places(g: Gradient, self_shape: Any, dim: int, indices: Array, F: Namespace) -> Gradient:
     return F.gather_backward(g[0], self_shape, dim, indices)
 
 
@@ -152,7 +153,7 @@ for _name, _function, _word in (("cummax", "maximum", "largest"), ("cummin", "mi
 del _name, _function, _word
 
 
-def _logcumsumexp(xp: Any, self: Any, dim: int) -> Any:
+def _logcumsumexp(xp: Namespace, self: Array, dim: int) -> Array:
     axis = axis_of(dim, self.ndim)
     refuse_kinds("logcumsumexp_out_cpu", self, "biu")
     if self.dtype.kind != "c" or not self.ndim:
@@ -164,14 +165,14 @@ def _logcumsumexp(xp: Any, self: Any, dim: int) -> Any:
     return result
 
 
-def _logcumsumexp_self(g: Any, self: Any, result: Any, dim: int, F: Any) -> Any:
+def _logcumsumexp_self(g: Gradient, self: Array, result: Array, dim: int, F: Namespace) -> Gradient:
     # The gradient at k is the sum of g_i exp(self_k - result_i) over i >= k. With ratios of neighbours, which do not
     # overflow, it is exp(self_k - result_k) s_k, where s_k = g_k + exp(result_k - result_k+1) s_k+1.
     if not len(g.shape):
         return g
     size = g.shape[dim]
 
-    def from_later(x: Any, step: int) -> Any:
+    def from_later(x: Array, step: int) -> Any:
         return F.cat([F.slice(x, dim, step, size, 1), F.zeros_like(F.slice(x, dim, 0, step, 1))], dim)
 
     def ratio(low: Any, high: Any) -> Any:
@@ -205,7 +206,7 @@ operator(
 # --- sorting ----------------------------------------------------------------------------------------------------------
 
 
-def need_length(name: str, array: Any, dim: int) -> int:
+def need_length(name: str, array: Array, dim: int) -> int:
     """Return `dim` counted from the front, after the check that there is an element along it."""
     axis = axis_of(dim, array.ndim)
     if array.ndim and not array.shape[axis]:
@@ -215,7 +216,7 @@ def need_length(name: str, array: Any, dim: int) -> int:
     return axis
 
 
-def sorted_order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
+def sorted_order(xp: Namespace, array: Array, axis: int, descending: bool) -> Array:
     """Return the indices that sort `array` along `axis`, equal elements in their order, NaN as the largest."""
     if not descending:
         return xp.argsort(array, axis=axis, kind="stable")
@@ -223,7 +224,7 @@ def sorted_order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
     return (array.shape[axis] - 1 - xp.argsort(array[back], axis=axis, kind="stable"))[back].copy()
 
 
-def _sort(xp: Any, self: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def _sort(xp: Namespace, self: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Array:
     axis = axis_of(dim, self.ndim)
     if self.dtype.kind == "c":
         raise RuntimeError("Sort does not support complex dtypes\nSort by abs(), real or imag.")
@@ -233,7 +234,7 @@ def _sort(xp: Any, self: Any, dim: int = -1, descending: bool = False, stable: b
     return xp.take_along_axis(self, indices, axis=axis), indices
 
 
-def back_along(g: Any, self_shape: Any, dim: int, indices: Any, keepdim: bool, F: Any) -> Any:
+def back_along(g: Gradient, self_shape: Any, dim: int, indices: Array, keepdim: bool, F: Namespace) -> Gradient:
     """Return zeros with the gradient of each chosen element in its place."""
     chosen = g[0]
     if not keepdim and len(self_shape):
@@ -280,7 +281,7 @@ def msort(self: Any, *, out: Any = None) -> Any:
     return OPERATORS["sort"].function(self, 0)[0]
 
 
-def _topk(xp: Any, self: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def _topk(xp: Namespace, self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Array:
     axis = axis_of(dim, self.ndim)
     refuse_kinds("topk_cpu", self, "bc")
     if not 0 <= k <= (self.shape[axis] if self.ndim else 1):
@@ -310,7 +311,7 @@ operator(
 )
 
 
-def pick(xp: Any, self: Any, axis: int, place: Any, order: Any, keepdim: bool) -> Any:
+def pick(xp: Namespace, self: Array, axis: int, place: Any, order: Any, keepdim: bool) -> Array:
     """Return values and indices of the elements at `place` in the order along `axis`."""
     indices = xp.take_along_axis(order, place, axis=axis)
     values = xp.take_along_axis(self, indices, axis=axis)
@@ -320,7 +321,7 @@ def pick(xp: Any, self: Any, axis: int, place: Any, order: Any, keepdim: bool) -
     return values.reshape(shape), indices.reshape(shape)
 
 
-def _kthvalue(xp: Any, self: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def _kthvalue(xp: Namespace, self: Array, k: int, dim: int = -1, keepdim: bool = False) -> Array:
     axis = need_length("kthvalue", self, dim)
     refuse_kinds("kthvalue_cpu", self, "bc")
     if not 1 <= k <= (self.shape[axis] if self.ndim else 1):
@@ -351,7 +352,7 @@ operator(
 )
 
 
-def _median(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
+def _median(xp: Namespace, self: Array, dim: int, keepdim: bool = False) -> Array:
     axis = need_length("median", self, dim)
     refuse_kinds("median_cpu", self, "bc")
     if self.ndim == 0:
@@ -364,7 +365,7 @@ def _median(xp: Any, self: Any, dim: int, keepdim: bool = False) -> Any:
     return pick(xp, self, axis, place, order, keepdim)
 
 
-def _median_all(xp: Any, self: Any) -> Any:
+def _median_all(xp: Namespace, self: Array) -> Array:
     if not self.size:
         refuse_kinds("median_cpu", self, "bc")
         return xp.full((), float("nan"), dtype=self.dtype)
@@ -415,7 +416,7 @@ def median(self: Any, dim: int | None = None, keepdim: bool = False, *, out: Any
     return OPERATORS["median.dim"].function(self, dim, keepdim, out=out)
 
 
-def _mode(xp: Any, self: Any, dim: int = -1, keepdim: bool = False) -> Any:
+def _mode(xp: Namespace, self: Array, dim: int = -1, keepdim: bool = False) -> Array:
     axis = need_length("mode", self, dim)
     refuse_kinds("mode_cpu", self, "c")
     if self.ndim == 0:

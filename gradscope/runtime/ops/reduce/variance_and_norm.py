@@ -9,6 +9,7 @@ import numpy
 
 from ...memory import device as devices
 from ...memory import dtype as dtypes
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import scalar_type
@@ -20,14 +21,14 @@ from .row_sums import sums
 # --- variance ---------------------------------------------------------------------------------------------------------
 
 
-def _need_floats(name: str, array: Any) -> None:
+def _need_floats(name: str, array: Array) -> None:
     if array.dtype.kind not in "fc":
         raise RuntimeError(
             f"{name}(): only support floating point and complex dtypes, got {array.dtype}\nConvert it with .float()."
         )
 
 
-def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool, both: bool) -> tuple[Any, Any]:
+def _moments(xp: Namespace, self: Array, dim: Any, correction: Any, keepdim: bool, both: bool) -> tuple[Array, Array]:
     """Return variance and mean along dimensions; `both` are to be those that PyTorch has where it returns both."""
     axes, count = reduced_axes(dim, self.ndim), count_of(self.shape, dim)
     if count:
@@ -50,7 +51,7 @@ def _moments(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool, both:
     return variance.reshape(shape), mean.reshape(shape)
 
 
-def _running_mean(xp: Any, self: Any, axes: tuple[int, ...], count: int) -> Any:
+def _running_mean(xp: Namespace, self: Array, axes: tuple[int, ...], count: int) -> Array:
     """Return the mean from differences in double precision, whose sum does not overflow as that of huge numbers.
 
     An infinity makes it NaN, as it does a mean that runs along the elements, unless it is the last of them.
@@ -66,7 +67,7 @@ def _running_mean(xp: Any, self: Any, axes: tuple[int, ...], count: int) -> Any:
 _ENDS = (slice(0, 1), slice(-1, None))
 
 
-def _variance_self(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, F: Any) -> Any:
+def _variance_self(g: Gradient, self: Array, dim: Any, correction: Any, keepdim: bool, F: Namespace) -> Gradient:
     freedom = count_of(self.shape, dim) - (1 if correction is None else correction)
     if freedom <= 0 and (dim is None or not len(self.shape)):
         # Of all elements PyTorch's slope is infinite, whatever its sign, or NaN where an element is the mean.
@@ -76,14 +77,14 @@ def _variance_self(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, 
     return spread(g, self.shape, dim, keepdim, F) * (self - F.mean(self, dim, True)) * scale
 
 
-def _half_over(g: Any, deviation: Any, F: Any) -> Any:
+def _half_over(g: Gradient, deviation: Any, F: Namespace) -> Gradient:
     """Return ``g / (2 * deviation)``, the gradient of a variance from that of its root; 0 where the root is 0."""
     zero = deviation == 0
     return F.where(zero, F.zeros_like(g), g / (F.where(zero, F.ones_like(deviation), deviation) * 2))
 
 
 def _variance(name: str) -> Any:
-    def forward(xp: Any, self: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Any:
+    def forward(xp: Namespace, self: Array, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Array:
         _need_floats(name, self)
         if is_half(self):
             found = forward(xp, single(self), dim, correction, keepdim)
@@ -163,7 +164,7 @@ operator(
 )
 
 
-def _both_self(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, F: Any) -> Any:
+def _both_self(g: Gradient, self: Array, dim: Any, correction: Any, keepdim: bool, F: Namespace) -> Gradient:
     """Return the sum of what the variance and the mean send back; either gradient may be missing."""
     parts = []
     if g[0] is not None:
@@ -265,7 +266,7 @@ def std_mean(self: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = F
 # --- norms ------------------------------------------------------------------------------------------------------------
 
 
-def _vector_norm(xp: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
+def _vector_norm(xp: Namespace, self: Array, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Array:
     _need_floats("linalg.vector_norm", self)
     axes = reduced_axes(dim, self.ndim)
     if (ord < 0 or ord == math.inf) and not count_of(self.shape, dim):
@@ -288,7 +289,9 @@ def _vector_norm(xp: Any, self: Any, ord: Any = 2, dim: Any = None, keepdim: boo
     return sums(size**ord, axes, keepdim) ** (1 / ord)
 
 
-def _vector_norm_self(g: Any, self: Any, result: Any, ord: Any, dim: Any, keepdim: bool, F: Any) -> Any:
+def _vector_norm_self(
+    g: Gradient, self: Array, result: Array, ord: Any, dim: Any, keepdim: bool, F: Namespace
+) -> Gradient:
     shape = self.shape
     if ord == 0:
         return None
@@ -365,7 +368,7 @@ def _other_dims(dim: int, ndim: int) -> tuple[int, ...]:
     return tuple(d for d in range(ndim) if d != axis)
 
 
-def _renorm(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+def _renorm(xp: Namespace, self: Array, p: Any, dim: int, maxnorm: Any) -> Array:
     if self.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
     if p <= 0:
@@ -380,7 +383,7 @@ def _renorm(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     )
 
 
-def _renorm_self(g: Any, self: Any, p: Any, dim: int, maxnorm: Any, F: Any) -> Any:
+def _renorm_self(g: Gradient, self: Array, p: Any, dim: int, maxnorm: Any, F: Namespace) -> Gradient:
     # Where the norm n is too large the result is self * maxnorm / n, and n a function of self too.
     dims = _other_dims(dim, len(self.shape))
     norms = F.linalg_vector_norm(self, p, dims, True)
@@ -446,15 +449,15 @@ def norm(
     return OPERATORS["linalg_vector_norm"].function(self, 2 if p is None else p, dim, keepdim)
 
 
-def _dist(xp: Any, self: Any, other: Any, p: Any = 2) -> Any:
+def _dist(xp: Namespace, self: Array, other: Array, p: Any = 2) -> Array:
     return _vector_norm(xp, self - other, p)
 
 
-def _dist_self(g: Any, self: Any, other: Any, result: Any, p: Any, F: Any) -> Any:
+def _dist_self(g: Gradient, self: Array, other: Array, result: Array, p: Any, F: Namespace) -> Gradient:
     return _vector_norm_self(g, self - other, result, p, None, False, F)
 
 
-def _dist_other(g: Any, self: Any, other: Any, result: Any, p: Any, F: Any) -> Any:
+def _dist_other(g: Gradient, self: Array, other: Array, result: Array, p: Any, F: Namespace) -> Gradient:
     return _vector_norm_self(g, other - self, result, p, None, False, F)
 
 

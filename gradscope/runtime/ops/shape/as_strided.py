@@ -18,18 +18,19 @@ from ...memory.storage import (
     overlaps_itself,
     strided_view,
 )
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import placed
 from ..declaration.registry import OPERATORS, operator, public
 from ..index.accumulate_at import accumulate_at
 from .reshape import sizes_of
 
 
-def _as_strided(xp: Any, self: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def _as_strided(xp: Namespace, self: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
     offset = offset_of(self) if storage_offset is None else storage_offset
     return strided_view(self, (tuple(size), tuple(stride), offset))
 
 
-def _scatter_strided(xp: Any, self: Any, length: int, stride: Any, offset: int) -> Any:
+def _scatter_strided(xp: Namespace, self: Array, length: int, stride: Any, offset: int) -> Array:
     buffer = xp.zeros(length, dtype=self.dtype)
     places = strided_view(buffer, (self.shape, tuple(stride), offset))
     if not overlaps_itself(places):
@@ -41,8 +42,15 @@ def _scatter_strided(xp: Any, self: Any, length: int, stride: Any, offset: int) 
 
 
 def _as_strided_backward(
-    g: Any, self_shape: Any, self_strides: Any, self_offset: int, size: Any, stride: Any, storage_offset: Any, F: Any
-) -> Any:
+    g: Gradient,
+    self_shape: Any,
+    self_strides: Any,
+    self_offset: int,
+    size: Any,
+    stride: Any,
+    storage_offset: Any,
+    F: Namespace,
+) -> Gradient:
     """Add the gradient up in memory, where `self` then reads its own.
 
     Elements of `self` that lie at one address share what arrived there in equal parts, so that the base which they show
@@ -155,7 +163,7 @@ def _checked(size: Any, stride: Any, storage_offset: Any) -> tuple[Any, Any, Any
 # --- writing through such a view --------------------------------------------------------------------------------------
 
 
-def _own_geometry(array: Any) -> Geometry:
+def _own_geometry(array: Array) -> Geometry:
     """Return where the elements of `array` lie in its storage; of those that share addresses, in a copy of it."""
     if overlaps_itself(array):
         return array.shape, contiguous_strides(array.shape), 0
@@ -163,8 +171,8 @@ def _own_geometry(array: Any) -> Geometry:
 
 
 def _as_strided_scatter(
-    xp: Any, self: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None
-) -> tuple[Any, Geometry, Geometry]:
+    xp: Namespace, self: Array, src: Array, size: Any, stride: Any, storage_offset: int | None = None
+) -> tuple[Array, Geometry, Geometry]:
     own = _own_geometry(self)
     part = (tuple(size), tuple(stride), own[2] if storage_offset is None else storage_offset)
     source = self.copy() if overlaps_itself(self) else self
@@ -185,13 +193,13 @@ def _as_strided_scatter_reference(self: Any, src: Any, size: Any, stride: Any, s
     return result
 
 
-def _zero_strided(xp: Any, self: Any, own: Geometry, part: Geometry) -> Any:
+def _zero_strided(xp: Namespace, self: Array, own: Geometry, part: Geometry) -> Array:
     kept = xp.ones(max(extent_of(own), extent_of(part)), dtype=bool)
     strided_view(kept, part)[...] = False
     return xp.where(strided_view(kept, own), self, xp.zeros((), dtype=self.dtype))
 
 
-def _gathered(g: Any, own: Geometry, part: Geometry, F: Any) -> Any:
+def _gathered(g: Gradient, own: Geometry, part: Geometry, F: Namespace) -> Gradient:
     flat = F.scatter_strided(g, max(extent_of(own), extent_of(part)), own[1], own[2])
     return F.as_strided(flat, *part)
 

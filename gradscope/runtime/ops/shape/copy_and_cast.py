@@ -13,13 +13,14 @@ from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
 from ...memory.memory_format import check_rank, format_name
 from ...memory.storage import in_order
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import unary
 from ..execution import general, inplace_and_out
 from ..execution.array_errors import as_element, broadcast_mismatch
 
 
-def _clone(xp: Any, self: Any, memory_format: Any = None) -> Any:
+def _clone(xp: Namespace, self: Array, memory_format: Any = None) -> Array:
     name = format_name(memory_format)
     if name == "channels_last":
         return _channels_last(self)
@@ -29,7 +30,7 @@ def _clone(xp: Any, self: Any, memory_format: Any = None) -> Any:
     return copy
 
 
-def _channels_last(array: Any) -> Any:
+def _channels_last(array: Array) -> Any:
     check_rank(array.shape)
     return array.transpose((0, 2, 3, 1)).copy(order="C").transpose((0, 3, 1, 2))
 
@@ -54,7 +55,7 @@ autocast.scope["convert"] = operator(
 ).function
 
 
-def _back_to(g: Any, where_from: Any, F: Any) -> Any:
+def _back_to(g: Gradient, where_from: Any, F: Namespace) -> Gradient:
     return F.transfer(g, where_from, None)
 
 
@@ -262,11 +263,11 @@ def _check_broadcast(target: Any, source: Any) -> None:
         )
 
 
-def _full(xp: Any, self: Any, value: Any) -> Any:
+def _full(xp: Namespace, self: Array, value: Array) -> Array:
     return xp.full_like(self, as_element(value, self))
 
 
-def _fill_with(xp: Any, self: Any, value: Any) -> Any:
+def _fill_with(xp: Namespace, self: Array, value: Array) -> Array:
     if value.ndim:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.\n"

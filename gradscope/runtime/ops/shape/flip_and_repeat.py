@@ -10,6 +10,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.memory_format import check_memory
 from ...memory.storage import in_order, restrided
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -20,7 +21,7 @@ from .reshape import axes_of, axis_of, sizes_of
 # --- flips and rolls --------------------------------------------------------------------------------------------------
 
 
-def _flip(xp: Any, self: Any, dims: Any) -> Any:
+def _flip(xp: Namespace, self: Array, dims: Any) -> Array:
     axes = axes_of(tuple(dims), self.ndim)
     back, forth = slice(None, None, -1), slice(None)
     result = xp.empty_like(in_order(self))
@@ -63,7 +64,7 @@ def flipud(self: Any) -> Any:
     return OPERATORS["flip.dims"].function(self, (0,))
 
 
-def _rot90(xp: Any, self: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+def _rot90(xp: Namespace, self: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if self.ndim < 2:
@@ -93,7 +94,7 @@ def _tuple(value: Any) -> tuple[int, ...]:
     return (int(value),) if hasattr(value, "__index__") else tuple(value)
 
 
-def _roll(xp: Any, self: Any, shifts: Any, dims: Any = ()) -> Any:
+def _roll(xp: Namespace, self: Array, shifts: Any, dims: Any = ()) -> Array:
     self, shifts, dims = in_rows(xp, self), _tuple(shifts), _tuple(dims)
     if not shifts:
         raise RuntimeError("`shifts` required\nSay by how many places to roll.")
@@ -120,7 +121,7 @@ operator(
 # --- repetitions ------------------------------------------------------------------------------------------------------
 
 
-def _repeat(xp: Any, self: Any, repeats: Any) -> Any:
+def _repeat(xp: Namespace, self: Array, repeats: Any) -> Array:
     if len(repeats) < self.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor\n"
@@ -131,7 +132,7 @@ def _repeat(xp: Any, self: Any, repeats: Any) -> Any:
     return in_rows(xp, xp.tile(self, tuple(repeats))) if repeats else self.copy()
 
 
-def _repeat_self(g: Any, self_shape: Any, repeats: Any, F: Any) -> Any:
+def _repeat_self(g: Gradient, self_shape: Any, repeats: Any, F: Namespace) -> Gradient:
     extra = len(repeats) - len(self_shape)
     shape: list[int] = []
     for count, size in zip(repeats, (*(1,) * extra, *self_shape), strict=True):
@@ -193,7 +194,7 @@ def repeat_interleave(self: Any, repeats: Any = None, dim: int | None = None, *,
     return spread.clone(memory_format="contiguous").flatten(axis, axis + 1)
 
 
-def _positions(xp: Any, repeats: Any) -> Any:
+def _positions(xp: Namespace, repeats: Any) -> Array:
     if repeats.ndim != 1:
         raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat\nIts shape is {list(repeats.shape)}.")
     refuse_kinds("repeat_interleave_cpu", repeats, "bfc")
@@ -214,7 +215,7 @@ operator(
 # --- diagonals --------------------------------------------------------------------------------------------------------
 
 
-def _diagonal(xp: Any, self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def _diagonal(xp: Namespace, self: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     # A strided view: NumPy's own diagonal() may not be written.
     ndim = self.ndim
     a, b = axis_of(dim1, ndim), axis_of(dim2, ndim)
@@ -232,7 +233,7 @@ def _diagonal(xp: Any, self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1)
     return restrided(corner, shape, strides)
 
 
-def _diagonal_backward(xp: Any, self: Any, size: Any, offset: int, dim1: int, dim2: int) -> Any:
+def _diagonal_backward(xp: Namespace, self: Array, size: Any, offset: int, dim1: int, dim2: int) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     _diagonal(xp, whole, offset, dim1, dim2)[...] = self
     return whole
@@ -266,7 +267,7 @@ operator(
 )
 
 
-def _diag_embed(xp: Any, self: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+def _diag_embed(xp: Namespace, self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Array:
     ndim = self.ndim + 1
     a, b = axis_of(dim1, ndim), axis_of(dim2, ndim)
     if a == b:
@@ -295,7 +296,7 @@ operator(
 )
 
 
-def _diagonal_scatter(xp: Any, self: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def _diagonal_scatter(xp: Namespace, self: Array, src: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     result = self.copy()
     part = _diagonal(xp, result, offset, dim1, dim2)
     if src.shape != part.shape:
@@ -373,7 +374,7 @@ def diagflat(self: Any, offset: int = 0) -> Any:
     return OPERATORS["diag_embed"].function(self.reshape(-1), offset)
 
 
-def _trace(xp: Any, self: Any) -> Any:
+def _trace(xp: Namespace, self: Array) -> Array:
     if self.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
     refuse_kinds("trace", self, "b")
@@ -396,7 +397,7 @@ operator(
 # --- windows ----------------------------------------------------------------------------------------------------------
 
 
-def _unfold(xp: Any, self: Any, dimension: int, size: int, step: int) -> Any:
+def _unfold(xp: Namespace, self: Array, dimension: int, size: int, step: int) -> Array:
     axis = axis_of(dimension, self.ndim)
     length = self.shape[axis] if self.ndim else 1
     if size < 0:
@@ -412,7 +413,7 @@ def _unfold(xp: Any, self: Any, dimension: int, size: int, step: int) -> Any:
     return restrided(self, (*shape, size), (*strides, self.strides[axis]))
 
 
-def _unfold_backward(xp: Any, self: Any, input_sizes: Any, dim: int, size: int, step: int) -> Any:
+def _unfold_backward(xp: Namespace, self: Array, input_sizes: Any, dim: int, size: int, step: int) -> Array:
     whole = xp.zeros(input_sizes, dtype=self.dtype)
     if not whole.ndim:
         return whole + self.sum()
@@ -458,7 +459,7 @@ METHODS["unfold"] = OPERATORS["unfold"].function
 
 
 def _triangle(name: str) -> Any:
-    def forward(xp: Any, self: Any, diagonal: int = 0) -> Any:
+    def forward(xp: Namespace, self: Array, diagonal: int = 0) -> Array:
         if self.ndim < 2:
             raise RuntimeError(
                 f"{name}: input tensor must have at least 2 dimensions\nIts shape is {list(self.shape)}."
@@ -512,7 +513,7 @@ def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: Any, de
     return _wrapped(xp.stack(found).astype(kind.numpy))
 
 
-def _wrapped(array: Any) -> Any:
+def _wrapped(array: Array) -> Any:
     from ...tensor.tensor import Tensor
 
     return Tensor._wrap(array)

@@ -12,6 +12,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import marked
 from ...memory.storage import Geometry, element_strides, is_viewable, offset_of, strided_view
+from ..declaration.annotations import Array, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 
 # --- helpers ----------------------------------------------------------------------------------------------------------
@@ -98,7 +99,7 @@ def full_shape(shape: tuple[int, ...], count: int) -> tuple[int, ...]:
 # --- reshaping --------------------------------------------------------------------------------------------------------
 
 
-def _view(xp: Any, self: Any, size: Any) -> Any:
+def _view(xp: Namespace, self: Array, size: Any) -> Array:
     shape = full_shape(tuple(size), self.size)
     if self.flags.c_contiguous:
         return self.reshape(shape)
@@ -191,7 +192,7 @@ def view(self: Any, *shape: Any, size: Any = None, dtype: Any = None) -> Any:
     return OPERATORS["view.size"].function(self, sizes_of(shape, given=size))
 
 
-def _view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
+def _view_dtype(xp: Namespace, self: Array, dtype: Any) -> Array:
     shape, strides, offset = self.shape, element_strides(self), offset_of(self)
     old, new = self.dtype.itemsize, dtype.itemsize
     if old == new:
@@ -274,13 +275,13 @@ def unflatten(self: Any, dim: int, sizes: Any) -> Any:
 # --- moving dimensions ------------------------------------------------------------------------------------------------
 
 
-def _transpose(xp: Any, self: Any, dim0: int, dim1: int) -> Any:
+def _transpose(xp: Namespace, self: Array, dim0: int, dim1: int) -> Array:
     ndim = self.ndim
     a, b = axis_of(dim0, ndim), axis_of(dim1, ndim)
     return self.swapaxes(a, b) if ndim else self.view()
 
 
-def _permute(xp: Any, self: Any, dims: Any) -> Any:
+def _permute(xp: Namespace, self: Array, dims: Any) -> Array:
     if len(dims) != self.ndim:
         raise RuntimeError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -310,7 +311,7 @@ operator(
 )
 
 
-def _t(xp: Any, self: Any) -> Any:
+def _t(xp: Namespace, self: Array) -> Array:
     if self.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D\nUse transpose().")
     return self.transpose()
@@ -440,7 +441,7 @@ for _attribute, _getter in (
 del _attribute, _getter
 
 
-def _expand_forward(xp: Any, self: Any, size: Any) -> Any:
+def _expand_forward(xp: Namespace, self: Array, size: Any) -> Array:
     size = tuple(size)
     if size == self.shape:
         return self[...]
@@ -504,7 +505,7 @@ def broadcast_to(self: Any, size: Any) -> Any:
     return expand(self, *size)
 
 
-def _squeeze(xp: Any, self: Any, dim: Any) -> Any:
+def _squeeze(xp: Namespace, self: Array, dim: Any) -> Array:
     axes = tuple(a for a in axes_of(dim, self.ndim) if self.shape[a] == 1)
     return (
         self.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
@@ -513,7 +514,7 @@ def _squeeze(xp: Any, self: Any, dim: Any) -> Any:
     )
 
 
-def _dense(array: Any) -> bool:
+def _dense(array: Array) -> bool:
     return bool(array.flags.c_contiguous)
 
 
@@ -581,7 +582,7 @@ def squeeze_(self: Any, dim: Any = None) -> Any:
     return op.inplace_function(self, *arguments)
 
 
-def _unsqueeze(xp: Any, self: Any, dim: int) -> Any:
+def _unsqueeze(xp: Namespace, self: Array, dim: int) -> Array:
     axis = axis_of(dim, self.ndim + 1)
     index = (slice(None),) * axis + (None,)
     return self[index]

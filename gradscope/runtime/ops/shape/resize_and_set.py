@@ -28,6 +28,7 @@ from ...memory.storage import (
     strided_view,
 )
 from ...tensor.views import check_inplace
+from ..declaration.annotations import Array
 from ..declaration.registry import public
 from ..execution import general
 from ..execution.inplace_and_out import check_overlap
@@ -104,7 +105,7 @@ def _resize(self: Any, name: str, shape: tuple[int, ...], format: str) -> Any:
     return self
 
 
-def _resized(name: str, array: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def _resized(name: str, array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     geometry = (shape, strides, offset_of(array))
     owner, needed = memory_of(array), extent_of(geometry)
     nbytes = needed * array.itemsize

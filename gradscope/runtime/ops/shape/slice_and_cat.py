@@ -9,6 +9,7 @@ import numpy
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.storage import empty_part
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import BadValueError
@@ -22,7 +23,7 @@ def _at(axis: int, index: Any) -> tuple[Any, ...]:
     return (slice(None),) * axis + (index,)
 
 
-def _select(xp: Any, self: Any, dim: int, index: int) -> Any:
+def _select(xp: Namespace, self: Array, dim: int, index: int) -> Array:
     if self.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     axis = axis_of(dim, self.ndim)
@@ -39,7 +40,7 @@ def _select(xp: Any, self: Any, dim: int, index: int) -> Any:
         ) from None
 
 
-def _select_backward(xp: Any, self: Any, size: Any, dim: int, index: int) -> Any:
+def _select_backward(xp: Namespace, self: Array, size: Any, dim: int, index: int) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     whole[_at(axis_of(dim, len(size)), index)] = self
     return whole
@@ -66,7 +67,7 @@ operator(
 )
 
 
-def _slice(xp: Any, self: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+def _slice(xp: Namespace, self: Array, dim: int, start: int | None, end: int | None, step: int) -> Array:
     try:
         part = self[_at(axis_of(dim, self.ndim), slice(start, end, step))]
         return part if part.size else _without_elements(self, part, axis_of(dim, self.ndim), start)
@@ -81,7 +82,7 @@ def _without_elements(self: Any, part: Any, axis: int, start: int | None) -> Any
     return part if part.shape[axis] else empty_part(self, axis, slice(start, None).indices(self.shape[axis])[0])
 
 
-def _slice_backward(xp: Any, self: Any, size: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+def _slice_backward(xp: Namespace, self: Array, size: Any, dim: int, start: Array, end: Array, step: int) -> Array:
     whole = xp.zeros(size, dtype=self.dtype)
     whole[_at(axis_of(dim, len(size)), slice(start, end, step))] = self
     return whole
@@ -157,7 +158,7 @@ def _need_shape(name: str, src: Any, shape: Any) -> None:
 def _scattering(name: str, view: Any) -> Any:
     """Return the forward that writes `src` into the part of a copy of `self` that `view` shows."""
 
-    def forward(xp: Any, self: Any, src: Any, *where: Any) -> Any:
+    def forward(xp: Namespace, self: Array, src: Array, *where: Any) -> Array:
         result = self.copy()
         part = view(xp, result, *where)
         _need_shape(name, src, part.shape)
@@ -201,7 +202,7 @@ operator(
 # --- joining and splitting --------------------------------------------------------------------------------------------
 
 
-def _cat(xp: Any, tensors: Any, dim: int) -> Any:
+def _cat(xp: Namespace, tensors: Array, dim: int) -> Array:
     arrays = [a for a in tensors if a.ndim != 1 or a.shape[0]] or tensors
     if not arrays:
         raise BadValueError("cat(): expected a non-empty list of Tensors")
@@ -214,7 +215,7 @@ def _cat(xp: Any, tensors: Any, dim: int) -> Any:
     return in_rows(xp, xp.concatenate(_of_one_dtype(arrays, tensors), axis=axis))
 
 
-def _of_one_dtype(arrays: Any, among: Any = None) -> Any:
+def _of_one_dtype(arrays: Array, among: Any = None) -> Any:
     """Return the arrays in the dtype that they and those they are `among` promote to."""
     among = arrays if among is None else among
     if all(a.dtype == arrays[0].dtype for a in among):
@@ -238,7 +239,7 @@ def _check_joinable(tensors: Any, first: Any, axis: int) -> None:
                 )
 
 
-def _cat_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
+def _cat_backward(g: Gradient, tensors_shape: Any, dim: int, F: Namespace) -> list[Gradient]:
     parts: list[Any] = []
     start = 0
     for shape in tensors_shape:
@@ -265,11 +266,11 @@ cat = operator(
 )
 
 
-def _stack_backward(g: Any, tensors_shape: Any, dim: int, F: Any) -> list[Any]:
+def _stack_backward(g: Gradient, tensors_shape: Any, dim: int, F: Namespace) -> list[Gradient]:
     return [F.select(g, dim, i) for i in range(len(tensors_shape))]
 
 
-def _stack(xp: Any, tensors: Any, dim: int) -> Any:
+def _stack(xp: Namespace, tensors: Array, dim: int) -> Array:
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0].shape
@@ -294,14 +295,14 @@ operator(
 )
 
 
-def _unbind(xp: Any, self: Any, dim: int) -> list[Any]:
+def _unbind(xp: Namespace, self: Array, dim: int) -> list[Array]:
     if self.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions\nA 0-d tensor has one value: item().")
     axis = axis_of(dim, self.ndim)
     return [self[(*_at(axis, i), Ellipsis)] for i in range(self.shape[axis])]
 
 
-def _zero_filled(g: list[Any], shape: Any, F: Any) -> list[Any]:
+def _zero_filled(g: list[Any], shape: Any, F: Namespace) -> list[Gradient]:
     known = next(x for x in g if x is not None)
     return [F.zeros_like(known) if x is None else x for x in g]
 
@@ -318,7 +319,7 @@ operator(
 )
 
 
-def _need_dimension(name: str, array: Any) -> None:
+def _need_dimension(name: str, array: Array) -> None:
     if array.ndim == 0:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor\nGive it one: tensor.reshape(1).")
 
@@ -338,7 +339,7 @@ def _split_sizes(size: int, split: Any) -> list[int]:
     return list(split)
 
 
-def _split(xp: Any, self: Any, split_size: Any, dim: int) -> list[Any]:
+def _split(xp: Namespace, self: Array, split_size: Any, dim: int) -> list[Array]:
     _need_dimension("split", self)
     axis = axis_of(dim, self.ndim)
     parts, start = [], 0
@@ -348,7 +349,7 @@ def _split(xp: Any, self: Any, split_size: Any, dim: int) -> list[Any]:
     return parts
 
 
-def _split_backward(g: Any, self_shape: Any, split_size: Any, dim: int, F: Any) -> Any:
+def _split_backward(g: Gradient, self_shape: Any, split_size: Any, dim: int, F: Namespace) -> Gradient:
     axis = axis_of(dim, len(self_shape))
     if all(part is not None for part in g):
         return F.cat(g, axis)
@@ -361,7 +362,7 @@ def _split_backward(g: Any, self_shape: Any, split_size: Any, dim: int, F: Any) 
     return total
 
 
-def _split_sizes_backward(g: Any, self_shape: Any, split_sizes: Any, dim: int, F: Any) -> Any:
+def _split_sizes_backward(g: Gradient, self_shape: Any, split_sizes: Any, dim: int, F: Namespace) -> Gradient:
     return _split_backward(g, self_shape, split_sizes, dim, F)
 
 

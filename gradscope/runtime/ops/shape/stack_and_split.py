@@ -7,6 +7,7 @@ from typing import Any
 
 from ...memory import dtype as dtypes
 from ...tensor.creation import broadcast_shapes
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import from_library
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from .reshape import axis_of
@@ -101,7 +102,7 @@ def _at_least_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1,) * (2 - len(shape)) + tuple(shape)
 
 
-def _block_diag(xp: Any, tensors: Any) -> Any:
+def _block_diag(xp: Namespace, tensors: Array) -> Array:
     for position, array in enumerate(tensors):
         if array.ndim > 2:
             raise RuntimeError(
@@ -118,7 +119,7 @@ def _block_diag(xp: Any, tensors: Any) -> Any:
     return result
 
 
-def _block_diag_backward(g: Any, tensors_shape: Any, F: Any) -> list[Any]:
+def _block_diag_backward(g: Gradient, tensors_shape: Any, F: Namespace) -> list[Gradient]:
     parts: list[Any] = []
     top = left = 0
     for shape in tensors_shape:

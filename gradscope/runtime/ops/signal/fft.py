@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import operator
 
 __all__ = ["BY_COUNT", "BY_ROOT", "UNSCALED"]
@@ -26,35 +27,37 @@ _FORTH = ("backward", "ortho", "forward")
 _BACK = ("forward", "ortho", "backward")
 
 
-def _complex_like(xp: Any, array: Any, like: Any) -> Any:
+def _complex_like(xp: Namespace, array: Array, like: Any) -> Array:
     """Return a result in the precision of `like`."""
     return array.astype(xp.complex64 if like.dtype in (xp.float32, xp.complex64) else xp.complex128, copy=False)
 
 
-def _complex(xp: Any, self: Any, dim: Any, normalization: int, forth: bool) -> Any:
+def _complex(xp: Namespace, self: Array, dim: Any, normalization: int, forth: bool) -> Array:
     if not dim:
         return self.copy()
     transform, names = (xp.fft.fftn, _FORTH) if forth else (xp.fft.ifftn, _BACK)
     return _complex_like(xp, transform(self, axes=tuple(dim), norm=names[normalization]), self)
 
 
-def _from_real(xp: Any, self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+def _from_real(xp: Namespace, self: Array, dim: Any, normalization: int, onesided: bool) -> Array:
     transform = xp.fft.rfftn if onesided else xp.fft.fftn
     return _complex_like(xp, transform(self, axes=tuple(dim), norm=_FORTH[normalization]), self)
 
 
-def _to_real(xp: Any, self: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
+def _to_real(xp: Namespace, self: Array, dim: Any, normalization: int, last_dim_size: int) -> Array:
     sizes = [*(self.shape[axis] for axis in dim[:-1]), last_dim_size]
     found = xp.fft.irfftn(self, s=sizes, axes=tuple(dim), norm=_BACK[normalization])
     return found.astype(xp.float32 if self.dtype == xp.complex64 else xp.float64, copy=False)
 
 
-def _along(x: Any, axis: int, start: int | None, stop: int | None) -> Any:
+def _along(x: Array, axis: int, start: int | None, stop: int | None) -> Any:
     """Return a part of a dimension of an array or a tensor."""
     return x[(*(slice(None),) * (axis % len(x.shape)), slice(start, stop))]
 
 
-def _from_real_backward(g: Any, self_shape: Any, dim: Any, normalization: int, onesided: bool, F: Any) -> Any:
+def _from_real_backward(
+    g: Gradient, self_shape: Any, dim: Any, normalization: int, onesided: bool, F: Namespace
+) -> Gradient:
     axis = dim[-1]
     missing = self_shape[axis] - g.shape[axis] if onesided else 0
     if missing:
@@ -63,7 +66,7 @@ def _from_real_backward(g: Any, self_shape: Any, dim: Any, normalization: int, o
     return F.real(F._fft_c2c(g, dim, normalization, False))
 
 
-def _to_real_backward(g: Any, dim: Any, normalization: int, last_dim_size: int, F: Any) -> Any:
+def _to_real_backward(g: Gradient, dim: Any, normalization: int, last_dim_size: int, F: Namespace) -> Gradient:
     half = F._fft_r2c(g, dim, normalization, True)
     axis = dim[-1]
     # All but the first, and the last of an even number, stand for their conjugates too.

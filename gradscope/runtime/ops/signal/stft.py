@@ -16,6 +16,7 @@ from typing import Any
 from ... import autocast, state
 from ...memory import dtype as dtypes
 from ...tensor import creation
+from ..declaration.annotations import Array
 from ..declaration.registry import OPERATORS, PUBLIC, public
 from ..vision.padding import circular_pad
 from .fft import BY_COUNT, BY_ROOT, UNSCALED
@@ -42,13 +43,13 @@ def _window(name: str, length: int, periodic: bool, options: dict[str, Any], sha
 def cosine_sum(*weights: float) -> Callable[[Any], Any]:
     """Return a sum of cosines of 0, 1, 2, ... periods as a function of the position."""
 
-    def shape(x: Any) -> Any:
+    def shape(x: Array) -> Any:
         return sum((x * (2 * math.pi * k)).cos() * weight for k, weight in enumerate(weights))
 
     return shape
 
 
-def triangle(x: Any) -> Any:
+def triangle(x: Array) -> Any:
     """Return the height at the position of a triangle over all positions."""
     return 1 - (2 * x - 1).abs()
 
@@ -56,7 +57,7 @@ def triangle(x: Any) -> Any:
 def kaiser_shape(beta: float) -> Callable[[Any], Any]:
     """Return a Bessel function of half a circle as a function of the position."""
 
-    def shape(x: Any) -> Any:
+    def shape(x: Array) -> Any:
         circle = (1 - (2 * x - 1) ** 2).clamp_min(0).sqrt()
         return (circle * beta).i0() / creation.tensor(float(beta), dtype="float64", device=x.device).i0()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import from_library
 from ..declaration.registry import operator
 from ..declaration.samples import unary
@@ -17,7 +18,7 @@ from .error_function import native, refuse, special
 # --- modified Bessel functions of the first kind ----------------------------------------------------------------------
 
 
-def _i1_over(i1: Any, x: Any, F: Any) -> Any:
+def _i1_over(i1: Any, x: Array, F: Namespace) -> Array:
     """Return ``i1(x) / x`` given its numerator, scaled or not; close to 0, where that has lost its digits, 1/2."""
     near = F.abs(x) <= _NEAR
     return F.where(near, F.zeros_like(x) + 0.5, i1 / F.where(near, F.ones_like(x), x))
@@ -62,7 +63,7 @@ operator(
 )
 
 
-def _i1e_self(g: Any, self: Any, result: Any, F: Any) -> Any:
+def _i1e_self(g: Gradient, self: Array, result: Array, F: Namespace) -> Gradient:
     return g * (F.special_i0e(self) - F.sgn(self) * result - _i1_over(result, self, F))
 
 
@@ -113,7 +114,7 @@ for _name, _native, _doc in (
 del _name, _native, _doc
 
 
-def _spherical_bessel_j0(xp: Any, self: Any) -> Any:
+def _spherical_bessel_j0(xp: Namespace, self: Array) -> Array:
     refuse("spherical_bessel_j0_cpu", self, "biuce")
     at_limit = (self == 0) | (abs(self) == math.inf)
     inside = xp.where(at_limit, 1, self)
@@ -135,7 +136,7 @@ _FAR = 1e6
 """Beyond, SciPy's airy() returns NaN."""
 
 
-def _airy_ai(xp: Any, self: Any) -> Any:
+def _airy_ai(xp: Namespace, self: Array) -> Array:
     refuse("airy_ai_cpu", self, "biuce")
     size = abs(self)
     far = (size > _FAR) & (size < math.inf)

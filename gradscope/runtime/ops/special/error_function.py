@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...memory import device
+from ..declaration.annotations import Array, Namespace
 from ..declaration.registry import operator
 from ..declaration.samples import unary
 from ..execution.array_errors import refuse_kinds
@@ -40,19 +41,19 @@ def special(name: str, native_name: str | None = None, kernel: str = "{}_vml_cpu
         The kinds of dtypes that it does not take; ``e`` is half precision.
     """
 
-    def forward(xp: Any, self: Any) -> Any:
+    def forward(xp: Namespace, self: Array) -> Array:
         refuse(kernel.format(name), self, refused)
         return native(native_name or name, self)
 
     return forward
 
 
-def refuse(kernel: str, array: Any, kinds: str) -> None:
+def refuse(kernel: str, array: Array, kinds: str) -> None:
     """Raise, in PyTorch's words, for an array of one of the dtype kinds; ``e`` is half precision."""
     refuse_kinds(kernel, array, "f" if "e" in kinds and is_half(array) else kinds)
 
 
-def _erfinv(xp: Any, self: Any) -> Any:
+def _erfinv(xp: Namespace, self: Array) -> Array:
     return xp.copysign(special("erfinv")(xp, self), self)  # SciPy's of -0.0 is 0.0
 
 

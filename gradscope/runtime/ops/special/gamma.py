@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import from_library
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import unary
@@ -23,7 +24,7 @@ _TINY = 1e-30
 """Below, log gamma(x) is -log(x) to the last digit."""
 
 
-def _lgamma(xp: Any, self: Any) -> Any:
+def _lgamma(xp: Namespace, self: Array) -> Array:
     refuse_kinds("lgamma_vml_cpu", self, "biuc")
     size = abs(self)
     # SciPy has infinity at denormal numbers, and the other sign at negative infinity.
@@ -39,7 +40,7 @@ _EULER_MACLAURIN = tuple(
 )
 
 
-def _hurwitz_zeta(xp: Any, s: int, q: Any) -> Any:
+def _hurwitz_zeta(xp: Namespace, s: int, q: Array) -> Array:
     """Return the sum of ``(q + i) ** -s`` over i = 0, 1, 2, ..., for q > 0 and s > 1."""
     total = q ** float(-s)
     for i in range(1, 10):
@@ -65,7 +66,7 @@ def _cotangent_derivative(n: int) -> list[float]:
     return polynomial
 
 
-def _horner(coefficients: tuple[float, ...], x: Any) -> Any:
+def _horner(coefficients: tuple[float, ...], x: Array) -> Any:
     """Return the value of a polynomial, its coefficients given from the highest power down."""
     result = x * coefficients[0] + coefficients[1]
     for c in coefficients[2:]:
@@ -78,7 +79,7 @@ _BLOCK = 1 << 15
 """Elements treated at once, so that the temporaries stay in the cache."""
 
 
-def _blockwise(xp: Any, function: Any, x: Any) -> Any:
+def _blockwise(xp: Namespace, function: Any, x: Array) -> Array:
     """Return ``function(xp, x)``, computed in single precision at least and a part at a time."""
     kind = x.dtype
     wide = x.astype(xp.float32) if kind.itemsize < 4 else x
@@ -91,14 +92,14 @@ def _blockwise(xp: Any, function: Any, x: Any) -> Any:
     return result.reshape(x.shape)
 
 
-def _polygamma(xp: Any, self: Any, n: int) -> Any:
+def _polygamma(xp: Namespace, self: Array, n: int) -> Array:
     """Return the `n`-th derivative of digamma."""
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n.\nn is {n}.")
     if n == 0:
         return digamma_of(xp, self)
 
-    def derivative(xp: Any, x: Any) -> Any:
+    def derivative(xp: Namespace, x: Array) -> Array:
         # Reflection for x < 0, from digamma(1 - x) - digamma(x) = pi cot(pi x).
         negative = x < 0
         y = xp.where(negative, 1 - x, xp.where(x == 0, 1, x))
@@ -188,7 +189,7 @@ def _polygamma_method(self: Any, n: int) -> Any:
 METHODS["polygamma_"] = OPERATORS["polygamma.order"].inplace_function  # type: ignore[assignment]
 
 
-def _mvlgamma(xp: Any, self: Any, p: int) -> Any:
+def _mvlgamma(xp: Namespace, self: Array, p: int) -> Array:
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1\nIt is {p}.")
     total = sum(_lgamma(xp, self - 0.5 * i) for i in range(p))
@@ -219,7 +220,7 @@ operator(
 
 
 def _refused(what: str) -> Any:
-    def refuse_derivative(g: Any) -> Any:
+    def refuse_derivative(g: Gradient) -> Gradient:
         raise NotImplementedError(
             f"the derivative for '{what}' is not implemented.\nCut the graph there: use detach()."
         )
@@ -234,14 +235,14 @@ def _ordered(low: float, high: float) -> Any:
 
 
 def _incomplete(name: str, native_name: str) -> Any:
-    def forward(xp: Any, self: Any, other: Any) -> Any:
+    def forward(xp: Namespace, self: Array, other: Array) -> Array:
         refuse_kinds(f"{name}_cpu", self, "biuc")
         return native(native_name, self, other)
 
     return forward
 
 
-def _igamma_other(g: Any, self: Any, other: Any, F: Any) -> Any:
+def _igamma_other(g: Gradient, self: Array, other: Array, F: Namespace) -> Gradient:
     # DLMF 8.8.13, with the power and the gamma function brought together before they overflow.
     return g * F.exp((self - 1) * F.log(other) - other - F.lgamma(self))
 
@@ -281,7 +282,7 @@ operator(
 # --- Hurwitz' zeta function -------------------------------------------------------------------------------------------
 
 
-def _zeta(xp: Any, self: Any, other: Any) -> Any:
+def _zeta(xp: Namespace, self: Array, other: Array) -> Array:
     refuse("zeta_cpu", self, "biuce")
     return native("zeta", self, other)
 

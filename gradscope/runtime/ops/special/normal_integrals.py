@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import PUBLIC, operator, public
 from ..declaration.samples import binary, unary
 from ..execution import inplace_and_out
@@ -62,13 +63,13 @@ operator(
 )
 
 
-def _xlog1py(xp: Any, self: Any, other: Any) -> Any:
+def _xlog1py(xp: Namespace, self: Array, other: Array) -> Array:
     refuse_kinds("xlog1py_cpu", self, "c")
     product = self * xp.log1p(other)
     return xp.where((self == 0) & (other == other), 0, product).astype(product.dtype, copy=False)
 
 
-def _xlog1py_self(g: Any, self: Any, other: Any, F: Any) -> Any:
+def _xlog1py_self(g: Gradient, self: Array, other: Array, F: Namespace) -> Gradient:
     return F.where((self == 0) & (other <= -1), F.zeros_like(g), F.special_xlog1py(g, in_dtype_of(other, g)))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ..declaration.annotations import Array, Namespace
 from ..declaration.references import from_library
 from ..declaration.registry import operator
 from .error_function import refuse
@@ -21,7 +22,7 @@ from .error_function import refuse
 # --- recurrences ------------------------------------------------------------------------------------------------------
 
 
-def _recurrence(xp: Any, n: Any, top: int, first: Any, following: Callable[..., Any]) -> Any:
+def _recurrence(xp: Namespace, n: Any, top: int, first: Array, following: Callable[..., Any]) -> Array:
     """Return the polynomial of degree `n` of each element: 1, `first`, and what follows, up to the degree `top`.
 
     ``following(k, last, before)`` is the polynomial of degree k + 1, given those of degree k and k - 1.
@@ -34,7 +35,7 @@ def _recurrence(xp: Any, n: Any, top: int, first: Any, following: Callable[..., 
     return found.astype(first.dtype, copy=False)
 
 
-def _degree(xp: Any, n: Any) -> Any:
+def _degree(xp: Namespace, n: Any) -> Array:
     """Return degrees without their fractions; those that no integer can be, -1."""
     return xp.trunc(xp.where(abs(n) < 2.0**63, n, -1))
 
@@ -57,7 +58,7 @@ def _chebyshev(first: Callable[..., Any], inside: Callable[..., Any], outside: C
     n, negative)`` the one of the hyperbolic cosine of t > 0, or of its negative but for the sign.
     """
 
-    def polynomial(xp: Any, x: Any, n: Any) -> Any:
+    def polynomial(xp: Namespace, x: Array, n: Any) -> Array:
         top = _highest(n)
         low = _recurrence(xp, n, min(top, _EXACT), first(x), lambda k, last, before: 2 * x * last - before)
         if top <= _EXACT:
@@ -73,7 +74,7 @@ def _chebyshev(first: Callable[..., Any], inside: Callable[..., Any], outside: C
     return polynomial
 
 
-def _at_one(xp: Any, first: Callable[..., Any], x: Any, n: Any) -> Any:
+def _at_one(xp: Namespace, first: Callable[..., Any], x: Array, n: Any) -> Array:
     """Return the polynomial of degree `n` at x = 1 or -1, where it grows by the same number from degree to degree."""
     value = first(x) * x
     size = 1 + n * (value - 1)
@@ -83,7 +84,7 @@ def _at_one(xp: Any, first: Callable[..., Any], x: Any, n: Any) -> Any:
 def _half_sum(sign: int) -> Any:
     """Return the form of ``cosh((n + 1/2) t) / cosh(t / 2)`` (sign 1) or that of sinh (-1), which overflows last."""
 
-    def ratio(xp: Any, t: Any, n: Any) -> Any:
+    def ratio(xp: Namespace, t: Any, n: Any) -> Array:
         return xp.exp(n * t) * (1 + sign * xp.exp(-(2 * n + 1) * t)) / (1 + sign * xp.exp(-t))
 
     return ratio
@@ -124,7 +125,7 @@ _LAST_HERMITE = 512
 def _hermite(factor: int) -> Any:
     """Return the Hermite polynomials of the weight ``exp(-x**2)`` (2), or of ``exp(-x**2 / 2)`` (1)."""
 
-    def polynomial(xp: Any, x: Any, n: Any) -> Any:
+    def polynomial(xp: Namespace, x: Array, n: Any) -> Array:
         top = min(_highest(n), _LAST_HERMITE)
         found = _recurrence(xp, n, top, factor * x, lambda k, last, before: factor * (x * last - k * before))
         return xp.where(n > _LAST_HERMITE, math.nan, found)
@@ -132,13 +133,13 @@ def _hermite(factor: int) -> Any:
     return polynomial
 
 
-def _laguerre(xp: Any, x: Any, n: Any) -> Any:
+def _laguerre(xp: Namespace, x: Array, n: Any) -> Array:
     return _recurrence(
         xp, n, _highest(n), 1 - x, lambda k, last, before: ((2 * k + (1 - x)) * last - k * before) / (k + 1)
     )
 
 
-def _legendre(xp: Any, x: Any, n: Any) -> Any:
+def _legendre(xp: Namespace, x: Array, n: Any) -> Array:
     return _recurrence(xp, n, _highest(n), x, lambda k, last, before: ((2 * k + 1) * x * last - k * before) / (k + 1))
 
 
@@ -163,7 +164,7 @@ _SHIFTED = {
 
 
 def _forward(name: str, polynomial: Any) -> Any:
-    def forward(xp: Any, self: Any, n: Any) -> Any:
+    def forward(xp: Namespace, self: Array, n: Any) -> Array:
         refuse(f"{name}_cpu", self, "biuce")
         # In double precision, or the digits close to a polynomial's zeros are lost.
         wide = self.astype("float64", copy=False)
@@ -179,13 +180,13 @@ def _reference(name: str) -> Any:
     """
     shifted, letter = name.startswith("shifted_"), name[-1]
 
-    def polynomial(n: Any, x: Any) -> Any:
+    def polynomial(n: Any, x: Array) -> Any:
         if letter in "vw" and "chebyshev" in name:
             second = from_library("scipy.special.eval_sh_chebyu" if shifted else "scipy.special.eval_chebyu")
             return second(n, x) + (1 if letter == "w" else -1) * second(n - 1, x)
         return from_library(f"scipy.special.{_IN_SCIPY[name]}")(n, x)
 
-    def reference(x: Any, n: Any) -> Any:
+    def reference(x: Array, n: Any) -> Any:
         degree = numpy.trunc(numpy.where(numpy.abs(n) < 2**20, n, -1)).astype("int64")
         return numpy.where(degree > 0, polynomial(numpy.maximum(degree, 1), x), degree == 0)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import substituted
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator, public
@@ -51,7 +52,7 @@ def _pixels(coordinate: Any, size: int, align_corners: bool) -> tuple[Any, float
     return ((coordinate + 1) * size - 1) / 2, size / 2
 
 
-def _reflected(xp: Any, x: Any, low: float, high: float) -> tuple[Any, Any]:
+def _reflected(xp: Namespace, x: Array, low: float, high: float) -> tuple[Array, Array]:
     """Return places reflected at the two edges until they are between them, and the sign of their derivative."""
     span = high - low
     if span <= 0:
@@ -65,13 +66,13 @@ def _reflected(xp: Any, x: Any, low: float, high: float) -> tuple[Any, Any]:
     return xp.where(even, rest + low, high - rest), xp.where(even, sign, -sign)
 
 
-def _clipped(xp: Any, x: Any, size: int) -> tuple[Any, Any]:
+def _clipped(xp: Namespace, x: Array, size: int) -> tuple[Array, Array]:
     """Return places brought within bounds, and their derivative."""
     within = (x > 0) & (x < size - 1)
     return xp.fmin(xp.fmax(x, 0), size - 1), within.astype(x.dtype)
 
 
-def _padded(xp: Any, x: Any, size: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
+def _padded(xp: Namespace, x: Array, size: int, padding: int, align_corners: bool) -> tuple[Array, Array]:
     """Return where a place outside is read, and the derivative of that."""
     if padding == ZEROS:
         # Far outside is as good as outside, and fits an integer; NaN is outside.
@@ -84,7 +85,9 @@ def _padded(xp: Any, x: Any, size: int, padding: int, align_corners: bool) -> tu
     return x, sign * within
 
 
-def _taps(xp: Any, first: Any, size: int, padding: int, align_corners: bool, offsets: Any) -> tuple[list[Any], Any]:
+def _taps(
+    xp: Namespace, first: Array, size: int, padding: int, align_corners: bool, offsets: Array
+) -> tuple[list[Array], Array]:
     """Return the elements that lie `offsets` past the first, and which of them are inside (None: all)."""
     places, inside = [], []
     for step in offsets:
@@ -97,7 +100,7 @@ def _taps(xp: Any, first: Any, size: int, padding: int, align_corners: bool, off
     return places, inside if padding == ZEROS else None
 
 
-def _axis(xp: Any, coordinate: Any, size: int, mode: int, padding: int, align_corners: bool) -> Axis:
+def _axis(xp: Namespace, coordinate: Any, size: int, mode: int, padding: int, align_corners: bool) -> Axis:
     at, slope = _pixels(coordinate, size, align_corners)
     if mode == BICUBIC:
         # The taps are padded one by one, not the place between them.
@@ -115,7 +118,7 @@ def _axis(xp: Any, coordinate: Any, size: int, mode: int, padding: int, align_co
 
 
 def _geometry(
-    xp: Any, grid: Any, sizes: Ints, mode: int, padding: int, align_corners: bool
+    xp: Namespace, grid: Array, sizes: Ints, mode: int, padding: int, align_corners: bool
 ) -> tuple[list[Axis], list[tuple[int, ...]]]:
     """Return the dimensions of space, outermost first, and the taps of each combination."""
     count = len(sizes)
@@ -124,7 +127,7 @@ def _geometry(
     return axes, list(itertools.product(*(range(len(a.places)) for a in axes)))
 
 
-def _rows(xp: Any, axes: list[Axis], sizes: Ints, taps: tuple[int, ...]) -> Any:
+def _rows(xp: Namespace, axes: list[Axis], sizes: Ints, taps: tuple[int, ...]) -> Array:
     """Return, for one combination of taps, the rows of the table that has one for each element of each image."""
     flat: Any = 0
     for axis, size, tap in zip(axes, sizes, taps, strict=True):
@@ -150,11 +153,11 @@ def _slopes(mode: int, t: Any) -> list[Any]:
     return [_outer_slope(t + 1, a), _inner_slope(t, a), -_inner_slope(s, a), -_outer_slope(s + 1, a)]
 
 
-def _inner_slope(x: Any, a: float) -> Any:
+def _inner_slope(x: Array, a: float) -> Any:
     return (x * (3 * (a + 2)) - 2 * (a + 3)) * x
 
 
-def _outer_slope(x: Any, a: float) -> Any:
+def _outer_slope(x: Array, a: float) -> Any:
     return (x * (3 * a) - 10 * a) * x + 8 * a
 
 
@@ -186,7 +189,7 @@ def _distances(axes: list[Axis], grid: Any) -> list[Any]:
     return [moved[..., count - 1 - a] * axis.slope + axis.past for a, axis in enumerate(axes)]
 
 
-def _sample(xp: Any, input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+def _sample(xp: Namespace, input: Array, grid: Array, mode: int, padding: int, align_corners: bool) -> Array:
     _check(input, grid, mode)
     batch, channels, *sizes = input.shape
     spatial = tuple(grid.shape[1:-1])
@@ -203,7 +206,7 @@ def _sample(xp: Any, input: Any, grid: Any, mode: int, padding: int, align_corne
     return in_rows(xp, total.swapaxes(1, 2)).reshape(batch, channels, *spatial)
 
 
-def _table(xp: Any, input: Any) -> Any:
+def _table(xp: Namespace, input: Array) -> Array:
     """Return one row of channels for each element of each image."""
     batch, channels = input.shape[:2]
     count = math.prod(input.shape[2:])
@@ -222,8 +225,15 @@ def _check(input: Any, grid: Any, mode: int) -> None:
 
 
 def _sample_joint(
-    g: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool, needs: Any, F: Any
-) -> tuple[Any, Any]:
+    g: Gradient,
+    input: Array,
+    grid: Array,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
+    needs: Any,
+    F: Namespace,
+) -> tuple[Gradient, Gradient]:
     mode = interpolation_mode
     bare = grid._array if hasattr(grid, "_array") else grid
     xp = device.array_module(bare)
@@ -257,17 +267,17 @@ def _sample_joint(
 
 
 def _grid_gradient(
-    input: Any,
-    columns: Any,
+    input: Array,
+    columns: Array,
     ones: Any,
-    rows: Any,
+    rows: Array,
     axes: list[Axis],
     weights: list[list[Any]],
     distances: list[Any],
     combinations: list[tuple[int, ...]],
     mode: int,
-    F: Any,
-) -> Any:
+    F: Namespace,
+) -> Array:
     """Return the gradient of each place: how the weights change there, times what they weigh."""
     batch, channels, *sizes = input.shape
     table = F.reshape(
@@ -423,7 +433,7 @@ def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: i
 # --- grids of affine maps ---------------------------------------------------------------------------------------------
 
 
-def _base(xp: Any, like: Any, sizes: Ints, align_corners: bool) -> Any:
+def _base(xp: Namespace, like: Any, sizes: Ints, align_corners: bool) -> Array:
     """Return the places of all elements and a one, of shape (elements, dimensions + 1)."""
     lines = []
     for size in sizes:
@@ -437,7 +447,7 @@ def _base(xp: Any, like: Any, sizes: Ints, align_corners: bool) -> Any:
     return xp.stack([*columns[::-1], xp.ones_like(columns[0])], axis=-1)
 
 
-def _affine_grid(xp: Any, theta: Any, size: Ints, align_corners: bool) -> Any:
+def _affine_grid(xp: Namespace, theta: Any, size: Ints, align_corners: bool) -> Array:
     batch, sizes = size[0], tuple(size[2:])
     if theta.shape != (batch, len(sizes), len(sizes) + 1):
         raise RuntimeError(
@@ -448,7 +458,7 @@ def _affine_grid(xp: Any, theta: Any, size: Ints, align_corners: bool) -> Any:
     return grid.reshape(batch, *sizes, len(sizes))
 
 
-def _affine_grid_backward(xp: Any, grad: Any, size: Ints, align_corners: bool) -> Any:
+def _affine_grid_backward(xp: Namespace, grad: Gradient, size: Ints, align_corners: bool) -> Array:
     batch, sizes = size[0], tuple(size[2:])
     flat = grad.reshape(batch, math.prod(sizes), len(sizes))
     return xp.matmul(flat.swapaxes(1, 2), _base(xp, grad, sizes, align_corners))

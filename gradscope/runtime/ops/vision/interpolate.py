@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint, resampled, resampling_matrix
 from ..declaration.registry import operator
 from ..execution.array_errors import refuse_kinds
@@ -113,7 +114,7 @@ def _shown(sizes: Ints) -> str:
     return "(" + ", ".join(f"{n}: {s}" for n, s in zip("DHW"[-len(sizes) :], sizes, strict=True)) + ")"
 
 
-def _check(name: str, x: Any, out: Ints) -> None:
+def _check(name: str, x: Array, out: Ints) -> None:
     spatial = len(out)
     shape = tuple(x.shape)
     if len(shape) != spatial + 2:
@@ -173,12 +174,12 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
     def split(values: tuple[Any, ...]) -> tuple[bool, tuple[Any, ...]]:
         return (values[0], values[1:]) if aligned else (False, values)
 
-    def forward(xp: Any, self: Any, output_size: Ints, *values: Any) -> Any:
+    def forward(xp: Namespace, self: Array, output_size: Ints, *values: Any) -> Array:
         _check(name, self, output_size)
         maps = _maps(mode, self.shape[2:], output_size, *split(values))
         return (resample_bytes if aligned and self.dtype.kind == "u" else resample)(xp, self, maps)
 
-    def backward(xp: Any, grad_output: Any, output_size: Ints, input_size: Ints, *values: Any) -> Any:
+    def backward(xp: Namespace, grad_output: Gradient, output_size: Ints, input_size: Ints, *values: Any) -> Array:
         maps = _maps(mode, tuple(input_size)[2:], output_size, *split(values))
         return resample(xp, grad_output, [m.adjoint for m in maps])
 
@@ -187,10 +188,10 @@ def _declare(mode: str, name: str, spatial: int, doc: str) -> None:
         given = zip(self.shape[2:], output_size, scales_ or [None] * spatial)
         return resampled(self, [resampling_matrix(mode, n, m, align, scale) for n, m, scale in given])
 
-    def of_self(g: Any, self_shape: Ints, output_size: Ints, *rest: Any) -> Any:
+    def of_self(g: Gradient, self_shape: Ints, output_size: Ints, *rest: Any) -> Gradient:
         return getattr(rest[-1], f"{name}_backward")(g, output_size, tuple(self_shape), *rest[:-1])
 
-    def of_grad(g: Any, output_size: Ints, *rest: Any) -> Any:
+    def of_grad(g: Gradient, output_size: Ints, *rest: Any) -> Gradient:
         return getattr(rest[-1], name)(g, output_size, *rest[:-1])
 
     node = "".join(p[:1].upper() + p[1:] for p in name.split("_")).replace("1d", "1D").replace("2d", "2D")

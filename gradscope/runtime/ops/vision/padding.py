@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint, padded
 from ..declaration.registry import operator
 from ..execution.array_errors import refuse_kinds
@@ -25,7 +26,7 @@ def _sides(pad: Ints) -> list[tuple[int, int, int]]:
     return [(-1 - i, pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
 
 
-def _check(name: str, array: Any, pad: Ints) -> None:
+def _check(name: str, array: Array, pad: Ints) -> None:
     count = len(pad) // 2
     shape = list(array.shape)
     if array.ndim not in (count + 1, count + 2) or 0 in shape[array.ndim - count - 1 :]:
@@ -49,7 +50,7 @@ def _check(name: str, array: Any, pad: Ints) -> None:
         raise RuntimeError(f"input ({have}) is too small. Calculated output {found}\nThe pads are {list(pad)}.")
 
 
-def _shown(xp: Any, reflect: bool, size: int, before: int, after: int) -> Any:
+def _shown(xp: Namespace, reflect: bool, size: int, before: int, after: int) -> Array:
     """Return which place of a dimension each place of the padded one shows."""
     places = xp.arange(-before, size + after)
     if reflect:
@@ -58,7 +59,7 @@ def _shown(xp: Any, reflect: bool, size: int, before: int, after: int) -> Any:
     return xp.minimum(xp.maximum(places, 0), size - 1)
 
 
-def _pad(xp: Any, self: Any, pad: Ints, reflect: bool) -> Any:
+def _pad(xp: Namespace, self: Array, pad: Ints, reflect: bool) -> Array:
     result = self
     for axis, before, after in _sides(pad):
         if before or after:
@@ -66,7 +67,7 @@ def _pad(xp: Any, self: Any, pad: Ints, reflect: bool) -> Any:
     return result.copy() if result is self else result
 
 
-def _fold(xp: Any, grad: Any, axis: int, size: int, before: int, after: int, reflect: bool) -> Any:
+def _fold(xp: Namespace, grad: Gradient, axis: int, size: int, before: int, after: int, reflect: bool) -> Array:
     """Add along one axis what the padding showed to where it came from."""
     shape = list(grad.shape)
     length, shape[axis] = shape[axis], size
@@ -84,7 +85,7 @@ def _fold(xp: Any, grad: Any, axis: int, size: int, before: int, after: int, ref
     return result
 
 
-def _add_border(xp: Any, result: Any, axis: int, start: int, border: Any, reflect: bool, edge: int) -> None:
+def _add_border(xp: Namespace, result: Array, axis: int, start: int, border: Any, reflect: bool, edge: int) -> None:
     if reflect:
         back = (Ellipsis, slice(None, None, -1)) + (slice(None),) * (-axis - 1)
         result[_key(axis, start, start + border.shape[axis])] += border[back]
@@ -92,7 +93,7 @@ def _add_border(xp: Any, result: Any, axis: int, start: int, border: Any, reflec
         result[_key(axis, edge, edge + 1)] += xp.add.reduce(border, axis=axis, keepdims=True)
 
 
-def _unpad(xp: Any, grad: Any, input_size: Ints, pad: Ints, reflect: bool) -> Any:
+def _unpad(xp: Namespace, grad: Gradient, input_size: Ints, pad: Ints, reflect: bool) -> Array:
     # In the opposite order of axes: the borders of one contain the borders of those before it.
     for axis, before, after in reversed(_sides(pad)):
         if before or after:
@@ -113,7 +114,7 @@ def _declare(kind: str, count: int) -> None:
     """Declare the padding of the last dimensions by reflection or replication."""
     name, reflect = f"{kind}_pad{count}d", kind == "reflection"
 
-    def forward(xp: Any, self: Any, padding: Ints) -> Any:
+    def forward(xp: Namespace, self: Array, padding: Ints) -> Array:
         _check(name, self, padding)
         return _pad(xp, self, padding, reflect)
 
@@ -136,7 +137,7 @@ for _count in (1, 2, 3):
     _declare("replication", _count)
 
 
-def _pad_of_grad(g: Any, padding: Ints, reflect: bool, F: Any) -> Any:
+def _pad_of_grad(g: Gradient, padding: Ints, reflect: bool, F: Namespace) -> Gradient:
     kind = "reflection" if reflect else "replication"
     return getattr(F, f"{kind}_pad{len(padding) // 2}d")(g, padding)
 

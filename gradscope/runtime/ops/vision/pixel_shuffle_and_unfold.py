@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Namespace
 from ..declaration.references import adjoint, columns
 from ..declaration.registry import operator
 from ..execution.array_errors import refuse_kinds
@@ -15,7 +16,7 @@ from ..nn.convolution import Ints, kernel_places, pad_array
 # --- channels ---------------------------------------------------------------------------------------------------------
 
 
-def _check_pixels(name: str, x: Any, which: str, factor: int) -> None:
+def _check_pixels(name: str, x: Array, which: str, factor: int) -> None:
     if x.ndim < 3:
         raise RuntimeError(
             f"{name} expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)"
@@ -24,7 +25,7 @@ def _check_pixels(name: str, x: Any, which: str, factor: int) -> None:
         raise RuntimeError(f"{name} expects a positive {which}, but got {factor}")
 
 
-def _pixel_shuffle(xp: Any, self: Any, upscale_factor: int) -> Any:
+def _pixel_shuffle(xp: Namespace, self: Array, upscale_factor: int) -> Array:
     r = upscale_factor
     _check_pixels("pixel_shuffle", self, "upscale_factor", r)
     *lead, channels, height, width = self.shape
@@ -39,7 +40,7 @@ def _pixel_shuffle(xp: Any, self: Any, upscale_factor: int) -> Any:
     return xp.array(parts.transpose(order), order="C").reshape(*lead, channels // (r * r), height * r, width * r)
 
 
-def _pixel_unshuffle(xp: Any, self: Any, downscale_factor: int) -> Any:
+def _pixel_unshuffle(xp: Namespace, self: Array, downscale_factor: int) -> Array:
     r = downscale_factor
     _check_pixels("pixel_unshuffle", self, "downscale_factor", r)
     *lead, channels, height, width = self.shape
@@ -100,7 +101,7 @@ operator(
 )
 
 
-def _channel_shuffle(xp: Any, self: Any, groups: int) -> Any:
+def _channel_shuffle(xp: Namespace, self: Array, groups: int) -> Array:
     if self.ndim < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
     if groups <= 0:
@@ -151,7 +152,7 @@ def _blocks(size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Int
     )
 
 
-def _im2col(xp: Any, self: Any, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
+def _im2col(xp: Namespace, self: Array, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Array:
     _check_windows(kernel, dilation, padding, stride)
     if self.ndim not in (3, 4) or 0 in self.shape[-3:]:
         raise RuntimeError(
@@ -179,7 +180,7 @@ def _pair(values: Ints) -> str:
     return f"({values[0]}, {values[1]})"
 
 
-def _col2im(xp: Any, self: Any, size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
+def _col2im(xp: Namespace, self: Array, size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Array:
     _check_windows(kernel, dilation, padding, stride)
     if self.ndim not in (2, 3) or 0 in self.shape[-2:]:
         raise RuntimeError(

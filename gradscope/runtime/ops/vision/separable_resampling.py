@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy
 
+from ..declaration.annotations import Array, Namespace
+
 __all__ = ["Taps", "along", "as_slice", "read_along", "resample", "resample_bytes"]
 
 
@@ -97,7 +99,7 @@ def as_slice(places: numpy.ndarray) -> Any:
     return slice(start, start + step * (places.size - 1) + 1, step)
 
 
-def read_along(xp: Any, x: Any, places: Any, axis: int) -> Any:
+def read_along(xp: Namespace, x: Array, places: Any, axis: int) -> Array:
     """Return what lies at some places of one dimension: a view for a slice, a fresh array for indices."""
     if isinstance(places, slice):
         return x[(*(slice(None),) * (axis % x.ndim), places)]
@@ -108,7 +110,7 @@ def _as_number(weights: numpy.ndarray) -> Any:
     return float(weights[0]) if weights.size and (weights == weights[0]).all() else weights
 
 
-def along(xp: Any, x: Any, axis: int, taps: Taps) -> Any:
+def along(xp: Namespace, x: Array, axis: int, taps: Taps) -> Array:
     """Return `taps` applied to one dimension of `x`; a fresh array."""
     lead, shape = (slice(None),) * axis, (-1,) + (1,) * (x.ndim - 1 - axis)
     if not x.shape[axis]:
@@ -135,7 +137,7 @@ def along(xp: Any, x: Any, axis: int, taps: Taps) -> Any:
     return total
 
 
-def resample(xp: Any, x: Any, maps: Sequence[Taps]) -> Any:
+def resample(xp: Namespace, x: Array, maps: Sequence[Taps]) -> Array:
     """Return `x` with one map applied to each of its last dimensions."""
     lead = x.ndim - len(maps)
     result = x
@@ -144,7 +146,7 @@ def resample(xp: Any, x: Any, maps: Sequence[Taps]) -> Any:
     return xp.ascontiguousarray(result) if result is not x else x.copy()
 
 
-def resample_bytes(xp: Any, x: Any, maps: Sequence[Taps]) -> Any:
+def resample_bytes(xp: Namespace, x: Array, maps: Sequence[Taps]) -> Array:
     """Return images of bytes with a map applied to each of the last dimensions, the last first, rounded after each."""
     result = x
     for axis, taps in zip(range(x.ndim - 1, 0, -1), reversed(maps), strict=False):
@@ -153,7 +155,7 @@ def resample_bytes(xp: Any, x: Any, maps: Sequence[Taps]) -> Any:
     return xp.ascontiguousarray(result) if result is not x else x.copy()
 
 
-def _bytes_along(xp: Any, x: Any, axis: int, taps: Taps) -> Any:
+def _bytes_along(xp: Namespace, x: Array, axis: int, taps: Taps) -> Array:
     weights, bits = taps.whole
     shape = (-1,) + (1,) * (x.ndim - 1 - axis)
     total: Any = 1 << (bits - 1)
@@ -186,11 +188,11 @@ def cubic_weights(t: Any, a: float) -> list[Any]:
     return [_outer(t + 1, a), _inner(t, a), _inner(s, a), _outer(s + 1, a)]
 
 
-def _inner(x: Any, a: float) -> Any:
+def _inner(x: Array, a: float) -> Any:
     return (x * (a + 2) - (a + 3)) * x * x + 1
 
 
-def _outer(x: Any, a: float) -> Any:
+def _outer(x: Array, a: float) -> Any:
     return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a
 
 
