@@ -453,7 +453,7 @@ operator(
     derivatives={
         "self": lambda g, self_shape, dim, indices, keepdim, F: back_along(g, self_shape, dim, indices, keepdim, F),
     },
-    doc="Return the most frequent element along a dimension (the smallest of them), and where it was last.",
+    doc="Return the most frequent element along a dimension (the smallest; NaN equals nothing), and where it was last.",
     samples=lambda make: [((make(3, 4),), {}), ((make(4, 2), 0, True), {}), ((make(),), {})],
     reference=_mode_reference,
     supports="f",

@@ -90,6 +90,14 @@ def test_the_second_derivative_of_a_product_with_zeros(torch: Any, values: Any, 
     assert second(gs) == second(torch)
 
 
+@pytest.mark.parametrize("values", FINITE_FACTORS)
+def test_the_gradient_of_a_product_with_zeros_on_another_device(other_device: str, values: Any) -> None:
+    x, moved = leaf(values), leaf(values).to(other_device).detach().requires_grad_()
+    for dim in (None, 0):
+        expected = gradient_of_product(gs, x, dim, False).tolist()
+        assert gradient_of_product(gs, moved, dim, False).tolist() == expected
+
+
 def test_a_product_saves_its_result_which_may_not_be_written() -> None:
     x = leaf([2.0, 3.0])
     for product in (x.prod(), x.prod(0)):
@@ -241,6 +249,14 @@ def test_logsumexp_neither_overflows_nor_loses_infinities() -> None:
 
 
 # --- order and rearrangements -----------------------------------------------------------------------------------------
+
+
+def test_nan_is_the_mode_of_nan_alone() -> None:
+    # PyTorch sorts by < alone, which puts numbers beside NaN in no defined order.
+    for values, expected in (([math.nan, math.nan, 1.0], (1.0, 2)), ([2.0, math.nan, 1.0, 2.0, math.nan], (2.0, 3))):
+        found = leaf(values).mode()
+        assert (found.values.item(), found.indices.item()) == expected
+    assert math.isnan(leaf([math.nan, math.nan]).mode().values.item())
 
 
 def test_sorting_is_stable_in_both_directions() -> None:
