@@ -23,10 +23,9 @@ from .runtime import autocast, state
 from .runtime.memory import dtype as dtypes
 from .runtime.memory.memory_format import check_memory
 from .runtime.ops.declaration.registry import OPERATORS, PUBLIC
-from .runtime.ops.execution.array_errors import scalar_type
 from .runtime.ops.execution.inplace_and_out import into
 from .runtime.ops.shape.reshape import axis_of
-from .runtime.ops.signal.fft import BY_COUNT, BY_ROOT, UNSCALED
+from .runtime.ops.signal.fft import BY_COUNT, BY_ROOT, UNSCALED, refuse_halves
 from .runtime.tensor import creation
 from .runtime.tensor.tensor import Tensor
 
@@ -73,9 +72,8 @@ def _promoted(input: Tensor, to_complex: bool) -> Tensor:
     """Return `input` in a dtype that can be transformed."""
     if state.casting and autocast.covers("fft", (input,)):
         input = input.float()
+    refuse_halves(input._array)
     kind = input.dtype
-    if kind in (dtypes.float16, dtypes.bfloat16):
-        raise RuntimeError(f"Unsupported dtype {scalar_type(kind.numpy)}\nConvert it with .float().")
     if not (kind.is_floating_point or kind.is_complex):
         kind = dtypes.get_default_dtype()
     if to_complex and not kind.is_complex:

@@ -13,6 +13,7 @@ from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import conj as conjugate
+from ..execution.bare_functions import is_half
 
 
 def _is_complex(tensor: Any) -> bool:
@@ -98,8 +99,11 @@ def _view_as_real(xp: Namespace, self: Array) -> Array:
 
 
 def _view_as_complex(xp: Namespace, self: Array) -> Array:
-    if self.dtype.kind != "f":
-        raise RuntimeError(f"view_as_complex is only supported for floating point tensors, got {self.dtype}")
+    if self.dtype.char not in "fd":
+        raise RuntimeError(
+            "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: "
+            f"{scalar_type(self.dtype)}\nConvert it with .float()."
+        )
     if self.ndim == 0 or self.shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, this one has shape {list(self.shape)}")
     if self.size and self.strides[-1] != self.dtype.itemsize:
@@ -274,6 +278,10 @@ operator(
 
 def _polar(xp: Namespace, abs: Any, angle: Any) -> Array:
     _need_pair("polar", abs, angle, ("magnitudes", "angles"))
+    if is_half(abs):
+        raise NotImplementedError(
+            f"\"polar_cpu\" not implemented for '{scalar_type(abs.dtype)}'\nConvert it with .float()."
+        )
     return _joined(xp, abs * xp.cos(angle), abs * xp.sin(angle))
 
 

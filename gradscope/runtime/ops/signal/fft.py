@@ -17,8 +17,10 @@ import numpy
 
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import operator
+from ..execution.array_errors import scalar_type
+from ..execution.bare_functions import is_half
 
-__all__ = ["BY_COUNT", "BY_ROOT", "UNSCALED"]
+__all__ = ["BY_COUNT", "BY_ROOT", "UNSCALED", "refuse_halves"]
 
 UNSCALED, BY_ROOT, BY_COUNT = range(3)
 """What a transform is divided by: 1, the root of the number of points, or that number."""
@@ -39,7 +41,14 @@ def _complex(xp: Namespace, self: Array, dim: Any, normalization: int, forth: bo
     return _complex_like(xp, transform(self, axes=tuple(dim), norm=names[normalization]), self)
 
 
+def refuse_halves(array: Array) -> None:
+    """Raise for half precision, of which there are no complex numbers."""
+    if is_half(array):
+        raise RuntimeError(f"Unsupported dtype {scalar_type(array.dtype)}\nConvert it with .float().")
+
+
 def _from_real(xp: Namespace, self: Array, dim: Any, normalization: int, onesided: bool) -> Array:
+    refuse_halves(self)
     transform = xp.fft.rfftn if onesided else xp.fft.fftn
     return _complex_like(xp, transform(self, axes=tuple(dim), norm=_FORTH[normalization]), self)
 

@@ -213,6 +213,8 @@ def stft(
         )
     if window is None:
         _warn_no_window()
+    if input._dtype.kind not in dtypes.INEXACT:
+        raise RuntimeError("stft: expected a tensor of floating point or complex values\nConvert it with .float().")
     if input.dim() not in (1, 2):
         raise RuntimeError(f"stft: expected a 1D or 2D tensor\nIts shape is {list(input.shape)}.")
     _check_lengths("stft", n_fft, hop, length)

@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 import gradscope as gs
+from tests.runtime.ops.operator_cases import assert_same_refusal
 from tests.side_by_side import compare, same_complaint
 
 SIGNAL = numpy.random.default_rng(0).normal(size=(2, 40))
@@ -99,3 +100,13 @@ def test_lengths_that_do_not_fit() -> None:
         gs.stft(gs.ones(9), 4, return_complex=True)
     with pytest.raises(RuntimeError, match="window overlap add min"):
         gs.istft(gs.ones(3, 3, dtype=gs.complex64), 4, 4, window=window)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["float16", "int64"])
+def test_signals_of_other_dtypes_are_refused(torch: Any, kind: str) -> None:
+    def transformed(m: Any) -> Any:
+        dtype = getattr(m, kind)
+        return m.stft(m.ones(40, dtype=dtype), 8, window=m.ones(8, dtype=dtype), return_complex=True)
+
+    assert_same_refusal(torch, transformed)
