@@ -396,13 +396,19 @@ def _index_add(xp: Namespace, self: Array, dim: int, index: Array, source: Array
             f"index_add(): self ({kind_of(self)}) and source ({kind_of(source)}) must have the same scalar type\n"
             "Convert one with .to()."
         )
+    if axis >= max(source.ndim, 1):
+        raise RuntimeError(
+            f"index_add_(): Indexing dim {axis} is out of bounds of the source tensor with dim {source.ndim}\n"
+            f"The shapes are {list(self.shape)} and {list(source.shape)}."
+        )
     length = source.shape[axis] if source.ndim else 1
     if index.size != length:
         raise RuntimeError(
             f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): ({length}), for "
             f"dim: {axis}"
         )
-    if source.ndim and self.shape[:axis] + self.shape[axis + 1 :] != source.shape[:axis] + source.shape[axis + 1 :]:
+    want, have = (a.shape[:axis] + a.shape[axis + 1 :] for a in (self, source))
+    if want != have or self.ndim > source.ndim:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(self.shape)} source.shape = {list(source.shape)}"
@@ -445,13 +451,18 @@ def _index_copy(xp: Namespace, self: Array, dim: int, index: Array, source: Arra
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
             f"{kind_of(self)} and (source) {kind_of(source)}"
         )
+    if self.ndim and source.ndim and self.ndim != source.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({source.ndim}), destination dimensionality ({self.ndim})"
+        )
     length = source.shape[axis] if source.ndim else 1
     if index.size != length:
         raise IndexError(
             f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({length})"
         )
     want, have = (a.shape[:axis] + a.shape[axis + 1 :] for a in (self, source))
-    if source.ndim and want != have:
+    if want != have:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
             f"{list(want)} at dimension {axis} and source slice shape: {list(have)} at dimension {axis}."

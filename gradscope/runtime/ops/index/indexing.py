@@ -131,9 +131,19 @@ def _product(sizes: Any) -> int:
 # --- the operators ----------------------------------------------------------------------------------------------------
 
 
+def _refuse_in_nothing(shape: tuple[int, ...], indices: Any, dims: Any) -> None:
+    """Raise where an index would choose from a dimension of size 0, at which NumPy looks only if something is left."""
+    if any(index.dtype.kind == "b" or not index.size for index in indices):
+        return
+    if 0 in [shape[dim] for dim in dims]:
+        raise IndexError(f"index is out of bounds for dimension with size 0\nThe shape is {list(shape)}.")
+
+
 def _index(xp: Namespace, self: Array, indices: Array, dims: Any) -> Array:
     first = indices[0]
     check_masks(self.shape, indices, dims)
+    if not self.size:
+        _refuse_in_nothing(self.shape, indices, dims)
     try:
         # Several times faster than an index, and in row-major order.
         if len(indices) == 1 and first.dtype.kind == "i" and self.flags.c_contiguous:
