@@ -161,7 +161,11 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
     if view.creation != "default":
         writes = [w for w in counter.writes or () if w.version > view.version]
         raise refuse(InplaceError(_forbidden(view, indirect=True), view.creation, tensor, view, writes))
-    tensor._set_edge(_view_node(tensor, base, edge_of(base)))
+    node = _view_node(tensor, base, edge_of(base))
+    if node is None:  # a base without history cannot make it anew: the tensor is still what it was of a leaf
+        view.version = counter.version
+    else:
+        tensor._set_edge(node)
     return view.edge
 
 

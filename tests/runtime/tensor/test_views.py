@@ -474,6 +474,15 @@ def test_a_view_taken_before_the_base_required_grad_does_too() -> None:
     assert early.grad_fn.name() == "AsStridedBackward0"
 
 
+def test_a_part_of_a_leaf_that_is_a_view_keeps_its_history_when_an_alias_is_written() -> None:
+    z = gs.tensor([1 + 2j, 3 - 1j]).reshape(2).requires_grad_()
+    part = z.real
+    part.detach().mul_(2)
+    assert not part.is_leaf
+    (part * part).sum().backward()
+    assert z.grad.tolist() == [4 + 0j, 12 + 0j]
+
+
 def test_writes_through_real_and_imaginary_parts_reach_the_gradient(torch: Any) -> None:
     def program(m: Any) -> tuple[Any, Any]:
         z = m.tensor([1 + 2j, 3 - 1j], dtype=m.complex128, requires_grad=True)
