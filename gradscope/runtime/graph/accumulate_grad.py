@@ -98,9 +98,11 @@ class AccumulateGrad(Node):
             if meta.grad is not None:
                 meta.grad = meta.grad + grad
                 return
-            # A copy, because other receivers may hold the same tensor.
-            xp = device.array_module(self.array)
-            meta.grad = graph_node.tensor_type._wrap(xp.empty_like(self.array, dtype=grad._dtype)).copy_(grad)
+            # A copy, because other receivers may hold the same tensor, in the shape that the leaf has now.
+            leaf = self.reference()
+            array = self.array if leaf is None else leaf._memory
+            xp = device.array_module(array)
+            meta.grad = graph_node.tensor_type._wrap(xp.empty_like(array, dtype=grad._dtype)).copy_(grad)
 
 
 def _refcount_probe(grad: Any) -> int:
@@ -136,15 +138,16 @@ def accumulate_edge(leaf: Any) -> Edge:
     """Return the edge into a leaf's AccumulateGrad, made on first use.
 
     The leaf keeps it. A view that became a leaf keeps it weakly instead: its edge must stay open to what happens to its
-    base.
+    base; and so does a leaf that got another shape.
     """
+    meta = leaf._meta
+    node = None if meta is None or meta.accumulator is None else meta.accumulator()
+    if node is not None:
+        return node
+    node = AccumulateGrad(leaf)
     if leaf._view is None:
-        edge = AccumulateGrad(leaf)
-        hold_edge(leaf, edge)
-        return edge
-    meta = leaf._extras()
-    node = meta.accumulator() if meta.accumulator is not None else None
-    if node is None:
-        node = AccumulateGrad(leaf)
-        meta.accumulator = weakref.ref(node)
+        leaf._meta.accumulator = None
+        hold_edge(leaf, node)
+    else:
+        leaf._meta.accumulator = weakref.ref(node)  # which the node has made
     return node

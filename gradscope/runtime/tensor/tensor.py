@@ -207,7 +207,7 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
         """Have the same elements in other memory from now on."""
         self._memory = marked(memory)
         leaf = self._accumulator()
-        if leaf is not None:
+        if leaf is not None and leaf.shape == self._shape:
             leaf.array = self._memory
 
     def _accumulator(self) -> AccumulateGrad | None:
@@ -610,21 +610,36 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
                 f"data set to a tensor that requires gradients must be floating point or complex dtype, got "
                 f"{value.dtype}"
             )
-        old = self._memory
-        self._hold(value._memory)
         self._flags = self._flags & ~state.INFERENCE | value._flags & state.INFERENCE
-        meta, edge, leaf = self._meta, own_edge(self), self._accumulator()
         if (self._flags | value._flags) & state.TURNED:
             mark(self, value._conjugated, value._negated)
-        if leaf is not None:
-            if old.shape == value._shape and old.dtype == value._dtype and type(old) is type(value._memory):
-                leaf.array = value._memory
-            else:
-                edge = None
-                if meta is not None:
-                    meta.accumulator = None
-        hold_edge(self, edge)
+        self._replace(value._memory)
         self._tell_shared(".data =")
+
+    def _replace(self, memory: Any) -> None:
+        """Be a tensor around other memory; a leaf has its AccumulateGrad no longer where that is of another kind.
+
+        While a graph holds the node it is that of the leaf, as in PyTorch, with the shape that the leaf had then.
+        """
+        old, edge, leaf = self._memory, own_edge(self), self._accumulator()
+        self._hold(memory)
+        hold_edge(self, edge)
+        if leaf is None:
+            return
+        if old.dtype != memory.dtype or type(old) is not type(memory):
+            self._forget_leaf()
+        elif old.shape == memory.shape:
+            leaf.array = memory
+        else:
+            hold_edge(self, None)
+            self._extras().accumulator = weakref.ref(leaf)
+
+    def _forget_leaf(self) -> None:
+        """Let the next graph make a new AccumulateGrad."""
+        if self._meta is not None:
+            self._meta.accumulator = None
+        if type(own_edge(self)) is AccumulateGrad:
+            hold_edge(self, None)
 
     def _tell_shared(self, how: str) -> None:
         """Tell listeners that the memory is handed to where writes count no version of this tensor."""

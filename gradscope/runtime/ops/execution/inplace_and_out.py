@@ -306,7 +306,7 @@ def store_out(name: str, result: Any, operands: list[Any], out: Tensor, differen
                 UserWarning,
                 stacklevel=4,
             )
-        out._hold(device.array_module(result).empty(result.shape, dtype=out._dtype))
+        out._replace(device.array_module(result).empty(result.shape, dtype=out._dtype))
     out._write(result)
     out._bump(name)
     if general.flags_of(operands) & state.VOLATILE:

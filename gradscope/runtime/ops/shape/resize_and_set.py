@@ -205,6 +205,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
             "Use detach(), or gradscope.no_grad()."
         )
     self.data = self._around(_chosen_part(self, source, storage_offset, size, stride))
+    self._forget_leaf()
     self._bump("set_")
     return self
 
