@@ -38,6 +38,7 @@ Program = tuple[Step, ...]
 
 # What an error is about, by a piece of PyTorch's message. The first that fits counts.
 FRAGMENTS = (
+    ("INTERNAL ASSERT FAILED", "assertion"),
     ("a view of a leaf Variable that requires grad is being used", "view of leaf"),
     ("a leaf Variable that requires grad is being used", "leaf"),
     ("returns multiple views", "multi-view"),

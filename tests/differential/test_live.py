@@ -180,6 +180,47 @@ FOUND = {
         z.mul_(3)
         z.backward()
         """,
+    "a leaf that got another shape keeps its node while a graph holds it": """
+        x = torch.ones(2, 3, requires_grad=True)
+        y = x * 2
+        with torch.no_grad():
+            x.unsqueeze_(0)
+        z = torch.autograd.grad(y.sum(), [x], allow_unused=True)[0]
+        x.data = torch.ones(5)
+        u = x * 2
+        del y
+        del u
+        v = torch.autograd.grad((x * 3).sum(), [x])[0]
+        """,
+    "a leaf that an out= resizes has a node of its shape": """
+        x = torch.ones(1, requires_grad=True)
+        x.sum().backward()
+        x.grad = None
+        with torch.no_grad():
+            torch.neg(torch.tensor(2.0), out=x)
+        y = x.squeeze()
+        y.backward()
+        """,
+    "a gradient with a graph is copied in the shape of the leaf": """
+        x = torch.ones(2, 3, requires_grad=True)
+        y = x * 2
+        x.data = torch.ones(1, 2, 3)
+        y.sum().backward(create_graph=True)
+        """,
+    "index_add() of a source of fewer dimensions": """
+        x = torch.ones(2, 3)
+        y = x.index_add(1, torch.tensor([0, 1]), torch.ones(2))
+        """,
+    "an index into a dimension without elements": """
+        x = torch.ones(0, 0)
+        y = x[:, [0]]
+        z = x[torch.zeros(0, dtype=torch.int64)]
+        """,
+    "index_copy() of a source of fewer dimensions": """
+        x = torch.ones(2, 3)
+        y = x.index_copy(1, torch.tensor([0, 1]), torch.ones(2))
+        z = x.index_copy(1, torch.tensor([0]), torch.tensor(2.0))
+        """,
     "lerp() takes a weight of no other dtype": """
         x = torch.tensor([0.5, 1.0], requires_grad=True)
         y = torch.lerp(x, x * 2, torch.tensor([3, 4], dtype=torch.uint8))
@@ -210,6 +251,26 @@ def test_known_differences_have_names_of_their_own() -> None:
     assert len({difference.name for difference in DIFFERENCES}) == len(DIFFERENCES)
     nothing = Divergence(("x = torch.zeros(2)",), "values of x", [0.0, 0.0], [0.0, 1.0])
     assert known(nothing) is None
+
+
+@pytest.fixture
+def coarse_sine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let gradscope's sine be wrong in a digit that is within the tolerance."""
+    right = Side.run
+
+    def run(self: Side, line: str) -> str:
+        return right(self, line if self.module is torch else line.replace("torch.sin(x)", "torch.sin(x) - 1e-6"))
+
+    monkeypatch.setattr(Side, "run", run)
+
+
+@pytest.mark.usefixtures("coarse_sine")
+def test_a_step_that_shows_the_last_digit_is_known() -> None:
+    divergence = first_divergence(["x = torch.zeros(2)", "y = torch.sin(x)", "z = torch.floor(y)"], watch=False)
+    assert divergence is not None
+    difference = known(divergence)
+    assert difference is not None
+    assert difference.name == "the last digit, and the sign of a zero or a NaN"
 
 
 @pytest.fixture
