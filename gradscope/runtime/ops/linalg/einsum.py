@@ -263,11 +263,9 @@ def einsum(equation: Any, *operands: Any) -> Any:
         i, j = _best_pair(labels, sizes, wanted)
         others = set(wanted).union(*(set(x) for k, x in enumerate(labels) if k not in (i, j)))
         ones = {x for x in labels[i] if x in labels[j] and x not in others and sizes[x] == 1}
-        for k in (i, j):
-            tensors[k], labels[k] = _without_ones(tensors[k], labels[k], ones)
-        result, named = _contract(tensors[i], labels[i], tensors[j], labels[j], others)
+        result, named = _contract(tensors[i], labels[i], tensors[j], labels[j], others | ones)
         del tensors[j], labels[j]
-        tensors[i], labels[i] = result, named
+        tensors[i], labels[i] = _without_ones(result, named, ones)
     result, named = _summed(tensors[0], labels[0], set(labels[0]) - set(wanted))
     return _arranged(result, named, wanted)
 
