@@ -28,11 +28,11 @@ __all__ = ["AnyAdapter", "adapter_for"]
 
 _NATIVE = (gs.Tensor, Node, GraphTask, gs.nn.Module)
 _KEPT_KINDS = 1_000
-_torch_adapter: Any = None
+_torch_adapter: Adapter | None = None
 _too_old = False
 
 
-def load_torch_adapter() -> Any:
+def load_torch_adapter() -> Adapter:
     """Return the adapter for the PyTorch that the program has imported; raise ImportError if that is too old."""
     global _torch_adapter
     if _torch_adapter is None:
@@ -42,7 +42,7 @@ def load_torch_adapter() -> Any:
     return _torch_adapter
 
 
-def torch_adapter() -> Any:
+def torch_adapter() -> Adapter | None:
     """Return the adapter for PyTorch, None if the program has not imported it, or one that is too old."""
     global _too_old
     if _torch_adapter is None and not _too_old and _torch_loaded():
@@ -117,13 +117,13 @@ class AnyAdapter:
 
     def __init__(self) -> None:
         self._native = NativeAdapter()
-        self._by_kind: dict[type, Any] = {}
+        self._by_kind: dict[type, Adapter] = {}
 
-    def _of(self, value: Any) -> Any:
+    def _of(self, value: Any) -> Adapter:
         adapter = self._by_kind.get(type(value))
         return self._find(value) if adapter is None else adapter
 
-    def _find(self, value: Any) -> Any:
+    def _find(self, value: Any) -> Adapter:
         adapter = self._native if isinstance(value, _NATIVE) else torch_adapter()
         if adapter is None:
             return self._native
@@ -134,8 +134,7 @@ class AnyAdapter:
 
     def of(self, value: Any) -> Adapter:
         """Return the adapter that answers for a tensor, node, module or task: asked itself, it answers sooner."""
-        adapter: Adapter = self._of(value)
-        return adapter
+        return self._of(value)
 
     # --- tensors and nodes ---
 
@@ -189,7 +188,8 @@ class AnyAdapter:
 
     def notes(self, node: Any) -> dict[Any, Any]:
         """Return the node's metadata."""
-        return node.metadata
+        notes: dict[Any, Any] = node.metadata
+        return notes
 
     def memory_key(self, tensor: Any) -> Hashable:
         """Return what tensors that share memory share."""
@@ -254,11 +254,13 @@ class AnyAdapter:
 
     def task_roots(self, task: Any) -> Sequence[tuple[Any, int]]:
         """Return where the gradients of a backward enter."""
-        return task.roots
+        roots: Sequence[tuple[Any, int]] = task.roots
+        return roots
 
     def task_runs(self, task: Any, node: Any) -> bool:
         """Whether a backward will run `node`."""
-        return task.runs(node)
+        runs: bool = task.runs(node)
+        return runs
 
     def backward(self, loss: Any, **options: Any) -> Callable[[], Any]:
         """Return the call that runs the backward of `loss`."""
@@ -288,7 +290,7 @@ class AnyAdapter:
 
     def tensor_like(self, value: Any, spec: TensorSpec) -> Any:
         """Return a new tensor of shape, dtype and device `spec`, of the framework that the spec is from."""
-        adapter = self._native if type(spec) is TensorSpec else torch_adapter()
+        adapter = self._native if type(spec) is TensorSpec else load_torch_adapter()
         owner = self._of(value) if self.is_tensor(value) else adapter
         return adapter.tensor_like(value if owner is adapter else owner.to_host(value), spec)
 

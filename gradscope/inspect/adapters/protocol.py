@@ -45,7 +45,8 @@ def key_in(notes: dict[Any, Any]) -> int:
     One count for all frameworks, so that no two nodes of a program share a key.
     """
     key = notes.get(_KEY)
-    return notes.setdefault(_KEY, _next_key()) if key is None else key
+    known: int = notes.setdefault(_KEY, _next_key()) if key is None else key
+    return known
 
 
 class SavedView(Protocol):

@@ -56,12 +56,14 @@ class _Raw(io.RawIOBase):
         return len(data)
 
     def fileno(self) -> int:
-        return self._stands_for.fileno()
+        descriptor: int = self._stands_for.fileno()
+        return descriptor
 
 
 def _descriptor(stream: Any) -> int | None:
     try:
-        return stream.fileno()
+        descriptor: int = stream.fileno()
+        return descriptor
     except (AttributeError, OSError, ValueError):
         return None
 

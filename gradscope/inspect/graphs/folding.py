@@ -218,7 +218,8 @@ def _chain(graph: BackwardGraph, members: list[Any]) -> dict[str, Any]:
 
 
 def _title(data: dict[str, Any]) -> str:
-    return data["parameter"] or data["operator"] or data["name"]
+    name: str = data["parameter"] or data["operator"] or data["name"]
+    return name
 
 
 def _shortened(titles: Iterable[str], most: int = 4) -> str:

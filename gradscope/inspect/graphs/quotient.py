@@ -259,7 +259,8 @@ def mark_of(data: Mapping[str, Any]) -> str:
         The node's attributes.
     """
     if "mark" in data:
-        return data["mark"]
+        mark: str = data["mark"]
+        return mark
     for name in ("grad_outputs", "grad_inputs"):
         for summary in data.get(name) or ():
             if summary is not None and (summary.nans or summary.infs):

@@ -77,7 +77,7 @@ class Tracker(Observer):
 
     def module_of(self, node: Any) -> str:
         """Return the path of the module that made `node`, or an empty string."""
-        module = self._adapter.notes(node).get(MODULE, "")
+        module: str = self._adapter.notes(node).get(MODULE, "")
         if module or not self._users:
             return module
         return self._users.get(self._adapter.key(node), "")

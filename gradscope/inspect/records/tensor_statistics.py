@@ -108,7 +108,8 @@ def _mean(values: Any) -> float:
 
 
 def _std(values: Any, mean: float) -> float:
-    return _norm(numpy.abs(values - mean)) / float(values.size) ** 0.5
+    deviation: float = _norm(numpy.abs(values - mean)) / float(values.size) ** 0.5
+    return deviation
 
 
 def _histogram(magnitudes: Any) -> tuple[tuple[tuple[int, int], ...], int]:

@@ -55,7 +55,8 @@ def syntax_of(code: CodeType) -> Any:
 
 def _first_line(function: Any) -> int:
     """Return the line where a function's code begins, for Python: that of its first decorator."""
-    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+    first: int = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+    return first
 
 
 def definition_line(code: CodeType) -> int:

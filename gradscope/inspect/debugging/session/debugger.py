@@ -406,7 +406,8 @@ class Debugger(TimeTravel, Controls, Questions):
     @property
     def grad_out(self) -> list[Any] | None:
         """The produced gradients, None before the node has run."""
-        return self.evaluate("None if produced is None else list(produced)")
+        produced: list[Any] | None = self.evaluate("None if produced is None else list(produced)")
+        return produced
 
     def _edit(self, change: Callable[[Standing], None]) -> None:
         self._at_stop(change)

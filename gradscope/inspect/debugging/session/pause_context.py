@@ -66,7 +66,8 @@ class Standing:
 
     def record(self, index: int) -> NodeRecord:
         """Return the record of a node, with everything in numbers."""
-        return self._view.full(index)
+        record: NodeRecord = self._view.full(index)
+        return record
 
     def roots(self) -> list[Any]:
         """Return the nodes where the backward began; none outside of one, and when it has ended."""

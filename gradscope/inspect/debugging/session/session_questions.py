@@ -18,7 +18,7 @@ from .session_lifecycle import DebuggerCore
 if TYPE_CHECKING:
     from ...diagnosis.flow.gradient_flow import GradientFlow
     from ...diagnosis.memory.graph_memory import MemoryReport
-    from ...diagnosis.no_gradient.why_no_grad import GradientReport, NoGradient
+    from ...diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
 
 __all__ = ["Questions"]
 
@@ -105,7 +105,7 @@ class Questions(DebuggerCore):
             As for :meth:`memory`.
         """
 
-        def ask(place: Standing) -> Any:
+        def ask(place: Standing) -> NoGradient | GradientReport:
             from ...diagnosis.no_gradient.why_no_grad import why_no_grad
 
             named = self._parameters()
@@ -174,12 +174,18 @@ def _not_yet(roots: Sequence[Any], ahead: Sequence[int]) -> str:
     return f"no gradient has arrived yet: {coming} of this backward, and `run-to {last}` goes there"
 
 
-def _in_progress(answer: Any, ahead: Sequence[int] = ()) -> Any:
+def _in_progress(answer: NoGradient | GradientReport, ahead: Sequence[int]) -> NoGradient | GradientReport:
     """Return an answer that knows of the backward in progress; `ahead` is where the gradient will arrive, if known."""
-    from ...diagnosis.no_gradient.no_grad_records import GradientReport, Reason
+    from ...diagnosis.no_gradient.no_grad_records import GradientReport
 
     if isinstance(answer, GradientReport):
-        return replace(answer, parameters=tuple(_in_progress(parameter) for parameter in answer.parameters))
+        return replace(answer, parameters=tuple(_on_its_way(parameter) for parameter in answer.parameters))
+    return _on_its_way(answer, ahead)
+
+
+def _on_its_way(answer: NoGradient, ahead: Sequence[int] = ()) -> NoGradient:
+    from ...diagnosis.no_gradient.no_grad_records import Reason
+
     if answer.reason is not Reason.NOT_RUN:
         return answer
     if not ahead:

@@ -167,7 +167,8 @@ def _is_librarys(function: Any) -> bool:
 
 
 def _takes_part(tensor: Any) -> bool:
-    return tensor.requires_grad and tensor.is_floating_point()
+    differentiable: bool = tensor.requires_grad and tensor.is_floating_point()
+    return differentiable
 
 
 # --- one Function -----------------------------------------------------------------------------------------------------

@@ -47,10 +47,12 @@ def to_json(graph: BackwardGraph) -> str:
 
 
 def _node_link(plain: networkx.MultiDiGraph) -> dict[str, Any]:
+    data: dict[str, Any]
     try:
-        return networkx.node_link_data(plain, edges="links")
+        data = networkx.node_link_data(plain, edges="links")
     except TypeError:  # networkx before 3.4 has another name for it, and the same default
-        return networkx.node_link_data(plain, link="links")
+        data = networkx.node_link_data(plain, link="links")
+    return data
 
 
 def _without_key(data: dict[str, Any]) -> dict[str, Any]:

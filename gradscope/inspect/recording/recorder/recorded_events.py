@@ -435,11 +435,12 @@ class Capture(Observer):
             self._failed(problem)
 
     def _stack(self) -> list[_Task]:
+        tasks: list[_Task]
         try:
-            return self._stacks.tasks
+            tasks = self._stacks.tasks
         except AttributeError:
-            self._stacks.tasks = []
-            return self._stacks.tasks
+            tasks = self._stacks.tasks = []
+        return tasks
 
     def _now(self) -> int:
         return time.perf_counter_ns() - self.origin

@@ -72,7 +72,8 @@ def write_parquet(recording: Recording, path: str | os.PathLike[str]) -> int:
 
     with open(path, "wb", opener=for_its_owner) as file:
         pyarrow.parquet.write_table(table, file)
-    return table.num_rows
+    rows: int = table.num_rows
+    return rows
 
 
 def _arrow() -> Any:
