@@ -290,6 +290,32 @@ def test_a_thread_that_ran_before_is_seen_inside_modules_only(adapter, heard):
 # --- operators and writes ---------------------------------------------------------------------------------------------
 
 
+def test_a_graph_that_was_made_on_another_thread_is_not_of_the_call_that_goes_on_from_it(adapter, heard):
+    """Each thread counts its own sequence numbers, so those of the graph may be the higher ones."""
+    w = torch.ones(2, 3, requires_grad=True)
+    for _ in range(20):
+        before = (w * 2).exp()
+    losses = []
+
+    def go_on():
+        with adapter.observe(heard, forward=True, backward=False):
+            losses.append(nn.functional.cross_entropy(before, torch.tensor([0, 1])))
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    thread.join()
+    node, located = losses[0].grad_fn, []
+    while adapter.variable(node) is None:
+        located.append((adapter.node_name(node), adapter.location(node) is not None))
+        node = node.next_functions[0][0]
+    assert located == [
+        ("NllLossBackward0", True),
+        ("LogSoftmaxBackward0", True),
+        ("ExpBackward0", False),
+        ("MulBackward0", False),
+    ]
+
+
 def test_operators_that_ran_recorded_or_not(adapter, heard):
     x = leaf()
     with adapter.observe(heard, forward=False, backward=True, operators=True):

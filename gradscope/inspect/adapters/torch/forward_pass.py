@@ -78,13 +78,13 @@ class CallMode(TorchFunctionMode):
             tap.wrote(called(func), (first,))
         elif type(first) in _LISTS or (kwargs and "out" in kwargs and tap.own_writes):
             tap.wrote(called(func), given_to_write(func, args, kwargs))
-        made = _sequence_nr() - before
-        if made and tap.nodes:
-            tap.note(before, made, result, args)
+        numbers = range(before, _sequence_nr())
+        if numbers and tap.nodes:
+            tap.note(numbers, result, args)
         if tap.writes and func in SHARING:
             tap.shared(args[0], SHARING[func])
         if tap.operators and is_operator(func, result):
-            tap.ran(func, args, kwargs, result, before)
+            tap.ran(func, args, kwargs, result, numbers)
         return result
 
 
@@ -277,16 +277,16 @@ class ForwardTap:
 
     # --- calls ---
 
-    def note(self, before: int, made: int, result: Any, args: Any) -> None:
-        """Note on the nodes made since the counter stood at `before` where the program stands, and tell of them."""
+    def note(self, numbers: range, result: Any, args: Any) -> None:
+        """Note on the nodes that a call has made, by their numbers, where the program stands, and tell of them."""
         if self.muted.depth:
             return
         site = user_site(3)
-        node = grad_fn_of(result) if made == 1 and type(result) is _TENSOR else None
-        if node is not None and node._sequence_nr() == before:  # one call, one node, as a rule
+        node = grad_fn_of(result) if len(numbers) == 1 and type(result) is _TENSOR else None
+        if node is not None and node._sequence_nr() in numbers:  # one call, one node, as a rule
             made_here = [node]
         else:
-            made_here = _made_since(before, result, args)[::-1]
+            made_here = _made(numbers, result, args)[::-1]
         for node in made_here:
             notes = node.metadata
             if SITE not in notes:
@@ -296,11 +296,11 @@ class ForwardTap:
                 for observer in self.nodes:
                     observer.operator_recorded(node)
 
-    def ran(self, func: Any, args: Any, kwargs: Any, result: Any, before: int) -> None:
+    def ran(self, func: Any, args: Any, kwargs: Any, result: Any, numbers: range) -> None:
         """Tell of an operator that has run, recorded or not."""
         if self.muted.depth:
             return
-        call = TorchOperatorCall(func, args, kwargs, result, before, user_site(3))
+        call = TorchOperatorCall(func, args, kwargs, result, numbers, user_site(3))
         for observer in self.operators:
             observer.operator_ran(call)
 
@@ -369,7 +369,6 @@ leave_uncompiled(
 
 _COUNTED = {_TENSOR, _PARAMETER}
 _LISTS = {list, tuple}
-_LEAF = 2**64 - 1
 _MODE_CODES = {
     inspect.unwrap(method).__code__ for method in (CallMode.__torch_function__, WriteMode.__torch_dispatch__)
 }
@@ -379,8 +378,12 @@ def _nodes_of(value: Any) -> list[Any]:
     return [node for node in map(grad_fn_of, tensors_in(value)) if node is not None]
 
 
-def _made_since(before: int, result: Any, args: Any) -> list[Any]:
-    """Return the nodes made since the counter stood at `before` that no call has been told of, outermost first."""
+def _made(numbers: range, result: Any, args: Any) -> list[Any]:
+    """Return the nodes that a call has made and no call has been told of, outermost first.
+
+    Their sequence numbers are those by which the counter of this thread went on; a graph that was made on another
+    thread may bear any.
+    """
     if type(result) is torch.Tensor:
         node = grad_fn_of(result)
         found = _nodes_of(args) if node is None else [node]
@@ -389,10 +392,10 @@ def _made_since(before: int, result: Any, args: Any) -> list[Any]:
     made: dict[Any, None] = {}
     while found:
         node = found.pop()
-        if before <= node._sequence_nr() < _LEAF and node not in made and SITE not in node.metadata:
+        if node._sequence_nr() in numbers and node not in made and SITE not in node.metadata:
             made[node] = None
             for child, _ in node.next_functions:
-                if child is not None and child._sequence_nr() >= before:
+                if child is not None and child._sequence_nr() in numbers:
                     found.append(child)
     return list(made)
 
@@ -412,9 +415,9 @@ def _patch_function(tap: ForwardTap) -> Callable[[], None]:
                 observer.function_applied(cls, (*args, *kwargs.values()))
         before = _sequence_nr()
         result = original.__get__(None, cls)(*args, **kwargs)
-        made = _sequence_nr() - before
-        if made and tap.nodes and tap.active:
-            tap.note(before, made, result, args)
+        numbers = range(before, _sequence_nr())
+        if numbers and tap.nodes and tap.active:
+            tap.note(numbers, result, args)
         return result
 
     return _replace(Function, "apply", original, classmethod(apply))

@@ -21,17 +21,17 @@ class TorchOperatorCall:
     ----------
     func : callable
         PyTorch's function.
-    before : int
-        Where the sequence counter stood when it was called.
+    numbers : range
+        The sequence numbers of the nodes that it has made.
     """
 
-    def __init__(self, func: Any, args: Any, kwargs: Any, result: Any, before: int, site: CallSite) -> None:
+    def __init__(self, func: Any, args: Any, kwargs: Any, result: Any, numbers: range, site: CallSite) -> None:
         self.name = operator_word(func)
         self.inputs = tuple(tensors_in((args, list((kwargs or {}).values()))))
         # ``x[i] = value`` returns nothing; what it makes is what it wrote.
         self.outputs = tuple(tensors_in(args[0] if self.name == "setitem" else result))
         nodes = [node for node in map(grad_fn_of, self.outputs) if node is not None]
-        self.node = next((node for node in nodes if node._sequence_nr() >= before), None)
+        self.node = next((node for node in nodes if node._sequence_nr() in numbers), None)
         self.grad_enabled = torch.is_grad_enabled()
         self._site = site
 
