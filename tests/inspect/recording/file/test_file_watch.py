@@ -12,6 +12,7 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.recording import RecordingError
+from gradscope.inspect.recording.recorder.keep_policy import Policy
 from tests.inspect.recording.programs import mlp, train
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="an open file cannot be moved or deleted")
@@ -137,7 +138,7 @@ def test_what_another_program_has_written_is_left_to_it(tmp_path, capsys, conten
 
 
 def test_a_disk_that_is_full_leaves_what_is_committed_in_the_file_itself(tmp_path):
-    recorder = gi.recording.Recorder(tmp_path / "run.gscope", gi.recording.policy.Policy.parse("all"), page_limit=30)
+    recorder = gi.recording.Recorder(tmp_path / "run.gscope", Policy.parse("all"), page_limit=30)
     with recorder:
         while not recorder.failure:
             train(mlp(), 5)

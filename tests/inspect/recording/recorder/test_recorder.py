@@ -18,6 +18,7 @@ import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.adapters import NativeAdapter
 from gradscope.inspect.recording import RecordingError
+from gradscope.inspect.recording.recorder.keep_policy import Policy
 from gradscope.inspect.recording.reports.text_view import overview_text
 from tests.inspect.recording.programs import Witness, mlp, recorded, train
 
@@ -273,7 +274,7 @@ def test_iterations_by_hand_and_marks(tmp_path):
 
 
 def test_copies_of_large_gradients_do_not_pile_up(tmp_path):
-    recorder = gi.recording.Recorder(tmp_path / "run.gscope", gi.recording.policy.Policy.parse("all"), room=8 << 20)
+    recorder = gi.recording.Recorder(tmp_path / "run.gscope", Policy.parse("all"), room=8 << 20)
     y = gs.ones(1 << 18, requires_grad=True)
     for _ in range(100):
         y = -y
@@ -547,7 +548,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(tmp_path
 def test_a_full_disk_does_not_stop_the_program(tmp_path, capsys):
     plain = train(mlp(), 30)
     recorder = gi.recording.Recorder(
-        tmp_path / "run.gscope", gi.recording.policy.Policy.parse("all"), page_limit=30
+        tmp_path / "run.gscope", Policy.parse("all"), page_limit=30
     )  # fmt: skip
     with recorder:
         for _ in range(3):
