@@ -35,7 +35,7 @@ from gradscope.inspect.records.records import (
     TensorSummary,
 )
 from gradscope_tui.app import GradscopeApp
-from gradscope_tui.widgets.prompt import Prompt
+from gradscope_tui.widgets.prompt_line import Prompt
 
 
 def summary(name: str = "grad", *, nans: int = 0, numel: int = 12) -> TensorSummary:

@@ -7,16 +7,16 @@ from textual import events
 
 from gradscope.inspect.records.records import SessionState, StopReason
 from gradscope_tui.actions import ACTIONS
-from gradscope_tui.screens import Confirm, HelpScreen
-from gradscope_tui.widgets.dock import BreakpointPane
-from gradscope_tui.widgets.inspector import Inspector
-from gradscope_tui.widgets.log import LogPane
-from gradscope_tui.widgets.prompt import Prompt
-from gradscope_tui.widgets.rail import NodeRail
-from gradscope_tui.widgets.source import SourcePane
-from gradscope_tui.widgets.status import StatusBar
-
-from .fake import Call, FakeSession, chain, play, text_of, type_in, until
+from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
+from gradscope_tui.panes.graph_pane import GraphPane
+from gradscope_tui.panes.inspector_pane import InspectorPane
+from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.panes.source_pane import SourcePane
+from gradscope_tui.screens.confirm_screen import ConfirmScreen
+from gradscope_tui.screens.help_screen import HelpScreen
+from gradscope_tui.widgets.prompt_line import Prompt
+from gradscope_tui.widgets.status_bar import StatusBar
+from tests.tui.fake import Call, FakeSession, chain, play, text_of, type_in, until
 
 SIZES = [(80, 24), (160, 48), (60, 16), (40, 10), (20, 6), (200, 60)]
 
@@ -26,7 +26,7 @@ def status(app):
 
 
 def cursor(app):
-    return app.query_one(NodeRail).cursor
+    return app.query_one(GraphPane).cursor
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -69,7 +69,7 @@ def test_the_cursor_and_the_inspector_follow_every_stop():
         for index in (1, 2, 3):
             await pilot.press("n")
             await until(pilot, lambda index=index: cursor(app) == index)
-        await until(pilot, lambda: app.query_one(Inspector).border_title == "2 Inspector #3 Relu")
+        await until(pilot, lambda: app.query_one(InspectorPane).border_title == "2 Inspector #3 Relu")
         assert "#3/13 ReluBackward0 layers.1" in text_of(app)
 
     play(scenario, size=(160, 48))
@@ -174,7 +174,7 @@ def test_a_breakpoint_with_a_condition_is_asked_for_and_deleted_in_its_pane():
         assert app.session.breakpoints[0].condition == "norm > 10"
         await pilot.press("4")
         await until(pilot, lambda: "op:Addmm  if norm > 10  hits 0" in text_of(app))
-        assert app.focused is app.query_one(BreakpointPane)
+        assert app.focused is app.query_one(BreakpointsPane)
         await pilot.press("d")
         await until(pilot, lambda: "4 Breakpoints ─" in text_of(app) and app.session.breakpoints == [])
 
@@ -250,7 +250,7 @@ def test_maximise_gives_a_pane_the_screen_and_takes_it_back():
         await pilot.press("2", "m")
         await until(pilot, lambda: app.pane.region.size == (80, 21))
         await pilot.press("m")
-        await until(pilot, lambda: app.query_one(NodeRail).display)
+        await until(pilot, lambda: app.query_one(GraphPane).display)
 
     play(scenario)
 
@@ -310,10 +310,10 @@ def test_quit_asks_while_the_session_is_paused_and_can_be_taken_back():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total)
         await pilot.press("q")
-        await until(pilot, lambda: isinstance(app.screen, Confirm))
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
         assert "train.py is paused in backward 1" in text_of(app)
         await pilot.press("n")
-        await until(pilot, lambda: not isinstance(app.screen, Confirm))
+        await until(pilot, lambda: not isinstance(app.screen, ConfirmScreen))
         assert app.is_running
         await pilot.press("q", "y")
         await until(pilot, lambda: not app.is_running or app._exit)
@@ -366,7 +366,7 @@ def test_a_hundred_thousand_nodes_are_shown_and_walked():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total == 100_000)
         await pilot.press("G")
-        await until(pilot, lambda: "#99999" in app.query_one(Inspector).border_title)
+        await until(pilot, lambda: "#99999" in app.query_one(InspectorPane).border_title)
         assert "99999" in text_of(app)
         await pilot.press("g", "n")
         await until(pilot, lambda: "◉─╮ Addmm" in text_of(app))
@@ -430,7 +430,7 @@ def test_a_script_that_is_to_pause_is_said_to_be_until_it_stops(key):
 
 def test_a_stop_after_a_node_begins_with_what_it_has_produced():
     async def scenario(app, pilot):
-        pane = app.query_one(Inspector)
+        pane = app.query_one(InspectorPane)
         await until(pilot, lambda: status(app).total and pane.node is not None)
         assert pane.scroll_offset.y == 0
         await pilot.press("s")
@@ -515,7 +515,7 @@ def test_another_theme_colours_what_is_on_the_screen_anew():
         return {str(span.style) for line in pane._lines for span in line.spans}
 
     async def scenario(app, pilot):
-        panes = app.query_one(Inspector), app.query_one(SourcePane)
+        panes = app.query_one(InspectorPane), app.query_one(SourcePane)
         await until(pilot, lambda: all(pane.line_count() for pane in panes))
         dark = [colours(pane) for pane in panes]
         app.theme = "textual-light"
@@ -539,7 +539,7 @@ def test_what_is_told_when_the_screens_are_gone_ends_in_nothing():
     ended = []
 
     async def scenario(app, pilot):
-        ended.extend((app, app.query_one(NodeRail)))
+        ended.extend((app, app.query_one(GraphPane)))
 
     play(scenario)
     app, pane = ended

@@ -17,12 +17,11 @@ import pytest
 
 from gradscope.inspect import Debugger
 from gradscope.inspect.adapters import NOT_TOLD
-from gradscope_tui.what_if import WhatIfScreen
-from gradscope_tui.widgets.inspector import Inspector
-from gradscope_tui.widgets.log import LogPane
-from gradscope_tui.widgets.rail import NodeRail
-
-from .fake import play, text_of, type_in, until
+from gradscope_tui.panes.graph_pane import GraphPane
+from gradscope_tui.panes.inspector_pane import InspectorPane
+from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.screens.what_if_screen import WhatIfScreen
+from tests.tui.fake import play, text_of, type_in, until
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -56,7 +55,7 @@ def debugger(script):
 
 def test_a_script_is_stepped_through_edited_and_run_to_its_end(debugger):
     async def scenario(app, pilot):
-        rail = app.query_one(NodeRail)
+        rail = app.query_one(GraphPane)
         await until(pilot, lambda: "PAUSED before #0/3 SumBackward0" in text_of(app))
         assert "first node of backward 1" in text_of(app)
         await until(pilot, lambda: "▶   6      loss = (w * w).sum()" in text_of(app))
@@ -64,7 +63,7 @@ def test_a_script_is_stepped_through_edited_and_run_to_its_end(debugger):
         await pilot.press("n")
         await until(pilot, lambda: rail.cursor == 1 and "2 Inspector #1 Mul" in text_of(app))
         await until(pilot, lambda: "norm 1.73" in text_of(app))
-        await until(pilot, lambda: any("v0=v0 ok" in line.plain for line in app.query_one(Inspector)._lines))
+        await until(pilot, lambda: any("v0=v0 ok" in line.plain for line in app.query_one(InspectorPane)._lines))
 
         await type_in(pilot, "grad * 10", "e")
         await until(pilot, lambda: "norm 17.3" in text_of(app))
@@ -301,7 +300,7 @@ def test_a_pytorch_program_is_stepped_through_back_and_asked_what_if(debugger, s
     )
 
     async def scenario(app, pilot):
-        rail = app.query_one(NodeRail)
+        rail = app.query_one(GraphPane)
         await until(pilot, lambda: "PAUSED before #0/" in text_of(app), 60)
         await pilot.press("n", "n", "N")
         await until(pilot, lambda: "◁ REPLAYING #1/" in text_of(app))

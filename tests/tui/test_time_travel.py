@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from gradscope.inspect.records.records import SessionState
-from gradscope_tui.screens import Confirm
-from gradscope_tui.widgets.inspector import Inspector
-from gradscope_tui.widgets.pane import LinePane
-from gradscope_tui.widgets.rail import NodeRail
-from gradscope_tui.widgets.status import StatusBar
-
-from .fake import Call, play, text_of, type_in, until
+from gradscope_tui.panes.graph_pane import GraphPane
+from gradscope_tui.panes.inspector_pane import InspectorPane
+from gradscope_tui.screens.confirm_screen import ConfirmScreen
+from gradscope_tui.widgets.line_pane import LinePane
+from gradscope_tui.widgets.status_bar import StatusBar
+from tests.tui.fake import Call, play, text_of, type_in, until
 
 
 async def at(app, pilot, index, state="paused before"):
@@ -32,7 +31,7 @@ def test_back_shows_the_past_unmistakably_and_live_the_present_again():
         assert "◀ LIVE" in shown
         assert "1 Graph ◁ REPLAYING" in shown
         assert shown.split("\n")[1].index("◁") < shown.split("\n")[1].index("▶")
-        assert app.query_one(NodeRail).index == 2
+        assert app.query_one(GraphPane).index == 2
         assert all(pane.has_class("-replaying") for pane in app.query(LinePane))
         await pilot.press("L")
         await at(app, pilot, 4)
@@ -58,7 +57,7 @@ def test_back_after_begins_with_what_the_node_has_produced():
         await go_to_node_four(app, pilot)
         await pilot.press("2", "S")
         await at(app, pilot, 3, "replaying")
-        pane = app.query_one(Inspector)
+        pane = app.query_one(InspectorPane)
         await until(
             pilot, lambda: pane.scroll_offset.y and pane._lines[pane.scroll_offset.y].plain.startswith("Gradients out")
         )
@@ -120,13 +119,13 @@ def test_restart_asks_first_while_the_script_is_paused():
     async def scenario(app, pilot):
         await go_to_node_four(app, pilot)
         await pilot.press("R")
-        await until(pilot, lambda: isinstance(app.screen, Confirm) and "Restart?" in text_of(app))
+        await until(pilot, lambda: isinstance(app.screen, ConfirmScreen) and "Restart?" in text_of(app))
         await pilot.press("n")
-        await until(pilot, lambda: not isinstance(app.screen, Confirm))
+        await until(pilot, lambda: not isinstance(app.screen, ConfirmScreen))
         assert Call("restart") not in app.session.calls
         await pilot.press("R", "y")
         await at(app, pilot, 0)
-        await until(pilot, lambda: app.query_one(NodeRail).index == 0)
+        await until(pilot, lambda: app.query_one(GraphPane).index == 0)
 
     assert Call("restart") in play(scenario).calls
 
@@ -158,7 +157,7 @@ def test_the_past_of_a_script_that_has_ended_is_walked_and_nothing_there_is_a_de
         await go_to_node_four(app, pilot)
         await pilot.press("c")
         await until(pilot, lambda: "FINISHED" in text_of(app))
-        assert app.query_one(NodeRail).index == 4
+        assert app.query_one(GraphPane).index == 4
         assert app.unavailable() >= {"step", "edit", "what_if"}
         assert not app.unavailable() & {"step_back", "back_after", "reverse_continue", "run_to"}
         await pilot.press("n")
@@ -193,6 +192,6 @@ def test_back_at_the_end_the_graph_is_not_called_by_the_backward_that_was_looked
         app.session.task_index = 2
         await pilot.press("L")
         await until(pilot, lambda: "FINISHED" in text_of(app))
-        assert app.query_one(NodeRail).border_title == "1 Graph"
+        assert app.query_one(GraphPane).border_title == "1 Graph"
 
     play(scenario)

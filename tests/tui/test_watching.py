@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from gradscope.inspect.debugging.session.session_records import TaskRecord
 from gradscope.inspect.records.records import DebuggerEvent
-from gradscope_tui.stack import ThreadsScreen
-from gradscope_tui.what_if import WhatIfScreen
-from gradscope_tui.widgets.dock import BreakpointPane
-from gradscope_tui.widgets.inspector import Inspector
-from gradscope_tui.widgets.log import LogPane
-from gradscope_tui.widgets.prompt import Prompt
-
-from .fake import Call, FakeSession, play, text_of, until
+from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
+from gradscope_tui.panes.inspector_pane import InspectorPane
+from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.screens.threads_screen import ThreadsScreen
+from gradscope_tui.screens.what_if_screen import WhatIfScreen
+from gradscope_tui.widgets.prompt_line import Prompt
+from tests.tui.fake import Call, FakeSession, play, text_of, until
 
 
 async def start(app, pilot):
@@ -80,7 +79,7 @@ def test_space_switches_breakpoints_and_the_stops_at_trouble():
         await pilot.press("space")
         await until(pilot, lambda: "● 1 op:Addmm" in text_of(app))
         for row, kind in enumerate(("violation", "exception", "nan", "inf"), start=1):
-            app.query_one(BreakpointPane).cursor = row
+            app.query_one(BreakpointsPane).cursor = row
             before = app.session.catching[kind]
             await pilot.press("space")
             await until(pilot, lambda kind=kind, before=before: app.session.catching[kind] is not before)
@@ -159,7 +158,7 @@ def test_y_copies_what_the_pane_is_about():
         app.session.add_watch("index")
         app.session.say("hello")
         await pilot.press("j")
-        await until(pilot, lambda: "#1" in app.query_one(Inspector).border_title)
+        await until(pilot, lambda: "#1" in app.query_one(InspectorPane).border_title)
         for pane, text in (
             (1, "node 1 of 13: AddmmBackward0  layers.0  train.py:2  x = layer_1(x)"),
             (2, "  made at        train.py:2  x = layer_1(x)  (in forward)"),

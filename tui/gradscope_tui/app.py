@@ -16,21 +16,22 @@ from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from gradscope_tui.actions import ACTIONS, bindings
-from gradscope_tui.commands import run_command
-from gradscope_tui.ending import SIGNALLED, ended_by_signals
-from gradscope_tui.finding import FindingApp
-from gradscope_tui.saved_breaks import SavedBreaks
-from gradscope_tui.screens import Confirm, HelpScreen
-from gradscope_tui.session import Session, has_ended, is_past, is_paused
-from gradscope_tui.stack import ThreadsScreen
-from gradscope_tui.terminal import own_terminal
-from gradscope_tui.threads import on_thread
-from gradscope_tui.what_if import WhatIfScreen
-from gradscope_tui.widgets.dock import BreakpointPane
-from gradscope_tui.widgets.prompt import Prompt
-from gradscope_tui.widgets.rail import NodeRail
-from gradscope_tui.widgets.states import basename
-from gradscope_tui.widgets.watches import WatchPane
+from gradscope_tui.command_line import run_command
+from gradscope_tui.navigation import FindingApp
+from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
+from gradscope_tui.panes.graph_pane import GraphPane
+from gradscope_tui.panes.watches_pane import WatchesPane
+from gradscope_tui.screens.confirm_screen import ConfirmScreen
+from gradscope_tui.screens.help_screen import HelpScreen
+from gradscope_tui.screens.threads_screen import ThreadsScreen
+from gradscope_tui.screens.what_if_screen import WhatIfScreen
+from gradscope_tui.sessions.saved_breakpoints import SavedBreaks
+from gradscope_tui.sessions.session_protocol import Session, has_ended, is_past, is_paused
+from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
+from gradscope_tui.terminal.terminal_output import own_terminal
+from gradscope_tui.widgets.labels import basename
+from gradscope_tui.widgets.prompt_line import Prompt
+from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.debugger import Debugger
@@ -127,7 +128,7 @@ class GradscopeApp(FindingApp):
 
     def action_break(self) -> None:
         """Set or remove a breakpoint on the operator under the cursor."""
-        node = self.query_one(NodeRail).node
+        node = self.query_one(GraphPane).node
         if node is None:
             self.refuse("there is no node yet to set a breakpoint on; B asks for one")
             return
@@ -141,7 +142,7 @@ class GradscopeApp(FindingApp):
 
     def action_delete(self) -> None:
         """Remove the breakpoint or the watch under the cursor of its pane."""
-        point, watch = self.query_one(BreakpointPane).selected, self.query_one(WatchPane).selected
+        point, watch = self.query_one(BreakpointsPane).selected, self.query_one(WatchesPane).selected
         if self.active == 4 and point is not None:
             self.session.remove_breakpoint(point.id)
         elif self.active == 6 and watch is not None:
@@ -153,7 +154,7 @@ class GradscopeApp(FindingApp):
 
     def action_switch(self) -> None:
         """Switch what is under the cursor on or off: a breakpoint, a switch, a folded module."""
-        pane = self.query_one(BreakpointPane)
+        pane = self.query_one(BreakpointsPane)
         if self.active != 4:
             super().action_switch()
         elif pane.selected is not None:
@@ -299,8 +300,8 @@ class GradscopeApp(FindingApp):
             if agreed:
                 do()
 
-        if not isinstance(self.screen, Confirm):
-            self.push_screen(Confirm(title, what, yes), answered)
+        if not isinstance(self.screen, ConfirmScreen):
+            self.push_screen(ConfirmScreen(title, what, yes), answered)
 
     async def _leave(self) -> None:
         """End the program, wait a little for it, and leave."""
@@ -359,7 +360,7 @@ def view_recording(recording: Recording) -> int:
     RecordingError
         If it turns out to be damaged while it is looked at.
     """
-    from gradscope_tui.recorded import RecordedSession
+    from gradscope_tui.sessions.recorded_session import RecordedSession
 
     return _run(GradscopeApp(RecordedSession(recording), script=basename(recording.path)))
 

@@ -1,1 +1,11 @@
-"""The widgets of the terminal UI: one file each."""
+"""What panes are made of, and the lines above and below them.
+
+- :mod:`~.line_pane`: a pane of lines, of which only those on the screen are drawn; with a cursor or without
+- :mod:`~.graph_rows`: the rows of the graph: all nodes, folded modules, or what a filter leaves
+- :mod:`~.lane_layout`: the lanes of the graph's edges, as ``git log --graph`` draws them
+- :mod:`~.histogram`: counts over powers of two in block characters
+- :mod:`~.labels`: the sign, word and color of each state; short numbers and paths
+- :mod:`~.status_bar`: state, node and reason, and the timeline below
+- :mod:`~.key_bar`: the keys at the bottom
+- :mod:`~.prompt_line`: the line where a person types
+"""

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradscope.inspect.records.records import EdgeRecord, StopReason
+from gradscope_tui.panes.graph_pane import GraphPane
+from tests.tui.fake import FakeSession, chain, play, text_of, until
+
+
+def rows(app):
+    return [line[1:43].rstrip(" │") for line in text_of(app).split("\n")[3:]]
+
+
+def test_nodes_stand_in_execution_order_with_their_edges_and_states():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await pilot.press("n", "j")
+        await until(pilot, lambda: rows(app)[1].startswith("▶"))
+        await pilot.press("j")
+        assert rows(app)[:4] == [
+            "    0 ✓ ◉   Relu       layers.0",
+            "▶   1 ‖ ◉─╮ Addmm      layers.0",
+            "    2 · │ ○ AccumGrad  layers.0.weight",
+            "›   3 · ○   Relu       layers.1",
+        ]
+
+    play(scenario)
+
+
+def test_lanes_that_have_no_room_are_counted_in_a_column_of_their_own():
+    nodes = chain(60)
+    nodes[0] = replace(nodes[0], edges=tuple(EdgeRecord(1000 + n, 0) for n in range(1, 60)))
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        assert "+" in rows(app)[0]
+        starts = {row.index(word) for row in rows(app)[:9] for word in ("Relu", "Addmm", "AccumGrad") if word in row}
+        assert len(starts) == 1
+
+    play(scenario, FakeSession(nodes))
+
+
+def test_a_click_moves_the_cursor():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await pilot.click(GraphPane, offset=(10, 5))
+        assert app.query_one(GraphPane).cursor == 4
+
+    play(scenario)
+
+
+def test_a_node_that_failed_or_was_skipped_is_marked_by_sign_and_word():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        app.session.nodes[2] = replace(app.session.nodes[2], state="skipped")
+        app.session.nodes[3] = replace(app.session.nodes[3], state="failed")
+        app.session._tell(replace_event(app))
+        await until(pilot, lambda: "2 » skip" in text_of(app) and "3 ✗ fail" in text_of(app))
+
+    play(scenario, size=(160, 48))
+
+
+def replace_event(app):
+    from gradscope.inspect.records.records import DebuggerEvent
+
+    return DebuggerEvent("state", app.session.state, StopReason("step", "next node"))
+
+
+def test_the_same_shape_in_another_order_is_laid_out_anew():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        rail = app.query_one(GraphPane)
+        nodes = list(app.session.nodes)
+        nodes[4], nodes[5] = replace(nodes[5], index=4), replace(nodes[4], index=5)
+        rail.show(nodes, app.session.task_index)
+        assert (rail.position(1005), rail.position(1004)) == (4, 5)
+
+    play(scenario)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradscope_tui.panes.source_pane import CONTEXT, SourcePane
+from tests.tui.fake import FakeSession, chain, play, text_of, until
+
+
+def session_of(path, lineno):
+    nodes = chain()
+    nodes[0] = replace(nodes[0], location=replace(nodes[0].location, filename=str(path), lineno=lineno))
+    return FakeSession(nodes)
+
+
+def test_the_line_that_made_the_node_is_shown_in_the_middle_of_its_window(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("".join(f"x{n} = {n}  # line {n}\n" for n in range(1, 201)))
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶ 100  x100 = 100" in text_of(app))
+        pane = app.query_one(SourcePane)
+        assert pane.line_count() == 2 * CONTEXT + 1
+        assert pane.border_title == "3 Source train.py:100"
+        rows = [line for line in text_of(app).split("\n") if "# line" in line]
+        middle = next(index for index, row in enumerate(rows) if "▶" in row)
+        assert abs(middle - len(rows) // 2) <= 1
+
+    play(scenario, session_of(path, 100))
+
+
+def test_the_first_line_of_a_file_has_nothing_above_it(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("a = 1\nb = 2\n")
+
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶   1  a = 1" in text_of(app) and "2  b = 2" in text_of(app))
+
+    play(scenario, session_of(path, 1))
+
+
+def test_a_file_that_cannot_be_read_is_replaced_by_the_line_the_record_knows():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "▶  31  x = layer_0(x)" in text_of(app))
+
+    play(scenario, session_of("/nowhere/train.py", 31))
+
+
+def test_a_node_without_a_line_says_why():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await pilot.press("j", "j")
+        await until(pilot, lambda: "the gradient of a leaf is accumulated here" in text_of(app))
+
+    play(scenario)

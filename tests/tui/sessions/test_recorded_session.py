@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+import gradscope as gs
+import gradscope.inspect as gi
+from gradscope.inspect.debugging.session.session_lifecycle import SessionError
+from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.sessions.recorded_nodes import RecordedNodes
+from gradscope_tui.sessions.recorded_session import RecordedSession
+from gradscope_tui.widgets.status_bar import StatusBar
+from tests.tui.fake import play, text_of, type_in, until
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Three iterations of one backward of three nodes; the last has a NaN."""
+    path = tmp_path_factory.mktemp("recorded") / "run.gscope"
+    w = gs.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = gs.optim.SGD([w], lr=0.1)
+    with gi.record(path, keep="all"):
+        for step in range(3):
+            ((w * w) * (float("nan") if step == 2 else 1.0)).sum().backward()
+            optimizer.step()
+    return path
+
+
+@pytest.fixture
+def session(path):
+    with gi.open_recording(path) as recording:
+        session = RecordedSession(recording)
+        session.start()
+        yield session
+
+
+def test_steps_go_from_backward_to_backward_and_back(session):
+    count = len(session.nodes)
+    session.step(count)
+    assert (session.task_index, session.current) == (2, 0)
+    session.back()
+    assert (session.task_index, session.current) == (1, count - 1)
+    session.next_backward()
+    session.next_iteration()
+    assert (session.task_index, session.current) == (3, 0)
+    session.previous_iteration()
+    session.previous_backward()
+    assert (session.task_index, session.current) == (1, 0)
+
+
+def test_a_nan_is_explained_as_far_as_it_is_recorded(session, tmp_path):
+    assert session.explain() == ""
+    session.next_iteration()
+    session.next_iteration()
+    found = {node.operator: (session.goto(node.index), session.explain())[1] for node in session.nodes}
+    assert found["Sum"] == ""
+    assert found["Mul"].startswith("MulBackward0 passes on")
+    with gi.record(tmp_path / "less.gscope", keep="summaries"):
+        (gs.zeros(2, requires_grad=True).sqrt() * 0.0).sum().backward()
+    with gi.open_recording(tmp_path / "less.gscope") as recording:
+        bare = RecordedSession(recording)
+        bare.start()
+        bare.goto(2)
+        assert "was not kept; record with --keep all" in bare.explain()
+
+
+def test_both_ends_are_said(session):
+    with pytest.raises(SessionError, match="beginning"):
+        session.back()
+    with pytest.raises(SessionError, match="first backward"):
+        session.previous_backward()
+    with pytest.raises(SessionError, match="first iteration"):
+        session.previous_iteration()
+    session.cont()
+    assert session.reason.text.startswith("the last node that was recorded")
+    with pytest.raises(SessionError, match="end of the recording"):
+        session.step()
+    with pytest.raises(SessionError, match="last backward"):
+        session.next_backward()
+
+
+def test_breakpoints_stop_forwards_and_back(session):
+    session.add_breakpoint("AccumulateGrad")
+    for task in (1, 2, 3):
+        session.cont()
+        assert (session.task_index, session.nodes[session.current].name) == (task, "AccumulateGrad")
+    session.reverse_continue()
+    assert session.task_index == 2
+    session.until("op:Sum")
+    assert (session.task_index, session.current) == (3, 0)
+
+
+def test_a_nan_is_found(session):
+    session.catch("nan")
+    session.cont()
+    assert session.task_index == 3
+    assert session.reason.text.startswith("breakpoint 1 (nan)")
+
+
+def test_conditions_and_watches_know_the_values_that_were_kept(session):
+    session.add_breakpoint("AccumulateGrad if grad[1] > 2")
+    watch = session.add_watch("norm")
+    session.cont()
+    assert session.nodes[session.current].name == "AccumulateGrad"
+    assert session.evaluate_text("grad.tolist()") == "[2.0, 4.0]"
+    assert session.evaluate("iteration, backward") == (session._tasks[0].iteration, session._tasks[0].id)
+    assert session.watches[0].id == watch.id
+    assert session.watches[0].changed
+
+
+@pytest.mark.parametrize("verb", ["edit", "skip", "what_if", "pause", "threads", "live"])
+def test_what_needs_a_program_is_refused_with_the_reason(session, verb):
+    assert "there is no program" in session.unavailable[verb]
+    calls = {
+        "edit": lambda: session.set_grad(0, 0),
+        "skip": session.skip,
+        "what_if": lambda: session.what_if(0, 0),
+        "pause": session.pause,
+        "threads": lambda: session.follow_thread(1),
+        "live": session.go_live,
+    }
+    with pytest.raises(SessionError, match="there is no program"):
+        calls[verb]()
+
+
+def test_a_recording_that_grows_is_read_again(tmp_path):
+    path = tmp_path / "run.gscope"
+    w = gs.tensor([1.0, 2.0], requires_grad=True)
+    with gi.record(path) as recorder:
+        (w * w).sum().backward()
+        recorder.flush()
+        with gi.open_recording(path) as recording:
+            session = RecordedSession(recording)
+            session.start()
+            before = len(recording.tasks())
+            (w * w).sum().backward()
+            recorder.flush()
+            session.restart()
+            assert len(recording.tasks()) == before + 1
+            assert "1 more backward read" in session.reason.text
+
+
+def test_the_widgets_show_a_recording_as_the_past_of_a_program(session):
+    async def scenario(app, pilot):
+        await until(pilot, lambda: "◁ REPLAYING #0" in text_of(app))
+        assert {"edit", "skip", "what_if", "live"} <= app.unavailable()
+        assert "┄" not in text_of(app)  # on the timeline: all of it has run
+        await pilot.press("n", "n")
+        await until(pilot, lambda: app.query_one(StatusBar).status.node == 2)
+        await pilot.press("right_square_bracket")
+        await until(pilot, lambda: "iteration 1, backward 2" in text_of(app))
+        await pilot.press("right_curly_bracket")
+        await until(pilot, lambda: app.query_one(StatusBar).status.task == 3)
+        await pilot.press("left_square_bracket")
+        await until(pilot, lambda: app.query_one(StatusBar).status.task == 2)
+        await pilot.press("e")
+        await until(pilot, lambda: "there is no program" in text_of(app))
+        assert "run 1" in app.query_one(LogPane).text
+        await type_in(pilot, "memory", ":")
+        await until(pilot, lambda: "there is no program to ask" in app.query_one(LogPane).text)
+        await type_in(pilot, "skip", ":")
+        await until(pilot, lambda: "there is no program to skip a node of" in app.query_one(LogPane).text)
+        await pilot.press("q")
+        await until(pilot, lambda: app._exit)
+
+    play(scenario, session)
+
+
+def test_a_damaged_page_costs_its_own_nodes_only(tmp_path):
+    path = tmp_path / "damaged.gscope"
+    w = gs.ones(3, requires_grad=True)
+    with gi.record(path):
+        for _ in range(2):
+            y = w
+            for _ in range(1500):
+                y = y * 1.0
+            y.sum().backward()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE pages SET checksum = 0 WHERE id = (SELECT min(id) FROM pages)")
+    connection.close()
+    with gi.open_recording(path) as recording:
+        session = RecordedSession(recording)
+
+        async def scenario(app, pilot):
+            await until(pilot, lambda: "(unreadable)" in text_of(app))
+            await pilot.press("right_square_bracket")
+            await until(pilot, lambda: "SumBackward0" in text_of(app) and "(unreadable)" not in text_of(app))
+
+        play(scenario, session)
+        lost, whole = RecordedNodes(recording, recording.tasks()[0]), RecordedNodes(recording, recording.tasks()[1])
+        assert [node.name for node in whole.bare()] == [node.name for node in whole]
+        assert [node.name for node in whole.candidates(3)] == [node.name for node in whole][3:]
+        assert [node.name for node in lost.bare()] == [node.name for node in lost]
+        assert [node.index for node in lost] == list(range(len(lost)))
+        assert lost[3:5] == list(lost)[3:5]
+
+
+def test_no_more_gradients_are_read_than_are_looked_at(tmp_path, monkeypatch):
+    path = tmp_path / "long.gscope"
+    with gi.record(path):
+        y = gs.ones(2, requires_grad=True)
+        for _ in range(3000):
+            y = y * 1.0
+        y.sum().backward()
+    read = []
+    revive = gi.Recording.revive
+
+    def noted(self, page, start, stop, first):
+        read.append(stop - start)
+        return revive(self, page, start, stop, first)
+
+    monkeypatch.setattr(gi.Recording, "revive", noted)
+    with gi.open_recording(path) as recording:
+
+        async def scenario(app, pilot):
+            await until(pilot, lambda: "◁ REPLAYING #0/3002" in text_of(app))
+            await type_in(pilot, "op:Accum*", "/")
+            await until(pilot, lambda: "1 of 3002 nodes" in text_of(app))
+            app.session.add_breakpoint("op:Sum")
+            await pilot.press("n", "n", "G", "t", "C")
+            await until(pilot, lambda: app.session.current == 0)
+
+        play(scenario, RecordedSession(recording))
+    assert 0 < sum(read) < 1000

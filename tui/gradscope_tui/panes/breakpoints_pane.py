@@ -1,0 +1,94 @@
+"""The breakpoints, and at which kinds of trouble the script stops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+
+from gradscope_tui.widgets.line_pane import CursorPane
+
+if TYPE_CHECKING:
+    from gradscope_tui.sessions.session_protocol import Breakpoint
+
+__all__ = ["BreakpointsPane"]
+
+_TROUBLE = {
+    "nan": "where a NaN first appears",
+    "inf": "where an infinity first appears",
+    "violation": "where a saved tensor has been written since",
+    "exception": "where a backward raises",
+}
+
+
+class BreakpointsPane(CursorPane, inherit_bindings=False):
+    """The breakpoints, one a line; below them the switches for trouble."""
+
+    NUMBER: ClassVar[int] = 4
+    TITLE: ClassVar[str] = "Breakpoints"
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._points: Sequence[Breakpoint] = ()
+        self._hits: dict[str, int] = {}
+        self._catching: Mapping[str, bool] = {}
+        self._shown: tuple[list[Breakpoint], dict[str, bool]] = [], {}
+
+    def show(self, breakpoints: Sequence[Breakpoint], catching: Mapping[str, bool]) -> None:
+        """Show these breakpoints, and at which kinds of trouble the session stops."""
+        shown = [copy(point) for point in breakpoints], dict(catching)  # they count their hits
+        if shown == self._shown:
+            return
+        self._shown = shown
+        self._points = [point for point in breakpoints if point.spec not in _TROUBLE]
+        self._hits = {point.spec: point.hits for point in breakpoints}
+        self._catching = dict(catching)
+        self.set_heading(count=len(self._points))
+        self.content_changed()
+        self.cursor = min(self.cursor, max(0, self.line_count() - 1))
+
+    @property
+    def selected(self) -> Breakpoint | None:
+        """The breakpoint under the cursor."""
+        return self._points[self.cursor] if self.cursor < len(self._points) else None
+
+    @property
+    def trouble(self) -> tuple[str, bool] | None:
+        """The kind of trouble under the cursor, and whether the session stops there."""
+        row = self.cursor - len(self._points)
+        kinds = list(self._catching)
+        return (kinds[row], self._catching[kinds[row]]) if 0 <= row < len(kinds) else None
+
+    def line_count(self) -> int:
+        """Return the number of breakpoints and switches."""
+        return len(self._points) + len(self._catching)
+
+    def line(self, row: int, width: int) -> Text:
+        """Return the line of one breakpoint or switch."""
+        text = Text("›" if row == self.cursor else " ")
+        if row < len(self._points):
+            return self._breakpoint(text, self._points[row])
+        kind, on = list(self._catching.items())[row - len(self._points)]
+        text.append("[●] " if on else "[ ] ", self.color("bad" if on else "dim"))
+        text.append(f"{kind:<9}", self.color("strong" if on else "dim"))
+        text.append(f" {_TROUBLE.get(kind, '')}", self.color("dim"))
+        if self._hits.get(kind):
+            text.append(f"  hits {self._hits[kind]}", self.color("dim"))
+        return text
+
+    def _breakpoint(self, text: Text, stop: Breakpoint) -> Text:
+        text.append("● " if stop.enabled else "◌ ", self.color("bad" if stop.enabled else "dim"))
+        text.append(f"{stop.id} ", self.color("dim"))
+        text.append(stop.spec, self.color("strong" if stop.enabled else "dim"))
+        if stop.condition:
+            text.append(f"  if {stop.condition}")
+        if stop.log is not None:
+            text.append(f"  prints {stop.log}", self.color("good"))
+        text.append(f"  hits {stop.hits}", self.color("dim"))
+        notes = [(stop.ignore, f"passes {stop.ignore} more"), (stop.temporary, "once"), (not stop.enabled, "off")]
+        for wanted, note in notes:
+            if wanted:
+                text.append(f"  {note}", self.color("warn"))
+        return text

@@ -1,0 +1,406 @@
+"""The graph in execution order: one line a node, with the lane rail of its edges."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual.message import Message
+from textual.worker import Worker
+
+from gradscope_tui.sessions.session_protocol import order_of, without_gradients
+from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, ancestors, fold
+from gradscope_tui.widgets.labels import NODE_STATES, basename, shorten
+from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, draw_row, lay_out
+from gradscope_tui.widgets.line_pane import CursorPane
+from gradscope_tui.worker_thread import on_thread
+
+if TYPE_CHECKING:
+    from gradscope.inspect.records.records import NodeRecord
+
+__all__ = ["GraphPane"]
+
+_WIDE = 56
+"""Cells from which on a line has room for the word of a state and for the module."""
+
+_AT_ONCE = 10_000
+"""Nodes up to which the graph is read and laid out while the screen waits."""
+
+_ALONE = LaneRow(0, 0, 0, (), 0)
+"""How a node is drawn whose lane is not known, or which stands among the matches of a filter."""
+
+Match = Callable[["NodeRecord"], bool]
+
+
+class GraphPane(CursorPane, inherit_bindings=False):
+    """The list of nodes; its cursor says which node the inspector and the source pane show.
+
+    Modules can be folded into one row each, and a filter can leave only the rows that match. So a row is not an index:
+    :attr:`index` is that of the node under the cursor, and :meth:`select` puts the cursor on a node.
+    """
+
+    NUMBER: ClassVar[int] = 1
+    TITLE: ClassVar[str] = "Graph"
+    EMPTY: ClassVar[str] = "no backward yet"
+
+    class Selected(Message):
+        """The cursor has come to another node."""
+
+    class Read(Message):
+        """The outline of the graph has been read."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.folded: frozenset[str] = frozenset()
+        self.index = 0
+        self._records: Sequence[NodeRecord] = ()
+        self._shape: tuple[object, ...] = ()
+        self._outline = NOTHING
+        self._rows = Rows(range(0))
+        self._layout: list[LaneRow] = []
+        self._lanes = 1
+        self._current = self._live = -1
+        self._marked: Match = lambda node: False
+        self._match: NodeFilter | None = None
+        self._found: list[int] = []
+        self._only_found = False
+
+    # What is shown ---------------------------------------------------------------------------------------------------
+
+    def show(
+        self,
+        nodes: Sequence[NodeRecord],
+        task: int,
+        current: int = -1,
+        marked: Match = lambda node: False,
+        live: int = -1,
+    ) -> None:
+        """Show the nodes of a backward.
+
+        Parameters
+        ----------
+        nodes : sequence of NodeRecord
+            In execution order, read when a row is drawn; their states may have changed since the last call.
+        task : int
+            Which backward this is; the lanes are laid out anew only when it or the order of nodes has changed.
+        current : int
+            Index of the node where the session stands.
+        marked : callable
+            Says whether a breakpoint lies on a node.
+        live : int
+            Index of the node where the program waits while the session stands at an earlier one; -1 otherwise.
+        """
+        self._records, self._current, self._marked, self._live = nodes, current, marked, live
+        shape = (task, order_of(nodes))
+        if shape != self._shape:
+            self._shape = shape
+            self._outline, self._found, self._only_found = NOTHING, [], False
+            self._rows, self._layout, self._lanes = Rows(range(len(nodes))), [], 1
+            self.content_changed()
+            self.select(min(self.index, max(0, len(nodes) - 1)))
+            self._read()
+        self.refresh()
+
+    def _read(self) -> None:
+        """Read the outline of the graph: at once, or on another thread where that takes long."""
+        nodes, shape = self._records, self._shape
+        if len(nodes) <= _AT_ONCE:
+            self._take_outline(Outline.read(without_gradients(nodes)))
+            return
+
+        async def later() -> None:
+            outline = await on_thread(lambda: Outline.read(without_gradients(nodes)), collect=False)
+            if shape == self._shape:
+                self._take_outline(outline)
+
+        self._reading: Worker[None] = self.run_worker(later, group="outline", exclusive=True)
+
+    def _take_outline(self, outline: Outline) -> None:
+        self._outline = outline
+        self.post_message(self.Read())
+        self._arrange()
+        if self._match is not None:
+            self.search(self._match)
+
+    def _arrange(self) -> None:
+        """Make the rows and their lanes."""
+        if self._only_found:
+            self._rows = Rows(self._found)
+            self._take_lanes([])
+        else:
+            self._rows = fold(self._outline.modules, self.folded)
+            self._draw_lanes()
+        self.content_changed()
+        self.select(self.index)
+
+    def _draw_lanes(self) -> None:
+        """Lay out the lanes: at once, or on another thread where that takes long; until then there are none."""
+        rows, outline = self._rows, self._outline
+        if len(rows) <= _AT_ONCE:
+            self._take_lanes(lay_out(rows.graph(outline)))
+            return
+        self._take_lanes([])
+
+        async def later() -> None:
+            layout = await on_thread(lambda: lay_out(rows.graph(outline)), collect=False)
+            if rows is self._rows:
+                self._take_lanes(layout)
+
+        self._laying: Worker[None] = self.run_worker(later, group="lanes", exclusive=True)
+
+    def _take_lanes(self, layout: list[LaneRow]) -> None:
+        self._layout = layout
+        self._lanes = 1 + max((max(row.column, *row.targets, 0) for row in layout), default=0)
+        self.refresh()
+
+    # The cursor ------------------------------------------------------------------------------------------------------
+
+    @property
+    def node(self) -> NodeRecord | None:
+        """The node under the cursor; of a folded module, that where the session stands, or the first."""
+        return self._records[self.index] if 0 <= self.index < len(self._records) else None
+
+    @property
+    def module(self) -> str:
+        """The folded module under the cursor; empty where there is none."""
+        return self._rows.module(self.cursor) if 0 <= self.cursor < len(self._rows) else ""
+
+    def select(self, index: int) -> None:
+        """Put the cursor on a node: on the row it is folded into, or near it if the filter hides it."""
+        self.index = index
+        row = max(0, self._rows.row_of(index))
+        if row == self.cursor:
+            self.reveal(row)
+            self.refresh_line(row)
+            self.post_message(self.Selected())
+        else:
+            self.cursor = row
+            self.index = index
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Bring the cursor into view and tell the app."""
+        super().watch_cursor(before, now)
+        if now < len(self._rows) and self.index not in self._rows.span(now):
+            span = self._rows.span(now)
+            self.index = self._current if self._current in span else span[0]
+        self.post_message(self.Selected())
+
+    def row_clicked(self, row: int, x: int) -> int:
+        """Return the row itself; for a click on a lane that runs past it, the row of the node where the lane ends."""
+        lane = (x - self._gutter()) // 2
+        if not 0 <= lane < self._drawn_lanes() or row >= len(self._layout) or self._layout[row].column == lane:
+            return row
+        if not self._layout[row].below >> lane & 1:
+            return row
+        return next((r for r in range(row + 1, len(self._layout)) if self._layout[r].column == lane), row)
+
+    def is_marked(self, row: int) -> bool:
+        """Mark the cursor line, unless the node under the cursor is one that the filter hides."""
+        return row == self.cursor and self.index in self._rows.span(row)
+
+    def move(self, rows: int) -> None:
+        """Move the cursor; from a node that the filter hides, to the rows before and behind it."""
+        if self.line_count() and not self.is_marked(self.cursor):
+            beside = self._rows.index(self.cursor)
+            if rows * (self.index - beside) < 0:
+                rows -= 1 if rows > 0 else -1
+            self.select(beside)
+        super().move(rows)
+
+    # Filter and folds ------------------------------------------------------------------------------------------------
+
+    def search(self, match: NodeFilter | None, *, only: bool = False) -> Worker[None]:
+        """Look for the nodes that match, on another thread.
+
+        Parameters
+        ----------
+        match : NodeFilter or None
+            None forgets what has been found.
+        only : bool
+            Whether to hide the others from then on.
+
+        Returns
+        -------
+        Worker
+            Ends when they are found and shown.
+        """
+        self._match = match
+        nodes, shape = self._records, self._shape
+
+        def look() -> list[int]:
+            if match is None:
+                return []
+            return [node.index for node in (nodes if match.gradients else without_gradients(nodes)) if match(node)]
+
+        async def find() -> None:
+            found = await on_thread(look, collect=False)
+            if shape == self._shape and match is self._match:
+                self._found, self._only_found = found, only and match is not None
+                self._arrange()
+
+        return self.run_worker(find, group="search", exclusive=True)
+
+    @property
+    def found(self) -> Sequence[int]:
+        """The indices of the nodes that match the filter."""
+        return self._found
+
+    @property
+    def filtered(self) -> bool:
+        """Whether the others are hidden."""
+        return self._only_found
+
+    def show_all(self) -> None:
+        """Show the nodes again that do not match; those that do stay marked."""
+        self._only_found = False
+        self._arrange()
+
+    def seek(self, step: int) -> bool:
+        """Go to the next match, or with ``step=-1`` to the one before; return whether there is one."""
+        ahead = [i for i in self._found if (i - self.index) * step > 0]
+        if not ahead:
+            return False
+        self.select(min(ahead) if step > 0 else max(ahead))
+        return True
+
+    def fold_here(self) -> str:
+        """Fold the module of the node under the cursor; of a folded one, the module around it. Return which."""
+        node = self.node
+        chain = ancestors(self.module)[:-1] if self.module else ancestors(node.module) if node is not None else []
+        if not chain:
+            return ""
+        self.set_folded(frozenset(m for m in self.folded if not m.startswith(chain[-1] + ".")) | {chain[-1]})
+        return chain[-1]
+
+    def unfold_here(self) -> bool:
+        """Unfold the module under the cursor by one level; return whether there was one."""
+        module = self.module
+        if not module:
+            return False
+        inner = {a for m in self._outline.modules for a in ancestors(m) if a.startswith(module + ".")}
+        depth = module.count(".") + 1
+        self.set_folded((self.folded - {module}) | {m for m in inner if m.count(".") == depth})
+        return True
+
+    def set_folded(self, modules: frozenset[str]) -> None:
+        """Fold these modules, and no others."""
+        self.folded = modules
+        self._arrange()
+
+    @property
+    def modules(self) -> frozenset[str]:
+        """All modules of the graph, with those that they are part of."""
+        return frozenset(a for m in set(self._outline.modules) for a in ancestors(m))
+
+    def position(self, key: int | None) -> int | None:
+        """Return the index of the node with a key, if it is here."""
+        return None if key is None else self._outline.positions.get(key)
+
+    @property
+    def outline(self) -> Outline:
+        """What does not change of the graph."""
+        return self._outline
+
+    # Drawing ---------------------------------------------------------------------------------------------------------
+
+    def line_count(self) -> int:
+        """Return the number of rows."""
+        return len(self._rows)
+
+    def line_width(self) -> int:
+        """Return 0: what has no room in a line stands in the inspector."""
+        return 0
+
+    def line(self, row: int, width: int) -> Text:
+        """Return the line of one row."""
+        module = self._rows.module(row)
+        first = self._records[self._rows.index(row)]
+        last = self._records[self._rows.span(row)[-1]] if module else first
+        state = str(first.state if not module or first.state == last.state else "current")
+        if module and state == "current" and self._current < 0:
+            state = "done"
+        glyph, word, color = NODE_STATES[state]
+        wide = width >= _WIDE
+        dim = self.color("" if self.is_marked(row) else "dim")
+        text = self._margin(row, dim)
+        style = dim if color == "dim" else self.color(color)
+        text.append(glyph, style)
+        if wide:
+            text.append(f" {word:<4}", style)
+        spot = "▣" if module else "○" if state == "pending" else "◉"
+        lanes = self._drawn_lanes()
+        lane = self._layout[row] if row < len(self._layout) else _ALONE
+        text.append(f" {draw_row(lane, spot, lanes):<{2 * lanes}}", style)
+        if self._lanes > lanes:
+            beyond = lane.hidden + (lane.below >> lanes).bit_count()
+            text.append(f"{f'+{beyond}' if beyond else '':<{len(str(self._lanes)) + 2}}", dim)
+        strong = self.color("now") if state == "current" else self.color("strong")
+        if module:
+            count = len(self._rows.span(row))
+            text.append(f"▸ {module}", strong)
+            text.append(f"  {count} node{'s' if count != 1 else ''}", dim)
+        else:
+            self._label(text, first, width, wide, strong, dim)
+        live = "  ◀ LIVE" if self._live in self._rows.span(row) else ""
+        text.truncate(width - len(live), overflow="ellipsis")
+        return text.append(live, self.color("now"))
+
+    def _margin(self, row: int, dim: Style) -> Text:
+        """Return the signs before a row: where the session stands, the cursor, breakpoints, matches, the number."""
+        text, span = Text(no_wrap=True, end=""), self._rows.span(row)
+        if self._live in span:
+            sign, color = "▶", "now"
+        elif self._current in span:
+            past = "strong" if self.is_marked(row) else "past"
+            sign, color = ("◁", past) if self._replaying else ("▶", "now")
+        else:
+            sign, color = "›" if self.is_marked(row) else " ", "now"
+        text.append(sign, self.color(color))
+        first = self._records[span[0]]
+        if len(span) == 1 and self._marked(first):
+            text.append("●", self.color("bad"))
+        else:
+            text.append("∙" if self._is_found(span) else " ", self.color("good"))
+        text.append(f"{first.index:>{self._digits()}} ", dim)
+        return text
+
+    def _is_found(self, span: range) -> bool:
+        if not self._found or self._only_found:
+            return False
+        at = bisect_left(self._found, span[0])
+        return at < len(self._found) and self._found[at] in span
+
+    def _label(self, text: Text, node: NodeRecord, width: int, wide: bool, strong: Style, dim: Style) -> None:
+        label = node.parameter or node.module or _place(node, wide)
+        name = node.name if wide else node.operator.replace("AccumulateGrad", "AccumGrad")
+        room = max(4, width - text.cell_len)
+        if label:
+            text.append(f"{name:<{min(20 if wide else 10, room)}}", strong)
+            text.append(f" {shorten(label, width - text.cell_len - 1)}", dim)
+        else:
+            text.append(name, strong)
+
+    @property
+    def _replaying(self) -> bool:
+        return self.has_class("-replaying")
+
+    def _digits(self) -> int:
+        return max(3, len(str(len(self._records) - 1)))
+
+    def _gutter(self) -> int:
+        """Return the cells before the lanes."""
+        return self._digits() + (10 if self.scrollable_content_region.width >= _WIDE else 5)
+
+    def _drawn_lanes(self) -> int:
+        width = self.scrollable_content_region.width
+        return min(self._lanes, MAX_LANES, max(3, (width - (40 if width >= _WIDE else 24)) // 2))
+
+
+def _place(node: NodeRecord, wide: bool) -> str:
+    """Return the line of the user code that made a node."""
+    if node.location is None:
+        return ""
+    return f"{basename(node.location.filename)}:{node.location.lineno}" if wide else f"line {node.location.lineno}"

@@ -1,0 +1,131 @@
+"""The user's source around the line that made the node under the cursor."""
+
+from __future__ import annotations
+
+import linecache
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.style import Style
+from rich.syntax import Syntax
+from rich.text import Text
+from textual import events
+
+from gradscope_tui.colors import without_background
+from gradscope_tui.widgets.labels import basename
+from gradscope_tui.widgets.line_pane import LinePane
+
+if TYPE_CHECKING:
+    from gradscope.inspect.records.records import Location
+
+__all__ = ["SourcePane"]
+
+CONTEXT = 20
+"""Lines that are shown on each side of the line that made the node."""
+
+_CHUNK = 16
+"""Lines that are highlighted at once: neighbouring nodes are made by neighbouring lines."""
+
+
+def _window(filename: str, first: int, last: int, theme: str) -> tuple[Text, ...]:
+    """Return the highlighted lines `first` to `last` (from 1, inclusive) of a file; none where it cannot be read."""
+    chunks = range((first - 1) // _CHUNK, (last - 1) // _CHUNK + 1)
+    lines = [line for chunk in chunks for line in _highlighted(filename, chunk, theme)]
+    start = first - 1 - chunks[0] * _CHUNK
+    return tuple(lines[start : start + last - first + 1])
+
+
+@lru_cache(maxsize=256)
+def _highlighted(filename: str, chunk: int, theme: str) -> tuple[Text, ...]:
+    """Return the highlighted lines of a part of a file; none behind its end."""
+    lines = linecache.getlines(filename)[chunk * _CHUNK : (chunk + 1) * _CHUNK]
+    code = "".join(lines)
+    if not code:
+        return ()
+    text = Syntax(code, "python", theme=theme).highlight(code)
+    text.style = ""
+    text.spans = [s._replace(style=without_background(s.style)) for s in text.spans if isinstance(s.style, Style)]
+    return tuple(text.split("\n", allow_blank=True))[: len(lines)]
+
+
+class SourcePane(LinePane, inherit_bindings=False):
+    """A window of the file in which the node under the cursor was made."""
+
+    NUMBER: ClassVar[int] = 3
+    TITLE: ClassVar[str] = "Source"
+    EMPTY: ClassVar[str] = "the line that made a node is shown here"
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._location: Location | None = None
+        self._first = 1
+        self._lines: tuple[Text, ...] = ()
+
+    def show(self, location: Location | None, why_empty: str = "") -> None:
+        """Show the lines around a location.
+
+        Parameters
+        ----------
+        location : Location or None
+            Where the node under the cursor was made.
+        why_empty : str
+            What to say instead when there is no location.
+        """
+        if (location, why_empty) == (self._location, self.empty):
+            return
+        moved = location != self._location
+        self._location, self.empty = location, why_empty
+        self.set_heading(about="" if location is None else f"{basename(location.filename)}:{location.lineno}")
+        self.redraw()
+        if moved:
+            self.centre()
+
+    def redraw(self) -> None:
+        """Highlight the lines again: other ones, or in other colours."""
+        self._highlight()
+        self.content_changed()
+
+    def _highlight(self) -> None:
+        """Highlight the window, or what the record itself knows of the line where the file cannot be read."""
+        location = self._location
+        self._lines = ()
+        if location is None:
+            return
+        self._first = max(1, location.lineno - CONTEXT)
+        theme = "ansi_light" if not self.app.current_theme.dark else "monokai"
+        self._lines = _window(location.filename, self._first, location.lineno + CONTEXT, theme)
+        if len(self._lines) <= location.lineno - self._first:
+            self._first = location.lineno
+            self._lines = (Text(location.source or "(the file cannot be read)"),)
+
+    def centre(self) -> None:
+        """Scroll so that the line that made the node is in the middle."""
+        if self._location is not None:
+            middle = self._location.lineno - self._first - self.scrollable_content_region.height // 2
+            self.scroll_to(0, max(0, middle), animate=False, force=True)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Find the middle again: there is another one."""
+        super().on_resize(event)
+        self.centre()
+
+    def line_count(self) -> int:
+        """Return the number of lines of the window."""
+        return len(self._lines)
+
+    def line_width(self) -> int:
+        """Return the width of the widest line, with its number."""
+        return max((line.cell_len + 7 for line in self._lines), default=0)
+
+    def line(self, row: int, width: int) -> Text:
+        """Return one line with its number."""
+        number = self._first + row
+        here = self._location is not None and number == self._location.lineno
+        text = Text.assemble(
+            ("▶" if here else " ", self.color("now")), (f"{number:>4}  ", self.color("now" if here else "dim"))
+        )
+        return text.append_text(self._lines[row])
+
+    def is_marked(self, row: int) -> bool:
+        """Mark the line that made the node."""
+        return self._location is not None and self._first + row == self._location.lineno

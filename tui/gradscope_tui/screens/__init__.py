@@ -1,0 +1,7 @@
+"""What lies over the panes.
+
+- :mod:`~.help_screen`: every key, command and sign
+- :mod:`~.confirm_screen`: the question before quitting or restarting
+- :mod:`~.threads_screen`: nested backwards, and which thread to follow
+- :mod:`~.what_if_screen`: what the parameters would get from another gradient
+"""

@@ -1,0 +1,134 @@
+"""The nodes of a recorded backward, as the widgets want them: no more is read than is shown."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
+from typing import overload
+
+from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
+from gradscope.inspect.recording.file.node_pages import STATES
+from gradscope.inspect.records.records import NodeRecord, operator_name
+from gradscope_tui.widgets.graph_rows import has_bad
+from gradscope_tui.widgets.labels import UNREADABLE
+
+__all__ = ["RecordedNodes"]
+
+_BLOCK = 64
+_KEPT = 32
+_BATCH = 500
+"""Nodes that are read at once: as long as that takes, no other thread can read from the recording."""
+
+
+class RecordedNodes(Sequence[NodeRecord]):
+    """The nodes of one backward; the blocks that were looked at last are remembered.
+
+    Parameters
+    ----------
+    recording : Recording
+        Open.
+    task : TaskRecord
+        One of its backwards.
+    """
+
+    def __init__(self, recording: Recording, task: TaskRecord) -> None:
+        self._recording = recording
+        self.task = task
+        self._blocks: OrderedDict[int, list[NodeRecord]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return self.task.count
+
+    @overload
+    def __getitem__(self, index: int) -> NodeRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NodeRecord]: ...
+    def __getitem__(self, index: int | slice) -> NodeRecord | list[NodeRecord]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            return self._read(start, stop) if step == 1 else [self[at] for at in range(start, stop, step)]
+        at = index + len(self) if index < 0 else index
+        if not 0 <= at < len(self):
+            raise IndexError(f"there is no node {index} in this backward: it has {len(self)} nodes")
+        return self._block(at // _BLOCK)[at % _BLOCK]
+
+    def __iter__(self) -> Iterator[NodeRecord]:
+        for start in range(0, len(self), _BATCH):
+            yield from self._read(start, min(start + _BATCH, len(self)))
+
+    def _read(self, start: int, stop: int) -> list[NodeRecord]:
+        """Read some nodes; those that are damaged are told by a name, and lose nobody the others."""
+        try:
+            return self.task.nodes[start:stop]
+        except RecordingError:
+            if stop - start == 1:
+                return _unreadable(start, stop)
+            middle = (start + stop) // 2
+            return self._read(start, middle) + self._read(middle, stop)
+
+    def _block(self, number: int) -> list[NodeRecord]:
+        block = self._blocks.get(number)
+        if block is None:
+            block = self._read(number * _BLOCK, min((number + 1) * _BLOCK, len(self)))
+            self._blocks[number] = block
+            if len(self._blocks) > _KEPT:
+                self._blocks.popitem(last=False)
+        return block
+
+    @property
+    def order(self) -> Hashable:
+        """What tells whether the nodes stand as before: they do, as long as there are no more of them."""
+        return self.task.id, self.task.count
+
+    def candidates(self, start: int = 0) -> Iterator[NodeRecord]:
+        """Yield what breakpoints ask of the nodes from a place on."""
+        return islice(self.bare(), start, None)
+
+    def bare(self) -> Iterator[NodeRecord]:
+        """Yield all nodes without their gradients, which are most of what there is to read."""
+        pages = self.task.nodes.pages()
+        ends = [first for first, _ in pages[1:]] + [len(self)]
+        for (first, number), end in zip(pages, ends):
+            try:
+                yield from self._bare(first, number)
+            except RecordingError:
+                yield from _unreadable(first, end)
+
+    def _bare(self, first: int, number: int) -> list[NodeRecord]:
+        """Return the nodes of a page without their gradients."""
+        rows = self._recording.page(number).nodes
+        nodes = []
+        for start in range(0, len(rows), _BATCH):
+            part = rows[start : start + _BATCH]
+            known = self._recording.static(part["node"].tolist())
+            for index, (row, state, sequence_nr, *_) in enumerate(part.tolist(), first + start):
+                node = known[row]
+                nodes.append(
+                    NodeRecord(
+                        index=index,
+                        key=node.place,
+                        name=node.name,
+                        operator=operator_name(node.name),
+                        sequence_nr=sequence_nr,
+                        module=node.module,
+                        parameter=node.parameter,
+                        location=node.location,
+                        edges=node.edges,
+                        state=STATES[state],
+                    )
+                )
+        return nodes
+
+    def bad(self) -> list[int]:
+        """Return the indices of the nodes with a NaN or an infinity among their gradients."""
+        first = self.task.bad
+        if first is None:
+            return []
+        return [node.index for node in self._read(first, len(self)) if has_bad(node, "nans", "infs")]
+
+
+def _unreadable(start: int, stop: int) -> list[NodeRecord]:
+    """Return what is shown in the place of nodes that the file has lost."""
+    lost = UNREADABLE
+    return [NodeRecord(index, -1 - index, lost, lost, 0, "", "", None, (), "failed") for index in range(start, stop)]

@@ -1,0 +1,492 @@
+"""A recording as a session: the terminal UI goes through it as through the past of a program."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+
+from gradscope.inspect.debugging.session.session_lifecycle import SessionError
+from gradscope.inspect.debugging.session.session_records import TaskRecord as TaskInProgress
+from gradscope.inspect.debugging.session.session_records import ThreadRecord, WatchRecord, WhatIf
+from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, BreakpointTable
+from gradscope.inspect.debugging.stops.watches import WatchList
+from gradscope.inspect.diagnosis.nan.nan_stops import bad_value_at
+from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
+from gradscope.inspect.records.records import DebuggerEvent, NodeRecord, SessionState, StopReason
+from gradscope_tui.sessions.recorded_nodes import RecordedNodes
+
+__all__ = ["RecordedSession"]
+
+_NO_PROGRAM = "this is a recording: there is no program to "
+_UNAVAILABLE = {
+    "edit": "change a gradient of",
+    "set": "change a gradient of",
+    "zero": "change a gradient of",
+    "scale": "change a gradient of",
+    "skip": "skip a node of",
+    "what_if": "run again with another gradient",
+    "pause": "pause",
+    "live": "go to",
+    "threads": "follow a thread of",
+    "thread": "follow a thread of",
+    "tasks": "be in a backward of",
+    "python": "run a statement in",
+    "abort": "end",
+    "record": "record",
+    "memory": "ask",
+    "flow": "ask",
+    "why": "ask",
+}
+
+
+class RecordedSession:
+    """Nodes that were recorded, under the verbs of a debugger.
+
+    Its state is always ``REPLAYING``: no program waits anywhere. Breakpoints say where `cont` and `reverse_continue`
+    stop; conditions and watches know ``grad``, ``grads``, ``produced``, ``norm``, ``node``, ``index`` and ``np``,
+    gradients as far as the recording has kept their values.
+
+    Parameters
+    ----------
+    recording : Recording
+        Open, and left open.
+
+    Attributes
+    ----------
+    program : bool
+        False: none is behind it.
+    damage : tuple of type
+        What is raised where the file cannot be read.
+    unavailable : dict of str to str
+        Actions and verbs that need a program, each with the reason to show.
+    """
+
+    program = False
+    damage: tuple[type[Exception], ...] = (RecordingError,)
+
+    def __init__(self, recording: Recording) -> None:
+        self.unavailable: Mapping[str, str] = {verb: _NO_PROGRAM + what for verb, what in _UNAVAILABLE.items()}
+        self.reason: StopReason | None = None
+        self.log: list[str] = []
+        self._recording = recording
+        self._tasks: list[TaskRecord] = recording.tasks()
+        self._nodes: RecordedNodes | None = None
+        self._place = 0  # of the backward among the tasks
+        self._current = 0
+        self._table = BreakpointTable()
+        self._watches = WatchList()
+        self._listeners: list[Callable[[DebuggerEvent], None]] = []
+        self._lock = threading.RLock()
+
+    # --- where it stands ---
+
+    @property
+    def _task(self) -> TaskRecord | None:
+        return self._tasks[self._place] if self._place < len(self._tasks) else None
+
+    @property
+    def state(self) -> SessionState:
+        """``REPLAYING``; ``FINISHED`` where nothing is recorded."""
+        return SessionState.REPLAYING if self._tasks else SessionState.FINISHED
+
+    @property
+    def task_index(self) -> int:
+        """Which backward of the recording is shown, from 1."""
+        return self._place + 1 if self._tasks else 0
+
+    @property
+    def task_count(self) -> int:
+        """How many backwards the recording has."""
+        return len(self._tasks)
+
+    @property
+    def nodes(self) -> Sequence[NodeRecord]:
+        """The nodes of the backward that is shown."""
+        task = self._task
+        if task is None:
+            return ()
+        if self._nodes is None or self._nodes.task is not task:
+            self._nodes = RecordedNodes(self._recording, task)
+        return self._nodes
+
+    @property
+    def current(self) -> int:
+        """Index of the node that is shown, -1 for none."""
+        return self._current if self.nodes else -1
+
+    @property
+    def output(self) -> Sequence[str]:
+        """What stands in the log at first: what the recording holds."""
+        from gradscope.inspect.recording.reports.text_view import overview_text, violations_text
+
+        lines = overview_text(self._recording).split("\n")
+        if self._recording.violations():
+            lines += violations_text(self._recording).split("\n")
+        return lines
+
+    @property
+    def threads(self) -> Sequence[ThreadRecord]:
+        """None: no thread runs."""
+        return ()
+
+    @property
+    def tasks(self) -> Sequence[TaskInProgress]:
+        """The backward that is shown, and those inside which it ran, the outermost first."""
+        places = {task.id: place for place, task in enumerate(self._tasks)}
+        chain, task = [], self._task
+        while task is not None:
+            chain.append(task)
+            task = self._tasks[places[task.parent]] if task.parent in places else None
+        return tuple(
+            TaskInProgress(places[task.id] + 1, depth, self.current if task is self._task else -1, task.count, "")
+            for depth, task in enumerate(reversed(chain))
+        )
+
+    def where(self) -> str:
+        """Return which backward this is."""
+        task = self._task
+        return "" if task is None else f"iteration {task.iteration}, backward {task.id}, thread {task.thread}"
+
+    # --- going through it ---
+
+    def start(self) -> None:
+        """Go to the first node of the first backward."""
+        self._show(0, 0)
+
+    def step(self, n: int = 1) -> None:
+        """Go `n` nodes on, into the next backward after the last node of this one."""
+        place, index = self._place, self._current + n
+        while place < len(self._tasks) and index >= self._tasks[place].count:
+            index -= self._tasks[place].count
+            place += 1
+        if place == len(self._tasks):
+            raise SessionError("this is the end of the recording; R reads what has been recorded since")
+        self._show(place, index, "next node")
+
+    def into(self) -> None:
+        """The same as a step: what a node has produced is seen at the node."""
+        self.step()
+
+    def back(self, n: int = 1) -> None:
+        """Go `n` nodes back, into the backward before it before the first node of this one."""
+        place, index = self._place, self._current - n
+        while index < 0 and place > 0:
+            place -= 1
+            index += self._tasks[place].count
+        if index < 0:
+            raise SessionError("this is the beginning of the recording")
+        self._show(place, index, "one node back" if n == 1 else f"{n} nodes back")
+
+    def out(self) -> None:
+        """Go to where the backward of the current module has ended."""
+        nodes, here = self.nodes, self._current
+        module = nodes[here].module if nodes else ""
+        for index in range(here + 1, len(nodes)):
+            if not (nodes[index].module + ".").startswith(module + "."):
+                self._show(self._place, index, f"the backward of {module} has ended")
+                return
+        self.next_backward()
+
+    def cont(self) -> None:
+        """Go to the next node at which a breakpoint lies, or else to the last one of the recording."""
+        if not self._seek(forward=True):
+            last = len(self._tasks) - 1
+            self._show(last, max(0, self._tasks[last].count - 1), "the last node that was recorded")
+
+    def reverse_continue(self) -> None:
+        """Go back to the node before at which a breakpoint lies, or else to the first one of the recording."""
+        if not self._seek(forward=False):
+            self._show(0, 0, "the first node that was recorded")
+
+    def run_to(self, index: int) -> None:
+        """Go to a node of this backward."""
+        self.goto(index)
+
+    def goto(self, index: int) -> None:
+        """Go to a node of this backward."""
+        if not 0 <= index < len(self.nodes):
+            raise ValueError(f"there is no node {index} in this backward: it has {len(self.nodes)} nodes")
+        self._show(self._place, index, f"reached node {index}")
+
+    def until(self, target: int | str) -> None:
+        """Go to a node of this backward by its number, or to the next that a spec names."""
+        if isinstance(target, int):
+            self.goto(target)
+            return
+        wanted = BreakpointTable()
+        wanted.add(target)
+        if not self._seek(forward=True, points=wanted.all()):
+            raise SessionError(f"no later node of the recording is {target}")
+
+    def next_backward(self) -> None:
+        """Go to the first node of the next backward."""
+        self._go_to_backward(self._place + 1, "this is the last backward of the recording")
+
+    def previous_backward(self) -> None:
+        """Go to the first node of the backward before; first to that of this one."""
+        here = self._place if self._current else self._place - 1
+        self._go_to_backward(here, "this is the first backward of the recording")
+
+    def next_iteration(self) -> None:
+        """Go to the first backward of the next iteration."""
+        self._go_to_iteration(1)
+
+    def previous_iteration(self) -> None:
+        """Go to the first backward of the iteration before."""
+        self._go_to_iteration(-1)
+
+    def _go_to_backward(self, place: int, otherwise: str) -> None:
+        if not 0 <= place < len(self._tasks):
+            raise SessionError(otherwise)
+        self._show(place, 0)
+
+    def _go_to_iteration(self, step: int) -> None:
+        def iteration(task: TaskRecord) -> tuple[int, int]:
+            return task.run, task.iteration
+
+        groups = list(dict.fromkeys(map(iteration, self._tasks)))
+        at = groups.index(iteration(self._tasks[self._place])) + step if self._tasks else -1
+        if not 0 <= at < len(groups):
+            raise SessionError(f"this is the {'last' if step > 0 else 'first'} iteration of the recording")
+        self._show(next(p for p, task in enumerate(self._tasks) if iteration(task) == groups[at]), 0)
+
+    def go_live(self) -> None:
+        """Refuse: there is no program."""
+        raise SessionError(self.unavailable["live"])
+
+    def restart(self) -> None:
+        """Read what has been recorded since."""
+        before = len(self._tasks)
+        self._recording.refresh()
+        self._tasks = self._recording.tasks()
+        more = len(self._tasks) - before
+        self._show(self._place, self._current, f"{more} more backward{'s' if more != 1 else ''} read")
+
+    def _show(self, place: int, index: int, why: str = "") -> None:
+        self._place, self._current = place, index
+        task = self._task
+        if task is not None:
+            where = f"iteration {task.iteration}, backward {task.id}"
+            failed = f", failed: {task.error}" if task.error else ""
+            self.reason = StopReason("replay", f"{why} ({where}{failed})" if why else f"{where}{failed}")
+            self._watches.update(lambda text: repr(self.evaluate(text)))
+        self._tell("state")
+
+    def _seek(self, *, forward: bool, points: list[Breakpoint] | None = None) -> bool:
+        points = [p for p in (self._table.all() if points is None else points) if p.enabled and p.log is None]
+        places = range(self._place, len(self._tasks)) if forward else range(self._place, -1, -1)
+        for place in places if points else ():
+            nodes = RecordedNodes(self._recording, self._tasks[place])
+            candidates = self._candidates(nodes, points)
+            # Blocks are worth reading only where most of their nodes are looked at.
+            look: Sequence[NodeRecord] = nodes if len(candidates) * 8 > len(nodes) else self._tasks[place].nodes
+            for index in candidates[:: 1 if forward else -1]:
+                passed = index <= self._current if forward else index >= self._current
+                if place == self._place and passed:
+                    continue
+                node = look[index]
+                found = next((p for p in points if self._stops(p, place, node)), None)
+                if found is not None:
+                    self._table.hit(found)
+                    self._show(place, index, f"breakpoint {found.id} ({found})")
+                    return True
+        return False
+
+    def _candidates(self, nodes: RecordedNodes, points: list[Breakpoint]) -> list[int]:
+        """Return the nodes at which one of the breakpoints may stop, found without reading their gradients."""
+        named = [point for point in points if point.on_value is None]
+        found = {n.index for n in nodes.bare() if any(p.matches(n) for p in named)} if named else set()
+        return sorted(found.union(nodes.bad()) if len(named) < len(points) else found)
+
+    def _stops(self, point: Breakpoint, place: int, node: NodeRecord) -> bool:
+        if point.on_value is not None:
+            count = ("nans", "infs")[point.on_value]
+            produced = any(s is not None and getattr(s, count) for s in node.grad_inputs or ())
+            return produced and not any(s is not None and getattr(s, count) for s in node.grad_outputs or ())
+        if not point.matches(node):
+            return False
+        try:
+            return point.holds(self._namespace(place, node))
+        except Exception:
+            # What the condition asks for may not have been kept: show the node rather than pass over it.
+            return True
+
+    # --- looking ---
+
+    def inspect(self, index: int) -> NodeRecord:
+        """Return all that was recorded of a node."""
+        return self.nodes[index]
+
+    def records(self, start: int, stop: int) -> list[NodeRecord]:
+        """Return some of the nodes."""
+        return list(self.nodes[max(0, start) : max(0, stop)])
+
+    def explain(self) -> str:
+        """Return who made the NaN or infinity that the node has produced; values it was made of are not recorded."""
+        node = self.nodes[self._current]
+        if not any(s is not None and (s.nans or s.infs) for s in node.grad_inputs or ()):
+            return ""
+        try:
+            return bad_value_at(node, self.evaluate("grads"), self.evaluate("produced"), {})
+        except ValueError as error:
+            return str(error)
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of an expression at the node that is shown."""
+        return eval(expression.strip(), self._namespace(self._place, self.nodes[self._current]))
+
+    def evaluate_text(self, expression: str) -> str:
+        """Return the ``repr`` of an expression's value."""
+        return repr(self.evaluate(expression))
+
+    def _namespace(self, place: int, node: NodeRecord) -> dict[str, Any]:
+        return _Names(self._recording, self._tasks[place], node)
+
+    # --- breakpoints and watches ---
+
+    @property
+    def breakpoints(self) -> Sequence[Breakpoint]:
+        """Where `cont` and `reverse_continue` stop."""
+        return self._table.all()
+
+    @property
+    def catching(self) -> Mapping[str, bool]:
+        """Whether they stop where a NaN or an infinity first appears."""
+        specs = {point.spec for point in self._table.all() if point.enabled}
+        return {kind: kind in specs for kind in ("nan", "inf")}
+
+    def add_breakpoint(
+        self, spec: str, *, condition: str | None = None, temporary: bool = False, log: str | None = None
+    ) -> Breakpoint:
+        """Set a breakpoint."""
+        point = self._table.add(spec, condition=condition, temporary=temporary, log=log)
+        self._tell("breakpoints")
+        return point
+
+    def remove_breakpoint(self, id: int) -> None:
+        """Remove a breakpoint."""
+        self._table.remove(id)
+        self._tell("breakpoints")
+
+    def enable_breakpoint(self, id: int, enabled: bool = True) -> None:
+        """Let a breakpoint stop, or not."""
+        self._table.find(id).enabled = enabled
+        self._tell("breakpoints")
+
+    def ignore_breakpoint(self, id: int, count: int) -> None:
+        """Refuse: going through a recording passes nothing by."""
+        raise SessionError("in a recording every breakpoint stops; disable it to pass it by")
+
+    def catch(self, kind: str, on: bool = True) -> None:
+        """Stop where a NaN or an infinity first appears, or do not."""
+        if kind not in self.catching:
+            raise SessionError(f"a recording knows nan and inf, not {kind}; violations stand in the log")
+        self._table.catch(kind, on)
+        self._tell("breakpoints")
+
+    @property
+    def watches(self) -> tuple[WatchRecord, ...]:
+        """The watch expressions, with their values at the node that is shown."""
+        return self._watches.all()
+
+    def add_watch(self, expression: str) -> WatchRecord:
+        """Evaluate an expression at every node that is shown."""
+        id = self._watches.add(expression).id
+        if self.nodes:
+            self._watches.update(lambda text: repr(self.evaluate(text)), id=id)
+        self._tell("watches")
+        return next(watch for watch in self._watches.all() if watch.id == id)
+
+    def remove_watch(self, id: int) -> None:
+        """Remove a watch."""
+        self._watches.remove(id)
+        self._tell("watches")
+
+    # --- what needs a program ---
+
+    def _refuse(self, verb: str) -> SessionError:
+        return SessionError(self.unavailable[verb])
+
+    def set_grad(self, slot: int, value: Any) -> None:
+        """Refuse: there is no program."""
+        raise self._refuse("edit")
+
+    def zero_grad_slot(self, slot: int) -> None:
+        """Refuse: there is no program."""
+        raise self._refuse("edit")
+
+    def scale_grad(self, slot: int, factor: float) -> None:
+        """Refuse: there is no program."""
+        raise self._refuse("edit")
+
+    def skip(self) -> None:
+        """Refuse: there is no program."""
+        raise self._refuse("skip")
+
+    def what_if(self, slot: int, value: Any) -> WhatIf:
+        """Refuse: there is no program."""
+        raise self._refuse("what_if")
+
+    def follow_thread(self, number: int) -> None:
+        """Refuse: there is no program."""
+        raise self._refuse("threads")
+
+    def pause(self) -> None:
+        """Refuse: there is no program."""
+        raise self._refuse("pause")
+
+    def abort(self) -> None:
+        """Do nothing: there is nothing to end."""
+
+    def wait(self, timeout: float | None = None) -> SessionState:
+        """Return the state at once: nothing runs."""
+        return self.state
+
+    # --- listening ---
+
+    def add_listener(self, callback: Callable[[DebuggerEvent], None]) -> Callable[[], None]:
+        """Call `callback` when another node is shown; return what ends that."""
+        with self._lock:
+            self._listeners.append(callback)
+        return lambda: self._listeners.remove(callback)
+
+    def _tell(self, kind: str) -> None:
+        for listener in tuple(self._listeners):
+            listener(DebuggerEvent(kind, self.state, self.reason))
+
+
+class _Names(dict[str, Any]):
+    """What expressions know at a recorded node; values are read from the file when they are asked for."""
+
+    def __init__(self, recording: Recording, task: TaskRecord, node: NodeRecord) -> None:
+        super().__init__(np=numpy, index=node.index, node=node, iteration=task.iteration, backward=task.id)
+        self._recording, self._task, self._node = recording, task.id, node
+
+    def __missing__(self, name: str) -> Any:
+        first = next(iter(self._node.grad_outputs or ()), None)
+        makers: dict[str, Callable[[], Any]] = {
+            "grad": lambda: self._value("grad_outputs", 0),
+            "grads": lambda: self._values("grad_outputs", self._node.grad_outputs),
+            "produced": lambda: self._values("grad_inputs", self._node.grad_inputs),
+            "norm": lambda: first.norm if first is not None else 0.0,
+            "saved": lambda: SimpleNamespace(**{saved.name: saved for saved in self._node.saved}),
+            "isnan": lambda: numpy.isnan,
+            "isinf": lambda: numpy.isinf,
+        }
+        if name not in makers:
+            raise KeyError(name)
+        self[name] = value = makers[name]()
+        return value
+
+    def _values(self, side: str, summaries: Sequence[object] | None) -> list[Any]:
+        return [None if s is None else self._value(side, nr) for nr, s in enumerate(summaries or ())]
+
+    def _value(self, side: str, nr: int) -> Any:
+        value = self._recording.value(self._task, self._node.index, side, nr)
+        if value is None:
+            raise ValueError(f"{side}[{nr}] of node {self._node.index} was not kept; record with --keep all")
+        return value

@@ -1,0 +1,129 @@
+"""Breakpoints from one session to the next: a file of commands for each script, in the person's state directory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb, read_commands
+
+if TYPE_CHECKING:
+    from gradscope_tui.sessions.session_protocol import Session
+
+__all__ = ["SavedBreaks", "commands_of", "state_directory"]
+
+
+def state_directory() -> Path:
+    """Return where programs keep what should outlive a session: XDG's state directory, or Windows' equivalent."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+
+
+def commands_of(session: Session) -> list[str]:
+    """Return the commands of line mode that set a session's breakpoints, as ``save-breaks`` writes them."""
+    lines = []
+    for point in session.breakpoints:
+        lines.append(point.command())
+        if point.ignore:
+            lines.append(f"ignore $ {point.ignore}")
+        if not point.enabled:
+            lines.append("disable $")
+    return lines + [f"catch {kind} off" for kind in ("violation", "exception") if not session.catching.get(kind, True)]
+
+
+class SavedBreaks:
+    """The breakpoints of one script.
+
+    Parameters
+    ----------
+    title : str
+        Path of the script.
+    directory : path-like, optional
+        Where to keep them; a directory of gradscope's own in `state_directory` by default.
+    """
+
+    def __init__(self, title: str, directory: str | os.PathLike[str] | None = None) -> None:
+        path = os.path.abspath(title)
+        name = f"{os.path.basename(path)}-{hashlib.sha256(path.encode()).hexdigest()[:12]}"
+        self.path = Path(directory or state_directory() / "gradscope" / "breaks") / name
+        self._script = path
+        self._known: list[str] = []
+        self._broken = False
+
+    def load(self, session: Session) -> str:
+        """Set the breakpoints that have been kept, unless the session has some already.
+
+        Returns
+        -------
+        str
+            What to say about it; empty if there were none.
+        """
+        self._known = commands_of(session)
+        try:
+            lines = read_commands(str(self.path))
+        except FileNotFoundError:
+            return ""
+        except (OSError, UsageError) as error:
+            return f"breakpoints cannot be read from {self.path}: {error}"
+        wanted = [line for line in lines if line]
+        if self._known or not wanted:
+            return ""
+        bad = [line for line in wanted if not _obey(session, line)]
+        self._known = commands_of(session)
+        count = len(session.breakpoints)
+        text = f"{count} breakpoint{'s' if count != 1 else ''} of the last session (pane 4)"
+        return text + (f"; not understood: {'; '.join(bad)}" if bad else "")
+
+    def keep(self, session: Session) -> str:
+        """Write the breakpoints if they are others than before.
+
+        Returns
+        -------
+        str
+            Why they could not be written, the first time; mostly empty.
+        """
+        now = commands_of(session)
+        if now == self._known or self._broken:
+            return ""
+        self._known = now
+        try:
+            if now:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                fresh = self.path.with_suffix(f".{os.getpid()}")
+                fresh.write_text("\n".join([f"# {self._script}", *now, ""]), encoding="utf-8")
+                fresh.replace(self.path)
+            else:
+                self.path.unlink(missing_ok=True)
+        except OSError as error:
+            self._broken = True
+            return f"breakpoints cannot be kept in {self.path}: {error.strerror}"
+        return ""
+
+
+def _obey(session: Session, line: str) -> bool:
+    """Carry out one kept command; return whether it could be."""
+    try:
+        verb, argument = find_verb(line)
+        last = max((point.id for point in session.breakpoints), default=0)
+        match verb.name:
+            case "break" | "tbreak":
+                session.add_breakpoint(argument, temporary=verb.name == "tbreak")
+            case "log":
+                spec, _, expression = argument.partition("::")
+                session.add_breakpoint(spec.strip(), log=expression.strip())
+            case "ignore":
+                session.ignore_breakpoint(last, int(argument.split()[1]))
+            case "disable":
+                session.enable_breakpoint(last, False)
+            case "catch":
+                kind, _, switch = argument.partition(" ")
+                session.catch(kind, switch != "off")
+            case _:
+                return False
+    except (ValueError, IndexError):
+        return False
+    return True

@@ -1,0 +1,129 @@
+"""A screen of one's own: what the program or its children write to file descriptors 1 and 2 becomes lines, not stains.
+
+The script's ``print`` never comes here, for the session captures it; C libraries and child processes do.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from rich.segment import Segment
+from textual.color import Color
+from textual.driver import Driver
+from textual.filter import LineFilter
+
+from gradscope.inspect.output.terminal_text import visible
+from gradscope_tui.terminal.terminal_restore import given_back
+
+__all__ = ["VisibleText", "own_terminal"]
+
+
+class VisibleText(LineFilter):
+    """Takes out of every line that is drawn what a terminal would obey: names and source lines may be a stranger's."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments of a line, each with what can be seen of it."""
+        if all(segment.text.isprintable() for segment in segments):
+            return segments
+        return [Segment(visible(text), style, control) for text, style, control in segments]
+
+
+@contextmanager
+def own_terminal(take: Callable[[str], None]) -> Iterator[type[Driver] | None]:
+    """Keep the terminal for the app, for the length of the block.
+
+    Parameters
+    ----------
+    take : callable
+        Called, on a thread of its own, with every line that somebody writes to file descriptors 1 and 2 meanwhile.
+
+    Yields
+    ------
+    type or None
+        The driver with which the app must be run; ``None`` (Textual's own driver, nothing caught) where there is no
+        terminal, or on systems that know no such thing.
+    """
+    if sys.platform == "win32" or not os.isatty(1):
+        yield None
+        return
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is not None:
+            stream.flush()
+    saved = os.dup(1), os.dup(2)
+    reader, writer = os.pipe()
+    os.dup2(writer, 1)
+    os.dup2(writer, 2)
+    os.close(writer)
+    pump = threading.Thread(target=_pump, args=(reader, take), name="gradscope output", daemon=True)
+    pump.start()
+    with given_back(saved[0]), _Screen(io.FileIO(saved[0], "w", closefd=False), encoding="utf-8") as screen:
+        try:
+            yield _driver(screen, saved[0])
+        finally:
+            for stream in (sys.__stdout__, sys.__stderr__):
+                if stream is not None:
+                    stream.flush()
+            os.dup2(saved[0], 1)
+            os.dup2(saved[1], 2)
+    # A child of the program may still hold the pipe: its last words are not waited for.
+    pump.join(0.2)
+    os.close(saved[0])
+    os.close(saved[1])
+
+
+class _Screen(io.TextIOWrapper):
+    """The terminal; once it has been closed, what is drawn is lost: Textual would wait for it without end."""
+
+    def write(self, text: str) -> int:
+        """Write what can be written."""
+        with suppress(OSError):
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Let the terminal have it."""
+        with suppress(OSError):
+            super().flush()
+
+
+def _driver(screen: Any, descriptor: int) -> type[Driver]:
+    """Return a driver that draws on `screen`, whatever has become of file descriptors 1 and 2."""
+    from textual.drivers.linux_driver import LinuxDriver
+
+    class OwnTerminalDriver(LinuxDriver):
+        """Draws on a copy of the terminal's file descriptor."""
+
+        descriptor = screen.fileno()
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self._file = screen
+
+        def _get_terminal_size(self) -> tuple[int, int]:
+            try:
+                width, height = os.get_terminal_size(descriptor)
+            except OSError:
+                return super()._get_terminal_size()
+            return width or 80, height or 24
+
+    return OwnTerminalDriver
+
+
+def _pump(reader: int, take: Callable[[str], None]) -> None:
+    """Cut what comes through a pipe into lines."""
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    rest = ""
+    while data := os.read(reader, 65536):
+        *lines, rest = (rest + decode(data)).split("\n")
+        for line in lines:
+            take(line)
+    if rest:
+        take(rest)
+    os.close(reader)

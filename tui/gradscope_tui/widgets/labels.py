@@ -1,0 +1,67 @@
+"""How states are written: always a glyph and a word, in a style that only repeats them."""
+
+from __future__ import annotations
+
+__all__ = ["NODE_STATES", "SESSION_STATES", "UNREADABLE", "basename", "short_value", "shorten"]
+
+UNREADABLE = "(unreadable)"
+"""How a node is called that a damaged recording has lost."""
+
+NODE_STATES: dict[str, tuple[str, str, str]] = {
+    "pending": ("·", "wait", "dim"),
+    "current": ("‖", "now", "now"),
+    "done": ("✓", "done", "good"),
+    "failed": ("✗", "fail", "bad"),
+    "skipped": ("»", "skip", "warn"),
+}
+"""For each state of a node: its glyph, its word of at most four letters, and the color of a pane."""
+
+SESSION_STATES: dict[str, tuple[str, str, str]] = {
+    "not started": ("○", "NOT STARTED", "dim"),
+    "running": ("▷", "RUNNING", "good"),
+    "paused before": ("‖", "PAUSED before", "now"),
+    "paused after": ("‖", "PAUSED after", "now"),
+    "replaying": ("◁", "REPLAYING", "past"),
+    "finished": ("■", "FINISHED", "dim"),
+    "failed": ("✗", "FAILED", "bad"),
+}
+"""For each state of the session: its glyph, its words, and the color of the status bar."""
+
+
+def short_value(value: float | None) -> str:
+    """Write a statistic in at most ten cells.
+
+    Examples
+    --------
+    >>> short_value(0.031), short_value(float("nan")), short_value(None)
+    ('0.031', 'nan', '-')
+    """
+    return "-" if value is None else f"{value:.3g}"
+
+
+def shorten(path: str, width: int) -> str:
+    """Leave out what a dotted path begins with where it has no room: its end tells more.
+
+    Examples
+    --------
+    >>> shorten("encoder.layers.0.norm1.weight", 20)
+    '….0.norm1.weight'
+    >>> shorten("encoder", 4), shorten("encoder", 7)
+    ('…der', 'encoder')
+    """
+    if len(path) <= width:
+        return path
+    tail = path[len(path) - max(1, width - 1) :]
+    dot = tail.find(".")
+    return f"…{tail[dot:] if 0 <= dot <= len(tail) // 2 else tail}"
+
+
+def basename(path: str) -> str:
+    r"""Return the last part of a path, whichever system wrote it.
+
+    Examples
+    --------
+    >>> basename("examples/train.py"), basename(r"C:\work\train.py")
+    ('train.py', 'train.py')
+    """
+    return path.replace("\\", "/").rpartition("/")[2]

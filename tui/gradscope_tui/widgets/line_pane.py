@@ -1,0 +1,223 @@
+"""Panes made of lines: only the lines that are on the screen are ever rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.containers import Container
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from gradscope_tui.colors import line_style, text_style
+
+__all__ = ["CursorPane", "LinePane", "PaneGrid"]
+
+
+class PaneGrid(Container):
+    """The place of the panes, which has their colors: looked up once for all of them, whenever the style changes."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "pane--head",
+        "pane--dim",
+        "pane--strong",
+        "pane--now",
+        "pane--past",
+        "pane--good",
+        "pane--warn",
+        "pane--bad",
+    }
+
+
+class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
+    """A numbered pane that shows lines of text; a subclass says how many there are and what each one is.
+
+    Keys belong to the app, which sends every pane the same movements: `move`, `half_page`, `go_to_end`, `shift`.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"pane--cursor"}
+    ALLOW_MAXIMIZE = False
+
+    NUMBER: ClassVar[int] = 0
+    """The key that shows the pane."""
+
+    TITLE: ClassVar[str] = ""
+    """What the pane is called in its border."""
+
+    EMPTY: ClassVar[str] = ""
+    """What to say where there are no lines."""
+
+    empty: str = ""
+    """What to say instead at the moment."""
+
+    class Renamed(Message):
+        """The heading of the pane is another one."""
+
+    heading: str = ""
+    """Number, name and count, as the border shows them."""
+
+    _title: str = ""
+    _footing: Sequence[tuple[str, int]] = ()
+
+    def line_count(self) -> int:
+        """Return how many lines there are."""
+        raise NotImplementedError
+
+    def line(self, row: int, width: int) -> Text:
+        """Return line `row`; `width` is the number of cells that can be seen."""
+        raise NotImplementedError
+
+    def line_width(self) -> int:
+        """Return how wide the widest line is, for horizontal scrolling; 0 where lines are cut to what fits."""
+        return 0
+
+    def is_marked(self, row: int) -> bool:
+        """Say whether line `row` is under the cursor."""
+        return False
+
+    def color(self, name: str) -> Style:
+        """Return the style of one of the colors of `PaneGrid`; a plain one for an empty name."""
+        return text_style(self.parent, f"pane--{name}") if name and isinstance(self.parent, PaneGrid) else Style.null()
+
+    def content_changed(self) -> None:
+        """Measure again and repaint."""
+        self.virtual_size = Size(self.line_width(), self.line_count())
+        self.refresh()
+
+    def on_mount(self) -> None:
+        """Put the pane's number and name into its border."""
+        if not self.heading:
+            self.set_heading()
+
+    def set_heading(self, *, count: int = 0, about: str = "") -> None:
+        """Write the pane's number and name into its border.
+
+        Parameters
+        ----------
+        count : int
+            How many things are in the pane, where that is worth knowing while another pane hides it.
+        about : str
+            What the pane is about at the moment.
+        """
+        heading = f"{self.NUMBER} {self.TITLE}" + (f" {count}" if count else "")
+        title = f"{heading} {about}".rstrip()
+        if heading != self.heading:
+            self.heading = heading
+            self.post_message(self.Renamed())
+        if title != self._title:  # writing into the border repaints the whole pane
+            self._title = title
+            self.border_title = Text(title)
+
+    def set_footing(self, hidden: Sequence[LinePane]) -> None:
+        """Name other panes in the border below, where a click shows them."""
+        footing = [(pane.heading, pane.NUMBER) for pane in hidden]
+        if footing != self._footing:
+            self._footing = footing
+            tabs = (Text(heading, Style(meta={"@click": f"app.pane({number})"})) for heading, number in footing)
+            self.border_subtitle = Text(" │ ").join(tabs)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Measure again: what fits has changed."""
+        self.content_changed()
+
+    def render_line(self, y: int) -> Strip:
+        """Render one line of the screen."""
+        left, top = self.scroll_offset
+        row, width = y + top, self.size.width
+        base = self.visual_style.rich_style  # unlike self.rich_style, remembered
+        count = self.line_count()
+        if row >= max(count, 1):
+            return Strip.blank(width, base)
+        if count:
+            text = self.line(row, self.scrollable_content_region.width)
+        else:
+            text = Text(f" {self.empty or self.EMPTY}", self.color("dim"))
+        strip = self._cut(Strip(text.render(self.app.console)), left, width)
+        if isinstance(text.style, Style):  # Rich renders a text without spans without its style
+            strip = strip.apply_style(text.style)
+        strip = strip.apply_style(base)
+        if count and self.is_marked(row):
+            strip = Strip(Segment.apply_style(strip, post_style=line_style(self, "pane--cursor")), width)
+        return strip
+
+    def _cut(self, strip: Strip, left: int, width: int) -> Strip:
+        """Return what is seen of a line, with an ellipsis where it goes on to the right."""
+        room = self.scrollable_content_region.width
+        if strip.cell_length > left + room > left:
+            strip = Strip.join([strip.crop(left, left + room - 1), Strip([Segment("…")])])
+            left = 0
+        return strip.crop_extend(left, left + width, None)
+
+    def move(self, rows: int) -> None:
+        """Move by some lines: scroll, or move the cursor where there is one."""
+        self.scroll_relative(y=rows, animate=False, force=True)  # new lines get their scrollbar a moment later
+
+    def half_page(self, direction: int) -> None:
+        """Move by half of what is seen, down for 1 and up for -1."""
+        self.move(direction * max(1, self.scrollable_content_region.height // 2))
+
+    def go_to_end(self, last: bool) -> None:
+        """Go to the first or the `last` line."""
+        self.move(self.line_count() * (1 if last else -1))
+
+    def shift(self, cells: int) -> None:
+        """Scroll sideways."""
+        self.scroll_relative(x=cells, animate=False, force=True)
+
+
+class CursorPane(LinePane, inherit_bindings=False):
+    """A pane with a cursor line."""
+
+    cursor: reactive[int] = reactive(0, repaint=False)
+
+    def line_width(self) -> int:
+        """Return how wide the widest line is."""
+        return max((self.line(row, 0).cell_len for row in range(self.line_count())), default=0)
+
+    def validate_cursor(self, cursor: int) -> int:
+        """Keep the cursor on a line."""
+        return max(0, min(cursor, self.line_count() - 1))
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Bring the cursor into view."""
+        self.reveal(now)
+        self.refresh_line(before)
+        self.refresh_line(now)
+
+    def reveal(self, row: int) -> None:
+        """Scroll, if need be, so that `row` and a little around it is seen."""
+        height = self.scrollable_content_region.height
+        if height <= 0:
+            return
+        margin = min(2, (height - 1) // 2)
+        top = self.scroll_offset.y
+        if row < top - height or row >= top + 2 * height:
+            self.scroll_to(y=row - height // 2, animate=False, force=True)
+        else:
+            region = Region(self.scroll_offset.x, max(0, row - margin), 1, 1 + 2 * margin)
+            self.scroll_to_region(region, animate=False, force=True)
+
+    def is_marked(self, row: int) -> bool:
+        """Mark the cursor line."""
+        return row == self.cursor
+
+    def move(self, rows: int) -> None:
+        """Move the cursor."""
+        self.cursor += rows
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor where the mouse has clicked."""
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.y + self.scroll_offset.y < self.line_count():
+            self.cursor = self.row_clicked(offset.y + self.scroll_offset.y, offset.x)
+
+    def row_clicked(self, row: int, x: int) -> int:
+        """Return where the cursor goes at a click on a row, `x` cells from its left."""
+        return row
