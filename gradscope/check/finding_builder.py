@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..inspect.records.records import Location
+from ..inspect.records.write_account import ASSIGNED, ShareFact, WriteFact
 from .findings import Finding, Site, TensorDescription
 from .source_fixes import Write, written_at
 
 __all__ = [
-    "ASSIGNED",
     "Bystander",
     "ChangedFacts",
     "FreedFacts",
     "ModifiedFacts",
     "RefusedFacts",
-    "ShareFact",
-    "WriteFact",
     "changed",
     "changed_gradient",
     "changed_input",
@@ -26,32 +24,8 @@ __all__ = [
     "refused",
 ]
 
-ASSIGNED = ".data ="
-"""The name of the write that gives a tensor other memory: what a share is told of it as."""
-
 # More places than this that wrote the same tensor since it was saved say nothing new.
 _MORE_WRITES = 2
-
-
-@dataclass(frozen=True, slots=True)
-class WriteFact:
-    """A write in place.
-
-    Attributes
-    ----------
-    grad_enabled : bool
-        Whether recording was on.
-    requires_grad : bool
-        That of the alias that was written, before the write.
-    step : bool
-        Whether an optimizer of the framework's own did it.
-    """
-
-    operator: str
-    location: Location | None
-    grad_enabled: bool
-    requires_grad: bool
-    step: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +59,6 @@ class ModifiedFacts:
     leaf: str | None
     reached: bool
     spared: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ShareFact:
-    """Memory handed to where a write counts no version.
-
-    Attributes
-    ----------
-    how : str
-        ``'.data'``, ``'numpy()'`` and the like.
-    """
-
-    how: str
-    location: Location | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The in-place sanitizer: watches a program of gradscope, PyTorch or both, and collects findings.
 
-Each framework has its watch: gradscope's errors carry all that a finding says (:mod:`.native_watcher`), for PyTorch it
-is put together from what its adapter tells (:mod:`.torch_watcher`). Both hand the same facts on to
+One kind of observer (:mod:`.watcher`) follows either framework through its adapter, and hands what it has seen on to
 :mod:`.finding_builder`.
 """
 
@@ -10,13 +9,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from ..inspect.adapters import NativeAdapter
 from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
 from ..inspect.adapters.import_watch import when_imported
+from ..runtime import events
 from .bystanders import BystanderWatch
 from .findings import Finding
-from .native_watcher import NativeWatch
 from .source_fixes import is_suppressed
-from .torch_watcher import AdapterWatch
+from .watcher import Watcher
 
 __all__ = ["Sanitizer"]
 
@@ -61,8 +61,9 @@ class Sanitizer:
         self.suppressed = 0
         self._found: dict[tuple[Any, ...], Finding] = {}
         self._lock = threading.Lock()
-        self._native: NativeWatch | None = None
-        self._torch: AdapterWatch | None = None
+        self._native: Watcher | None = None
+        self._native_used = False
+        self._torch: Watcher | None = None
         self._bystanders: BystanderWatch | None = None
         self._too_old = ""
 
@@ -85,9 +86,8 @@ class Sanitizer:
     @property
     def frameworks(self) -> tuple[str, ...]:
         """What the program has used."""
-        native = self._native is not None and self._native.used
         torch = self._torch is not None or bool(self._too_old)
-        return ("gradscope",) * native + ("PyTorch",) * torch
+        return ("gradscope",) * self._native_used + ("PyTorch",) * torch
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -96,13 +96,15 @@ class Sanitizer:
         return (self._too_old, *reasons) if self._too_old else reasons
 
     def __enter__(self) -> Sanitizer:
-        self._native = NativeWatch(self._add)
+        self._native = Watcher(NativeAdapter(), self._add)
+        self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)
         self._bystanders = BystanderWatch(self._add)
         self._give_up = when_imported("torch", self._torch_imported)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._give_up()
+        self._first_operator.unsubscribe()
         for watch in (self._torch, self._bystanders, self._native):
             if watch is not None:
                 watch.close()
@@ -111,6 +113,11 @@ class Sanitizer:
         """Whether `error` has become a finding that is not suppressed."""
         return error is not None and vars(error).get(_REPORTED_BY) is self
 
+    def _operator_ran(self, event: events.Event) -> None:
+        """Note that the program uses gradscope; the first operator tells."""
+        self._native_used = True
+        self._first_operator.unsubscribe()
+
     def _torch_imported(self) -> None:
         try:
             adapter = load_torch_adapter()
@@ -118,7 +125,7 @@ class Sanitizer:
             self._too_old = str(error).partition("\n")[0]
             warn_too_old(error)
             return
-        self._torch = AdapterWatch(adapter, self._add)
+        self._torch = Watcher(adapter, self._add)
 
     def _add(self, finding: Finding, error: BaseException | None) -> None:
         with self._lock:

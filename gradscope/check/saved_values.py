@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..inspect.adapters import Adapter, SavedView
+from ..inspect.records.write_account import WriteAccount
 from ..runtime.graph.graph_node import Node
-from .write_ledger import Ledger
 
 __all__ = ["SavedValues"]
 
@@ -29,14 +29,14 @@ class SavedValues:
 
     Parameters
     ----------
-    ledger : Ledger
+    account : WriteAccount
         Whose clock tells which writes came after a tensor was saved.
 
     Examples
     --------
     >>> import gradscope as gs
     >>> from gradscope.inspect.adapters import NativeAdapter
-    >>> values = SavedValues(NativeAdapter(), Ledger())
+    >>> values = SavedValues(NativeAdapter(), WriteAccount())
     >>> x = gs.ones(2, requires_grad=True)
     >>> y = x.exp()
     >>> values.note(y.grad_fn)
@@ -46,15 +46,15 @@ class SavedValues:
     ['result']
     """
 
-    def __init__(self, adapter: Adapter, ledger: Ledger) -> None:
+    def __init__(self, adapter: Adapter, account: WriteAccount) -> None:
         self._adapter = adapter
-        self._ledger = ledger
+        self._account = account
 
     def note(self, node: Any) -> None:
         """Remember what a node has just saved."""
         looks = [self._look(node, saved) for saved in self._adapter.saved(node)]
         if any(looks):
-            self._adapter.notes(node)[_NOTE] = self._ledger.clock, looks
+            self._adapter.notes(node)[_NOTE] = self._account.clock, looks
 
     def changed(self, node: Any) -> Iterator[tuple[SavedView, int]]:
         """Yield each saved tensor whose values are no longer those, though its version is, and when it was saved."""

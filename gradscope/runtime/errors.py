@@ -68,13 +68,16 @@ class InplaceError(RuntimeError):
         Where the view was made, when call sites were recorded.
     writes : list of VersionBumped
         For a stale view: the recorded writes, through another alias, that made it so.
+    stale_memory : int or None
+        For a stale view: the address of the memory that was written.
     """
 
-    def __init__(self, message: str, reason: str, tensor: Any, view: Any = None, writes: Any = ()) -> None:
+    def __init__(self, message: str, reason: str, tensor: Any, view: Any = None, writes: Any = None) -> None:
         super().__init__(message)
         self.reason = reason
         self.shape: tuple[int, ...] = tuple(tensor.shape)
         self.dtype = tensor.dtype
         self.view_operator: str = view.operator if view is not None else ""
         self.view_site = view.site if view is not None else None
-        self.writes: list[Any] = list(writes)
+        self.writes: list[Any] = list(writes or ())
+        self.stale_memory: int | None = None if writes is None else tensor.untyped_storage().data_ptr()

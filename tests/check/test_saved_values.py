@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 import gradscope as gs
 from gradscope.check import Sanitizer
 from gradscope.check.saved_values import SavedValues
-from gradscope.check.write_ledger import Ledger
 from gradscope.inspect.adapters import NativeAdapter, adapter_for
+from gradscope.inspect.records.write_account import WriteAccount
 
 
 def changes(write, saved=(3, 4)):
     """Return the names of what has changed when `write` has had what exp() saved."""
-    values = SavedValues(NativeAdapter(), Ledger())
+    values = SavedValues(NativeAdapter(), WriteAccount())
     y = gs.ones(*saved, requires_grad=True).exp()
     values.note(y.grad_fn)
     write(y)
@@ -32,7 +32,7 @@ def test_bits_count_not_values():
     def negative_zero(y):
         y.data.copy_(gs.full((3, 4), -0.0))
 
-    values = SavedValues(NativeAdapter(), Ledger())
+    values = SavedValues(NativeAdapter(), WriteAccount())
     y = gs.zeros(3, 4, requires_grad=True) * gs.ones(3, 4, requires_grad=True)
     z = y * y
     values.note(z.grad_fn)

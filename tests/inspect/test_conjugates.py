@@ -5,8 +5,8 @@ import numpy
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.check.saved_values import SavedValues
-from gradscope.check.write_ledger import Ledger
 from gradscope.inspect.adapters import NativeAdapter
+from gradscope.inspect.records.write_account import WriteAccount
 
 VALUES = numpy.array([[1 + 1j, 2 - 3j], [0.5j, 4.0]])
 
@@ -30,7 +30,7 @@ def test_the_adapter_reads_the_elements_and_knows_the_memory():
 
 
 def test_a_write_past_the_versions_to_what_a_saved_conjugate_shows_is_seen():
-    values = SavedValues(NativeAdapter(), Ledger())
+    values = SavedValues(NativeAdapter(), WriteAccount())
     x = matrix()
     node = (matrix(requires_grad=True) * x.conj()).grad_fn
     values.note(node)

@@ -77,6 +77,10 @@ class SavedView(Protocol):
         """The version its memory is at now."""
 
     @property
+    def requires_grad(self) -> bool:
+        """Whether the tensor that was saved requires grad; False where it is not known."""
+
+    @property
     def released(self) -> bool:
         """Whether the node has let go of it."""
 

@@ -7,5 +7,6 @@
 - :mod:`~.module_tracking`: which module a node belongs to, learned while forward runs
 - :mod:`~.execution_order`: the order in which the engine will run a graph
 - :mod:`~.optimizer_steps`: when optimizers step
+- :mod:`~.write_account`: who wrote which memory, and who could
 - :mod:`~.object_search`: finding living objects, wherever the program keeps them
 """

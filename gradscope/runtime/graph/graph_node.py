@@ -406,6 +406,11 @@ class SavedTensor:
         return None
 
     @property
+    def requires_grad(self) -> bool:
+        """Whether the tensor that was saved requires grad; False for a result, and for what a hook has packed."""
+        return bool(getattr(self._value(), "requires_grad", False))
+
+    @property
     def data(self) -> Any:
         """The value as a detached tensor, stale or not, without the version check; what a hook has packed as it is.
 

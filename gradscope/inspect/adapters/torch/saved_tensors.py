@@ -44,6 +44,11 @@ class TorchSaved:
         return getattr(self._raw, "unpack_hook", None) is not None
 
     @property
+    def requires_grad(self) -> bool:
+        """Whether the tensor that was saved requires grad."""
+        return bool(getattr(self.data, "requires_grad", False))
+
+    @property
     def data(self) -> Any:
         """The value, stale or not; what a hook has packed comes as the hook made it."""
         if self.released:

@@ -6,5 +6,4 @@
 - :mod:`~.past_gradients`: gradients kept as values within a budget
 - :mod:`~.gradient_restore`: leaves as they were before a backward that does not end
 - :mod:`~.what_if`: what parameters would get if one gradient were another
-- :mod:`~.write_lines`: which line wrote which tensor
 """

@@ -13,13 +13,13 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any, TypeVar
 
-from ...adapters import Adapter, Observer, Write
+from ...adapters import Adapter, Observer, SavedView, Write
 from ...debuggee.pause_gate import Gate, NotParkedError, ProgramAborted
 from ...records.module_tracking import Tracker
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
+from ...records.write_account import WriteAccount
 from ..history.history import History, HistoryPolicy
 from ..history.history_replay import PastStanding, Replay, why_stop
-from ..history.write_lines import WriteNotes
 from ..stops import condition_names
 from ..stops.breakpoints import Breakpoint, BreakpointTable
 from ..stops.run_targets import Goal, Order
@@ -94,7 +94,7 @@ class Session(Observer):
         self._blind: set[str] = set()
         self._stops = Stops(adapter, breakpoints, log)
         self.tracker = Tracker(adapter)
-        self._writes = WriteNotes(adapter)
+        self._writes = WriteAccount()
         self._goal = Goal.at(Order("cont"))
         self._muted = threading.local()
         self._standing: Standing | None = None
@@ -149,7 +149,7 @@ class Session(Observer):
     def tensor_written(self, write: Write) -> None:
         """The program has written a tensor in place."""
         if not self.deaf():
-            self._writes.add(write)
+            self._writes.note(self.adapter, write)
 
     # --- backward ---
 
@@ -461,7 +461,15 @@ class Session(Observer):
         """Return who has written the saved tensor that a violation is about."""
         with self.mute():
             named = [saved for saved in self.adapter.saved(error.node) if saved.name == error.saved_name]
-            return next(filter(None, map(self._writes.into, named)), ())
+            return next(filter(None, map(self._writes_into, named)), ())
+
+    def _writes_into(self, saved: SavedView) -> tuple[WriteRecord, ...]:
+        """Return the writes into a saved tensor since it was saved; the same one over and over counts as one."""
+        before, now = saved.saved_version, saved.current_version
+        if before is None or now is None or before == now:
+            return ()
+        writes = self._writes.between(self.adapter.memory_key(saved.data), before, now)
+        return tuple(dict.fromkeys(WriteRecord(saved.name, write.operator, write.location) for write in writes))
 
     # --- while it is stopped ---
 
@@ -472,7 +480,7 @@ class Session(Observer):
         if node is None or all(saved.state != "modified" for saved in record.saved):
             return record
         pairs = zip(record.saved, self.adapter.saved(node))
-        return replace(record, saved=tuple(replace(saved, writes=self._writes.into(now)) for saved, now in pairs))
+        return replace(record, saved=tuple(replace(saved, writes=self._writes_into(now)) for saved, now in pairs))
 
     @property
     def stopped(self) -> bool:

@@ -1,14 +1,10 @@
 """A violation names the lines that wrote what was saved."""
 
-import gc
 import threading
-from types import SimpleNamespace
 
 import pytest
 
 import gradscope as gs
-from gradscope.inspect.adapters import AnyAdapter, Observer, adapter_for
-from gradscope.inspect.debugging.history.write_lines import WriteNotes
 from gradscope.inspect.debugging.prompt.plain_text import node_text
 
 from ...sessions import debugging, wait
@@ -187,27 +183,3 @@ def test_inference_tensors_and_transforms_count_no_versions():
         saved.add_(1)
 
     assert [write.operator for write in stopped_by(way, torch).writes] == ["add_"]
-
-
-def test_notes_end_with_the_memory(lib):
-    notes, tensor = WriteNotes(AnyAdapter()), lib.ones(3)
-    heard = Heard(notes)
-    with adapter_for(tensor).observe(heard, forward=False, backward=False, own_writes=True):
-        for _ in range(200):
-            tensor.add_(1)
-    saved = SimpleNamespace(name="x", data=tensor, saved_version=0, current_version=200)
-    assert [write.operator for write in notes.into(saved)] == ["add_"]
-    assert len(notes._memories) == 1
-    del tensor, saved
-    gc.collect()
-    assert not notes._memories
-
-
-class Heard(Observer):
-    """Hands writes on, and holds no tensor."""
-
-    def __init__(self, notes):
-        self.notes = notes
-
-    def tensor_written(self, write):
-        self.notes.add(write)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradscope.check import Sanitizer, ScriptResult, as_text, check_script, finding_as_text, torch_watcher
+from gradscope.check import Sanitizer, ScriptResult, as_text, check_script, finding_as_text, watcher
 from tests.inspect.adapters.packages import require_models_of_transformers
 
 torch = pytest.importorskip("torch")
@@ -326,8 +326,8 @@ def test_nothing_is_left_in_pytorch():
 
 def test_a_parameter_that_many_nodes_saved_is_looked_up_among_the_leaves_once(monkeypatch):
     walks = []
-    nodes_of = torch_watcher._nodes_of
-    monkeypatch.setattr(torch_watcher, "_nodes_of", lambda *args: walks.append(args) or nodes_of(*args))
+    nodes_of = watcher._nodes_of
+    monkeypatch.setattr(watcher, "_nodes_of", lambda *args: walks.append(args) or nodes_of(*args))
     with Sanitizer() as sanitizer:
         weight = torch.full((2, 2), 0.5, requires_grad=True)
         x = weight

@@ -1,4 +1,4 @@
-"""Observes programs of PyTorch through the adapter protocol: puts together what gradscope's own errors carry."""
+"""Observes a program through the adapter protocol, and puts together what a finding says of a misuse."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from ..inspect.adapters import Adapter, Observer
 from ..inspect.adapters.native_adapter import location_of
 from ..inspect.records.records import Location, dtype_name
+from ..inspect.records.write_account import MemoryShares, WriteAccount
 from ..runtime import events
 from .finding_builder import (
     ChangedFacts,
     FreedFacts,
     ModifiedFacts,
     RefusedFacts,
-    WriteFact,
     changed,
     freed,
     modified,
@@ -27,17 +27,16 @@ from .finding_builder import (
 from .findings import Finding
 from .saved_values import SavedValues
 from .tensor_names import name_of, producer_of
-from .write_ledger import Ledger, Shares
 
-__all__ = ["AdapterWatch"]
+__all__ = ["Watcher"]
 
 _FREED_AT = "gradscope.check.freed_at"
 _SECOND = "Trying to backward through the graph a second time"
 _OPTIMIZERS = f"{os.sep}optim{os.sep}"
 
 
-class AdapterWatch(Observer):
-    """An observer that keeps a ledger of writes, and looks into it when a saved tensor is refused.
+class Watcher(Observer):
+    """An observer that keeps an account of writes, and looks into it when a saved tensor is refused.
 
     It keeps no tensor, node or frame.
 
@@ -60,9 +59,9 @@ class AdapterWatch(Observer):
         self.unseen: dict[str, None] = {}
         self._adapter = adapter
         self._tell = tell
-        self._ledger = Ledger()
-        self._shares = Shares()
-        self._values = SavedValues(adapter, self._ledger)
+        self._account = WriteAccount()
+        self._shares = MemoryShares()
+        self._values = SavedValues(adapter, self._account)
         self._running = _Running()
         self._observation = adapter.observe(self, forward=True, backward=True, writes=True)
 
@@ -78,16 +77,11 @@ class AdapterWatch(Observer):
         running = self._running.innermost()
         # On the line of the backward it is the engine's own: a gradient that accumulates, a copy that it fills.
         self.writes += location != (running.read if running is not None else None)
-        optimizer = _optimizer_step()
-        fact = WriteFact(
-            optimizer or write.operator, location, write.grad_enabled, write.tensor.requires_grad, bool(optimizer)
-        )
-        adapter = self._adapter
-        self._ledger.add(adapter.memory_key(write.tensor), write.version, fact, adapter.region(write.tensor))
+        self._account.note(self._adapter, write, optimizer=_optimizer_step(), regions=True)
 
     def memory_shared(self, share: Any) -> None:
         """Note who can write without being heard."""
-        self._shares.add(self._adapter.memory_key(share.tensor), share, self._ledger)
+        self._shares.add(self._adapter.memory_key(share.tensor), share, self._account)
 
     def operator_recorded(self, node: Any) -> None:
         """Note what it has saved."""
@@ -102,7 +96,7 @@ class AdapterWatch(Observer):
             view_operator=error.view_operator,
             location=location_of(events.capture_call_site(2)),
             viewed=location_of(error.view_site),
-            write=self._ledger.last(error.stale_memory) if error.stale_memory is not None else None,
+            write=self._account.last(error.stale_memory) if error.stale_memory is not None else None,
         )
         self._tell(refused(facts), error)
 
@@ -146,19 +140,23 @@ class AdapterWatch(Observer):
     def violation(self, error: Any) -> None:
         """Report it, and the other nodes of this backward that would have failed too, had it come so far."""
         running = self._running.innermost()
-        if running is None:
-            return
-        nodes = _nodes_of(self._adapter, running.task)
-        leaves = self._leaves(running)
+        read = location_of(events.capture_call_site(2)) if running is None else running.read
+        leaves = [] if running is None else self._leaves(running)
         met = (error.saved_name, error.saved_version, error.current_version)
-        others = [n for n in nodes if n is not error.node and self._adapter.task_runs(running.task, n)]
-        for node in (error.node, *others):
+        for node in (error.node, *self._still_to_run(running, error.node)):
             for saved in self._adapter.saved(node):
                 then, now = saved.saved_version, saved.current_version
-                if then != now:
-                    reached = node is error.node and (saved.name, then, now) == met
-                    facts = self._modified(node, saved, running.read, leaves, reached=reached)
+                reached = node is error.node and (saved.name, then, now) == met
+                # Somebody who reads a saved tensor by hand meets this one alone.
+                if reached or (running is not None and then != now):
+                    facts = self._modified(node, saved, read, leaves, reached=reached)
                     self._tell(modified(facts), error if reached else None)
+
+    def _still_to_run(self, running: _Backward | None, node: Any) -> list[Any]:
+        if running is None:
+            return []
+        task, runs = running.task, self._adapter.task_runs
+        return [other for other in _nodes_of(self._adapter, task) if other is not node and runs(task, other)]
 
     def blind_region(self, reason: str) -> None:
         """Note why."""
@@ -184,8 +182,8 @@ class AdapterWatch(Observer):
             current_version=now,
             saved=adapter.location(node),
             read=read,
-            writes=self._ledger.between(memory, then, now),
-            spared=self._ledger.spared(memory, then, now, adapter.region(saved.data)),
+            writes=self._account.between(memory, then, now),
+            spared=self._account.spared(memory, then, now, adapter.region(saved.data)),
             leaf=self._leaf_at(memory, leaves),
             reached=reached,
         )
@@ -202,7 +200,7 @@ class AdapterWatch(Observer):
             version=saved.current_version,
             saved=adapter.location(node),
             read=running.read,
-            writes=self._ledger.since(memory, then),
+            writes=self._account.since(memory, then),
             shares=self._shares.of(memory),
             leaf=self._leaf_at(memory, self._leaves(running)),
         )
@@ -222,7 +220,7 @@ class AdapterWatch(Observer):
     def _producer(self, node: Any, saved: Any) -> str:
         if saved.name.startswith(("result", "output")):
             return self._adapter.node_name(node)
-        return producer_of(self._adapter, node, saved) if saved.data.requires_grad else ""
+        return producer_of(self._adapter, node, saved) if saved.requires_grad else ""
 
 
 class _Backward:

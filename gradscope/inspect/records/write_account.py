@@ -1,0 +1,236 @@
+"""The one account of writes: who wrote which memory, and who could without a version being counted.
+
+`gradscope check` and the debugger keep it by what the adapter tells them (``Observer.tensor_written``,
+``Observer.memory_shared``), and read in it who wrote a saved tensor.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..adapters import Adapter, MemoryShare, Write
+from ..adapters.memory_fingerprint import Region
+from .records import Location
+
+__all__ = ["ASSIGNED", "MemoryShares", "ShareFact", "WriteAccount", "WriteFact"]
+
+ASSIGNED = ".data ="
+"""The name of the write that gives a tensor other memory: what a share is told of it as."""
+
+_WRITES_KEPT = 16
+_MEMORIES_KEPT = 50_000
+_REGIONS_KEPT = 64
+_UNCOUNTED = -1  # the version of a write that has none
+_SHARES_KEPT = 4
+_SHARED_MEMORIES_KEPT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFact:
+    """A write in place.
+
+    Attributes
+    ----------
+    grad_enabled : bool
+        Whether recording was on.
+    requires_grad : bool
+        That of the alias that was written, before the write.
+    step : bool
+        Whether an optimizer of the framework's own did it.
+    """
+
+    operator: str
+    location: Location | None
+    grad_enabled: bool
+    requires_grad: bool
+    step: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShareFact:
+    """Memory handed to where a write counts no version.
+
+    Attributes
+    ----------
+    how : str
+        ``'.data'``, ``'numpy()'`` and the like.
+    """
+
+    how: str
+    location: Location | None
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One write, or the same one over and over: from version `first` to version `last`, the last one at `time`.
+
+    `regions` are the last versions among them, each with the bytes that were written, None where that is not known.
+    """
+
+    fact: WriteFact
+    first: int
+    last: int
+    time: int
+    regions: list[tuple[int, Region | None]]
+
+    def repeat(self, version: int, time: int, region: Region | None) -> None:
+        self.last, self.time = version, time
+        self.regions.append((version, region))
+        del self.regions[:-_REGIONS_KEPT]
+
+
+class _Memory:
+    """The last writes into one memory, for as long as it lives, where that is known."""
+
+    __slots__ = ("_alive", "entries")
+
+    def __init__(self, alive: Any, forget: Callable[[_Memory], None]) -> None:
+        self.entries: list[_Entry] = []
+        self._alive = None if alive is None else weakref.ref(alive, lambda _: forget(self))
+
+    def gone(self) -> bool:
+        return self._alive is not None and self._alive() is None
+
+
+class WriteAccount:
+    """The last writes into each memory.
+
+    Attributes
+    ----------
+    clock : int
+        How many writes there were.
+
+    Examples
+    --------
+    >>> account = WriteAccount()
+    >>> for version, operator in enumerate(["add_", "mul_", "mul_", "exp_"], start=1):
+    ...     account.add("memory", version, WriteFact(operator, None, True, True, False))
+    >>> [write.operator for write in account.between("memory", 1, 4)]
+    ['mul_', 'exp_']
+    """
+
+    def __init__(self) -> None:
+        self.clock = 0
+        self._memories: OrderedDict[Hashable, _Memory] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def note(self, adapter: Adapter, write: Write, *, optimizer: str = "", regions: bool = False) -> WriteFact:
+        """Note what an adapter tells of a write.
+
+        Parameters
+        ----------
+        optimizer : str
+            The step of the framework's own optimizer that wrote, ``'Adam.step'``.
+        regions : bool
+            Note which bytes were written too.
+        """
+        tensor, operator = write.tensor, optimizer or write.operator
+        fact = WriteFact(operator, write.location, write.grad_enabled, tensor.requires_grad, bool(optimizer))
+        region = adapter.region(tensor) if regions else None
+        self.add(adapter.memory_key(tensor), write.version, fact, region, adapter.memory(tensor))
+        return fact
+
+    def add(
+        self, memory: Hashable, version: int, fact: WriteFact, region: Region | None = None, alive: Any = None
+    ) -> None:
+        """Note a write of `region` that brought a memory to `version`; repeated at one place it counts as one.
+
+        What lives as long as the memory does may be given as `alive`: what had the address before is then forgotten.
+        """
+        with self._lock:
+            self.clock += 1
+            known = self._memories.get(memory)
+            if known is None or known.gone():
+                known = self._memories[memory] = _Memory(alive, partial(self._forget, memory))
+            self._memories.move_to_end(memory)
+            entries = known.entries
+            if entries and entries[-1].fact == fact and entries[-1].last < version:
+                entries[-1].repeat(version, self.clock, region)
+                return
+            entries.append(_Entry(fact, version, version, self.clock, [(version, region)]))
+            del entries[:-_WRITES_KEPT]
+            if len(self._memories) > _MEMORIES_KEPT:
+                self._memories.popitem(last=False)
+
+    def between(self, memory: Hashable, saved: int, current: int) -> list[WriteFact]:
+        """Return the writes that took a memory from one version to another, the first one first.
+
+        What stands here of a memory that had the same address before, or of an alias that counts versions of its own,
+        is passed over where its versions do not fit.
+        """
+        found = []
+        with self._lock:
+            for entry in reversed(self._of(memory)):
+                if saved < entry.last <= current:
+                    found.append(entry.fact)
+                    current = entry.first - 1
+        return found[::-1]
+
+    def spared(self, memory: Hashable, saved: int, current: int, region: Region | None) -> bool:
+        """Whether it is known that no write from one version to another touched a byte of `region`."""
+        if region is None:
+            return False
+        with self._lock:
+            entries = self._of(memory)
+            written = dict(pair for entry in entries for pair in entry.regions if saved < pair[0] <= current)
+        return len(written) == current - saved and all(w is not None and region.apart(w) for w in written.values())
+
+    def since(self, memory: Hashable, time: int) -> list[WriteFact]:
+        """Return the writes into a memory after the clock stood at `time`, whatever versions they counted."""
+        with self._lock:
+            return [entry.fact for entry in self._of(memory) if entry.time > time]
+
+    def last(self, memory: Hashable) -> WriteFact | None:
+        """Return the last write into a memory."""
+        with self._lock:
+            entries = self._of(memory)
+            return entries[-1].fact if entries else None
+
+    def _forget(self, memory: Hashable, known: _Memory) -> None:
+        # No lock: the garbage collector may call this while the thread that holds it adds a write.
+        if self._memories.get(memory) is known:
+            self._memories.pop(memory, None)
+
+    def _of(self, memory: Hashable) -> list[_Entry]:
+        known = self._memories.get(memory)
+        return [] if known is None or known.gone() else known.entries
+
+
+class MemoryShares:
+    """Where the memory of tensors was handed out so that a write counts no version of theirs.
+
+    It keeps no memory alive, and forgets what was said of memory that has gone.
+    """
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[Hashable, tuple[Any, list[ShareFact]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def add(self, memory: Hashable, share: MemoryShare, account: WriteAccount) -> None:
+        """Note that a memory has been handed out; one that has taken another's place was written, to the account."""
+        fact = ShareFact(share.how, share.location)
+        if fact.how == ASSIGNED:
+            account.add(memory, _UNCOUNTED, WriteFact(ASSIGNED, fact.location, True, False, False))
+            return
+        with self._lock:
+            entry = self._entries.get(memory)
+            if entry is None or entry[0]() is None:
+                entry = self._entries[memory] = share.memory, []
+            self._entries.move_to_end(memory)
+            if fact not in entry[1]:
+                entry[1].append(fact)
+                del entry[1][:-_SHARES_KEPT]
+            if len(self._entries) > _SHARED_MEMORIES_KEPT:
+                self._entries.popitem(last=False)
+
+    def of(self, memory: Hashable) -> list[ShareFact]:
+        """Return who has been handed a memory, the last one last."""
+        with self._lock:
+            entry = self._entries.get(memory)
+            return [] if entry is None or entry[0]() is None else list(entry[1])
