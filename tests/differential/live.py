@@ -354,6 +354,12 @@ DIFFERENCES = (
         ),
     ),
     Difference(
+        "what is saved and written through .data",
+        "Nobody counts the write, and a derivative computes with what its formula reads of it; where the write goes "
+        "elsewhere both agree.",
+        lambda d: d.what.startswith("values of ") and _agrees(d, ".data.", ".detach().clone()."),
+    ),
+    Difference(
         "integers whose function is written into float64",
         "It is computed in float32, in which the last digit may differ, and converted.",
         lambda d: (
@@ -364,9 +370,26 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "zeros that may not be written",
-        "PyTorch's gradient of sgn() is a zero without memory, to which a second backward cannot add.",
-        lambda d: _outcome(d, "RuntimeError", "ok") and _says(d, "ZeroTensors are immutable"),
+        "zeros without memory",
+        "PyTorch's gradient of sgn() is one: a second backward cannot add to it, and infinity times it is zero. With "
+        "sign(), whose gradient lies in memory, both give NaN.",
+        lambda d: (
+            (_outcome(d, "RuntimeError", "ok") and _says(d, "ZeroTensors are immutable"))
+            or (
+                d.what.startswith("values of ")
+                and not numpy.isfinite(_other_elements(d)[1]).any()
+                and _agrees(d, "sgn", "sign")
+            )
+        ),
+    ),
+    Difference(
+        "a leaf that became a part of what is written",
+        "PyTorch makes it a result of the write, and refuses the gradient of the leaf; here the leaf gets it.",
+        lambda d: (
+            _outcome(d, "RuntimeError", "ok")
+            and _says(d, "leaf variable has been moved into the graph interior")
+            and "requires_grad" in str(d.lines)
+        ),
     ),
     Difference(
         "a view of what requires grad that inference mode made",
@@ -660,7 +683,7 @@ class Pair:
 
     def of_line(self, words: set[str]) -> dict[str, Any]:
         """Return what a divergence tells of the tensors that its last line names."""
-        named = [tensor for name, tensor in self.reference.tensors().items() if name in words]
+        named = [t for name, t in self.reference.tensors().items() if name in words and not t._is_zerotensor()]
         full = [tensor for tensor in named if tensor.numel()]
         memories = {tensor.untyped_storage().data_ptr() for tensor in full}
         target = self.reference.tensors().get(re.split(r"\W", self.lines[-1], maxsplit=1)[0])
