@@ -7,6 +7,7 @@ from textual import events
 
 from gradscope.inspect.records.records import SessionState, StopReason
 from gradscope_tui.actions import ACTIONS
+from gradscope_tui.panes import PANES
 from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
@@ -18,6 +19,7 @@ from gradscope_tui.widgets.prompt_line import Prompt
 from gradscope_tui.widgets.status_bar import StatusBar
 from tests.tui.fake import Call, FakeSession, chain, play, text_of, type_in, until
 
+NUMBERS = [pane.NUMBER for pane in PANES]
 SIZES = [(80, 24), (160, 48), (60, 16), (40, 10), (20, 6), (200, 60)]
 
 
@@ -232,12 +234,12 @@ def test_output_goes_to_the_log_and_cannot_draw_on_the_screen():
 def test_panes_that_have_room_are_seen(size, seen):
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).state == "paused before")
-        for number in range(1, 8):
+        for number in NUMBERS:
             await pilot.press(str(number))
             await until(pilot, lambda: app.focused is app.pane)
-            panes = [app.query_one(f"#pane{n}") for n in range(1, 8)]
+            panes = [app.query_one(f"#pane{n}") for n in NUMBERS]
             assert sum(pane.display for pane in panes) == seen
-            assert app.pane is panes[number - 1]
+            assert app.pane is panes[NUMBERS.index(number)]
             assert app.pane.display
             assert app.pane.size.height > 0
 
@@ -258,11 +260,11 @@ def test_maximise_gives_a_pane_the_screen_and_takes_it_back():
 def test_tab_goes_round_all_panes():
     async def scenario(app, pilot):
         seen = []
-        for _ in range(7):
+        for _ in NUMBERS:
             await pilot.press("tab")
             seen.append(app.active)
         await pilot.press("shift+tab")
-        assert (seen, app.active) == ([2, 3, 4, 5, 6, 7, 1], 7)
+        assert (seen, app.active) == ([*NUMBERS[1:], NUMBERS[0]], NUMBERS[-1])
 
     play(scenario)
 
@@ -272,7 +274,7 @@ def test_the_layout_follows_the_size_of_the_terminal():
         await until(pilot, lambda: status(app).total)
         for size, seen in (((160, 48), 4), ((40, 12), 1), ((80, 24), 3)):
             await pilot.resize_terminal(*size)
-            await until(pilot, lambda seen=seen: sum(app.query_one(f"#pane{n}").display for n in range(1, 8)) == seen)
+            await until(pilot, lambda seen=seen: sum(app.query_one(f"#pane{n}").display for n in NUMBERS) == seen)
 
     play(scenario)
 
@@ -489,7 +491,7 @@ def test_the_log_says_where_the_output_of_a_new_start_begins():
 def test_a_script_that_exits_with_a_complaint_shows_what_it_has_said():
     async def scenario(app, pilot):
         await until(pilot, lambda: status(app).total)
-        assert not app.is_seen(5)
+        assert not app.pane_layout.is_seen(5)
         app.session.exit_status = 1
         app.session.say("no such data set", stream="stderr")
         await pilot.press("c")
@@ -505,7 +507,7 @@ def test_a_click_on_the_name_of_a_hidden_pane_shows_it():
         rows = text_of(app).split("\n")
         row = next(nr for nr, line in enumerate(rows) if "6 Watches" in line)
         await pilot.click(offset=(rows[row].index("6 Watches"), row))
-        await until(pilot, lambda: app.active == 6 and app.is_seen(6))
+        await until(pilot, lambda: app.active == 6 and app.pane_layout.is_seen(6))
 
     play(scenario)
 
@@ -530,7 +532,7 @@ def test_a_look_at_a_running_session_while_the_app_is_closed_does_no_harm():
         app.session.held = True
         await pilot.press("c")
         await app.query_one(StatusBar).remove()
-        app._poll()
+        app.watcher.poll()
 
     play(scenario)
 

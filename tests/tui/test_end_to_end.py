@@ -55,13 +55,13 @@ def debugger(script):
 
 def test_a_script_is_stepped_through_edited_and_run_to_its_end(debugger):
     async def scenario(app, pilot):
-        rail = app.query_one(GraphPane)
+        graph = app.query_one(GraphPane)
         await until(pilot, lambda: "PAUSED before #0/3 SumBackward0" in text_of(app))
         assert "first node of backward 1" in text_of(app)
         await until(pilot, lambda: "▶   6      loss = (w * w).sum()" in text_of(app))
 
         await pilot.press("n")
-        await until(pilot, lambda: rail.cursor == 1 and "2 Inspector #1 Mul" in text_of(app))
+        await until(pilot, lambda: graph.cursor == 1 and "2 Inspector #1 Mul" in text_of(app))
         await until(pilot, lambda: "norm 1.73" in text_of(app))
         await until(pilot, lambda: any("v0=v0 ok" in line.plain for line in app.query_one(InspectorPane)._lines))
 
@@ -72,7 +72,7 @@ def test_a_script_is_stepped_through_edited_and_run_to_its_end(debugger):
 
         await pilot.press("G", "b", "c")
         await until(pilot, lambda: "breakpoint 1 (op:AccumulateGrad)" in text_of(app))
-        assert rail.node.parameter == "w"
+        assert graph.node.parameter == "w"
         await pilot.press("c")
         await until(pilot, lambda: "backward 2" in text_of(app) and str(debugger.state) == "paused before")
         await until(pilot, lambda: "step 0 [20.0, 40.0, 60.0]" in app.query_one(LogPane).text)
@@ -300,14 +300,14 @@ def test_a_pytorch_program_is_stepped_through_back_and_asked_what_if(debugger, s
     )
 
     async def scenario(app, pilot):
-        rail = app.query_one(GraphPane)
+        graph = app.query_one(GraphPane)
         await until(pilot, lambda: "PAUSED before #0/" in text_of(app), 60)
         await pilot.press("n", "n", "N")
         await until(pilot, lambda: "◁ REPLAYING #1/" in text_of(app))
         await type_in(pilot, "grad * 0", "L", "i")
         await until(pilot, lambda: isinstance(app.screen, WhatIfScreen) and "0.weight" in text_of(app))
         await type_in(pilot, "param:*", "escape", "slash")
-        await until(pilot, lambda: rail.filtered and len(rail.found) == 4)
+        await until(pilot, lambda: graph.filtered and len(graph.found) == 4)
 
     play(scenario, debugger, size=(120, 40))
 

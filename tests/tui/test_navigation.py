@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from gradscope_tui.panes import PANES
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.modules_pane import ModulesPane
 from gradscope_tui.widgets.line_pane import LinePane
@@ -25,25 +26,25 @@ def rows(app):
 def test_a_filter_leaves_the_nodes_that_match_and_escape_brings_the_others_back():
     async def scenario(app, pilot):
         await start(app, pilot)
-        rail = app.query_one(GraphPane)
+        graph = app.query_one(GraphPane)
         await search(app, pilot, "param:*")
         await until(pilot, lambda: "4 of 13 nodes" in text_of(app))
-        assert rail.line_count() == 4
+        assert graph.line_count() == 4
         assert "AccumGrad  layers.0.weight" in rows(app)[0]
         await pilot.press("j", "j")
-        assert rail.index == 8
+        assert graph.index == 8
         await pilot.press("escape")
-        await until(pilot, lambda: rail.line_count() == 13)
-        assert rail.index == 8
+        await until(pilot, lambda: graph.line_count() == 13)
+        assert graph.index == 8
         assert sum("∙" in row[:4] for row in rows(app)) > 2
         await pilot.press("full_stop")
-        assert rail.index == 11
+        assert graph.index == 11
         await pilot.press("comma", "comma", "comma")
-        assert rail.index == 2
+        assert graph.index == 2
         await pilot.press("comma")
         await until(pilot, lambda: "this is the first of 4 matches" in text_of(app))
         await pilot.press("escape")
-        await until(pilot, lambda: not rail.found)
+        await until(pilot, lambda: not graph.found)
 
     play(scenario)
 
@@ -51,10 +52,10 @@ def test_a_filter_leaves_the_nodes_that_match_and_escape_brings_the_others_back(
 def test_words_and_their_opposite_are_looked_for():
     async def scenario(app, pilot):
         await start(app, pilot)
-        rail = app.query_one(GraphPane)
+        graph = app.query_one(GraphPane)
         for text, count in (("layers.3", 3), ("train.py:2", 1), ("!addmm", 9), ("op:Relu", 5), ("line:train.py:1", 1)):
             await search(app, pilot, text)
-            await until(pilot, lambda count=count: rail.filtered and len(rail.found) == count)
+            await until(pilot, lambda count=count: graph.filtered and len(graph.found) == count)
 
     play(scenario)
 
@@ -84,22 +85,22 @@ def test_a_stop_at_a_node_that_the_filter_hides_is_still_inspected():
 def test_a_module_is_folded_into_one_row_and_unfolded_again():
     async def scenario(app, pilot):
         await start(app, pilot)
-        rail = app.query_one(GraphPane)
+        graph = app.query_one(GraphPane)
         await pilot.press("z")
         await until(pilot, lambda: "▸ layers.0  3 nodes" in text_of(app))
-        assert rail.line_count() == 11
-        assert rail.module == "layers.0"
+        assert graph.line_count() == 11
+        assert graph.module == "layers.0"
         await pilot.press("j")
-        assert rail.index == 3
+        assert graph.index == 3
         await pilot.press("k", "z")
         await until(pilot, lambda: "▸ layers  13 nodes" in text_of(app))
-        assert rail.line_count() == 1
+        assert graph.line_count() == 1
         await pilot.press("space")
         await until(pilot, lambda: "▸ layers.3  3 nodes" in text_of(app))
         await pilot.press("Z")
-        await until(pilot, lambda: rail.line_count() == 13)
+        await until(pilot, lambda: graph.line_count() == 13)
         await pilot.press("Z")
-        await until(pilot, lambda: rail.line_count() == 1)
+        await until(pilot, lambda: graph.line_count() == 1)
 
     play(scenario)
 
@@ -107,14 +108,14 @@ def test_a_module_is_folded_into_one_row_and_unfolded_again():
 def test_stepping_inside_a_folded_module_keeps_the_cursor_on_its_row():
     async def scenario(app, pilot):
         await start(app, pilot)
-        rail = app.query_one(GraphPane)
+        graph = app.query_one(GraphPane)
         await pilot.press("z")
-        await until(pilot, lambda: rail.module)
+        await until(pilot, lambda: graph.module)
         await pilot.press("n")
         await until(pilot, lambda: "2 Inspector #1 Addmm" in text_of(app))
-        assert (rail.cursor, rail.index) == (0, 1)
+        assert (graph.cursor, graph.index) == (0, 1)
         await pilot.press("n", "n")
-        await until(pilot, lambda: (rail.cursor, rail.index) == (1, 3))
+        await until(pilot, lambda: (graph.cursor, graph.index) == (1, 3))
 
     play(scenario)
 
@@ -145,11 +146,11 @@ def test_a_click_on_a_lane_goes_to_the_node_where_it_ends():
 
 def test_very_many_nodes_are_read_filtered_and_folded_on_other_threads():
     async def scenario(app, pilot):
-        rail = app.query_one(GraphPane)
-        await until(pilot, lambda: rail.outline.modules)
+        graph = app.query_one(GraphPane)
+        await until(pilot, lambda: graph.outline.modules)
         await search(app, pilot, "mod:layers.9990")
-        await until(pilot, lambda: rail.filtered)
-        assert list(rail.found) == [29970, 29971, 29972]
+        await until(pilot, lambda: graph.filtered)
+        assert list(graph.found) == [29970, 29971, 29972]
         await pilot.press("escape", "z")
         await until(pilot, lambda: "▸ layers.9990  3 nodes" in text_of(app))
 
@@ -179,7 +180,7 @@ def test_the_tree_of_modules_scrolls_as_far_as_its_widest_line_goes():
 def test_the_cursor_of_every_pane_is_drawn_over_every_kind_of_row():
     async def scenario(app, pilot):
         await start(app, pilot)
-        for number in range(1, 8):
+        for number in (pane.NUMBER for pane in PANES):
             await pilot.press(str(number), "G", "g", "m", "m")
             await until(pilot, lambda: isinstance(app.focused, LinePane))
 
@@ -189,11 +190,11 @@ def test_the_cursor_of_every_pane_is_drawn_over_every_kind_of_row():
 def test_a_filter_brings_the_cursor_to_a_node_that_matches():
     async def scenario(app, pilot):
         await start(app, pilot)
-        rail = app.query_one(GraphPane)
+        graph = app.query_one(GraphPane)
         await pilot.press("j", "j", "j")
         await search(app, pilot, "op:Addmm")
-        await until(pilot, lambda: rail.filtered)
-        await until(pilot, lambda: rail.node.operator == "Addmm" and rail.index > 3)
+        await until(pilot, lambda: graph.filtered)
+        await until(pilot, lambda: graph.node.operator == "Addmm" and graph.index > 3)
         await pilot.press("b")
         assert [point.spec for point in app.session.breakpoints] == ["op:Addmm"]
 
@@ -203,18 +204,18 @@ def test_a_filter_brings_the_cursor_to_a_node_that_matches():
 def test_no_row_is_marked_while_the_filter_hides_the_node_of_the_stop():
     async def scenario(app, pilot):
         await start(app, pilot)
-        rail = app.query_one(GraphPane)
+        graph = app.query_one(GraphPane)
         await search(app, pilot, "param:*")
-        await until(pilot, lambda: rail.filtered and rail.index == 2)
+        await until(pilot, lambda: graph.filtered and graph.index == 2)
         await pilot.press("n")
-        await until(pilot, lambda: rail.index == 1 == app.session.current)
+        await until(pilot, lambda: graph.index == 1 == app.session.current)
         assert "›" not in text_of(app)
         await pilot.press("j")
-        assert (rail.index, rail.cursor) == (2, 0)
+        assert (graph.index, graph.cursor) == (2, 0)
         await pilot.press("n", "n", "n")
-        await until(pilot, lambda: rail.index == 4 == app.session.current)
+        await until(pilot, lambda: graph.index == 4 == app.session.current)
         await pilot.press("k")
-        assert (rail.index, rail.cursor) == (2, 0)
+        assert (graph.index, graph.cursor) == (2, 0)
 
     play(scenario)
 
@@ -222,13 +223,13 @@ def test_no_row_is_marked_while_the_filter_hides_the_node_of_the_stop():
 def test_a_fold_that_the_filter_would_hide_is_refused():
     async def scenario(app, pilot):
         await start(app, pilot)
-        rail = app.query_one(GraphPane)
+        graph = app.query_one(GraphPane)
         await search(app, pilot, "layers.1")
-        await until(pilot, lambda: rail.filtered)
+        await until(pilot, lambda: graph.filtered)
         for keys in (["z"], ["Z"], ["space"], ["7", "space"]):
             app.clear_notifications()
             await pilot.press(*keys)
             await until(pilot, lambda: "Esc shows all of them" in text_of(app))
-        assert not rail.folded
+        assert not graph.folded
 
     play(scenario)

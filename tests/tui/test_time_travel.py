@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from gradscope.inspect.records.records import SessionState
+from gradscope_tui.actions import unavailable
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
@@ -88,7 +89,7 @@ def test_what_was_typed_ahead_is_forgotten_where_the_past_begins():
         await at(app, pilot, 0)
         await pilot.press("N", "N")
         await until(pilot, lambda: "nothing is recorded before this node" in text_of(app))
-        assert not app._ahead
+        assert not app.run_verbs._ahead
 
     play(scenario)
 
@@ -98,7 +99,7 @@ def test_nothing_can_be_changed_in_the_past():
         await go_to_node_four(app, pilot)
         await pilot.press("N")
         await at(app, pilot, 3, "replaying")
-        assert {"edit", "skip"} <= app.unavailable()
+        assert {"edit", "skip"} <= unavailable(app.session)
         await pilot.press("e")
         await until(pilot, lambda: "this node has run" in text_of(app))
 
@@ -108,7 +109,7 @@ def test_nothing_can_be_changed_in_the_past():
 def test_live_is_refused_in_the_present():
     async def scenario(app, pilot):
         await at(app, pilot, 0)
-        assert "live" in app.unavailable()
+        assert "live" in unavailable(app.session)
         await pilot.press("L")
         await until(pilot, lambda: "this is no recorded node" in text_of(app))
 
@@ -158,8 +159,8 @@ def test_the_past_of_a_script_that_has_ended_is_walked_and_nothing_there_is_a_de
         await pilot.press("c")
         await until(pilot, lambda: "FINISHED" in text_of(app))
         assert app.query_one(GraphPane).index == 4
-        assert app.unavailable() >= {"step", "edit", "what_if"}
-        assert not app.unavailable() & {"step_back", "back_after", "reverse_continue", "run_to"}
+        assert unavailable(app.session) >= {"step", "edit", "what_if"}
+        assert not unavailable(app.session) & {"step_back", "back_after", "reverse_continue", "run_to"}
         await pilot.press("n")
         await until(pilot, lambda: "N looks back" in text_of(app))
         await pilot.press("N")

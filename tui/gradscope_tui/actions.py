@@ -5,11 +5,21 @@ What can be typed after ``:`` are the verbs of line mode, which has the registry
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, TypeVar
 
+from textual.app import App
 from textual.binding import Binding, BindingType
 
-__all__ = ["ACTIONS", "Action", "bindings"]
+from gradscope_tui.panes import PANES
+from gradscope_tui.sessions.session_protocol import Session, can_look_back, has_ended, is_past, is_paused, why_not
+
+__all__ = ["ACTIONS", "Action", "answered_by", "bindings", "key_tables", "unavailable"]
+
+AppType = TypeVar("AppType", bound=type[App[Any]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +29,7 @@ class Action:
     Parameters
     ----------
     id : str
-        Name of the action; the app answers it in ``action_<id>``.
+        Name of the action; a part of the app answers it in ``action_<id>``.
     keys : tuple of str
         Textual names of the keys.
     shown : str
@@ -107,13 +117,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("left", ("left",), "←", "Left", "Scroll to the left", MOVE),
     Action("right", ("right",), "→", "Right", "Scroll to the right", MOVE),
     Action("here", ("H",), "H", "Here", "Go back to the node where the session stands", MOVE, "", 18),
-    Action("pane(1)", ("1",), "1", "Graph", "Go to the graph", SCREEN),
-    Action("pane(2)", ("2",), "2", "Inspector", "Go to the inspector of the node under the cursor", SCREEN),
-    Action("pane(3)", ("3",), "3", "Source", "Go to the source of the node under the cursor", SCREEN),
-    Action("pane(4)", ("4",), "4", "Breakpoints", "Go to the breakpoints", SCREEN),
-    Action("pane(5)", ("5",), "5", "Log", "Go to what the script has printed", SCREEN),
-    Action("pane(6)", ("6",), "6", "Watches", "Go to the watches", SCREEN),
-    Action("pane(7)", ("7",), "7", "Modules", "Go to the tree of modules; Enter folds one in the graph", SCREEN),
+    *(
+        Action(f"pane({pane.NUMBER})", (str(pane.NUMBER),), str(pane.NUMBER), pane.TITLE, pane.KEY_HELP, SCREEN)
+        for pane in PANES
+    ),
     Action("focus_next", ("tab",), "Tab", "Next pane", "Go to the next pane", SCREEN),
     Action("focus_previous", ("shift+tab",), "⇧Tab", "Previous pane", "Go to the pane before", SCREEN),
     Action("maximise", ("m",), "m", "Maximise", "Give the pane the whole screen, or take it back", SCREEN, "", 19),
@@ -123,6 +130,20 @@ ACTIONS: tuple[Action, ...] = (
     Action("quit", ("q", "ctrl+q"), "q", "Quit", "End the script and leave; asks first if it has not ended", SCREEN,
            "quit", 9),
 )  # fmt: skip
+
+NEEDS_PAUSE = frozenset(
+    {
+        "step", "into", "out", "continue", "run_to", "next_backward", "step_back", "back_after", "reverse_continue",
+        "edit", "skip", "what_if",
+    }
+)  # fmt: skip
+"""Actions that make sense only where the session has stopped."""
+
+LOOKS_BACK = frozenset({"run_to", "step_back", "back_after", "reverse_continue"})
+"""Actions that make sense after the end of the program too, if anything of it was recorded."""
+
+NEEDS_PRESENT = frozenset({"edit", "skip"})
+"""Actions that make sense only where the program waits, not at an earlier node."""
 
 _KEY_NAMES = {
     ":": "colon",
@@ -156,3 +177,63 @@ def bindings() -> list[BindingType]:
         )
         for action in ACTIONS
     ]
+
+
+def unavailable(session: Session) -> frozenset[str]:
+    """Return the actions that make no sense now, or never in this session."""
+    state = session.state
+    off = {action.id for action in ACTIONS if why_not(session, action.id)}
+    if not is_paused(state):
+        off |= NEEDS_PAUSE - LOOKS_BACK if can_look_back(session) else NEEDS_PAUSE
+    if has_ended(session):
+        off |= {"edit", "skip", "what_if"}
+    if is_past(state):
+        off |= NEEDS_PRESENT
+    else:
+        off.add("live")
+    return frozenset(off if state == "running" else off | {"pause"})
+
+
+def answered_by(**parts: type) -> Callable[[AppType], AppType]:
+    """Let the parts of an app answer actions.
+
+    Parameters
+    ----------
+    **parts : type
+        For an attribute of the app, its class: for each of its methods ``action_*`` the app gets one that calls it.
+
+    Returns
+    -------
+    callable
+        The decorator of the app's class.
+    """
+
+    def decorate(app: AppType) -> AppType:
+        for part, kind in parts.items():
+            for name, method in vars(kind).items():
+                if name.startswith("action_"):
+                    setattr(app, name, _forward(part, method))
+        return app
+
+    return decorate
+
+
+def _forward(part: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def forward(app: App[Any], *arguments: Any) -> Any:
+        return getattr(getattr(app, part), method.__name__)(*arguments)
+
+    return forward
+
+
+def key_tables() -> str:
+    """Return what every key does as tables in Markdown, one a group, for the documentation."""
+    tables = []
+    for group, actions in groupby(ACTIONS, lambda action: action.group):
+        rows = [f"| {_code(action.shown)} | {action.help} |" for action in actions]
+        tables.append("\n".join([f"### {group}", "", "| key | |", "|---|---|", *rows]))
+    return "\n\n".join(tables)
+
+
+def _code(shown: str) -> str:
+    return ", ".join(f"`{key}`" for key in shown.split(", "))

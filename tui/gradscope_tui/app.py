@@ -4,33 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual import events, on
-from textual.app import SystemCommand
+from textual.app import App, ComposeResult, SystemCommand
+from textual.filter import LineFilter
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
-from gradscope_tui.actions import ACTIONS, bindings
-from gradscope_tui.command_line import run_command
-from gradscope_tui.navigation import FindingApp
-from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
+from gradscope_tui.actions import ACTIONS, answered_by, bindings
+from gradscope_tui.command_line import CommandLine
+from gradscope_tui.navigation import Navigation
+from gradscope_tui.pane_layout import LOW, NARROW, WIDE, PaneLayout
+from gradscope_tui.pane_verbs import PaneVerbs
 from gradscope_tui.panes.graph_pane import GraphPane
-from gradscope_tui.panes.watches_pane import WatchesPane
+from gradscope_tui.panes.modules_pane import ModulesPane
+from gradscope_tui.refusal import refuse
+from gradscope_tui.run_verbs import RunVerbs
 from gradscope_tui.screens.confirm_screen import ConfirmScreen
 from gradscope_tui.screens.help_screen import HelpScreen
-from gradscope_tui.screens.threads_screen import ThreadsScreen
-from gradscope_tui.screens.what_if_screen import WhatIfScreen
-from gradscope_tui.sessions.saved_breakpoints import SavedBreaks
-from gradscope_tui.sessions.session_protocol import Session, has_ended, is_past, is_paused
+from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints
+from gradscope_tui.sessions.session_protocol import Session, has_ended, is_paused
+from gradscope_tui.sessions.session_watcher import SessionWatcher, unless_closed
 from gradscope_tui.terminal.shutdown_signals import SIGNALLED, ended_by_signals
-from gradscope_tui.terminal.terminal_output import own_terminal
+from gradscope_tui.terminal.terminal_output import VisibleText, own_terminal
+from gradscope_tui.widgets.key_bar import KeyBar
 from gradscope_tui.widgets.labels import basename
+from gradscope_tui.widgets.line_pane import LinePane
 from gradscope_tui.widgets.prompt_line import Prompt
+from gradscope_tui.widgets.status_bar import StatusBar
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
@@ -43,8 +50,21 @@ LEAVE = 2.0
 """Seconds that an ended program is given to leave its backward."""
 
 
-class GradscopeApp(FindingApp):
+_VISIBLE = VisibleText()
+
+
+@answered_by(
+    pane_layout=PaneLayout,
+    run_verbs=RunVerbs,
+    navigation=Navigation,
+    pane_verbs=PaneVerbs,
+    command_line=CommandLine,
+)
+class GradscopeApp(App[int]):
     """The debugger's terminal face.
+
+    Its parts follow the session, lay out the panes and answer the keys; the app puts them together, hands them what the
+    widgets tell, and knows how to begin and to end.
 
     Parameters
     ----------
@@ -52,21 +72,46 @@ class GradscopeApp(FindingApp):
         The program under the debugger, or a recording.
     script : str
         What to call it.
-    breaks : SavedBreaks, optional
+    breaks : SavedBreakpoints, optional
         Where its breakpoints are kept from one session to the next; nowhere by default.
     """
 
     CSS_PATH = "gradscope_tui.tcss"
     TITLE = "gradscope"
     BINDINGS = bindings()
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (NARROW, "-narrow"), (WIDE, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (LOW, "-tall")]
 
-    def __init__(self, session: Session, script: str = "", breaks: SavedBreaks | None = None) -> None:
-        super().__init__(session, script)
+    def __init__(self, session: Session, script: str = "", breaks: SavedBreakpoints | None = None) -> None:
+        super().__init__()
+        self.animation_level = "none"
+        self.session = session
+        self.script = script
         self.left = False
         self.failure: BaseException | None = None
         self.signalled = 0
         self._breaks = breaks
         self._loop_to_tell: asyncio.AbstractEventLoop | None = None
+        self.watcher = SessionWatcher(self, session, script, self._stopped, self._keep_breakpoints)
+        self.pane_layout = PaneLayout(self)
+        parts = self, session, self.watcher, self.pane_layout
+        self.run_verbs = RunVerbs(*parts)
+        self.navigation = Navigation(*parts)
+        self.pane_verbs = PaneVerbs(*parts)
+        self.command_line = CommandLine(*parts, self.run_verbs, self.navigation, self.pane_verbs)
+
+    # Begin -----------------------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        """Put the panes between status and keys."""
+        yield StatusBar(id="status")
+        yield from self.pane_layout.compose()
+        yield KeyBar(id="keys")
+        yield Prompt(id="prompt")
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return what every line passes on its way to the terminal."""
+        return [*super().get_line_filters(), _VISIBLE]
 
     def on_mount(self) -> None:
         """Start."""
@@ -74,15 +119,23 @@ class GradscopeApp(FindingApp):
         if self.signalled:
             self.run_worker(self._leave(), group="leave")
             return
-        self.arrange()
+        self.pane_layout.arrange()
         if self._breaks is not None:
             said = self._breaks.load(self.session)
             if said:
-                self.take_output(said, "dim")
-        self.follow_session()
+                self.watcher.take_output(said, "dim")
+        self.watcher.start()
         # Back from the shell: the terminal has forgotten the screen.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh())
-        self.theme_changed_signal.subscribe(self, lambda _: self.recolour())
+        self.theme_changed_signal.subscribe(self, lambda _: self._redraw())
+
+    def on_unmount(self) -> None:
+        """Hear no more of the session."""
+        self.watcher.stop()
+
+    def _redraw(self) -> None:
+        for pane in self.query(LinePane):
+            pane.redraw()
 
     def _handle_exception(self, error: Exception) -> None:
         """Leave with `failure` where a recording turns out to be damaged; every other error is one of ours."""
@@ -100,20 +153,17 @@ class GradscopeApp(FindingApp):
             entry.insert_text_at_cursor(event.character)
             event.prevent_default()
 
-    def stopped(self, expected: bool) -> None:
+    def _stopped(self, expected: bool) -> None:
         """At a NaN or an infinity, say where it comes from; go on with what has been typed ahead."""
         reason = self.session.reason
         if reason is not None and reason.kind in ("nan", "inf", "violation"):
-            self.command("explain")
-        super().stopped(expected)
+            self.command_line.obey("explain")
+        self.run_verbs.stopped(expected)
 
-    def refresh_session(self) -> None:
-        """Read the session, show what it says, and keep its breakpoints."""
-        super().refresh_session()
-        if self._breaks is not None:
-            problem = self._breaks.keep(self.session)
-            if problem:
-                self.refuse(problem)
+    def _keep_breakpoints(self) -> None:
+        problem = self._breaks.keep(self.session) if self._breaks is not None else ""
+        if problem:
+            refuse(self, problem)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Give every action to the palette, with Textual's own themes and screenshot."""
@@ -124,144 +174,69 @@ class GradscopeApp(FindingApp):
                 )
         yield from (c for c in super().get_system_commands(screen) if c.title in ("Theme", "Screenshot"))
 
-    # Breakpoints and watches -----------------------------------------------------------------------------------------
+    # What the widgets tell -------------------------------------------------------------------------------------------
 
-    def action_break(self) -> None:
-        """Set or remove a breakpoint on the operator under the cursor."""
-        node = self.query_one(GraphPane).node
-        if node is None:
-            self.refuse("there is no node yet to set a breakpoint on; B asks for one")
-            return
-        spec = f"op:{node.operator}"
-        same = [point.id for point in self.session.breakpoints if point.spec == spec and not point.condition]
-        for number in same:
-            self.session.remove_breakpoint(number)
-        if not same:
-            self.session.add_breakpoint(spec)
-        self.refresh_session()
+    @property
+    def pane(self) -> LinePane:
+        """The pane that the keys go to."""
+        return self.pane_layout.pane
 
-    def action_delete(self) -> None:
-        """Remove the breakpoint or the watch under the cursor of its pane."""
-        point, watch = self.query_one(BreakpointsPane).selected, self.query_one(WatchesPane).selected
-        if self.active == 4 and point is not None:
-            self.session.remove_breakpoint(point.id)
-        elif self.active == 6 and watch is not None:
-            self.session.remove_watch(watch.id)
-        else:
-            self.refuse("d removes the breakpoint or watch under the cursor of pane 4 or 6; press 4 or 6 first")
-            return
-        self.refresh_session()
+    @property
+    def active(self) -> int:
+        """Its number."""
+        return self.pane_layout.active
 
-    def action_switch(self) -> None:
-        """Switch what is under the cursor on or off: a breakpoint, a switch, a folded module."""
-        pane = self.query_one(BreakpointsPane)
-        if self.active != 4:
-            super().action_switch()
-        elif pane.selected is not None:
-            self.session.enable_breakpoint(pane.selected.id, not pane.selected.enabled)
-        elif pane.trouble is not None:
-            kind, caught = pane.trouble
-            self.session.catch(kind, not caught)
-        self.refresh_session()
+    @property
+    def focused(self) -> Widget | None:
+        """What has the keys; nothing while the program ends, when what is still told finds no screen."""
+        return super().focused if self.screen_stack else None
 
-    def action_break_spec(self) -> None:
-        """Ask for a breakpoint."""
-        self.query_one(Prompt).ask("break")
+    def on_session_changed(self) -> None:
+        """Show what has changed."""
+        self.watcher.catch_up()
 
-    def action_watch(self) -> None:
-        """Ask for a watch expression."""
-        self.query_one(Prompt).ask("watch")
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay out the panes for another size."""
+        self.pane_layout.resize(event.size)
 
-    # Questions -------------------------------------------------------------------------------------------------------
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Follow the focus, should the mouse have moved it; it may have gone on meanwhile."""
+        pane = event.widget
+        if isinstance(pane, LinePane) and pane is self.focused and self.active != pane.NUMBER:
+            self.pane_layout.action_pane(pane.NUMBER)
 
-    def action_command(self) -> None:
-        """Ask for a command."""
-        self.query_one(Prompt).ask("command")
+    @on(LinePane.Renamed)
+    def _pane_renamed(self) -> None:
+        self.pane_layout.label_tabs()
 
-    def action_edit(self) -> None:
-        """Ask for a gradient."""
-        state = str(self.session.state)
-        if not self.can("edit"):
-            return
-        if has_ended(self.session):
-            self.refuse("the script has ended: its gradients can no longer be changed; R starts it again")
-        elif is_past(state):
-            self.refuse("this node has run: L goes to where the script is, i asks what if")
-        elif not is_paused(state):
-            self.refuse(f"the script is {state}: a gradient can be changed only where it has stopped")
-        else:
-            self.query_one(Prompt).ask("edit after" if state == "paused after" else "edit before", "0 ")
+    @on(LinePane.Refused)
+    def _pane_refused(self, event: LinePane.Refused) -> None:
+        refuse(self, event.text)
 
-    def action_what_if(self) -> None:
-        """Ask for a gradient, and show what would become of the parameters."""
-        state = str(self.session.state)
-        if not self.can("what_if"):
-            return
-        if has_ended(self.session):
-            self.refuse("the script has ended, and its tensors with it: there is nothing to run; R starts it again")
-        elif is_paused(state):
-            self.query_one(Prompt).ask("what if", "0 ")
-        else:
-            self.refuse(f"the script is {state}: what-if is asked where it has stopped")
+    @on(GraphPane.Selected)
+    def _cursor_moved(self) -> None:
+        self.watcher.look()
 
-    def action_skip(self) -> None:
-        """Leave out the node that is about to run."""
-        if self.can("skip"):
-            self.command("skip")
+    @on(GraphPane.Read)
+    def _outline_read(self) -> None:
+        with unless_closed():
+            self.watcher.show_outline()
 
-    def action_threads(self) -> None:
-        """Show the nested backwards and the threads, and choose which to follow."""
-        if self.can("threads"):
-            self.push_screen(ThreadsScreen(self.session.tasks, self.session.threads), self._follow_thread)
+    @on(ModulesPane.Switched)
+    def _module_switched(self, event: ModulesPane.Switched) -> None:
+        self.navigation.toggle_fold(event.module, event.first)
 
-    def _follow_thread(self, number: int | None) -> None:
-        if number is not None:
-            self.command(f"thread {number}")
+    @on(StatusBar.Clicked)
+    def _timeline_clicked(self, event: StatusBar.Clicked) -> None:
+        self.navigation.show_node(event.index)
 
     @on(Prompt.Closed)
     def _prompt_closed(self) -> None:
-        self.arrange()
+        self.pane_layout.arrange()
 
     @on(Prompt.Answered)
     def _prompt_answered(self, event: Prompt.Answered) -> None:
-        match event.kind:
-            case "command":
-                self.command(event.text, echo=True)
-            case "break" | "watch":
-                self.command(f"{event.kind} {event.text}")
-            case "what if":
-                self.command(f"what-if {event.text}")
-            case "filter":
-                self.filter(event.text)
-            case "find":
-                self.find_in_log(event.text)
-            case "save":
-                self.save_log(event.text)
-            case _:
-                self.command(f"set {event.text}")
-
-    def command(self, line: str, *, echo: bool = False) -> None:
-        """Carry out a command of line mode; `echo` repeats it in the log."""
-        if echo:
-            self.log_answer(f":{line}", "head")
-        self.run_worker(self._say_errors(run_command(self, line)), group="command")
-
-    async def _say_errors(self, work: Coroutine[Any, Any, None]) -> None:
-        """Carry out a command; what goes wrong is said, not raised."""
-        try:
-            await work
-        except Exception as error:
-            known = isinstance(error, (ValueError, RuntimeError))
-            text = str(error) if known else f"{type(error).__name__}: {error}"
-            self.log_answer(text, "bad")
-            if not self.is_seen(5):
-                self.refuse(text)
-
-    async def ask_what_if(self, slot: int, expression: str) -> None:
-        """Show what would become of the parameters if a gradient were another."""
-        index = self.session.current
-        found = await on_thread(lambda: self.session.what_if(slot, expression))
-        self.push_screen(WhatIfScreen(found, expression, self.session.nodes[index]))
+        self.command_line.answer(event.kind, event.text)
 
     # Help and end ----------------------------------------------------------------------------------------------------
 
@@ -272,11 +247,11 @@ class GradscopeApp(FindingApp):
     def action_restart(self) -> None:
         """Start the program again, or read what is new in a recording; ask first if it has not ended."""
         if self._nothing_to_lose():
-            self.start_again()
+            self.run_verbs.start_again()
         else:
             what = f"{self.script or 'The script'} {self._where()}. Starting it again ends it here; it is the same "
             what += "process: imported modules and random generators stay as they are."
-            self._confirm("Restart?", what, "start again", self.start_again)
+            self._confirm("Restart?", what, "start again", self.run_verbs.start_again)
 
     async def action_quit(self) -> None:
         """Leave, at once if the program has ended."""
@@ -333,7 +308,7 @@ def run_app(debugger: Debugger) -> int:
         An exit status: 0, that of the app if it failed, or 128 and the number of the signal that ended it.
         ``debugger.conclusion()`` tells how the program ended.
     """
-    app = GradscopeApp(debugger, script=basename(debugger.title), breaks=SavedBreaks(debugger.title))
+    app = GradscopeApp(debugger, script=basename(debugger.title), breaks=SavedBreakpoints(debugger.title))
     try:
         return _run(app)
     finally:
@@ -370,7 +345,7 @@ def _run(app: GradscopeApp) -> int:
 
     def take(line: str) -> None:
         if app.is_running:
-            app.take_output(line)
+            app.watcher.take_output(line)
         else:
             late.append(line)
 

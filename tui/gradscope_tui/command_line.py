@@ -1,4 +1,4 @@
-"""The command line of the app: the verbs of line mode, answered in the log pane.
+"""The command line and the questions of the prompt: the verbs of line mode, answered in the log pane.
 
 What lets the program go on, or opens a pane or a screen, the app does itself; everything else line mode does, on
 another thread, and what it says goes to the log.
@@ -7,18 +7,29 @@ another thread, and what it says goes to the log.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from textual.app import App
 
 from gradscope.inspect.debugging.prompt.prompt import LineMode
 from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_verb
 from gradscope_tui.explain_command import explain
-from gradscope_tui.sessions.session_protocol import is_past, why_not
+from gradscope_tui.navigation import Navigation
+from gradscope_tui.pane_layout import PaneLayout
+from gradscope_tui.pane_verbs import PaneVerbs
+from gradscope_tui.panes.breakpoints_pane import BreakpointsPane
+from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.panes.watches_pane import WatchesPane
+from gradscope_tui.refusal import can, refuse
+from gradscope_tui.run_verbs import RunVerbs
+from gradscope_tui.screens.threads_screen import ThreadsScreen
+from gradscope_tui.screens.what_if_screen import WhatIfScreen
+from gradscope_tui.sessions.session_protocol import Session, has_ended, is_past, is_paused, why_not
+from gradscope_tui.sessions.session_watcher import SessionWatcher
+from gradscope_tui.widgets.prompt_line import Prompt
 from gradscope_tui.worker_thread import on_thread
 
-if TYPE_CHECKING:
-    from gradscope_tui.app import GradscopeApp
-
-__all__ = ["run_command"]
+__all__ = ["CommandLine"]
 
 _ACTIONS = {
     "into", "out", "continue", "next-backward", "reverse-continue", "live", "restart", "quit", "help",
@@ -26,78 +37,189 @@ _ACTIONS = {
 _FAILED = "*** "
 
 
-async def run_command(app: GradscopeApp, line: str) -> None:
-    """Carry out one command; what it has to say goes to the log.
+class CommandLine:
+    """Asks in the prompt, and carries out what is typed there."""
 
-    Parameters
-    ----------
-    app : GradscopeApp
-        The app.
-    line : str
-        A verb of line mode, and what it is applied to.
+    def __init__(
+        self,
+        app: App[Any],
+        session: Session,
+        watcher: SessionWatcher,
+        layout: PaneLayout,
+        run_verbs: RunVerbs,
+        navigation: Navigation,
+        pane_verbs: PaneVerbs,
+    ) -> None:
+        self._app = app
+        self._session = session
+        self._watcher = watcher
+        self._layout = layout
+        self._run_verbs = run_verbs
+        self._navigation = navigation
+        self._pane_verbs = pane_verbs
 
-    Raises
-    ------
-    Exception
-        When there is no such verb, or it cannot be applied to that; the text says why.
-    """
-    word, _, rest = line.strip().partition(" ")
-    if word == "explain":
-        app.log_answer(await explain(app.session, rest.strip()))
-        return
-    verb, argument = find_verb(line)
-    reason = why_not(app.session, verb.name.replace("-", "_"))
-    if reason:
-        raise UsageError(reason)
-    match verb.name:
-        case "step":
-            app.action_step(_number(argument or "1", "COUNT"))
-        case "back":
-            app.action_step_back(_number(argument or "1", "COUNT"))
-        case "run-to" | "goto":
-            app.action_run_to(_number(argument, "NODE"))
-        case "until":
-            target = int(argument) if argument.isdecimal() else argument
-            app.go(lambda: app.session.until(target))
-        case name if name in _ACTIONS and not argument:
-            await app.run_action(name.replace("-", "_"))
-        case "break" | "breakpoints" if not argument:
-            app.action_pane(4)
-        case "watch" if not argument:
-            app.action_pane(6)
-        case "watch":
-            await on_thread(lambda: app.session.add_watch(argument))
-            app.uncover(6)
-        case "threads" | "tasks":
-            app.action_threads()
-        case "what-if":
-            slot, expression = _slot(argument)
-            await app.ask_what_if(slot, expression)
-        case name:
-            await _line_mode(app, line)
-            if name == "node":
-                app.show_node(_number(argument, "NUMBER"))
-    app.refresh_session()
+    # Questions -------------------------------------------------------------------------------------------------------
 
+    def _ask(self, kind: str, text: str = "") -> None:
+        self._app.query_one(Prompt).ask(kind, text)
 
-async def _line_mode(app: GradscopeApp, line: str) -> None:
-    """Let line mode carry out a command, and write into the log what it says."""
-    said = io.StringIO()
-    session: Any = app.session
-    mode = LineMode(session, stdin=io.StringIO(), stdout=said, stderr=said)
-    await on_thread(lambda: mode.obey(line))
-    text = said.getvalue().rstrip("\n")
-    if mode.failures:
-        at = text.index(_FAILED) if _FAILED in text else 0
-        if text[:at].strip():
-            app.log_answer(text[:at].rstrip())
-        raise UsageError(text[at:].removeprefix(_FAILED))
-    if text:
-        app.log_answer(f"{text}  (at a recorded node)" if _looked_back(app, line) and "\n" not in text else text)
+    def action_command(self) -> None:
+        """Ask for a command."""
+        self._ask("command")
 
+    def action_break_spec(self) -> None:
+        """Ask for a breakpoint."""
+        self._ask("break")
 
-def _looked_back(app: GradscopeApp, line: str) -> bool:
-    return is_past(app.session.state) and find_verb(line)[0].name in ("print", "eval")
+    def action_watch(self) -> None:
+        """Ask for a watch expression."""
+        self._ask("watch")
+
+    def action_edit(self) -> None:
+        """Ask for a gradient."""
+        state = str(self._session.state)
+        if not can(self._app, self._session, "edit"):
+            return
+        if has_ended(self._session):
+            refuse(self._app, "the script has ended: its gradients can no longer be changed; R starts it again")
+        elif is_past(state):
+            refuse(self._app, "this node has run: L goes to where the script is, i asks what if")
+        elif not is_paused(state):
+            refuse(self._app, f"the script is {state}: a gradient can be changed only where it has stopped")
+        else:
+            self._ask("edit after" if state == "paused after" else "edit before", "0 ")
+
+    def action_what_if(self) -> None:
+        """Ask for a gradient, and show what would become of the parameters."""
+        state = str(self._session.state)
+        if not can(self._app, self._session, "what_if"):
+            return
+        if has_ended(self._session):
+            text = "the script has ended, and its tensors with it: there is nothing to run; R starts it again"
+            refuse(self._app, text)
+        elif is_paused(state):
+            self._ask("what if", "0 ")
+        else:
+            refuse(self._app, f"the script is {state}: what-if is asked where it has stopped")
+
+    def action_skip(self) -> None:
+        """Leave out the node that is about to run."""
+        if can(self._app, self._session, "skip"):
+            self.obey("skip")
+
+    def action_threads(self) -> None:
+        """Show the nested backwards and the threads, and choose which to follow."""
+        if can(self._app, self._session, "threads"):
+            self._app.push_screen(ThreadsScreen(self._session.tasks, self._session.threads), self._follow_thread)
+
+    def _follow_thread(self, number: int | None) -> None:
+        if number is not None:
+            self.obey(f"thread {number}")
+
+    def answer(self, kind: str, text: str) -> None:
+        """Do what the prompt has been answered, to a question of one of its kinds."""
+        match kind:
+            case "command":
+                self.obey(text, echo=True)
+            case "break" | "watch":
+                self.obey(f"{kind} {text}")
+            case "what if":
+                self.obey(f"what-if {text}")
+            case "filter":
+                self._navigation.filter(text)
+            case "find":
+                self._navigation.find_in_log(text)
+            case "save":
+                self._pane_verbs.save_log(text)
+            case _:
+                self.obey(f"set {text}")
+
+    # Commands --------------------------------------------------------------------------------------------------------
+
+    def obey(self, line: str, *, echo: bool = False) -> None:
+        """Carry out a command of line mode; `echo` repeats it in the log."""
+        if echo:
+            self._log(f":{line}", "head")
+        self._app.run_worker(self._say_errors(line), group="command")
+
+    def _log(self, text: str, color: str = "dim") -> None:
+        """Write an answer of the debugger into the log, and show it."""
+        self._layout.uncover(LogPane.NUMBER)
+        self._app.query_one(LogPane).write([(line, color) for line in text.split("\n")], from_start=True)
+
+    async def _say_errors(self, line: str) -> None:
+        """Carry out a command; what goes wrong is said, not raised."""
+        try:
+            await self._carry_out(line)
+        except Exception as error:
+            known = isinstance(error, (ValueError, RuntimeError))
+            text = str(error) if known else f"{type(error).__name__}: {error}"
+            self._log(text, "bad")
+            if not self._layout.is_seen(LogPane.NUMBER):
+                refuse(self._app, text)
+
+    async def _carry_out(self, line: str) -> None:
+        """Carry out one command; what it has to say goes to the log."""
+        word, _, rest = line.strip().partition(" ")
+        if word == "explain":
+            self._log(await explain(self._session, rest.strip()))
+            return
+        verb, argument = find_verb(line)
+        reason = why_not(self._session, verb.name.replace("-", "_"))
+        if reason:
+            raise UsageError(reason)
+        match verb.name:
+            case "step":
+                self._run_verbs.action_step(_number(argument or "1", "COUNT"))
+            case "back":
+                self._run_verbs.action_step_back(_number(argument or "1", "COUNT"))
+            case "run-to" | "goto":
+                self._run_verbs.action_run_to(_number(argument, "NODE"))
+            case "until":
+                target = int(argument) if argument.isdecimal() else argument
+                self._run_verbs.go(lambda: self._session.until(target))
+            case name if name in _ACTIONS and not argument:
+                await self._app.run_action(name.replace("-", "_"))
+            case "break" | "breakpoints" if not argument:
+                self._layout.action_pane(BreakpointsPane.NUMBER)
+            case "watch" if not argument:
+                self._layout.action_pane(WatchesPane.NUMBER)
+            case "watch":
+                await on_thread(lambda: self._session.add_watch(argument))
+                self._layout.uncover(WatchesPane.NUMBER)
+            case "threads" | "tasks":
+                self.action_threads()
+            case "what-if":
+                await self._what_if(*_slot(argument))
+            case name:
+                await self._line_mode(line)
+                if name == "node":
+                    self._navigation.show_node(_number(argument, "NUMBER"))
+        self._watcher.refresh()
+
+    async def _what_if(self, slot: int, expression: str) -> None:
+        """Show what would become of the parameters if a gradient were another."""
+        index = self._session.current
+        found = await on_thread(lambda: self._session.what_if(slot, expression))
+        self._app.push_screen(WhatIfScreen(found, expression, self._session.nodes[index]))
+
+    async def _line_mode(self, line: str) -> None:
+        """Let line mode carry out a command, and write into the log what it says."""
+        said = io.StringIO()
+        session: Any = self._session
+        mode = LineMode(session, stdin=io.StringIO(), stdout=said, stderr=said)
+        await on_thread(lambda: mode.obey(line))
+        text = said.getvalue().rstrip("\n")
+        if mode.failures:
+            at = text.index(_FAILED) if _FAILED in text else 0
+            if text[:at].strip():
+                self._log(text[:at].rstrip())
+            raise UsageError(text[at:].removeprefix(_FAILED))
+        if text:
+            self._log(f"{text}  (at a recorded node)" if self._looked_back(line) and "\n" not in text else text)
+
+    def _looked_back(self, line: str) -> bool:
+        return is_past(self._session.state) and find_verb(line)[0].name in ("print", "eval")
 
 
 def _slot(argument: str) -> tuple[int, str]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from textual.app import App
 from textual.worker import Worker
 
-from gradscope_tui.pane_layout import PanesApp
+from gradscope_tui.pane_layout import PaneLayout
 from gradscope_tui.panes.graph_pane import GraphPane
 from gradscope_tui.panes.inspector_pane import InspectorPane
-from gradscope_tui.sessions.session_protocol import can_look_back, has_ended, is_over, is_past, is_paused, why_not
+from gradscope_tui.panes.log_pane import LogPane
+from gradscope_tui.refusal import can, refuse
+from gradscope_tui.sessions.session_protocol import Session, can_look_back, has_ended, is_over, is_past, is_paused
+from gradscope_tui.sessions.session_watcher import SessionWatcher
 from gradscope_tui.worker_thread import on_thread
 
-__all__ = ["BUSY", "RunningApp"]
+__all__ = ["BUSY", "RunVerbs"]
 
 BUSY = {
     "running": "is running; p pauses it",
@@ -40,16 +44,17 @@ class _Verb(NamedTuple):
     blocks: bool
 
 
-class RunningApp(PanesApp):
-    """An app with the verbs that let the program go on, or go through what has been recorded."""
+class RunVerbs:
+    """The verbs that let the program go on, or go through what has been recorded."""
 
-    _ahead: deque[_Verb]
-    _short = True
-    _asking = False
-
-    def on_load(self) -> None:
-        """Begin with nothing typed ahead."""
-        self._ahead = deque()
+    def __init__(self, app: App[Any], session: Session, watcher: SessionWatcher, layout: PaneLayout) -> None:
+        self._app = app
+        self._session = session
+        self._watcher = watcher
+        self._layout = layout
+        self._ahead: deque[_Verb] = deque()
+        self._short = True
+        self._asking = False
 
     def go(self, call: Callable[[], object], *, short: bool = True, blocks: bool = False) -> None:
         """Call a verb that lets the session go on; what it refuses is said, not raised.
@@ -63,150 +68,138 @@ class RunningApp(PanesApp):
         blocks : bool
             Whether it blocks. In the past every verb does.
         """
-        state = str(self.session.state)
+        state = str(self._session.state)
         verb = _Verb(call, short, blocks)
         if (self._asking or (state == "running" and self._short)) and len(self._ahead) < TYPED_AHEAD:
             self._ahead.append(verb)
-        elif is_paused(state) or (blocks and can_look_back(self.session)):
+        elif is_paused(state) or (blocks and can_look_back(self._session)):
             self._carry_out(verb)
         else:
-            self.refuse(f"the script {self._busy()}")
+            refuse(self._app, f"the script {self._busy()}")
 
     def _busy(self) -> str:
         """Return in which state the script is, and the ways out of it."""
-        state = str(self.session.state)
+        state = str(self._session.state)
         busy = BUSY.get(state, f"is {state}")
         if not is_over(state):
             return busy
-        return f"{busy}: {'N looks back, ' if can_look_back(self.session) else ''}R starts it again, q leaves"
+        return f"{busy}: {'N looks back, ' if can_look_back(self._session) else ''}R starts it again, q leaves"
 
     def _carry_out(self, verb: _Verb) -> None:
         self._short = verb.short
-        if verb.blocks or is_past(self.session.state):
+        if verb.blocks or is_past(self._session.state):
             self._asking = True
-            self._asked: Worker[None] = self.run_worker(self._ask(verb.call), group="verb")
+            self._asked: Worker[None] = self._app.run_worker(self._ask(verb.call), group="verb")
             return
         try:
             verb.call()
         except (RuntimeError, ValueError) as error:
             self._ahead.clear()
-            self.refuse(str(error))
+            refuse(self._app, str(error))
         else:
-            self.refresh_session()
+            self._watcher.refresh()
 
     async def _ask(self, call: Callable[[], object], about: str = "looking through what has been recorded …") -> None:
         """Call a verb that blocks, on a thread of its own; should it take long, say so."""
         asked = asyncio.ensure_future(on_thread(call))
         done, _ = await asyncio.wait({asked}, timeout=SLOW)
         if not done:
-            self.notify(about, timeout=60, markup=False)
+            self._app.notify(about, timeout=60, markup=False)
         try:
             await asked
             if not done:
-                self.clear_notifications()
+                self._app.clear_notifications()
         except (RuntimeError, ValueError) as error:
             self._ahead.clear()
-            self.refuse(str(error))
+            refuse(self._app, str(error))
         finally:
             self._asking = False
-        self.refresh_session()
+        self._watcher.refresh()
         self._next()
 
     def stopped(self, expected: bool) -> None:
         """Go on with what has been typed ahead; at a stop that nobody expected, forget it."""
         if not expected:
             self._ahead.clear()
-        state = str(self.session.state)
-        if state == "failed" or (is_over(state) and getattr(self.session, "exit_status", None)):
-            self.uncover(5)
+        state = str(self._session.state)
+        if state == "failed" or (is_over(state) and getattr(self._session, "exit_status", None)):
+            self._layout.uncover(LogPane.NUMBER)
         self._next()
 
     def _next(self) -> None:
-        if self._ahead and not self._asking and self.session.state != "running":
+        if self._ahead and not self._asking and self._session.state != "running":
             verb = self._ahead.popleft()
             self.go(verb.call, short=verb.short, blocks=verb.blocks)
-
-    def refuse(self, text: str) -> None:
-        """Say why something cannot be done."""
-        self.clear_notifications()
-        self.notify(text, severity="warning", timeout=4, markup=False)
-
-    def can(self, action: str) -> bool:
-        """Whether the session can ever do an action; if not, the reason is said."""
-        reason = why_not(self.session, action)
-        if reason:
-            self.refuse(reason)
-        return not reason
 
     # On --------------------------------------------------------------------------------------------------------------
 
     def action_step(self, count: int = 1) -> None:
         """Run some nodes."""
-        self.go(lambda: self.session.step(count))
+        self.go(lambda: self._session.step(count))
 
     def action_into(self) -> None:
         """Stop after the current node."""
-        self.go(self.session.into)
+        self.go(self._session.into)
 
     def action_out(self) -> None:
         """Run to the end of the current module's backward."""
-        self.go(self.session.out)
+        self.go(self._session.out)
 
     def action_continue(self) -> None:
         """Run to the next breakpoint."""
-        self.go(self.session.cont, short=False)
+        self.go(self._session.cont, short=False)
 
     def action_next_backward(self) -> None:
         """Run to the next backward."""
-        self.go(self.session.next_backward)
+        self.go(self._session.next_backward)
 
     def action_run_to(self, index: int | None = None) -> None:
         """Run to a node, or to the one under the cursor; to one that has been reached, go back."""
-        target = self.query_one(GraphPane).index if index is None else index
-        state = str(self.session.state)
-        passed = is_paused(state) and 0 <= target < self.session.current
+        target = self._app.query_one(GraphPane).index if index is None else index
+        state = str(self._session.state)
+        passed = is_paused(state) and 0 <= target < self._session.current
         if passed or is_past(state) or is_over(state):
             self.action_goto(target)
         else:
-            self.go(lambda: self.session.run_to(target))
+            self.go(lambda: self._session.run_to(target))
 
     def action_pause(self) -> None:
         """Ask a running program to stop."""
-        if self.session.state != "running":
-            stopped = "has stopped already; q leaves" if is_paused(str(self.session.state)) else self._busy()
-            self.refuse(f"there is nothing to pause: the script {stopped}")
+        if self._session.state != "running":
+            stopped = "has stopped already; q leaves" if is_paused(str(self._session.state)) else self._busy()
+            refuse(self._app, f"there is nothing to pause: the script {stopped}")
             return
         self._ahead.clear()
-        self._pausing = True
-        self.session.pause()
-        self.refresh_session()
+        self._watcher.pausing = True
+        self._session.pause()
+        self._watcher.refresh()
 
     # Back ------------------------------------------------------------------------------------------------------------
 
     def action_step_back(self, count: int = 1) -> None:
         """Look at the node that ran before."""
-        self.go(lambda: self.session.back(count), blocks=True)
+        self.go(lambda: self._session.back(count), blocks=True)
 
     def action_back_after(self) -> None:
         """Look at what the node that ran before has produced."""
-        self.query_one(InspectorPane).show_produced()
-        self.go(self.session.back, blocks=True)
+        self._app.query_one(InspectorPane).show_produced()
+        self.go(self._session.back, blocks=True)
 
     def action_reverse_continue(self) -> None:
         """Go back to where a breakpoint would have stopped."""
-        self.go(self.session.reverse_continue, blocks=True)
+        self.go(self._session.reverse_continue, blocks=True)
 
     def action_goto(self, index: int) -> None:
         """Go to a node of this backward: to one of the past, or run to one that is still to come."""
-        onwards = is_past(self.session.state) and index >= self.session.current and not has_ended(self.session)
-        self.go(lambda: self.session.run_to(index) if onwards else self.session.goto(index), blocks=True)
+        onwards = is_past(self._session.state) and index >= self._session.current and not has_ended(self._session)
+        self.go(lambda: self._session.run_to(index) if onwards else self._session.goto(index), blocks=True)
 
     def action_live(self) -> None:
         """Go from the past to where the program is."""
-        if not is_past(self.session.state):
-            self.refuse("this is no recorded node: the session stands where the script is")
-        elif self.can("live"):
-            self.go(self.session.go_live, blocks=True)
+        if not is_past(self._session.state):
+            refuse(self._app, "this is no recorded node: the session stands where the script is")
+        elif can(self._app, self._session, "live"):
+            self.go(self._session.go_live, blocks=True)
 
     def action_previous_backward(self) -> None:
         """Go to the backward before."""
@@ -221,9 +214,9 @@ class RunningApp(PanesApp):
         self._between("previous_iteration", "in a recording; N and C go back in what has been recorded of this run")
 
     def _between(self, name: str, where: str) -> None:
-        move: Callable[[], None] | None = getattr(self.session, name, None)
+        move: Callable[[], None] | None = getattr(self._session, name, None)
         if move is None:
-            self.refuse(f"that works {where}")
+            refuse(self._app, f"that works {where}")
         else:
             self.go(move, blocks=True)
 
@@ -232,11 +225,11 @@ class RunningApp(PanesApp):
     def start_again(self) -> None:
         """End the program and start it again."""
         self._ahead.clear()
-        self._pausing = False
+        self._watcher.pausing = False
         if self._asking:
-            self.refuse("the script is being asked for something; try again")
+            refuse(self._app, "the script is being asked for something; try again")
             return
         self._asking = True
-        if getattr(self.session, "program", True):
-            self.take_output("── started again ──", "dim")
-        self._asked = self.run_worker(self._ask(self.session.restart, "starting again …"), group="verb")
+        if getattr(self._session, "program", True):
+            self._watcher.take_output("── started again ──", "dim")
+        self._asked = self._app.run_worker(self._ask(self._session.restart, "starting again …"), group="verb")

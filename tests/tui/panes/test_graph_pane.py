@@ -69,10 +69,10 @@ def replace_event(app):
 def test_the_same_shape_in_another_order_is_laid_out_anew():
     async def scenario(app, pilot):
         await until(pilot, lambda: app.session.nodes)
-        rail = app.query_one(GraphPane)
+        graph = app.query_one(GraphPane)
         nodes = list(app.session.nodes)
         nodes[4], nodes[5] = replace(nodes[5], index=4), replace(nodes[4], index=5)
-        rail.show(nodes, app.session.task_index)
-        assert (rail.position(1005), rail.position(1004)) == (4, 5)
+        graph.show(nodes, app.session.task_index)
+        assert (graph.position(1005), graph.position(1004)) == (4, 5)
 
     play(scenario)

@@ -7,6 +7,7 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.debugging.session.session_lifecycle import SessionError
+from gradscope_tui.actions import unavailable
 from gradscope_tui.panes.log_pane import LogPane
 from gradscope_tui.sessions.recorded_nodes import RecordedNodes
 from gradscope_tui.sessions.recorded_session import RecordedSession
@@ -144,7 +145,7 @@ def test_a_recording_that_grows_is_read_again(tmp_path):
 def test_the_widgets_show_a_recording_as_the_past_of_a_program(session):
     async def scenario(app, pilot):
         await until(pilot, lambda: "◁ REPLAYING #0" in text_of(app))
-        assert {"edit", "skip", "what_if", "live"} <= app.unavailable()
+        assert {"edit", "skip", "what_if", "live"} <= unavailable(app.session)
         assert "┄" not in text_of(app)  # on the timeline: all of it has run
         await pilot.press("n", "n")
         await until(pilot, lambda: app.query_one(StatusBar).status.node == 2)

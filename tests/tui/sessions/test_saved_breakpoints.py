@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from gradscope.inspect import Debugger
 from gradscope.inspect.debugging.prompt.prompt import LineMode
-from gradscope_tui.sessions.saved_breakpoints import SavedBreaks, commands_of, state_directory
+from gradscope_tui.sessions.saved_breakpoints import SavedBreakpoints, commands_of, state_directory
 from tests.tui.fake import FakeSession, play, until
 
 
@@ -22,10 +22,10 @@ def a_session():
 
 
 def test_breakpoints_come_back_in_the_next_session(tmp_path):
-    kept = SavedBreaks("train.py", tmp_path)
+    kept = SavedBreakpoints("train.py", tmp_path)
     before, after = a_session(), FakeSession()
     assert kept.keep(before) == ""
-    said = SavedBreaks("train.py", tmp_path).load(after)
+    said = SavedBreakpoints("train.py", tmp_path).load(after)
     assert said == "4 breakpoints of the last session (pane 4)"
     assert commands_of(after) == commands_of(before)
     assert [(p.spec, p.condition, p.ignore, p.enabled, p.log, p.temporary) for p in after.breakpoints] == [
@@ -35,10 +35,10 @@ def test_breakpoints_come_back_in_the_next_session(tmp_path):
 
 
 def test_every_script_has_its_own_and_none_are_kept_once_all_are_removed(tmp_path):
-    kept, session = SavedBreaks("train.py", tmp_path), FakeSession()
+    kept, session = SavedBreakpoints("train.py", tmp_path), FakeSession()
     session.add_breakpoint("op:Mul")
     kept.keep(session)
-    assert SavedBreaks("other/train.py", tmp_path).load(FakeSession()) == ""
+    assert SavedBreakpoints("other/train.py", tmp_path).load(FakeSession()) == ""
     session.remove_breakpoint(1)
     kept.keep(session)
     assert list(tmp_path.iterdir()) == []
@@ -52,7 +52,7 @@ def test_the_file_is_what_line_mode_writes_and_reads(tmp_path):
     session.catch("violation", False)
     LineMode(session).obey(f"save-breaks {tmp_path / 'line'}")
     assert (tmp_path / "line").read_text().splitlines() == commands_of(session)
-    kept = SavedBreaks("train.py", tmp_path)
+    kept = SavedBreakpoints("train.py", tmp_path)
     kept.keep(session)
     again = Debugger.for_call(lambda: None)
     LineMode(again).obey(f"source {kept.path}")
@@ -62,13 +62,13 @@ def test_the_file_is_what_line_mode_writes_and_reads(tmp_path):
 @given(st.binary(max_size=40))
 def test_a_damaged_file_is_said_and_never_raised(tmp_path_factory, content):
     directory = tmp_path_factory.mktemp("breaks")
-    kept = SavedBreaks("train.py", directory)
+    kept = SavedBreakpoints("train.py", directory)
     kept.path.write_bytes(content)
     assert isinstance(kept.load(FakeSession()), str)
 
 
 def test_lines_that_are_not_understood_are_named(tmp_path):
-    kept = SavedBreaks("train.py", tmp_path)
+    kept = SavedBreakpoints("train.py", tmp_path)
     kept.path.write_text("break op:Mul\nquit\nbreak what:ever\n")
     session = FakeSession()
     said = kept.load(session)
@@ -78,7 +78,7 @@ def test_lines_that_are_not_understood_are_named(tmp_path):
 
 def test_a_directory_that_cannot_be_written_is_said_once(tmp_path):
     (tmp_path / "file").write_text("")
-    kept, session = SavedBreaks("train.py", tmp_path / "file"), FakeSession()
+    kept, session = SavedBreakpoints("train.py", tmp_path / "file"), FakeSession()
     session.add_breakpoint("op:Mul")
     assert "cannot be kept" in kept.keep(session)
     session.add_breakpoint("op:Add")
@@ -101,5 +101,5 @@ def test_the_app_keeps_and_restores_them(tmp_path):
         await until(pilot, lambda: app.session.nodes)
         assert [point.spec for point in app.session.breakpoints] == ["op:Relu"]
 
-    play(scenario, breaks=SavedBreaks("train.py", tmp_path))
-    play(next_time, breaks=SavedBreaks("train.py", tmp_path))
+    play(scenario, breaks=SavedBreakpoints("train.py", tmp_path))
+    play(next_time, breaks=SavedBreakpoints("train.py", tmp_path))

@@ -14,9 +14,9 @@ termios = pytest.importorskip("termios", reason="needs pseudo-terminals")
 
 SPOIL = """
     import ctypes, os, signal, time, tty
-    from gradscope_tui.terminal.terminal_restore import given_back
+    from gradscope_tui.terminal.terminal_restore import terminal_restored
 
-    with given_back(1):
+    with terminal_restored(1):
         tty.setraw(0)
         os.write(1, b"\\x1b[?1049h\\x1b[?25l\\x1b[?1003h")
         {end}

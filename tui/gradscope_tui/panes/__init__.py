@@ -1,4 +1,4 @@
-"""The panes, one file each.
+"""The panes, one file each; a file that is put here is part of the app.
 
 - :mod:`~.graph_pane`: the nodes in execution order, with lanes for their edges; the cursor that the others follow
 - :mod:`~.inspector_pane`: gradients and saved tensors of the node under the cursor
@@ -7,4 +7,26 @@
 - :mod:`~.log_pane`: what the script has printed, and answers to commands
 - :mod:`~.watches_pane`: watch expressions
 - :mod:`~.modules_pane`: the tree of modules
+
+A pane is a subclass of :class:`~gradscope_tui.widgets.line_pane.LinePane` with a ``NUMBER``.
 """
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from gradscope_tui.widgets.line_pane import LinePane
+
+__all__ = ["PANES", "pane_table"]
+
+for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)
+
+PANES: tuple[type[LinePane], ...] = tuple(pane for _, pane in sorted(LinePane.registered.items()))
+"""All panes, by their numbers."""
+
+
+def pane_table() -> str:
+    """Return the panes as a table in Markdown, for the documentation."""
+    return "\n".join(["| | |", "|---|---|", *(f"| `{pane.NUMBER}` {pane.TITLE} | {pane.ABOUT} |" for pane in PANES)])

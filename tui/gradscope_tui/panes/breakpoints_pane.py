@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 
-from gradscope_tui.widgets.line_pane import CursorPane
+from gradscope_tui.widgets.line_pane import CursorPane, Place
 
 if TYPE_CHECKING:
-    from gradscope_tui.sessions.session_protocol import Breakpoint
+    from gradscope_tui.sessions.session_protocol import Breakpoint, Session
+    from gradscope_tui.sessions.session_snapshot import Snapshot
 
 __all__ = ["BreakpointsPane"]
 
@@ -28,6 +29,12 @@ class BreakpointsPane(CursorPane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 4
     TITLE: ClassVar[str] = "Breakpoints"
+    PLACE: ClassVar[Place] = Place.IN_TURN
+    KEY_HELP: ClassVar[str] = "Go to the breakpoints"
+    ABOUT: ClassVar[str] = (
+        "Conditions, hits, how often each is still passed by, logpoints, temporary ones; below them the switches for "
+        "NaN, infinity, version violations and exceptions. Space switches the line under the cursor."
+    )
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -36,8 +43,9 @@ class BreakpointsPane(CursorPane, inherit_bindings=False):
         self._catching: Mapping[str, bool] = {}
         self._shown: tuple[list[Breakpoint], dict[str, bool]] = [], {}
 
-    def show(self, breakpoints: Sequence[Breakpoint], catching: Mapping[str, bool]) -> None:
-        """Show these breakpoints, and at which kinds of trouble the session stops."""
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the breakpoints, and at which kinds of trouble the session stops."""
+        breakpoints, catching = snapshot.breakpoints, snapshot.catching
         shown = [copy(point) for point in breakpoints], dict(catching)  # they count their hits
         if shown == self._shown:
             return
@@ -60,6 +68,25 @@ class BreakpointsPane(CursorPane, inherit_bindings=False):
         row = self.cursor - len(self._points)
         kinds = list(self._catching)
         return (kinds[row], self._catching[kinds[row]]) if 0 <= row < len(kinds) else None
+
+    def copied(self) -> str:
+        """Return the command that sets the breakpoint under the cursor."""
+        return self.selected.command() if self.selected is not None else ""
+
+    def switch(self, session: Session) -> None:
+        """Switch the breakpoint or the kind of trouble under the cursor on or off."""
+        if self.selected is not None:
+            session.enable_breakpoint(self.selected.id, not self.selected.enabled)
+        elif self.trouble is not None:
+            kind, caught = self.trouble
+            session.catch(kind, not caught)
+
+    def delete(self, session: Session) -> bool:
+        """Remove the breakpoint under the cursor."""
+        if self.selected is None:
+            return False
+        session.remove_breakpoint(self.selected.id)
+        return True
 
     def line_count(self) -> int:
         """Return the number of breakpoints and switches."""

@@ -1,4 +1,4 @@
-"""The graph in execution order: one line a node, with the lane rail of its edges."""
+"""The graph in execution order: one line a node, with lanes for its edges."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from rich.text import Text
 from textual.message import Message
 from textual.worker import Worker
 
+from gradscope.inspect.debugging.prompt.plain_text import place_of, title_of
 from gradscope_tui.sessions.session_protocol import order_of, without_gradients
 from gradscope_tui.widgets.graph_rows import NOTHING, NodeFilter, Outline, Rows, ancestors, fold
 from gradscope_tui.widgets.labels import NODE_STATES, basename, shorten
 from gradscope_tui.widgets.lane_layout import MAX_LANES, LaneRow, draw_row, lay_out
-from gradscope_tui.widgets.line_pane import CursorPane
+from gradscope_tui.widgets.line_pane import CursorPane, Place
 from gradscope_tui.worker_thread import on_thread
 
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord
+    from gradscope_tui.sessions.session_protocol import Session
+    from gradscope_tui.sessions.session_snapshot import Snapshot
 
 __all__ = ["GraphPane"]
 
@@ -44,6 +47,13 @@ class GraphPane(CursorPane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 1
     TITLE: ClassVar[str] = "Graph"
+    PLACE: ClassVar[Place] = Place.ABOVE
+    KEY_HELP: ClassVar[str] = "Go to the graph"
+    ABOUT: ClassVar[str] = (
+        "The nodes in the engine's order, with a lane for each edge that still waits. `○` a node still to run, `◉` one "
+        "that has run or is about to, `▣` a folded module. Everything below follows its cursor `›`, which need not be "
+        "where the program stands."
+    )
     EMPTY: ClassVar[str] = "no backward yet"
 
     class Selected(Message):
@@ -52,8 +62,8 @@ class GraphPane(CursorPane, inherit_bindings=False):
     class Read(Message):
         """The outline of the graph has been read."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self.folded: frozenset[str] = frozenset()
         self.index = 0
         self._records: Sequence[NodeRecord] = ()
@@ -69,6 +79,28 @@ class GraphPane(CursorPane, inherit_bindings=False):
         self._only_found = False
 
     # What is shown ---------------------------------------------------------------------------------------------------
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the nodes of the backward, and in the border whether they are those of the past."""
+        points = snapshot.breakpoints
+        self.show(
+            snapshot.nodes,
+            snapshot.shown_task,
+            snapshot.current if snapshot.paused else -1,
+            lambda node: any(point.matches(node) for point in points),
+            snapshot.live,
+        )
+        about = "◁ REPLAYING" if snapshot.past else ""
+        if snapshot.shown_task != snapshot.task:
+            about = f"of backward {snapshot.shown_task}, the last stop"
+        if self.filtered:
+            about += f" {len(self.found)} of {len(snapshot.nodes)} nodes"
+        self.set_heading(about=about.strip())
+
+    def stopped(self, snapshot: Snapshot) -> None:
+        """Put the cursor on the node where the session stands."""
+        if snapshot.here is not None and snapshot.paused:
+            self.select(snapshot.current)
 
     def show(
         self,
@@ -265,6 +297,37 @@ class GraphPane(CursorPane, inherit_bindings=False):
             return False
         self.select(min(ahead) if step > 0 else max(ahead))
         return True
+
+    def can_fold(self) -> bool:
+        """Return whether folds can be seen; if not, the reason is said."""
+        if self.filtered:
+            text = "the filter shows single nodes: Esc shows all of them, and then modules can be folded"
+            self.post_message(self.Refused(text))
+        return not self.filtered
+
+    def switch(self, session: Session) -> None:
+        """Unfold the module under the cursor, or fold the one that its node belongs to."""
+        if self.can_fold() and not self.unfold_here():
+            self.fold_around()
+
+    def fold_around(self) -> None:
+        """Fold the module of the node under the cursor; if there is none, that is said."""
+        if self.can_fold() and not self.fold_here():
+            text = "the node under the cursor belongs to no module that could be folded"
+            self.post_message(self.Refused(text))
+
+    def toggle_fold(self, module: str, first: int) -> None:
+        """Fold or unfold a module, and go to its first node."""
+        if self.can_fold():
+            self.set_folded(self.folded - {module} if module in self.folded else self.folded | {module})
+            self.select(first)
+
+    def copied(self) -> str:
+        """Return number, name and place of the node under the cursor."""
+        node = self.node
+        if node is None:
+            return ""
+        return "  ".join(part for part in (title_of(node, len(self._records)), place_of(node.location)) if part)
 
     def fold_here(self) -> str:
         """Fold the module of the node under the cursor; of a folded one, the module around it. Return which."""

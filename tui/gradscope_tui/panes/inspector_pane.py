@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.style import Style
 from rich.text import Text
 
+from gradscope.inspect.debugging.prompt.plain_text import node_text
 from gradscope_tui.widgets.histogram import histogram_lines
 from gradscope_tui.widgets.labels import NODE_STATES, UNREADABLE, basename, short_value
-from gradscope_tui.widgets.line_pane import LinePane
+from gradscope_tui.widgets.line_pane import LinePane, Place
 
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import NodeRecord, SavedRecord, TensorSummary, WriteRecord
+    from gradscope_tui.sessions.session_snapshot import Focus, Snapshot
 
 __all__ = ["InspectorPane", "describe"]
 
@@ -32,12 +34,20 @@ class InspectorPane(LinePane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 2
     TITLE: ClassVar[str] = "Inspector"
+    PLACE: ClassVar[Place] = Place.ABOVE
+    KEY_HELP: ClassVar[str] = "Go to the inspector of the node under the cursor"
+    ABOUT: ClassVar[str] = (
+        "The node under the cursor: gradients in and out with statistics and histogram, saved tensors with the version "
+        "at which they were saved and the version now, the line that made it."
+    )
     EMPTY: ClassVar[str] = "no node yet"
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._focus: Focus | None = None
+        self._records: Sequence[NodeRecord] = ()
         self._node: NodeRecord | None = None
-        self._names: dict[int, str] = {}
+        self._names: Mapping[int, str] = {}
         self._lines: list[Text] = []
         self._drawn_for = 0
         self._to_produced = False
@@ -51,14 +61,30 @@ class InspectorPane(LinePane, inherit_bindings=False):
         """At the next look, begin with what the node has produced."""
         self._to_produced = True
 
-    def show(self, node: NodeRecord | None, names: dict[int, str]) -> None:
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the node under the cursor."""
+        self._records = snapshot.nodes
+        if snapshot.focus is not self._focus:
+            self._focus = snapshot.focus
+            self.show(snapshot.focus.node, snapshot.focus.names)
+
+    def stopped(self, snapshot: Snapshot) -> None:
+        """After a node, begin with what it has produced."""
+        if snapshot.state == "paused after" and snapshot.here is not None and snapshot.here.state == "done":
+            self.show_produced()
+
+    def copied(self) -> str:
+        """Return all that is known about the node."""
+        return node_text(self._node, self._records) if self._node is not None else ""
+
+    def show(self, node: NodeRecord | None, names: Mapping[int, str]) -> None:
         """Show a node.
 
         Parameters
         ----------
         node : NodeRecord or None
             The whole record, with gradients and saved tensors.
-        names : dict of int to str
+        names : mapping of int to str
             For the targets of its edges: how they are called here.
         """
         if (node, names) == (self._node, self._names) and not self._to_produced:
@@ -104,7 +130,7 @@ class InspectorPane(LinePane, inherit_bindings=False):
         return self._lines[row]
 
 
-def describe(node: NodeRecord, width: int, color: Color, names: dict[int, str], tall: int = 2) -> list[Text]:
+def describe(node: NodeRecord, width: int, color: Color, names: Mapping[int, str], tall: int = 2) -> list[Text]:
     """Write what is known about a node.
 
     Parameters
@@ -115,7 +141,7 @@ def describe(node: NodeRecord, width: int, color: Color, names: dict[int, str], 
         Cells that a line should take at most.
     color : callable
         Gives the style for ``'head'``, ``'dim'``, ``'strong'``, ``'good'``, ``'warn'``, ``'bad'`` and ``'now'``.
-    names : dict of int to str
+    names : mapping of int to str
         How the targets of the node's edges are called.
     tall : int
         Rows of the histograms of gradients.

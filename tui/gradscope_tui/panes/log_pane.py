@@ -11,9 +11,8 @@ from rich.cells import cell_len, chop_cells
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding
-from textual.message import Message
 
-from gradscope_tui.widgets.line_pane import LinePane
+from gradscope_tui.widgets.line_pane import LinePane, Place
 
 __all__ = ["LogPane", "printable"]
 
@@ -36,15 +35,14 @@ class LogPane(LinePane, inherit_bindings=False):
         Binding("escape", "forget", "End of the search", show=False),
     ]
 
-    class AtEnd(Message):
-        """There is no further match."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
     NUMBER: ClassVar[int] = 5
     TITLE: ClassVar[str] = "Log"
+    PLACE: ClassVar[Place] = Place.IN_TURN
+    KEY_HELP: ClassVar[str] = "Go to what the script has printed"
+    ABOUT: ClassVar[str] = (
+        "What the program has printed, what logpoints print, and the answers to commands. Colours and cursor movements "
+        "of the output are left out; of a progress bar the last state is shown."
+    )
     EMPTY: ClassVar[str] = "the script has printed nothing yet"
     TAB: ClassVar[int] = 8
     KEPT: ClassVar[int] = 100_000
@@ -107,6 +105,10 @@ class LogPane(LinePane, inherit_bindings=False):
         """The match that is shown; empty where nothing is looked for."""
         return self._lines[self._at][0] if self._at >= 0 else ""
 
+    def copied(self) -> str:
+        """Return the match that is shown, or all that has been written."""
+        return self.found_line or self.text
+
     def search(self, text: str) -> bool:
         """Look for lines, and go to the first from here on, or else to the last before.
 
@@ -146,7 +148,7 @@ class LogPane(LinePane, inherit_bindings=False):
         """Go to the next match, or to the one before."""
         if not self.seek(step):
             self.post_message(
-                self.AtEnd(f"this is the {'last' if step > 0 else 'first'} of {len(self._found)} matches")
+                self.Refused(f"this is the {'last' if step > 0 else 'first'} of {len(self._found)} matches")
             )
 
     def action_forget(self) -> None:

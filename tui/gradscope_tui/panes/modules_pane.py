@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
+from textual.message import Message
 
+from gradscope_tui.sessions.session_protocol import is_over
 from gradscope_tui.widgets.graph_rows import NOTHING, Outline, ancestors
-from gradscope_tui.widgets.line_pane import CursorPane
+from gradscope_tui.widgets.line_pane import CursorPane, Place
+
+if TYPE_CHECKING:
+    from gradscope_tui.sessions.session_protocol import Session
+    from gradscope_tui.sessions.session_snapshot import Snapshot
 
 __all__ = ["ModulesPane"]
 
@@ -18,7 +24,18 @@ class ModulesPane(CursorPane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 7
     TITLE: ClassVar[str] = "Modules"
+    PLACE: ClassVar[Place] = Place.IN_TURN
+    KEY_HELP: ClassVar[str] = "Go to the tree of modules; Enter folds one in the graph"
+    ABOUT: ClassVar[str] = "The tree of modules, with how many of their nodes have run. Space folds one in the graph."
     EMPTY: ClassVar[str] = "no module: tensors of a module that has run are told by its name"
+
+    class Switched(Message):
+        """A module is to be folded in the graph, or unfolded."""
+
+        def __init__(self, module: str, first: int) -> None:
+            super().__init__()
+            self.module = module
+            self.first = first
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -29,18 +46,10 @@ class ModulesPane(CursorPane, inherit_bindings=False):
         self._current = -1
         self._width = 0
 
-    def show(self, outline: Outline, folded: frozenset[str], current: int) -> None:
-        """Show the modules of a backward.
-
-        Parameters
-        ----------
-        outline : Outline
-            Of the graph.
-        folded : frozenset of str
-            Modules that are folded there.
-        current : int
-            Index of the node where the session stands; the number of nodes once all have run.
-        """
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the modules of the backward, and how many of their nodes have run."""
+        outline, folded = snapshot.outline, snapshot.folded
+        current = len(snapshot.nodes) if is_over(snapshot.state) else snapshot.current
         if (outline is self._outline, folded, current) == (True, self._folded, self._current):
             return
         if outline is not self._outline:
@@ -67,6 +76,15 @@ class ModulesPane(CursorPane, inherit_bindings=False):
             return None
         module = self._order[self.cursor]
         return module, self._members[module][0]
+
+    def copied(self) -> str:
+        """Return the module under the cursor."""
+        return self.selected[0] if self.selected is not None else ""
+
+    def switch(self, session: Session) -> None:
+        """Fold the module under the cursor in the graph, or unfold it."""
+        if self.selected is not None:
+            self.post_message(self.Switched(*self.selected))
 
     def line_width(self) -> int:
         """Return how wide the widest line is."""

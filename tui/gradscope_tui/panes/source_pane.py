@@ -13,10 +13,11 @@ from textual import events
 
 from gradscope_tui.colors import without_background
 from gradscope_tui.widgets.labels import basename
-from gradscope_tui.widgets.line_pane import LinePane
+from gradscope_tui.widgets.line_pane import LinePane, Place
 
 if TYPE_CHECKING:
     from gradscope.inspect.records.records import Location
+    from gradscope_tui.sessions.session_snapshot import Focus, Snapshot
 
 __all__ = ["SourcePane"]
 
@@ -53,13 +54,33 @@ class SourcePane(LinePane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 3
     TITLE: ClassVar[str] = "Source"
+    PLACE: ClassVar[Place] = Place.BELOW
+    KEY_HELP: ClassVar[str] = "Go to the source of the node under the cursor"
+    ABOUT: ClassVar[str] = "That line in its file. `E` opens it in `$EDITOR`."
     EMPTY: ClassVar[str] = "the line that made a node is shown here"
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
+        self._focus: Focus | None = None
         self._location: Location | None = None
         self._first = 1
         self._lines: tuple[Text, ...] = ()
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the line that made the node under the cursor, or why there is none."""
+        if snapshot.focus is self._focus:
+            return
+        self._focus, node = snapshot.focus, snapshot.focus.node
+        if node is None:
+            self.show(None)
+        else:
+            leaf = node.name == "AccumulateGrad"
+            why = "the gradient of a leaf is accumulated here" if leaf else "its line is not known"
+            self.show(node.location, f"{node.name}: {why}")
+
+    def copied(self) -> str:
+        """Return where the node under the cursor was made."""
+        return str(self._location or "")
 
     def show(self, location: Location | None, why_empty: str = "") -> None:
         """Show the lines around a location.

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 
-from gradscope_tui.widgets.line_pane import CursorPane
+from gradscope_tui.widgets.line_pane import CursorPane, Place
 
 if TYPE_CHECKING:
     from gradscope.inspect.debugging.session.session_records import WatchRecord
+    from gradscope_tui.sessions.session_protocol import Session
+    from gradscope_tui.sessions.session_snapshot import Snapshot
 
 __all__ = ["WatchesPane"]
 
@@ -20,14 +22,20 @@ class WatchesPane(CursorPane, inherit_bindings=False):
 
     NUMBER: ClassVar[int] = 6
     TITLE: ClassVar[str] = "Watches"
+    PLACE: ClassVar[Place] = Place.IN_TURN
+    KEY_HELP: ClassVar[str] = "Go to the watches"
+    ABOUT: ClassVar[str] = (
+        "Expressions with their value at this stop; `≠` marks one that has changed, with the value before."
+    )
     EMPTY: ClassVar[str] = "none: w asks for an expression, such as norm or grad.max()"
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._watches: Sequence[WatchRecord] = ()
 
-    def show(self, watches: Sequence[WatchRecord]) -> None:
-        """Show these watches."""
+    def update(self, snapshot: Snapshot) -> None:
+        """Show the watches."""
+        watches = snapshot.watches
         if watches == self._watches:
             return
         self._watches = watches
@@ -39,6 +47,17 @@ class WatchesPane(CursorPane, inherit_bindings=False):
     def selected(self) -> WatchRecord | None:
         """The watch under the cursor."""
         return self._watches[self.cursor] if self.cursor < len(self._watches) else None
+
+    def copied(self) -> str:
+        """Return the expression under the cursor with its value."""
+        return f"{self.selected.expression} = {self.selected.text}" if self.selected is not None else ""
+
+    def delete(self, session: Session) -> bool:
+        """Remove the watch under the cursor."""
+        if self.selected is None:
+            return False
+        session.remove_watch(self.selected.id)
+        return True
 
     def line_count(self) -> int:
         """Return the number of watches."""

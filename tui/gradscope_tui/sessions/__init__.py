@@ -1,7 +1,8 @@
 """What the app looks at: a program under the debugger, or a recording, and how the app follows it.
 
 - :mod:`~.session_protocol`: what the app asks of a session
-- :mod:`~.session_watcher`: hears of changes, and shows them
+- :mod:`~.session_snapshot`: what the panes show of it at one moment
+- :mod:`~.session_watcher`: hears of changes, and has the panes show them
 - :mod:`~.recorded_session`: a recording under the verbs of a debugger
 - :mod:`~.recorded_nodes`: the nodes of a recorded backward, no more of which is read than is shown
 - :mod:`~.saved_breakpoints`: breakpoints from one session to the next

@@ -13,7 +13,7 @@ from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError, find_ver
 if TYPE_CHECKING:
     from gradscope_tui.sessions.session_protocol import Session
 
-__all__ = ["SavedBreaks", "commands_of", "state_directory"]
+__all__ = ["SavedBreakpoints", "commands_of", "state_directory"]
 
 
 def state_directory() -> Path:
@@ -35,7 +35,7 @@ def commands_of(session: Session) -> list[str]:
     return lines + [f"catch {kind} off" for kind in ("violation", "exception") if not session.catching.get(kind, True)]
 
 
-class SavedBreaks:
+class SavedBreakpoints:
     """The breakpoints of one script.
 
     Parameters

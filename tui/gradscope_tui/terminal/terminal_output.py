@@ -20,7 +20,7 @@ from textual.driver import Driver
 from textual.filter import LineFilter
 
 from gradscope.inspect.output.terminal_text import visible
-from gradscope_tui.terminal.terminal_restore import given_back
+from gradscope_tui.terminal.terminal_restore import terminal_restored
 
 __all__ = ["VisibleText", "own_terminal"]
 
@@ -63,7 +63,7 @@ def own_terminal(take: Callable[[str], None]) -> Iterator[type[Driver] | None]:
     os.close(writer)
     pump = threading.Thread(target=_pump, args=(reader, take), name="gradscope output", daemon=True)
     pump.start()
-    with given_back(saved[0]), _Screen(io.FileIO(saved[0], "w", closefd=False), encoding="utf-8") as screen:
+    with terminal_restored(saved[0]), _Screen(io.FileIO(saved[0], "w", closefd=False), encoding="utf-8") as screen:
         try:
             yield _driver(screen, saved[0])
         finally:

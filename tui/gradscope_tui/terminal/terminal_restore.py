@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["given_back"]
+__all__ = ["terminal_restored"]
 
 _MODES = (1000, 1002, 1003, 1006, 1015, 1004, 2004)  # reports of the mouse and of focus, and bracketed paste
 # Out of the alternate screen, with a cursor, and without those, reports of keys and colours.
@@ -29,7 +29,7 @@ if not os.fork() and not os.read(pipe, 1):
 
 
 @contextmanager
-def given_back(terminal: int) -> Iterator[None]:
+def terminal_restored(terminal: int) -> Iterator[None]:
     """Have a process of few lines wait for the end of this one, and give the terminal back where this one cannot.
 
     Parameters

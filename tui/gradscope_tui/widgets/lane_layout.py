@@ -1,4 +1,4 @@
-"""The lane rail: a graph in execution order, drawn as ``git log --graph`` draws commits.
+"""The lanes of a graph in execution order, drawn as ``git log --graph`` draws commits.
 
 One row is one node. Every node that has been reached and has not run yet owns one lane. A row gives the lane of its
 node to the furthest of the node's targets, so that the trunk of a network runs straight down, and opens or joins lanes
@@ -18,7 +18,7 @@ MAX_LANES = 12
 
 
 class LaneRow(NamedTuple):
-    """One row of the rail.
+    """One row of the lanes.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def lay_out(graph: Iterable[tuple[int, Sequence[int | None]]]) -> list[LaneRow]:
 
 
 def draw_row(row: LaneRow, glyph: str, lanes: int) -> str:
-    """Draw one row of the rail.
+    """Draw one row of the lanes.
 
     Parameters
     ----------

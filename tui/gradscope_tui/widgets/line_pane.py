@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,7 +19,24 @@ from textual.strip import Strip
 
 from gradscope_tui.colors import line_style, text_style
 
-__all__ = ["CursorPane", "LinePane", "PaneGrid"]
+if TYPE_CHECKING:
+    from gradscope_tui.sessions.session_protocol import Session
+    from gradscope_tui.sessions.session_snapshot import Snapshot
+
+__all__ = ["CursorPane", "LinePane", "PaneGrid", "Place"]
+
+
+class Place(Enum):
+    """Where a pane stands in the layout."""
+
+    ABOVE = "above"
+    """Beside the other such pane, seen wherever two panes have room."""
+
+    BELOW = "below"
+    """In the dock below; a wide terminal has a place for it beside those that take turns."""
+
+    IN_TURN = "in turn"
+    """In the dock below, of which one at a time is seen."""
 
 
 class PaneGrid(Container):
@@ -37,19 +55,35 @@ class PaneGrid(Container):
 
 
 class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
-    """A numbered pane that shows lines of text; a subclass says how many there are and what each one is.
+    """A pane that shows lines of text; a subclass says how many there are and what each one is.
 
-    Keys belong to the app, which sends every pane the same movements: `move`, `half_page`, `go_to_end`, `shift`.
+    A subclass with a `NUMBER` is a pane of the app and registers itself: layout, keys, help and documentation are made
+    of what it declares in `NUMBER`, `TITLE`, `PLACE`, `KEY_HELP` and `ABOUT`. What it shows comes by `update`.
+
+    Keys belong to the app, which sends every pane the same movements (`move`, `half_page`, `go_to_end`, `shift`) and
+    verbs (`copied`, `switch`, `delete`); keys of its own are Textual's `BINDINGS`.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pane--cursor"}
     ALLOW_MAXIMIZE = False
 
+    registered: ClassVar[dict[int, type[LinePane]]] = {}
+    """The panes of the app by their numbers."""
+
     NUMBER: ClassVar[int] = 0
-    """The key that shows the pane."""
+    """The key that shows the pane, a digit."""
 
     TITLE: ClassVar[str] = ""
-    """What the pane is called in its border."""
+    """What the pane is called in its border and in the palette."""
+
+    PLACE: ClassVar[Place] = Place.IN_TURN
+    """Where it stands."""
+
+    KEY_HELP: ClassVar[str] = ""
+    """What its key does, for the help and the palette."""
+
+    ABOUT: ClassVar[str] = ""
+    """What it shows, for the documentation: Markdown in one line."""
 
     EMPTY: ClassVar[str] = ""
     """What to say where there are no lines."""
@@ -60,11 +94,49 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     class Renamed(Message):
         """The heading of the pane is another one."""
 
+    class Refused(Message):
+        """Something cannot be done, and why."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     heading: str = ""
     """Number, name and count, as the border shows them."""
 
     _title: str = ""
     _footing: Sequence[tuple[str, int]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Register a pane of the app."""
+        super().__init_subclass__(**options)
+        if "NUMBER" in vars(cls):
+            other = LinePane.registered.setdefault(cls.NUMBER, cls)
+            if other.__qualname__ != cls.__qualname__:
+                raise ValueError(
+                    f"{cls.__name__} has the number of {other.__name__}, {cls.NUMBER}\n"
+                    "A pane's NUMBER is its key: take a digit that is free."
+                )
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show what a session says; called at every change, also where nothing that the pane shows is another."""
+
+    def stopped(self, snapshot: Snapshot) -> None:
+        """Do what is to be done where the session has stopped anew: called after `update`."""
+
+    def copied(self) -> str:
+        """Return what is copied: what the cursor is on, as text."""
+        return ""
+
+    def switch(self, session: Session) -> None:
+        """Switch what is under the cursor on or off, where it can be."""
+
+    def delete(self, session: Session) -> bool:
+        """Remove what is under the cursor from a session; return whether there was something to remove."""
+        return False
+
+    def redraw(self) -> None:
+        """Write down again, in the colors of another theme, what is kept as it was written."""
 
     def line_count(self) -> int:
         """Return how many lines there are."""

@@ -1,0 +1,97 @@
+"""What the panes show: a session at one moment, and the node under the cursor of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gradscope_tui.sessions.session_protocol import is_past, is_paused
+from gradscope_tui.widgets.graph_rows import NOTHING, Outline
+
+if TYPE_CHECKING:
+    from gradscope.inspect.debugging.session.session_records import WatchRecord
+    from gradscope.inspect.records.records import NodeRecord, StopReason
+    from gradscope_tui.sessions.session_protocol import Breakpoint
+
+__all__ = ["Focus", "Snapshot"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Focus:
+    """The node under the cursor of the graph.
+
+    Parameters
+    ----------
+    node : NodeRecord or None
+        With all that is known about it; None where there is no node.
+    names : mapping of int to str
+        For the targets of its edges, by their keys: how they are called here.
+    """
+
+    node: NodeRecord | None = None
+    names: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """A session at one moment.
+
+    Parameters
+    ----------
+    state : str
+        A `gradscope.inspect.SessionState`.
+    reason : StopReason or None
+        Why it has stopped.
+    nodes : sequence of NodeRecord
+        The nodes of the backward that is shown, in execution order.
+    task : int
+        Which backward the session is in, from 1; 0 before the first.
+    shown_task : int
+        Which backward the nodes are of: while the program runs, that of the last stop.
+    current : int
+        Index of the node where the session stands; -1 where it stands at none.
+    live : int
+        Index of the node where the program waits, while an earlier one is looked at; -1 otherwise.
+    breakpoints : tuple of Breakpoint
+        The breakpoints, which count their hits.
+    catching : mapping of str to bool
+        At which kinds of trouble it stops.
+    watches : tuple of WatchRecord
+        The watch expressions with their values.
+    outline : Outline
+        Modules and edges of the nodes, once they have been read.
+    folded : frozenset of str
+        The modules that are folded in the graph.
+    focus : Focus
+        What the cursor of the graph is on: another object whenever somebody has looked anew.
+    """
+
+    state: str = "not started"
+    reason: StopReason | None = None
+    nodes: Sequence[NodeRecord] = ()
+    task: int = 0
+    shown_task: int = 0
+    current: int = -1
+    live: int = -1
+    breakpoints: tuple[Breakpoint, ...] = ()
+    catching: Mapping[str, bool] = field(default_factory=dict)
+    watches: tuple[WatchRecord, ...] = ()
+    outline: Outline = NOTHING
+    folded: frozenset[str] = frozenset()
+    focus: Focus = field(default_factory=Focus)
+
+    @property
+    def paused(self) -> bool:
+        """Whether the session waits for a verb."""
+        return is_paused(self.state)
+
+    @property
+    def past(self) -> bool:
+        """Whether an earlier node is looked at than the one where the program waits."""
+        return is_past(self.state)
+
+    @property
+    def here(self) -> NodeRecord | None:
+        """The node where the session stands."""
+        return self.nodes[self.current] if 0 <= self.current < len(self.nodes) else None
