@@ -11,7 +11,10 @@ import importlib
 import math as _math
 from typing import TYPE_CHECKING, Any
 
+from .runtime.engine.backward import OTHER_NAMES as _OTHER_NAMES
 from .runtime.errors import InplaceError, SavedTensorFreedError, SavedTensorModifiedError
+from .runtime.graph.graph_node import Node as _Node
+from .runtime.late_attributes import attach as _attach
 from .runtime.memory import device as _device
 from .runtime.memory.device import device, get_default_device, set_default_device
 from .runtime.memory.dtype import (
@@ -92,6 +95,13 @@ if TYPE_CHECKING:
     from .runtime.ops.interface import *
 else:
     globals().update(_PUBLIC)
+
+# What tensors, nodes and backward() have of PyTorch 0.1 loads with the rest of that API, when it is first used.
+_V01 = "gradscope.autograd.v01.tensor_attributes"
+_attach(Tensor, f"{_V01}.TensorAttributes", "volatile", "creator", "reinforce")
+_attach(Tensor, f"{_V01}.TensorAttributes", "_multinomial_by_other_names", "_refused_backward")
+_attach(_Node, f"{_V01}.NodeAttributes", "previous_functions")
+_OTHER_NAMES.update(retain_variables="retain_graph", variables="tensors")
 
 _LAZY = (
     *("amp", "autograd", "backends", "check", "compiler", "cuda", "distributed", "distributions", "fft"),

@@ -17,7 +17,7 @@ from ..runtime.modes import (
 from . import forward_ad, function, functional, graph, legacy
 from .function import Function
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
-from .legacy import Variable
+from .v01.variable import Variable
 
 __all__ = [
     "Function",

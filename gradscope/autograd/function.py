@@ -1,28 +1,23 @@
 """User-defined functions: ``Function`` with its own forward and backward.
 
 ``Function.apply`` makes the node first and hands it to the user as ``ctx``: what the user stores on ``ctx`` lives as
-long as the node, and ``output.grad_fn is ctx``. Instances of a Function (``F(args)(x)``, the style of PyTorch 0.1) are
-the business of :mod:`gradscope.autograd.legacy`.
+long as the node, and ``output.grad_fn is ctx``. What its instances do is in :mod:`.v01.instance_function`.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
-from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
 from ..runtime import events, state
 from ..runtime.engine import forward_mode
-from ..runtime.graph.graph_node import Node
-from ..runtime.tensor.tensor import Tensor
-from .function_calls import begin, finish, next_sequence, push_tangents
+from .function_calls import begin, finish, push_tangents
 from .function_context import FunctionCtx, FunctionNode
+from .once_differentiable import once_differentiable
+from .v01.instance_function import InstanceStyle
 
 __all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_differentiable"]
-
-C = TypeVar("C", bound=Callable[..., Any])
 
 modes = state.local
 _new = object.__new__
@@ -41,7 +36,7 @@ class FunctionMeta(type):
         cls._forward_cls = cls
 
 
-class Function(FunctionNode, metaclass=FunctionMeta):
+class Function(InstanceStyle, FunctionNode, metaclass=FunctionMeta):
     """Base of functions with a derivative of their own: write `forward` and `backward`, call :meth:`apply`.
 
     Examples
@@ -72,15 +67,6 @@ class Function(FunctionNode, metaclass=FunctionMeta):
     generate_vmap_rule = False
     clear_saved_tensors_on_access = False
     boxed_grads_call = False
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Return an instance in the style of PyTorch 0.1; functions with static methods need none."""
-        from .legacy import new_instance
-
-        return new_instance(cls)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Take whatever a 0.1-style function is made with; those that have parameters override this."""
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -152,12 +138,6 @@ class Function(FunctionNode, metaclass=FunctionMeta):
             node.saved_for_forward = None
         return outputs
 
-    def __call__(self, *inputs: Any) -> Any:
-        """Run forward of an instance in the style of PyTorch 0.1."""
-        from .legacy import call_instance
-
-        return call_instance(self, inputs)
-
 
 _NO_SETUP = Function.setup_context
 FunctionNode._missing_backward = staticmethod(Function.backward)
@@ -181,60 +161,8 @@ def _bound(cls: type[Function], args: Any, kwargs: dict[str, Any], separate: boo
 
 
 class InplaceFunction(Function):
-    """A Function that can write its input, as its instances of 0.1 style say."""
+    """A Function that can write its input: its instances say so."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
-
-
-# --- once_differentiable ----------------------------------------------------------------------------------------------
-
-
-class DelayedError(Node):
-    """A node that raises when a gradient arrives."""
-
-    __slots__ = ("message",)
-
-    node_name = "DelayedError"
-    message: str
-
-    def apply(self, grad: Any) -> NoReturn:
-        raise RuntimeError(self.message)
-
-    apply_graph = apply
-
-
-def once_differentiable(backward: C) -> C:
-    """Decorate a ``backward`` that cannot itself be differentiated: doing so then raises instead of being wrong."""
-
-    @functools.wraps(backward)
-    def wrapper(ctx: Any, *grads: Any) -> Any:
-        recording = modes.grad_enabled
-        modes.grad_enabled = False
-        try:
-            outputs = backward(ctx, *grads)
-        finally:
-            modes.grad_enabled = recording
-        if not recording or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
-            return outputs
-        message = "trying to differentiate twice a function that was marked with @once_differentiable"
-        return delay_error(message, outputs)
-
-    return wrapper  # type: ignore[return-value]
-
-
-def delay_error(message: str, outputs: Any) -> tuple[Any, ...]:
-    """Return aliases of gradients whose own differentiation raises `message`."""
-    results = []
-    for output in outputs if isinstance(outputs, tuple) else (outputs,):
-        if isinstance(output, Tensor):
-            output = output.detach()
-            array = output._array
-            node = DelayedError()
-            node.edges, node.seq, node.extra = (), next_sequence(), None
-            node.shape, node.dtype, node.kind = array.shape, array.dtype, type(array)
-            node.message = message
-            output._set_edge(node)
-        results.append(output)
-    return tuple(results)

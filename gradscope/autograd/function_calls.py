@@ -43,10 +43,10 @@ def begin(node: FunctionNode, args: Iterable[Any]) -> bool:
     node._is_tensor = tuple(is_tensor)
     _set_seq(node, next_sequence())
     _set_extra(node, NodeExtra())
-    recorded = modes.grad_enabled and not flags & state.VOLATILE and True in needs
+    recorded = modes.grad_enabled and not flags & state.INERT and True in needs
     if recorded:
         _set_edges(
-            node, tuple([edge_of(t) if t.requires_grad or t._flags & state.STOCHASTIC else None for t in tensors])
+            node, tuple([edge_of(t) if t.requires_grad or t._flags & state.CONNECTED else None for t in tensors])
         )
     else:
         _set_edges(node, (None,) * len(tensors))
@@ -94,10 +94,10 @@ def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) 
     if recorded:
         if node.to_save:
             _save(node, node.to_save)
-    elif any(isinstance(value, Tensor) and value._flags & state.VOLATILE for value in args):
+    elif any(isinstance(value, Tensor) and value._flags & state.INERT for value in args):
         for output in outputs:
             if isinstance(output, Tensor):
-                output._flags |= state.VOLATILE
+                output._flags |= state.INERT
     # They would hold outputs, which hold the node.
     if node.to_save is not None:
         node.to_save = None

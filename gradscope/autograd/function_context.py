@@ -68,7 +68,7 @@ class FunctionCtx:
         self.materialize_grads = value
 
     def mark_shared_storage(self, *pairs: tuple[Tensor, Tensor]) -> None:
-        """Do nothing but warn: shared memory is noticed. Instances of 0.1 style give it its old meaning."""
+        """Do nothing but warn: shared memory is noticed."""
         warnings.warn(
             "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked.",
             FutureWarning,

@@ -10,6 +10,7 @@ Nothing in here imports anything above it (:mod:`gradscope.autograd`, :mod:`grad
 - :mod:`~.events`: the instrumentation points
 - :mod:`~.modes`: ``no_grad``, anomaly mode, saved-tensor hooks and other modes
 - :mod:`~.state`: the flags that every operator checks
+- :mod:`~.late_attributes`: attributes of tensors and nodes that a floor above defines
 - :mod:`~.autocast`: which operators run in which precision
 - :mod:`~.errors`: the runtime's own exceptions
 - :mod:`~.settings`: settings that scripts begin with, kept and read back

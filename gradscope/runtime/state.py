@@ -11,15 +11,16 @@ import itertools
 import threading
 from typing import Any
 
-__all__ = ["GRAD", "INFERENCE", "STOCHASTIC", "TURNED", "VIEW", "VOLATILE", "local", "next_sequence"]
+__all__ = ["CONNECTED", "GRAD", "INERT", "INFERENCE", "TURNED", "VIEW", "local", "next_sequence"]
 
-# Bits of Tensor._flags. Anything from VOLATILE up leaves the common path.
+# Bits of Tensor._flags. Anything from INERT up leaves the common path.
 GRAD = 1
 VIEW = 2
-VOLATILE = 4
+# Whatever is computed from it is inert too and not recorded, whatever else takes part.
+INERT = 4
 INFERENCE = 8
-# Drawn by a stochastic function (gradscope.autograd.legacy): has a node, though it does not require grad.
-STOCHASTIC = 16
+# It has a node, to which backward leads, though it does not require grad.
+CONNECTED = 16
 # Its elements are the conjugates or the negatives of what lies in its memory (runtime/tensor/math_bits.py).
 TURNED = 32
 

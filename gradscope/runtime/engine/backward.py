@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import events, state
@@ -24,6 +24,9 @@ __all__ = ["backward", "backward_scalar", "grad", "queue_callback"]
 # Nested backwards beyond this depth continue on a fresh thread, which has a fresh stack.
 MAX_DEPTH = 40
 
+OTHER_NAMES: dict[str, str] = {}
+"""Other names by which :func:`backward` takes `tensors` and `retain_graph`; :mod:`gradscope` enters them."""
+
 
 def backward(
     tensors: Any = None,
@@ -32,9 +35,7 @@ def backward(
     create_graph: bool = False,
     grad_variables: Any = None,
     inputs: Any = None,
-    *,
-    retain_variables: bool | None = None,
-    variables: Any = None,
+    **others: Any,
 ) -> None:
     """Compute the gradients of `tensors` with respect to the leaves, and add them to the leaves' ``grad``.
 
@@ -48,8 +49,10 @@ def backward(
         Record the backward pass.
     inputs : Tensor, GradientEdge or sequence, optional
         Accumulate only into these (a non-leaf retains its gradient from now on); an empty sequence is an error.
-    grad_variables, retain_variables, variables
-        The names PyTorch 0.1 had for `grad_tensors`, `retain_graph` and `tensors`.
+    grad_variables
+        Another name of `grad_tensors`.
+    **others
+        Other names of `tensors` and `retain_graph`: see :data:`OTHER_NAMES`.
 
     Raises
     ------
@@ -58,6 +61,8 @@ def backward(
     SavedTensorModifiedError
         When a saved tensor has been written in place.
     """
+    if others:
+        tensors, retain_graph = _by_other_names(others, tensors=tensors, retain_graph=retain_graph)
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
@@ -73,10 +78,9 @@ def backward(
         and hasattr(tensors, "_array")
         and tensors._array.size == 1
     ):
-        return backward_scalar(tensors, retain_graph if retain_variables is None else retain_variables, create_graph)
-    tensors = as_sequence(tensors if variables is None else variables)
+        return backward_scalar(tensors, retain_graph, create_graph)
+    tensors = as_sequence(tensors)
     grad_tensors = grad_variables if grad_tensors is None and grad_variables is not None else grad_tensors
-    retain_graph = retain_variables if retain_graph is None and retain_variables is not None else retain_graph
     carried = create_graph or (state.special and forward_mode.active())
     roots, grads = root_edges(tensors, grad_tensors, carried)
     keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -92,6 +96,17 @@ def backward(
             target.retain_grad()
     only = {ends_of(target_edge(target, index))[0] for index, target in enumerate(targets)}
     run_task(_task(roots, grads, keep, carried, create_graph, only=only))
+
+
+def _by_other_names(others: dict[str, Any], **given: Any) -> Iterable[Any]:
+    """Return the arguments `given`, with what the call names otherwise in the place of None."""
+    for name, value in others.items():
+        own = OTHER_NAMES.get(name)
+        if own is None:
+            raise TypeError(f"backward() got an unexpected keyword argument '{name}'")
+        if given[own] is None:
+            given[own] = value
+    return given.values()
 
 
 def backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) -> None:
@@ -279,10 +294,8 @@ def root_edges(tensors: Sequence[Any], grads: Any, create_graph: bool) -> tuple[
             )
         edge = edge_to(*tensor) if isinstance(tensor, GradientEdge) else edge_of(tensor)
         if edge is None:
-            if tensor._flags & state.VOLATILE:
-                raise RuntimeError(
-                    "calling backward on a volatile variable\nNothing computed from a volatile tensor is recorded."
-                )
+            if tensor._flags & state.INERT:
+                raise RuntimeError(tensor._refused_backward)
             if grad is not None or tensor.requires_grad:
                 _seed(tensor, grad, index, create_graph)  # PyTorch looks at the gradients first
             raise RuntimeError(

@@ -97,7 +97,7 @@ class Node:
     node_name: str = "Node"
     saved_names: tuple[str, ...] = ()
     multi: bool = False
-    # Whether backward may start at the node without a gradient (stochastic functions).
+    # Whether backward may start at the node without a gradient: the node has one of its own.
     seedless: bool = False
 
     edges: tuple[Edge | None, ...]
@@ -139,9 +139,6 @@ class Node:
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The edges to the nodes that receive this node's gradients; ``(None, 0)`` where none is wanted."""
         return tuple((None, 0) if edge is None else ends_of(edge) for edge in self.edges)
-
-    # Its name in PyTorch 0.1.
-    previous_functions = next_functions
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -251,9 +248,9 @@ def own_edge(tensor: Any) -> Edge | None:
 def hold_edge(tensor: Any, edge: Edge | None) -> None:
     """Let a tensor which is no view hold an edge.
 
-    Where ``_edge`` is set operators look at no flags: a tensor with one from VOLATILE up holds its edge aside.
+    Where ``_edge`` is set operators look at no flags: a tensor with one from INERT up holds its edge aside.
     """
-    rare = edge is not None and tensor._flags >= state.VOLATILE
+    rare = edge is not None and tensor._flags >= state.INERT
     tensor._edge = None if rare else edge
     if rare:
         tensor._extras().aside = edge

@@ -11,5 +11,4 @@
 - :mod:`~.conversions`: ``item``, ``tolist``, ``numpy``, copies and pickles
 - :mod:`~.formatting`: ``repr``: how a tensor prints
 - :mod:`~.overrides`: ``__torch_function__`` and Tensor subclasses
-- :mod:`~.historical`: what every tensor still has of PyTorch 0.1
 """

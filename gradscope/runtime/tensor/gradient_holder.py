@@ -14,6 +14,7 @@ from .views import edge_of
 
 if TYPE_CHECKING:
     from ..engine.forward_mode import ForwardGrad
+    from .random import Sampler
     from .tensor import Tensor
 
 __all__ = ["GradientHolder", "TensorMeta"]
@@ -29,10 +30,10 @@ class TensorMeta:
         "forward",
         "grad",
         "hooks",
-        "is_variable",
         "name",
         "post_accumulate",
         "retains_grad",
+        "sampler",
     )
 
     def __init__(self) -> None:
@@ -42,8 +43,7 @@ class TensorMeta:
         self.post_accumulate: HookTable | None = None
         self.retains_grad = False
         self.name: str | None = None
-        # Whether Variable(...) made it, and it draws as in PyTorch 0.1.
-        self.is_variable = False
+        self.sampler: Sampler | None = None
         self.extra: dict[str, Any] | None = None
         self.forward: ForwardGrad | None = None
         self.aside: Edge | None = None  # see graph.hold_edge()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -656,6 +657,31 @@ operator(
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Sampler:
+    """Draws in the place of the operators, from tensors that require grad: the draws may have a gradient.
+
+    Attributes
+    ----------
+    multinomial, bernoulli, normal : callable
+        Called with the tensor, and what else the call of the operator was given.
+    """
+
+    multinomial: Callable[[Tensor, int, bool], Tensor]
+    bernoulli: Callable[[Tensor], Tensor]
+    normal: Callable[[Tensor, Any], Tensor]
+
+
+# Draws from all tensors that require grad; one tensor's own is in its TensorMeta.
+sampler: Sampler | None = None
+
+
+def _sampler_of(tensor: Tensor) -> Sampler | None:
+    """Return what draws from a tensor in the place of the operators; None where the operators do."""
+    own = sampler if sampler is not None or tensor._meta is None else tensor._meta.sampler
+    return own if own is not None and state.local.grad_enabled and tensor.requires_grad else None
+
+
 def normal(
     mean: Any,
     std: Any = 1.0,
@@ -681,8 +707,9 @@ def normal(
     if out is not None:
         return inplace_and_out.into(out, "normal", [mean, std], lambda: normal(mean, std, size, generator=generator))
     of_mean, of_std = isinstance(mean, Tensor), isinstance(std, Tensor)
-    if of_mean and generator is None and _draws_stochastically(mean):
-        return stochastic.normal(mean, std)
+    own = _sampler_of(mean) if of_mean and generator is None else None
+    if own is not None:
+        return own.normal(mean, std)
     if of_mean and of_std:
         return OPERATORS["normal.tensor_tensor"].function(mean, std, generator)
     if of_mean:
@@ -709,39 +736,22 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     return bernoulli_fill(self, p, generator=generator)
 
 
-# How tensors draw as in PyTorch 0.1: gradscope.autograd.legacy fills it in.
-stochastic: Any = None
-
-
-def _draws_stochastically(tensor: Tensor) -> bool:
-    """Whether a tensor draws as in PyTorch 0.1, so that its gradient comes from a reward."""
-    return stochastic is not None and stochastic.wanted(tensor)
-
-
 def multinomial_method(
     self: Tensor,
     num_samples: int | None = None,
     replacement: bool = False,
     *,
-    with_replacement: bool | None = None,
     generator: Generator | None = None,
     out: Tensor | None = None,
+    **others: Any,
 ) -> Tensor:
-    """Return `num_samples` indices drawn with probabilities proportional to the rows.
-
-    Without `num_samples`, as PyTorch 0.1 wrote it, one is drawn, and ``reinforce(reward)`` gives it a gradient. So it
-    does with what ``Variable(...)`` has made; `with_replacement` is the name that `replacement` had then.
-    """
-    replacement = replacement if with_replacement is None else with_replacement
-    plain = generator is None and out is None
-    if num_samples is None and stochastic is None:
-        raise TypeError('multinomial() missing 1 required positional arguments: "num_samples"\nSay how many to draw.')
-    if num_samples is None and plain and state.local.grad_enabled and self.requires_grad:
-        return stochastic.multinomial(self, 1, replacement)
-    count = 1 if num_samples is None else num_samples
-    if plain and _draws_stochastically(self):
-        return stochastic.multinomial(self, count, replacement)
-    return multinomial(self, count, replacement, generator=generator, out=out)
+    """Return `num_samples` indices drawn with probabilities proportional to the rows."""
+    if num_samples is None or others:
+        return self._multinomial_by_other_names(num_samples, replacement, generator, out, others)
+    own = _sampler_of(self) if generator is None and out is None else None
+    if own is not None:
+        return own.multinomial(self, num_samples, replacement)
+    return multinomial(self, num_samples, replacement, generator=generator, out=out)
 
 
 _draw_bernoulli = METHODS["bernoulli"]
@@ -750,9 +760,9 @@ _draw_bernoulli = METHODS["bernoulli"]
 @functools.wraps(_draw_bernoulli)
 def bernoulli_method(self: Tensor, *args: Any, **options: Any) -> Tensor:
     """Return ones with the probabilities `self`, else zeros."""
-    if not args and not options and _draws_stochastically(self):
-        return stochastic.bernoulli(self)
-    return _draw_bernoulli(self, *args, **options)
+    if args or options or (own := _sampler_of(self)) is None:
+        return _draw_bernoulli(self, *args, **options)
+    return own.bernoulli(self)
 
 
 METHODS["bernoulli_"] = bernoulli_

@@ -26,7 +26,6 @@ from ..ops.execution import general
 from . import overrides
 from .conversions import Convertible
 from .gradient_holder import GradientHolder, TensorMeta
-from .historical import Historical
 from .math_bits import mark, share_bits, without_bits
 from .views import RereadView, ViewInfo, check_inplace, current_view_edge, edge_of, rebase, strided_step
 
@@ -61,7 +60,7 @@ class Size(tuple):
         return f"gradscope.Size({list(self)})"
 
 
-class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
+class Tensor(TensorMethods, GradientHolder, Convertible):
     """A multi-dimensional array that remembers how it was computed.
 
     Make one with :func:`gradscope.tensor`, :func:`gradscope.zeros`, :func:`gradscope.from_numpy` and the like.
@@ -364,12 +363,21 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
     # --- autograd ---
 
     @property
+    def name(self) -> str | None:
+        """The name that the tensor was given, or None."""
+        return None if self._meta is None else self._meta.name
+
+    @name.setter
+    def name(self, value: str | None) -> None:
+        self._extras().name = value
+
+    @property
     def requires_grad(self) -> bool:
         """Whether gradients are computed for the tensor."""
         if self._flags & state.GRAD:
             return True
         view = self._view
-        if view is None or self._flags & state.VOLATILE:
+        if view is None or self._flags & state.INERT:
             return False
         return self._dtype.kind in dtypes.INEXACT and view.base.requires_grad
 
@@ -491,13 +499,13 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
             output._view.site = events.call_site_if_wanted()
         output._flags |= state.VIEW
 
-    def _make_volatile(self) -> None:
-        """Take the history away: a volatile operand was written into this tensor."""
+    def _make_inert(self) -> None:
+        """Take the history away: an inert operand was written into this tensor."""
         hold_edge(self, None)
-        self._flags = self._flags & ~state.GRAD | state.VOLATILE
+        self._flags = self._flags & ~state.GRAD | state.INERT
         if self._view is not None:
             self._view.edge = None
-            self._view.base._make_volatile()
+            self._view.base._make_inert()
 
     def _mark_inference(self) -> None:
         if self._view is None:
@@ -526,8 +534,7 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
         retain_graph: bool | None = None,
         create_graph: bool = False,
         inputs: Any = None,
-        *,
-        retain_variables: bool | None = None,
+        **others: Any,
     ) -> None:
         """Compute the gradients of the leaves this tensor was computed from, and add them to their ``grad``.
 
@@ -541,8 +548,8 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
             Record the backward pass itself, for higher derivatives.
         inputs : Tensor, GradientEdge or sequence of them, optional
             Accumulate only into these.
-        retain_variables : bool, optional
-            The name of `retain_graph` in PyTorch 0.1.
+        **others
+            Other names of these keywords.
 
         Examples
         --------
@@ -552,19 +559,17 @@ class Tensor(TensorMethods, GradientHolder, Historical, Convertible):
         >>> x.grad
         tensor([2., 4.])
         """
-        if gradient is None and inputs is None and not create_graph and not self._shape and retain_variables is None:
+        if gradient is None and inputs is None and not create_graph and not self._shape and not others:
             backward.backward_scalar(self, retain_graph, False)
         else:
-            backward.backward(
-                self, gradient, retain_graph, create_graph, inputs=inputs, retain_variables=retain_variables
-            )
+            backward.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **others)
 
     def detach(self) -> Tensor:
         """Return a tensor that shares memory and version, but no history."""
         result = Tensor._wrap(self._memory)
         result._vc = self._counter()
         flags = self._flags
-        result._flags = flags & (state.VOLATILE | state.INFERENCE)
+        result._flags = flags & (state.INERT | state.INFERENCE)
         if flags & state.TURNED:
             share_bits(result, self)
         if state.special:

@@ -153,9 +153,9 @@ def current_view_edge(tensor: Tensor, view: ViewInfo) -> Edge | None:
     if counter is None or view.version == counter.version:
         return view.edge
     base = view.base
-    if base._flags & state.VOLATILE:
+    if base._flags & state.INERT:
         view.edge = None
-        tensor._flags = tensor._flags & ~state.GRAD | state.VOLATILE
+        tensor._flags = tensor._flags & ~state.GRAD | state.INERT
     if view.edge is None and not base.requires_grad:
         return None
     if view.creation != "default":

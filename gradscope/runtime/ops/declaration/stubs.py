@@ -157,6 +157,8 @@ def _wrapped(line: str) -> str:
 
 
 def _interface() -> str:
+    from ...late_attributes import ATTACHED
+    from ...tensor.tensor import Tensor
     from ..families import METHODS, PUBLIC
 
     lines = [_HEADER]
@@ -166,6 +168,7 @@ def _interface() -> str:
     lines.append("\nclass TensorMethods:\n")
     for name in sorted(METHODS):
         lines.append(_definition(name, METHODS[name], "    ", method=True))
+    lines.extend(f"    {name}: Any\n" for name in sorted(ATTACHED[Tensor]))
     return "".join(lines)
 
 

@@ -400,13 +400,13 @@ def link_view(op: Operator, operands: list[Any], output: Tensor, nr: int = 0) ->
 
 
 def wants_grad(operands: list[Any]) -> bool:
-    """Whether recording is on, an operand requires grad, and none is volatile."""
+    """Whether recording is on, an operand requires grad, and none is inert."""
     return modes._records and wanted_by(flags_of(operands), operands)
 
 
 def wanted_by(flags: int, operands: list[Any]) -> bool:
-    """Whether operands with these flags are to be recorded: one requires grad, and none is volatile."""
-    if flags & state.VOLATILE:
+    """Whether operands with these flags are to be recorded: one requires grad, and none is inert."""
+    if flags & state.INERT:
         return False
     if flags & state.VIEW and not flags & state.GRAD:  # a view made under no_grad may require grad by its base
         return any(tensor.requires_grad for tensor in tensors_among(operands))
@@ -436,9 +436,9 @@ def flags_of(operands: list[Any]) -> int:
 def record(op: Operator, operands: list[Any], outputs: list[Tensor], aux: dict[str, Any]) -> Node | None:
     """Make the node of this call and hang the outputs on it; None when nothing is to be recorded."""
     flags = flags_of(operands)
-    if flags & state.VOLATILE:
+    if flags & state.INERT:
         for output in outputs:
-            output._flags |= state.VOLATILE
+            output._flags |= state.INERT
         return None
     if op.node_class is None or not flags or not modes._records or not wanted_by(flags, operands):
         return None
@@ -470,7 +470,7 @@ def make_node(
         value = by_name[parameter.name]
         for tensor in value if isinstance(value, list) else [value]:
             is_tensor = isinstance(tensor, _scope["Tensor"])
-            takes_part = is_tensor and (tensor.requires_grad or tensor._flags & state.STOCHASTIC)
+            takes_part = is_tensor and (tensor.requires_grad or tensor._flags & state.CONNECTED)
             edges.append(edge_of(tensor) if takes_part else None)
             wanted = wanted or takes_part
     if not wanted:
@@ -567,9 +567,9 @@ def save_result(node: Any, output: Tensor, name: str = "result", nr: int = 0) ->
 
 
 def flagged(op: Operator, output: Tensor, flags: int, operands: tuple[Any, ...]) -> Tensor:
-    """Finish an inlined call whose operands are rare: volatile, of inference mode, views that lead nowhere."""
-    if flags & state.VOLATILE:
-        output._flags |= state.VOLATILE
+    """Finish an inlined call whose operands are rare: inert, of inference mode, views that lead nowhere."""
+    if flags & state.INERT:
+        output._flags |= state.INERT
         return output
     record(op, list(operands), [output], {})
     return output

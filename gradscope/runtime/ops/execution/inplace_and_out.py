@@ -151,8 +151,8 @@ def commit_inplace(op: Any, target: Tensor, result: Any, node: Any, operands: li
     if result is not None:
         target._write(result)
     target._bump(op.name.partition(".")[0] + "_")
-    if general.flags_of(operands) & state.VOLATILE:
-        target._make_volatile()
+    if general.flags_of(operands) & state.INERT:
+        target._make_inert()
     if node is not None:
         target._rebase(node)
         if "result" in type(node).saved_names:
@@ -309,8 +309,8 @@ def store_out(name: str, result: Any, operands: list[Any], out: Tensor, differen
         out._replace(device.array_module(result).empty(result.shape, dtype=out._dtype))
     out._write(result)
     out._bump(name)
-    if general.flags_of(operands) & state.VOLATILE:
-        out._make_volatile()
+    if general.flags_of(operands) & state.INERT:
+        out._make_inert()
     return out
 
 
