@@ -17,9 +17,8 @@ from ..inspect.records.naming import tables_of
 from ..inspect.records.records import Location
 from ..inspect.source.call_sites import caller, name_of, user_frame
 from ..inspect.source.frame_variables import variables_of
-from .finding_builder import Bystander, changed_gradient, changed_input
-from .findings import Finding
 from .source_fixes import made_in_place
+from .violation_facts import Bystander, GradientFacts, InputFacts, Violation
 
 __all__ = ["BystanderWatch"]
 
@@ -72,10 +71,10 @@ class BystanderWatch(Observer):
     Parameters
     ----------
     tell : callable
-        Called with each finding, and None.
+        Called with the facts of each violation, and None.
     """
 
-    def __init__(self, tell: Callable[[Finding, BaseException | None], None]) -> None:
+    def __init__(self, tell: Callable[[Violation, BaseException | None], None]) -> None:
         self._tell = tell
         self._adapter = AnyAdapter()
         self._local = threading.local()
@@ -133,7 +132,7 @@ class BystanderWatch(Observer):
             suspect = None if child is None else self._suspects.pop(self._adapter.key(child), None)
             if suspect is not None and suspect.tensor() is not None:
                 name, place = self._adapter.node_name(node), self._adapter.location(node)
-                self._tell(changed_input(suspect.bystander, name, place), None)
+                self._tell(InputFacts(suspect.bystander, name, place), None)
 
     def tensor_written(self, write: Any) -> None:
         """Note what is written inside a module, or while a backward runs."""
@@ -201,7 +200,7 @@ class BystanderWatch(Observer):
             elif key not in gradient.below:
                 gradient.told = True
                 name, place = self._adapter.node_name(call.node), self._adapter.location(call.node)
-                self._tell(changed_gradient(gradient.operator, gradient.location, name, place), None)
+                self._tell(GradientFacts(gradient.operator, gradient.location, name, place), None)
 
     def _note_gradient(self, running: _Backward, write: Any) -> None:
         location = write.location

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..inspect.diagnosis.rule_registry import RULES
 from ..inspect.records.records import Location
-from .finding_codes import CODES
 
 __all__ = ["Finding", "Site", "TensorDescription"]
 
@@ -99,7 +99,7 @@ class Finding:
     @property
     def severity(self) -> str:
         """``'error'``: the program raises; ``'silent-wrong'``: it goes on with a wrong gradient."""
-        return CODES[self.code].severity
+        return RULES[self.code].severity
 
     @property
     def primary(self) -> Location | None:

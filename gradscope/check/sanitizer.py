@@ -1,7 +1,7 @@
 """The in-place sanitizer: watches a program of gradscope, PyTorch or both, and collects findings.
 
-One kind of observer (:mod:`.watcher`) follows either framework through its adapter, and hands what it has seen on to
-:mod:`.finding_builder`.
+One kind of observer (:mod:`.watcher`) follows either framework through its adapter, and tells what it has seen as facts
+(:mod:`.violation_facts`), which the rules judge (:mod:`.rules`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from ..inspect.adapters.both_frameworks import load_torch_adapter, warn_too_old
 from ..inspect.adapters.import_watch import when_imported
 from ..runtime import events
 from .bystanders import BystanderWatch
+from .finding_codes import CODES
 from .findings import Finding
 from .source_fixes import is_suppressed
+from .violation_facts import Violation
 from .watcher import Watcher
 
 __all__ = ["Sanitizer"]
@@ -96,9 +98,9 @@ class Sanitizer:
         return (self._too_old, *reasons) if self._too_old else reasons
 
     def __enter__(self) -> Sanitizer:
-        self._native = Watcher(NativeAdapter(), self._add)
+        self._native = Watcher(NativeAdapter(), self._judge)
         self._first_operator = events.subscribe(self._operator_ran, events.OperatorRecorded)
-        self._bystanders = BystanderWatch(self._add)
+        self._bystanders = BystanderWatch(self._judge)
         self._give_up = when_imported("torch", self._torch_imported)
         return self
 
@@ -125,7 +127,13 @@ class Sanitizer:
             self._too_old = str(error).partition("\n")[0]
             warn_too_old(error)
             return
-        self._torch = Watcher(adapter, self._add)
+        self._torch = Watcher(adapter, self._judge)
+
+    def _judge(self, facts: Violation, error: BaseException | None) -> None:
+        for rule in CODES.values():
+            if type(facts) in rule.needs:
+                for finding in rule.judge(facts):
+                    self._add(finding, error)
 
     def _add(self, finding: Finding, error: BaseException | None) -> None:
         with self._lock:

@@ -14,19 +14,9 @@ from ..inspect.adapters.native_adapter import location_of
 from ..inspect.records.records import Location, dtype_name
 from ..inspect.records.write_account import MemoryShares, WriteAccount
 from ..runtime import events
-from .finding_builder import (
-    ChangedFacts,
-    FreedFacts,
-    ModifiedFacts,
-    RefusedFacts,
-    changed,
-    freed,
-    modified,
-    refused,
-)
-from .findings import Finding
 from .saved_values import SavedValues
 from .tensor_names import name_of, producer_of
+from .violation_facts import ChangedFacts, FreedFacts, ModifiedFacts, RefusedFacts, Violation
 
 __all__ = ["Watcher"]
 
@@ -43,7 +33,7 @@ class Watcher(Observer):
     Parameters
     ----------
     tell : callable
-        Called with each finding, and the error that the program is about to meet or None.
+        Called with the facts of each violation, and the error that the program is about to meet or None.
 
     Attributes
     ----------
@@ -53,7 +43,7 @@ class Watcher(Observer):
         Why something could not be looked into, in the order met; the values mean nothing.
     """
 
-    def __init__(self, adapter: Adapter, tell: Callable[[Finding, BaseException | None], None]) -> None:
+    def __init__(self, adapter: Adapter, tell: Callable[[Violation, BaseException | None], None]) -> None:
         self.backwards = 0
         self.writes = 0
         self.unseen: dict[str, None] = {}
@@ -98,7 +88,7 @@ class Watcher(Observer):
             viewed=location_of(error.view_site),
             write=self._account.last(error.stale_memory) if error.stale_memory is not None else None,
         )
-        self._tell(refused(facts), error)
+        self._tell(facts, error)
 
     def task_started(self, task: Any) -> None:
         """Note where it was called."""
@@ -111,7 +101,7 @@ class Watcher(Observer):
         if running is not None:
             running.nodes[threading.get_ident()] = call.node
             for saved, then in self._values.changed(call.node):
-                self._tell(changed(self._changed(call.node, saved, then, running)), None)
+                self._tell(self._changed(call.node, saved, then, running), None)
 
     def node_exited(self, call: Any) -> None:
         """Note which backward freed what the node had saved."""
@@ -134,7 +124,7 @@ class Watcher(Observer):
         for node in running.nodes.values():
             if _FREED_AT in notes(node):
                 facts = FreedFacts(name(node), location(node), running.read, notes(node)[_FREED_AT])
-                self._tell(freed(facts), error)
+                self._tell(facts, error)
                 return
 
     def violation(self, error: Any) -> None:
@@ -150,7 +140,7 @@ class Watcher(Observer):
                 # Somebody who reads a saved tensor by hand meets this one alone.
                 if reached or (running is not None and then != now):
                     facts = self._modified(node, saved, read, leaves, reached=reached)
-                    self._tell(modified(facts), error if reached else None)
+                    self._tell(facts, error if reached else None)
 
     def _still_to_run(self, running: _Backward | None, node: Any) -> list[Any]:
         if running is None:

@@ -131,7 +131,7 @@ def _findings_of(sanitizer: Any) -> tuple[Any, ...]:
     found = []
     for finding in sanitizer.findings:
         kind, _, text = finding_as_text(finding).partition(": ")
-        found.append(Symptom(kind, text, finding.primary))
+        found.append(Symptom(kind, text, finding.primary, finding.code))
     return tuple(found)
 
 

@@ -39,19 +39,19 @@ def run(args: argparse.Namespace) -> int:
     args : argparse.Namespace
         ``what``.
     """
-    from ..check.finding_codes import CODES, explain
+    from ..check.finding_codes import all_codes, explain
     from ..inspect.diagnosis.topics import find_topic, suggest, topic_text
 
     word = " ".join(args.what)
     if not word:
         say(_listing())
         return 0
-    if word.upper() in CODES:
+    if word.upper() in all_codes():
         say(explain(word))
         return 0
     topic = find_topic(word)
     if topic is None:
-        close = suggest(word, CODES)
+        close = suggest(word, all_codes())
         hint = f"did you mean {' or '.join(close)}?" if close else "`gradscope explain` lists what there is"
         say(f"gradscope explain: no code or topic {word!r}; {hint}", file=sys.stderr)
         return 2
@@ -60,11 +60,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _listing() -> str:
-    from ..check.finding_codes import CODES
+    from ..check.finding_codes import all_codes
     from ..inspect.diagnosis.topics import TOPICS
 
     rows = [("codes", "")]
-    rows += [(f"  {code.code}", code.title) for code in CODES.values()]
+    rows += [(f"  {code.code}", code.title) for code in all_codes().values()]
     rows += [("", ""), ("topics", "")]
     rows += [(f"  {topic.name}", topic.title) for topic in TOPICS.values()]
     width = max(len(name) for name, _ in rows) + 2

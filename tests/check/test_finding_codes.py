@@ -1,6 +1,5 @@
 import pytest
 
-import gradscope as gs
 from gradscope.check import CODES, Sanitizer, explain
 
 
@@ -20,41 +19,38 @@ def test_unknown_code():
         explain("GS999")
 
 
-class Optimizer:
-    """Stands for the example's optimizer."""
-
-    def __init__(self, w):
-        self.w = w
-
-    def step(self):
-        with gs.no_grad():
-            self.w.sub_(0.1)
-
-
-def names():
+def names(fw):
     """Return what the examples use without defining it."""
-    w = gs.ones(3, requires_grad=True)
+    w = fw.ones(3, requires_grad=True)
     (w * w).sum().backward()
     return {
-        "gs": gs,
+        "gs": fw,
         "w": w,
         "lr": 0.1,
-        "x": gs.ones(2, 3, requires_grad=True) * 2,
-        "y": gs.zeros(2, 3),
-        "skip": gs.ones(2, 3),
-        "optimizer": Optimizer(w),
+        "x": fw.ones(2, 3, requires_grad=True) * 2,
+        "y": fw.zeros(2, 3),
+        "skip": fw.ones(2, 3),
+        "optimizer": fw.optim.SGD([w], lr=0.1),
         "model": lambda x: x * w * w,
         "criterion": lambda output, target: (output - target).sum(),
-        "sequence": [gs.ones(3), gs.ones(3)],
-        "hidden": gs.zeros(3),
+        "sequence": [fw.ones(3), fw.ones(3)],
+        "hidden": fw.zeros(3),
         "cell": lambda x, hidden: (x * w + hidden).tanh(),
     }
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_the_bad_example_has_it_and_the_good_one_has_not(code):
+CASES = [
+    pytest.param(code, framework, marks=pytest.mark.torch if framework == "PyTorch" else ())
+    for code, rule in CODES.items()
+    for framework in rule.frameworks
+]
+
+
+@pytest.mark.parametrize(("code", "framework"), CASES)
+def test_the_bad_example_has_it_and_the_good_one_has_not(code, framework):
+    fw = pytest.importorskip("torch" if framework == "PyTorch" else "gradscope")
     for source, expected in ((CODES[code].bad, [code]), (CODES[code].good, [])):
-        scope = names()
+        scope = names(fw)
         with Sanitizer() as sanitizer:
             try:
                 exec(source, scope)

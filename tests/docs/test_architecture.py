@@ -1,5 +1,7 @@
 """What docs/architecture.md says about adding a thing is done, in a copy of the packages."""
 
+import json
+
 from tests.one_file import example_of, follow, run
 
 
@@ -10,3 +12,15 @@ def test_an_operator_is_one_declaration(tmp_path):
     assert "def sech(" in stubs
     done = run(folder, "python -c 'import gradscope; print(gradscope.__file__)'")
     assert done.stdout == f"{folder / 'gradscope' / '__init__.py'}\n"
+
+
+def test_a_finding_is_one_file(tmp_path):
+    folder = follow("Adding a finding", tmp_path)
+    (rule, script) = example_of("Adding a finding").files
+    assert (folder / rule.path).read_text(encoding="utf-8") == rule.text
+    explained = run(folder, "gradscope explain D399").stdout
+    assert explained.startswith("D399: a dropout that drops nothing (warning)\n\nIn eval mode a dropout hands on")
+    (folder / script.path).write_text(script.text.replace(".eval()", ".train()"), encoding="utf-8")
+    assert run(folder, f"gradscope doctor {script.path}").stdout.startswith("Nothing found in 1 backward pass.")
+    told = run(folder, f"gradscope doctor --format json {script.path}").stdout
+    assert json.loads(told)["symptoms"] == []

@@ -6,6 +6,7 @@ What docs/gallery.md shows of each is compared with what the command prints.
 from __future__ import annotations
 
 import gc
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 import gradscope as gs
+from gradscope.check.finding_codes import CODES, all_codes
 from gradscope.cli import main
 from gradscope.inspect.source.source_syntax import definition_line
 
@@ -23,7 +25,8 @@ PAGE = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
 
 
 class Mistake(NamedTuple):
-    kind: str
+    code: str
+    """The rule that finds it."""
     line: str
     """A part of the line that is to blame, and of no line before it."""
     said: str
@@ -32,23 +35,29 @@ class Mistake(NamedTuple):
     torch: tuple[str, str] | None = None
     """`line` and `said` where PyTorch lets less be seen."""
 
+    @property
+    def kind(self) -> str:
+        """What the report begins with."""
+        rule = all_codes()[self.code]
+        return rule.kind or f"{rule.code} {rule.severity}"
+
 
 MISTAKES = {
     "residual_add": Mistake(
-        "GS101 error",
+        "GS101",
         "x += residual",
         "<- written here by add_",
         (("x += residual", "x = x + residual"),),
     ),
     "reused_batch": Mistake(
-        "GS106 silent-wrong",
+        "GS106",
         "yield gs.from_numpy(array)",
         "<- its memory was handed out here by from_numpy()",
         (("gs.from_numpy(array)", "gs.from_numpy(array.copy())"),),
         ("first, second = model(", "<- saved here"),
     ),
     "gan_step_order": Mistake(
-        "GS102 error",
+        "GS102",
         "opt_d.step()",
         "<- written here by Adam.step",
         (
@@ -62,13 +71,13 @@ MISTAKES = {
         ),
     ),
     "hidden_kept": Mistake(
-        "GS104 error",
+        "GS104",
         "hidden = gs.tanh(",
         "TanhBackward0 was recorded here",
         (("    loss = 0\n", "    loss, hidden = 0, hidden.detach()\n"),),
     ),
     "list_of_layers": Mistake(
-        "updates",
+        "D308",
         "self.hidden = [",
         "made at",
         (
@@ -79,7 +88,7 @@ MISTAKES = {
         ),
     ),
     "head_replaced": Mistake(
-        "updates",
+        "D308",
         "model.head = ",
         "made at",
         (
@@ -91,37 +100,37 @@ MISTAKES = {
         ),
     ),
     "tensor_of_losses": Mistake(
-        "no gradient",
+        "D303",
         "gs.tensor(uneven)",
         "not reached: tensor() copies the values into a tensor without history",
         (("gs.tensor(uneven)", "gs.stack(uneven)"),),
     ),
     "recording_off": Mistake(
-        "no gradient",
+        "D303",
         "gs.set_grad_enabled(False)",
         "turns recording off for all that follows",
         (("    gs.set_grad_enabled(False)\n    return", "    with gs.no_grad():\n        return"),),
     ),
     "distance_at_zero": Mistake(
-        "NaN",
+        "D302",
         "return (a - b)",
         "Inf is produced in backward by SqrtBackward0",
         (("(a - b).pow(2).sum(1).sqrt()", "((a - b).pow(2).sum(1) + 1e-12).sqrt()"),),
     ),
     "double_where": Mistake(
-        "NaN",
+        "D302",
         "gs.where(x > 0",
         "Inf is produced in forward by exp",
         (("gs.exp(x) - 1", "gs.exp(x.clamp(max=0)) - 1"),),
     ),
     "masked_row": Mistake(
-        "NaN",
+        "D302",
         "gs.softmax(scores",
         "NaN is produced in forward by softmax",
         (("mask = window & real.unsqueeze(1)", "mask = window & real.unsqueeze(1) | gs.eye(6).bool()"),),
     ),
     "log_of_softmax": Mistake(
-        "NaN",
+        "D302",
         "gs.log(likelihood)",
         "Inf is produced in forward by log",
         (
@@ -130,31 +139,31 @@ MISTAKES = {
         ),
     ),
     "total_loss": Mistake(
-        "growth",
+        "D311",
         "total_loss += loss",
         "it grows at",
         (("total_loss += loss", "total_loss += loss.item()"),),
     ),
     "penalty_constant": Mistake(
-        "constant gradient",
+        "D305",
         "gs.autograd.grad(",
         "a gradient that autograd.grad() gave without a graph",
         (("critic(between).sum(), between)", "critic(between).sum(), between, create_graph=True)"),),
     ),
     "dead_relu": Mistake(
-        "gradient flow",
+        "D316",
         "model(rows)",
         "the ReLU is not active for any of its 2,048 inputs",
         (("lr=0.5", "lr=1e-4"),),
     ),
     "deep_sigmoid": Mistake(
-        "gradient flow",
+        "D314",
         "model(rows)",
         "SigmoidBackward0",
         (("gs.nn.Sigmoid()", "gs.nn.LayerNorm(16), gs.nn.GELU()"),),
     ),
     "no_zero_grad": Mistake(
-        "updates",
+        "D307",
         "loss.backward()",
         "adds to the gradients of iterations before",
         (
@@ -163,7 +172,7 @@ MISTAKES = {
         ),
     ),
     "column_of_predictions": Mistake(
-        "broadcast",
+        "D306",
         "model(rows) - targets",
         "the loss compares each prediction with all targets",
         (("model(rows) - targets", "model(rows).squeeze(1) - targets"),),
@@ -240,7 +249,7 @@ def test_the_doctor_blames_the_line(name, framework, tmp_path, capsys):
         assert deciding[0] in section(name)
 
 
-@pytest.mark.parametrize("name", [name for name, mistake in MISTAKES.items() if mistake.kind.startswith("GS")])
+@pytest.mark.parametrize("name", [name for name, mistake in MISTAKES.items() if mistake.code in CODES])
 def test_check_blames_the_line_too(name, tmp_path, capsys):
     status, lines = report("check", script(name, "gradscope", tmp_path), "gradscope", capsys)
     assert status == 1
@@ -286,6 +295,13 @@ def test_the_doctor_tells_of_a_formula_when_it_is_asked_to(framework, tmp_path, 
     asked, lines = report("doctor", path, framework, capsys, "--functions")
     assert (asked, lines[-1].startswith("1 finding in 5 backward passes.")) == (1, True)
     assert any(text.startswith("wrong gradient: Swish.backward") for text in lines)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_machines_are_told_the_code(name, tmp_path, capsys):
+    _, lines = report("doctor", script(name, "gradscope", tmp_path), "gradscope", capsys, "--format", "json")
+    told = json.loads("\n".join(lines))
+    assert MISTAKES[name].code in [symptom["code"] for symptom in told["symptoms"]]
 
 
 def test_every_script_is_short_and_told_of_once():

@@ -58,12 +58,12 @@ def _explain_violation(reason: StopReason) -> str:
 
 
 def _topic(word: str) -> str:
-    from gradscope.check.finding_codes import CODES, explain
+    from gradscope.check.finding_codes import all_codes, explain
 
-    if word.upper() in CODES:
+    if word.upper() in all_codes():
         return explain(word)
     topic = find_topic(word)
     if topic is None:
-        close = suggest(word, CODES)
+        close = suggest(word, all_codes())
         raise UsageError(f"no code or topic {word!r}; " + (f"did you mean {' or '.join(close)}?" if close else ""))
     return topic_text(topic)

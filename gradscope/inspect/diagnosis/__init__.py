@@ -11,7 +11,8 @@ dictionary (``to_dict()``) and, where people look rather than read, a picture (`
 - :mod:`~.optimizers`: what optimizers do with gradients
 - :mod:`~.functions`: custom Functions and failed backwards
 - :mod:`~.doctor`: the doctor: all of them at once over a program that runs by itself
-- :mod:`~.examination`: what the doctor does at each backward
+- :mod:`~.rules`: what it finds, a file a kind of finding; :mod:`~.rule_registry`: how one is written and registered
+- :mod:`~.program_facts`: what a rule may need to know; :mod:`~.examination`: what is looked at in each backward
 - :mod:`~.explanation`: what all explanations are
 - :mod:`~.rich_tables`, :mod:`~.plots`: explanations as tables and pictures
 - :mod:`~.topics`: what ``gradscope explain TOPIC`` prints

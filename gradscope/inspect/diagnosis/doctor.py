@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..adapters import Adapter, Observer
+from ..adapters import Adapter
 from ..output.number_format import count, format_bytes
 from ..records.records import Location
 from ..source.call_sites import place
-from .examination import Examiner, FlowTrouble
-from .explanation import Explanation, adapter_of, at, plain
+from .examination import Examination, FlowTrouble, ZeroGradient, named
+from .explanation import Explanation, adapter_of, plain
 from .flow.gradient_flow import DeadUnits, GradientFlow
-from .flow.zero_gradients import ZeroCause
 from .functions.custom_derivatives import CheckedFunction
-from .functions.custom_derivatives import functions as watch_functions
 from .functions.failed_backward import FailedBackward, failed_backward
 from .memory.gradient_aliasing import GradientAliasing
-from .memory.graph_growth import Growth, GrowthWatch
+from .memory.graph_growth import Growth
 from .memory.graph_memory import MemoryReport
 from .memory.reference_cycles import GraphCycle
-from .nan.nan_origin import NanOrigin, NanWatch
+from .nan.nan_origin import NanOrigin
 from .no_gradient.blamed_tensor import gradients_of_none, loss_without_graph
-from .no_gradient.dataflow_ledger import Ledger
 from .no_gradient.loss_terms import LossTerm
 from .no_gradient.no_grad_records import GradientReport, Reason
-from .optimizers.optimizer_updates import Updates, UpdateWatch
+from .optimizers.optimizer_updates import Updates
+from .program_facts import (
+    BLIND_REGIONS,
+    EXAMINATION,
+    FAILURE,
+    FUNCTIONS,
+    GROWTH,
+    NAN,
+    OTHERS,
+    UPDATES,
+    WatchedProgram,
+)
+from .rule_registry import load_rules
 
-__all__ = ["Diagnosis", "Doctor", "Symptom", "ZeroGradient"]
+__all__ = ["Diagnosis", "Doctor", "Symptom"]
 
-_SHOWN = 4
-# Some units rest for a batch; when so many do, they will not come back.
-_DEAD = 0.5
+_RULES = load_rules(f"{__package__}.rules")
+# What a diagnosis tells of, whether a rule needs it or not.
+_ALWAYS = (EXAMINATION, UPDATES, NAN, GROWTH, BLIND_REGIONS, FAILURE)
 
 
 @dataclass(frozen=True)
@@ -45,32 +54,14 @@ class Symptom:
         ``'failed'``, ``'no gradient'``, ``'NaN'``, ``'wrong gradient'``, ``'constant gradient'``, ``'broadcast'``,
         ``'updates'``, ``'gradient flow'``, ``'growth'``, ``'cycle'``, ``'aliasing'``, or what another instrument calls
         it.
+    code : str
+        Of the rule that found it, such as ``'D303'``.
     """
 
     kind: str
     text: str
     location: Location | None = None
-
-
-@dataclass(frozen=True)
-class ZeroGradient:
-    """Parameters whose gradient is zero for one reason."""
-
-    names: tuple[str, ...]
-    causes: tuple[ZeroCause, ...]
-
-    def __str__(self) -> str:
-        why = "; ".join(f"{cause.text}{at(cause.location)}" for cause in self.causes)
-        lines = [
-            f"the gradient of {_named(self.names)} is zero: {why}",
-            *dict.fromkeys(c.help for c in self.causes if c.help),
-        ]
-        return "\n  ".join(lines)
-
-
-def _named(names: Sequence[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
+    code: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,39 +118,19 @@ class Diagnosis(Explanation):
     others: tuple[Symptom, ...] = ()
     frozen: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
+    _facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
         """What is wrong, the worst first."""
-        found = list(self.others)
-        if self.failed is not None and not self.others:
-            found.append(Symptom("failed", str(self.failed), self.failed.location))
-        if self.nan.first is not None and not self.nan.first.harmless:
-            found.append(Symptom("NaN", str(self.nan), self.nan.first.location))
-        if self.missing.parameters:
-            first = self.missing.parameters[0].location
-            found.append(Symptom("no gradient", str(self.missing), first))
-        found += [Symptom("wrong gradient", str(function), function.location) for function in self.functions]
-        found += [Symptom(term.kind, str(term), term.location) for term in self.terms]
-        found += [Symptom("updates", str(entry), entry.location) for entry in self.updates.findings]
-        if self.growth:
-            found.append(Symptom("growth", str(self.growth), self.growth.location))
-        found += [Symptom("cycle", str(cycle), cycle.location) for cycle in self.cycles]
-        if self.aliasing is not None and self.aliasing.dangerous:
-            text = "\n".join(entry.text for entry in self.aliasing.dangerous)
-            found.append(Symptom("aliasing", text))
-        return (*found, *self._flow_symptoms())
-
-    def _flow_symptoms(self) -> Iterable[Symptom]:
-        for trouble in self.trouble:
-            yield Symptom("gradient flow", str(trouble), trouble.location)
-        told: set[Location | None] = set()
-        for zero in self.zeros:
-            told.update(cause.location for cause in zero.causes)
-            yield Symptom("gradient flow", str(zero), zero.causes[0].location)
-        for unit in self.rectifiers:
-            if unit.dead >= unit.units * _DEAD and unit.location not in told:
-                yield Symptom("gradient flow", str(unit), unit.location)
+        facts = {**self._facts, OTHERS.name: self.others}
+        found = (
+            Symptom(rule.kind, text, location, rule.code)
+            for rule in _RULES
+            if all(fact.name in facts for fact in rule.needs)
+            for text, location in rule.judge(*(facts[fact.name] for fact in rule.needs))
+        )
+        return (*self.others, *found)
 
     def __bool__(self) -> bool:
         return bool(self.symptoms)
@@ -175,7 +146,7 @@ class Diagnosis(Explanation):
             seen += f" The largest graph held {format_bytes(self.memory.total)}."
         if self.frozen and not any(entry.reason is Reason.FROZEN for entry in self.missing.parameters):
             of = f" of {self.missing.total}" if self.missing.total else ""
-            seen += f"\nFrozen (requires_grad is False): {_named(self.frozen)}, {len(self.frozen)}{of} parameters."
+            seen += f"\nFrozen (requires_grad is False): {named(self.frozen)}, {len(self.frozen)}{of} parameters."
         return "\n".join([*self._list(), seen, *(f"Not looked into: {reason}." for reason in self.unseen)])
 
     def _list(self) -> Iterable[str]:
@@ -230,45 +201,42 @@ class Doctor:
 
     def __init__(self, *, functions: bool = False, adapter: Adapter | None = None) -> None:
         self._adapter = adapter_of(None, adapter)
-        self._functions = watch_functions(adapter=self._adapter) if functions else None
-        self._ledger = Ledger(adapter=self._adapter)
-        self._examiner = Examiner(self._adapter, self._ledger)
-        self._updates = UpdateWatch(self._ledger.recorder, self._examiner.names.paths)
-        self._nan = NanWatch(self._adapter)
-        self._growth = GrowthWatch(self._adapter)
-        self._blind = _BlindRegions()
-        self._failed: FailedBackward | None = None
-        self._observations: list[Any] = []
+        needed = dict.fromkeys((*_ALWAYS, *(fact for rule in _RULES for fact in rule.needs)))
+        if not functions:
+            needed.pop(FUNCTIONS)
+        self._program = WatchedProgram(self._adapter, needed)
 
     @property
     def diagnosis(self) -> Diagnosis:
         """What has been found so far."""
-        examiner = self._examiner
+        facts = self._program.known()
+        seen: Examination = facts[EXAMINATION.name]
         return Diagnosis(
-            backwards=self._ledger.recorder.backwards,
-            missing=examiner.missing.report(),
-            nan=self._nan.origin,
-            flow=examiner.flow,
-            rectifiers=tuple(examiner.rectifiers.values()),
-            growth=self._growth.growth,
-            aliasing=examiner.sharing,
-            memory=examiner.memory,
-            updates=self._updates.updates,
-            trouble=tuple(examiner.trouble.values()),
-            zeros=_zero_gradients(examiner.zeros.values()),
-            cycles=tuple(examiner.cycles),
-            terms=tuple(examiner.terms.values()),
-            failed=self._failed,
-            functions=() if self._functions is None else self._functions.result.wrong,
-            frozen=examiner.missing.frozen(),
-            unseen=tuple(self._blind.reasons),
+            backwards=self._program.ledger.recorder.backwards,
+            missing=seen.missing,
+            nan=facts[NAN.name],
+            flow=seen.flow,
+            rectifiers=seen.rectifiers,
+            growth=facts[GROWTH.name],
+            aliasing=seen.sharing,
+            memory=seen.memory,
+            updates=facts[UPDATES.name],
+            trouble=seen.trouble,
+            zeros=seen.zeros,
+            cycles=seen.cycles,
+            terms=seen.terms,
+            failed=facts[FAILURE.name],
+            functions=facts.get(FUNCTIONS.name, ()),
+            frozen=seen.frozen,
+            unseen=facts[BLIND_REGIONS.name],
+            _facts=facts,
         )
 
     def explain(self, error: BaseException | None) -> bool:
         """Look into what has ended the program; return whether the diagnosis says where it comes from."""
         if error is None or isinstance(error, KeyboardInterrupt):  # which does not come from the gradients
             return False
-        missing = self._examiner.missing
+        missing = self._program.watch_of(EXAMINATION).missing
         refused, of_none = loss_without_graph(self._adapter, error), gradients_of_none(self._adapter, error)
         if refused is not None:
             missing.refused(refused)
@@ -276,51 +244,12 @@ class Doctor:
         if of_none:
             missing.none(of_none)
             return True
-        self._failed = failed_backward(self._adapter, error)
-        return self._failed is not None and self._failed.certain
+        failed = self._program.watch_of(FAILURE).failed = failed_backward(self._adapter, error)
+        return failed is not None and failed.certain
 
     def __enter__(self) -> Doctor:
-        self._ledger.__enter__()
-        observe = self._adapter.observe
-        self._observations = [
-            observe(self._examiner, forward=False, backward=True),
-            observe(self._updates, forward=False, backward=True, operators=True),
-            observe(self._nan, forward=True, backward=True, operators=True),
-            observe(self._growth, forward=True, backward=True),
-            observe(self._blind, forward=True, backward=True),
-        ]
-        if self._functions is not None:
-            self._functions.__enter__()
+        self._program.open()
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        while self._observations:
-            self._observations.pop().close()
-        if self._functions is not None:
-            self._functions.__exit__(kind, error, trace)
-        self._examiner.close()
-        self._updates.close()
-        self._nan.close()
-        self._ledger.__exit__(kind, error, trace)
-
-
-class _BlindRegions(Observer):
-    """Collects why parts of the program cannot be looked into."""
-
-    def __init__(self) -> None:
-        self.reasons: dict[str, None] = {}
-
-    def blind_region(self, reason: str) -> None:
-        """Keep the reason."""
-        self.reasons[reason] = None
-
-    blind_call = blind_region
-
-
-def _zero_gradients(found: Iterable[tuple[str, tuple[ZeroCause, ...]]]) -> tuple[ZeroGradient, ...]:
-    """Return zero gradients by their cause; where contributions cancel there is none, and nothing to mend."""
-    groups: dict[tuple[ZeroCause, ...], list[str]] = {}
-    for name, causes in found:
-        if causes:
-            groups.setdefault(causes, []).append(name)
-    return tuple(ZeroGradient(tuple(names), causes) for causes, names in groups.items())
+    def __exit__(self, *exc_info: object) -> None:
+        self._program.close()

@@ -13,6 +13,7 @@ from ..records.optimizer_steps import OptimizerHooks, held_by
 from ..records.records import Location
 from ..records.tensor_statistics import norm_of
 from ..source.call_sites import caller, user_frame
+from .explanation import at
 from .flow.amplification import GainLook, loss_scale
 from .flow.gradient_flow import DeadUnits, GradientFlow, ParameterFlow, dead_units, gradient_flow, verdict_of
 from .flow.zero_gradients import ZeroCause, ZeroLook
@@ -23,8 +24,11 @@ from .nan.nan_detection import saved_values
 from .no_gradient.dataflow_ledger import Ledger
 from .no_gradient.loss_terms import LossTerm, terms_of
 from .no_gradient.missing_gradients import MissingGradients, ModelNames
+from .no_gradient.no_grad_records import GradientReport
 
-__all__ = ["Examiner", "FlowTrouble"]
+__all__ = ["Examination", "Examiner", "FlowTrouble", "ZeroGradient", "named"]
+
+_SHOWN = 4
 
 # After the first backward passes only every 2**k-th is looked into: a training run has many, and they resemble.
 _FIRST = 4
@@ -60,6 +64,72 @@ _HELP = {
     "vanishing": "Use ReLU or GELU, residual connections, normalisation, or weights that are larger at the start.",
     "exploding": "Lower the learning rate, start with smaller weights, or clip: clip_grad_norm_(parameters, 1).",
 }
+
+
+@dataclass(frozen=True)
+class ZeroGradient:
+    """Parameters whose gradient is zero for one reason.
+
+    Attributes
+    ----------
+    names : tuple of str
+    causes : tuple of ZeroCause
+    """
+
+    names: tuple[str, ...]
+    causes: tuple[ZeroCause, ...]
+
+    def __str__(self) -> str:
+        why = "; ".join(f"{cause.text}{at(cause.location)}" for cause in self.causes)
+        lines = [
+            f"the gradient of {named(self.names)} is zero: {why}",
+            *dict.fromkeys(c.help for c in self.causes if c.help),
+        ]
+        return "\n  ".join(lines)
+
+
+def named(names: Sequence[str]) -> str:
+    """Return the first few of many names, and how many more there are."""
+    shown = ", ".join(f"`{name}`" for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was seen of the backward passes of a program.
+
+    Attributes
+    ----------
+    missing : GradientReport
+        Parameters that no backward gave a gradient.
+    frozen : tuple of str
+        Parameters whose requires_grad is False.
+    flow : GradientFlow or None
+        After the last backward that was looked into.
+    rectifiers : tuple of DeadUnits
+    sharing : GradientAliasing or None
+    memory : MemoryReport or None
+        Of the largest graph.
+    trouble : tuple of FlowTrouble
+        Gradients that vanish or explode.
+    zeros : tuple of ZeroGradient
+        Gradients that are zero, and what made them so.
+    cycles : tuple of GraphCycle
+        Custom Functions that keep their own graph.
+    terms : tuple of LossTerm
+        What is in a loss and does not do what it looks like.
+    """
+
+    missing: GradientReport
+    frozen: tuple[str, ...]
+    flow: GradientFlow | None
+    rectifiers: tuple[DeadUnits, ...]
+    sharing: GradientAliasing | None
+    memory: MemoryReport | None
+    trouble: tuple[FlowTrouble, ...]
+    zeros: tuple[ZeroGradient, ...]
+    cycles: tuple[GraphCycle, ...]
+    terms: tuple[LossTerm, ...]
 
 
 @dataclass
@@ -117,6 +187,22 @@ class Examiner(Observer):
         self._open: dict[int, _Open] = {}
         self._saved = threading.local()
         self._latest: Location | None = None
+
+    @property
+    def examination(self) -> Examination:
+        """What has been seen so far."""
+        return Examination(
+            missing=self.missing.report(),
+            frozen=self.missing.frozen(),
+            flow=self.flow,
+            rectifiers=tuple(self.rectifiers.values()),
+            sharing=self.sharing,
+            memory=self.memory,
+            trouble=tuple(self.trouble.values()),
+            zeros=_zero_gradients(self.zeros.values()),
+            cycles=tuple(self.cycles),
+            terms=tuple(self.terms.values()),
+        )
 
     def close(self) -> None:
         """Listen to optimizers no more."""
@@ -219,3 +305,12 @@ class Examiner(Observer):
         if verdict == "vanishing" and verdict not in self.trouble:
             self._vanishing = name
         self.trouble.setdefault(verdict, FlowTrouble(verdict, text, tuple(map(str, worst)), place, _HELP[verdict]))
+
+
+def _zero_gradients(found: Iterable[tuple[str, tuple[ZeroCause, ...]]]) -> tuple[ZeroGradient, ...]:
+    """Return zero gradients by their cause; where contributions cancel there is none, and nothing to mend."""
+    groups: dict[tuple[ZeroCause, ...], list[str]] = {}
+    for name, causes in found:
+        if causes:
+            groups.setdefault(causes, []).append(name)
+    return tuple(ZeroGradient(tuple(names), causes) for causes, names in groups.items())

@@ -1,4 +1,4 @@
-"""What docs/explanations.md shows is what the commands print."""
+"""What docs/explanations.md shows is what the commands print, and its codes are the rules."""
 
 import re
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from gradscope.check.finding_codes import CODES, all_codes
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "explanations.md").read_text(encoding="utf-8")
@@ -28,3 +30,11 @@ def test_there_is_something_to_compare():
         "python examples/nan_origin.py",
         "gradscope doctor examples/why_no_grad.py",
     ]
+
+
+def test_the_codes_are_the_rules():
+    rows = re.findall(r"^\| (D\d+) \| `(.+)` \| (.+) \|$", PAGE, re.MULTILINE)
+    assert rows == [(rule.code, rule.kind, rule.title) for rule in all_codes().values() if rule.code not in CODES]
+    page = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (GS\d+) \| (.+) \| .+ \|$", page, re.MULTILINE)
+    assert rows == [(rule.code, rule.title) for rule in CODES.values()]

@@ -1,0 +1,91 @@
+"""What several rules put into a finding: places, the writes that came later, a saved tensor that was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..inspect.records.records import Location
+from ..inspect.records.write_account import WriteFact
+from .findings import Finding, Site, TensorDescription
+from .source_fixes import Write, written_at
+from .violation_facts import ModifiedFacts
+
+__all__ = ["ModifiedTensor", "describe_modified", "later_writes", "modified_finding", "same_line", "sites"]
+
+# More places than this that wrote the same tensor since it was saved say nothing new.
+_MORE_WRITES = 2
+
+
+def sites(*entries: tuple[str, Location | None, str]) -> tuple[Site, ...]:
+    """Return a Site for each (role, location, text) whose place is known."""
+    return tuple(Site(role, location, text) for role, location, text in entries if location is not None)
+
+
+def same_line(one: Location | None, other: Location | None) -> bool:
+    """Whether two places are the same line, or none."""
+    return _line(one) == _line(other)
+
+
+def _line(location: Location | None) -> tuple[str, int] | None:
+    return None if location is None else (location.filename, location.lineno)
+
+
+def later_writes(writes: Sequence[WriteFact]) -> Iterator[tuple[str, Location | None, str]]:
+    """Yield the sites of later writes, one per line, that stand elsewhere than the first."""
+    seen = {_line(write.location) for write in writes[:1]}
+    found = []
+    for write in writes[1:]:
+        if write.location is not None and _line(write.location) not in seen:
+            seen.add(_line(write.location))
+            found.append(write)
+    for write in found[:_MORE_WRITES]:
+        yield ("written again", write.location, f"written again by {write.operator}")
+
+
+class ModifiedTensor(NamedTuple):
+    """A saved tensor that has been written since, as a finding calls it.
+
+    Attributes
+    ----------
+    tensor : TensorDescription
+    write : WriteFact or None
+        The first write.
+    text : Write
+        What its line says.
+    """
+
+    tensor: TensorDescription
+    write: WriteFact | None
+    text: Write
+
+
+def describe_modified(facts: ModifiedFacts) -> ModifiedTensor:
+    """Return what a finding says about a saved tensor that has been written."""
+    write = facts.writes[0] if facts.writes else None
+    text = written_at(write.location, write.operator) if write is not None else Write()
+    step, leaf = write is not None and write.step, facts.leaf is not None
+    name = facts.leaf or ("" if step else text.name)
+    tensor = TensorDescription(name, facts.shape, facts.dtype, facts.producer, facts.saved_name, leaf)
+    return ModifiedTensor(tensor, write, text)
+
+
+def modified_finding(code: str, facts: ModifiedFacts, told: ModifiedTensor, message: str, way_out: str) -> Finding:
+    """Return the finding of a rule about a saved tensor that has been written."""
+    write = told.write
+    return Finding(
+        code=code,
+        message=message,
+        sites=sites(
+            ("written", write.location, f"written here by {write.operator}") if write is not None else ("", None, ""),
+            ("saved", facts.saved, f"saved here by {facts.node} as `{facts.saved_name}`"),
+            ("read", facts.read, f"needed here: {facts.node} {'fails' if facts.reached else 'would fail'}"),
+            *later_writes(facts.writes),
+        ),
+        tensor=told.tensor,
+        node=facts.node,
+        saved_version=facts.saved_version,
+        current_version=facts.current_version,
+        spared=facts.spared,
+        help=way_out,
+    )

@@ -1,0 +1,7 @@
+"""What ``gradscope check`` finds: a file a kind of finding, by its code; :mod:`gradscope.check.finding_codes` has all.
+
+Each is a :class:`~gradscope.inspect.diagnosis.rule_registry.Rule` that judges what the watches tell: one type of
+:mod:`gradscope.check.violation_facts`.
+"""
+
+from __future__ import annotations

@@ -1,0 +1,91 @@
+"""GS106: A saved tensor has other values than were saved, and no version tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...inspect.diagnosis.rule_registry import Rule
+from ...inspect.records.write_account import ASSIGNED, ShareFact, WriteFact
+from ..finding_parts import later_writes, same_line, sites
+from ..findings import Finding, TensorDescription
+from ..source_fixes import written_at
+from ..violation_facts import ChangedFacts
+
+__all__ = ["UnnoticedChange"]
+
+
+class UnnoticedChange(Rule):
+    """A saved tensor has other values than were saved, and no version tells."""
+
+    code = "GS106"
+    title = "saved tensor changed unnoticed"
+    severity = "silent-wrong"
+    needs = (ChangedFacts,)
+    what = """
+        A node of the backward graph keeps a tensor, and the values in its memory are no longer those that were
+        saved, while its version is: the write went where none is counted (.data, the NumPy array of numpy() or
+        from_numpy(), DLPack, the storage, a C extension, the running statistics of batch_norm). backward() cannot
+        notice, computes with the new values and returns a wrong gradient. It was found by a checksum of the
+        memory.
+        """
+    bad = """
+        loss = criterion(model(x), y)
+        w.data.clamp_(-0.5, 0.5)   # counts no version
+        loss.backward()            # a gradient at weights that forward never saw
+        """
+    good = """
+        loss = criterion(model(x), y)
+        loss.backward()
+        with gs.no_grad():
+            w.clamp_(-0.5, 0.5)
+        """
+
+    def judge(self, facts: ChangedFacts) -> Iterator[Finding]:
+        """Yield the finding."""
+        write = facts.writes[0] if facts.writes else None
+        share = facts.shares[-1] if facts.shares else None
+        where = write.location if write is not None else None
+        name = facts.leaf or (written_at(where, write.operator).name if write is not None else "")
+        leaf = facts.leaf is not None
+        tensor = TensorDescription(name, facts.shape, facts.dtype, facts.producer, facts.saved_name, leaf)
+        what = f"{'parameter ' if leaf else ''}{tensor}".replace("parameter a tensor", "a parameter")
+        # Beside a write, the place where the memory was handed out says something only if it is another line.
+        handed = share.location if share is not None and not same_line(share.location, where) else None
+        yield Finding(
+            code=self.code,
+            message=f"{what} changed unnoticed, and {facts.node} computes with the new values",
+            sites=sites(
+                ("written", where, _how_written(write)),
+                ("shared", handed, f"its memory was handed out here by {share.how}" if share is not None else ""),
+                ("saved", facts.saved, f"saved here by {facts.node} as `{facts.saved_name}`"),
+                ("read", facts.read, f"needed here: {facts.node} does not fail, its gradient is wrong"),
+                *later_writes(facts.writes),
+            ),
+            tensor=tensor,
+            node=facts.node,
+            saved_version=facts.version,
+            current_version=facts.version,
+            help=_help(write, share, leaf),
+        )
+
+
+def _how_written(write: WriteFact | None) -> str:
+    if write is None:
+        return ""
+    if write.operator == ASSIGNED:
+        return "replaced here by assigning .data, which counts no version"
+    return f"written here by {write.operator}, which counts no version of it"
+
+
+def _help(write: WriteFact | None, share: ShareFact | None, is_parameter: bool) -> str:
+    if write is not None:
+        later = "write it after backward()" if is_parameter else "write into a clone(), or after backward()"
+        return f"{later}; under no_grad() and without .data, backward() would have refused"
+    if share is not None and share.how == "from_numpy()":
+        return "the array is written between these lines: give the tensor a copy, from_numpy(array.copy())"
+    if share is not None:
+        return f"who got the memory writes it between these lines: give a copy, clone() before {share.how}"
+    return (
+        "no operator wrote it: look between these lines for a write through NumPy (numpy(), from_numpy()), DLPack, a "
+        "C extension, or a layer's running statistics"
+    )

@@ -1,0 +1,199 @@
+"""What the watches tell of a misuse, whichever framework it is in: what the rules of ``check`` are given to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..inspect.records.records import Location
+from ..inspect.records.write_account import ShareFact, WriteFact
+
+__all__ = [
+    "Bystander",
+    "ChangedFacts",
+    "FreedFacts",
+    "GradientFacts",
+    "InputFacts",
+    "ModifiedFacts",
+    "RefusedFacts",
+    "Violation",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ModifiedFacts:
+    """A saved tensor that has been written since.
+
+    Attributes
+    ----------
+    node, saved_name, dtype, producer : str
+        `producer` is empty for a leaf, or where it is not known.
+    writes : sequence of WriteFact
+        Those since it was saved, the first one first, as far as they are known.
+    leaf : str or None
+        The name of the leaf whose memory it is (empty where it has none); None where it is no leaf's.
+    reached : bool
+        Whether backward came to the node, or would have.
+    spared : bool
+        Whether none of the writes touched a byte that was saved, as far as that is known.
+    """
+
+    node: str
+    saved_name: str
+    shape: tuple[int, ...]
+    dtype: str
+    producer: str
+    saved_version: int
+    current_version: int
+    saved: Location | None
+    read: Location | None
+    writes: Sequence[WriteFact]
+    leaf: str | None
+    reached: bool
+    spared: bool = False
+
+    @property
+    def of_parameter(self) -> bool:
+        """Whether it is a leaf's memory, or an optimizer wrote it."""
+        return self.leaf is not None or any(write.step for write in self.writes[:1])
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFacts:
+    """A saved tensor that has other values than were saved, at the same version.
+
+    Attributes
+    ----------
+    node, saved_name, dtype, producer : str
+        `producer` is empty for a leaf, or where it is not known.
+    writes : sequence of WriteFact
+        Those into its memory since it was saved, as far as an operator did them.
+    shares : sequence of ShareFact
+        Who had been handed the memory, the last one last.
+    leaf : str or None
+        As in :class:`ModifiedFacts`.
+    """
+
+    node: str
+    saved_name: str
+    shape: tuple[int, ...]
+    dtype: str
+    producer: str
+    version: int
+    saved: Location | None
+    read: Location | None
+    writes: Sequence[WriteFact]
+    shares: Sequence[ShareFact]
+    leaf: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedFacts:
+    """A write that was refused.
+
+    Attributes
+    ----------
+    reason : str
+        As of :class:`gradscope.InplaceError`.
+    location, viewed : Location or None
+        Where it was refused, and where the view was made.
+    write : WriteFact or None
+        For a stale view: the write through another alias that made it so.
+    """
+
+    reason: str
+    shape: tuple[int, ...]
+    dtype: str
+    view_operator: str
+    location: Location | None
+    viewed: Location | None
+    write: WriteFact | None = None
+
+    @property
+    def of_leaf(self) -> bool:
+        """Whether a leaf was to be written, or a view of one."""
+        return self.reason in ("leaf", "view of leaf")
+
+
+@dataclass(frozen=True, slots=True)
+class FreedFacts:
+    """A backward that came to a node which an earlier one had freed.
+
+    Attributes
+    ----------
+    saved, read, first : Location or None
+        Where the node was recorded, and where the two backwards were called.
+    """
+
+    node: str
+    saved: Location | None
+    read: Location | None
+    first: Location | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bystander:
+    """A tensor that a module was given, and wrote.
+
+    Attributes
+    ----------
+    name : str
+        The variable of the caller; empty where it has none.
+    module : str
+        What the caller calls the module that it gave the tensor to.
+    writer : str
+        The class of the module, inside that one, which wrote it.
+    written, made : Location or None
+        Where it was written, and where the writer was made to work in place, if that stands in the source.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    module: str
+    writer: str
+    operator: str
+    written: Location | None
+    made: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputFacts:
+    """A tensor that a module was given and has written, and that its caller reads again.
+
+    Attributes
+    ----------
+    bystander : Bystander
+    reader : str
+        The node that reads it.
+    read : Location or None
+    """
+
+    bystander: Bystander
+    reader: str
+    read: Location | None
+
+
+@dataclass(frozen=True, slots=True)
+class GradientFacts:
+    """A gradient that was written while backward runs, and that another node gets too.
+
+    Attributes
+    ----------
+    operator : str
+        Who wrote it.
+    written : Location
+    other : str
+        The node that gets it too.
+    recorded : Location or None
+        Where that was recorded.
+    """
+
+    operator: str
+    written: Location
+    other: str
+    recorded: Location | None
+
+
+Violation = ModifiedFacts | ChangedFacts | RefusedFacts | FreedFacts | InputFacts | GradientFacts
+"""What a rule of ``check`` may need."""

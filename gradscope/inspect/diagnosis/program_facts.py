@@ -1,0 +1,190 @@
+"""What the doctor's rules may need to know of a program: each fact has a watch, which hears what happens.
+
+A rule that needs something else makes a :class:`Fact` of its own, in its own file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..adapters import Adapter, Observer
+from .examination import Examiner
+from .functions.custom_derivatives import functions
+from .functions.failed_backward import FailedBackward
+from .memory.graph_growth import GrowthWatch
+from .nan.nan_origin import NanWatch
+from .no_gradient.dataflow_ledger import Ledger
+from .optimizers.optimizer_updates import UpdateWatch
+
+__all__ = [
+    "BLIND_REGIONS",
+    "EXAMINATION",
+    "FAILURE",
+    "FUNCTIONS",
+    "GROWTH",
+    "NAN",
+    "OTHERS",
+    "UPDATES",
+    "BlindRegions",
+    "Ending",
+    "Fact",
+    "WatchedProgram",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Fact:
+    """Something to know of a program.
+
+    Attributes
+    ----------
+    name : str
+        Its own.
+    watch : callable
+        Makes the :class:`~gradscope.inspect.adapters.Observer` for a :class:`WatchedProgram`. Should it have a method
+        ``close``, that is called when the program has ended.
+    known : callable
+        Takes what has been seen so far out of the observer: what a rule's ``judge`` is given.
+    forward, backward, operators, writes : bool
+        What the observer is told of, as for :meth:`gradscope.inspect.adapters.Adapter.observe`.
+    """
+
+    name: str
+    watch: Callable[[WatchedProgram], Any]
+    known: Callable[[Any], Any]
+    forward: bool = False
+    backward: bool = False
+    operators: bool = False
+    writes: bool = False
+
+
+class WatchedProgram:
+    """A program, and the watches that look at it.
+
+    Parameters
+    ----------
+    adapter : Adapter
+    facts : iterable of Fact
+        What is to be known of it.
+
+    Attributes
+    ----------
+    ledger : Ledger
+        Of the dataflow.
+    """
+
+    def __init__(self, adapter: Adapter, facts: Iterable[Fact]) -> None:
+        self.adapter = adapter
+        self.ledger = Ledger(adapter=adapter)
+        self._watches: dict[str, tuple[Fact, Any]] = {}
+        self._observations: list[Any] = []
+        for fact in facts:
+            self.watch_of(fact)
+
+    def watch_of(self, fact: Fact) -> Any:
+        """Return the one watch of a fact, made when it is first asked for.
+
+        Raises
+        ------
+        ValueError
+            If another fact has that name.
+        """
+        known, watch = self._watches.get(fact.name, (fact, None))
+        if known is not fact:
+            raise ValueError(f"two facts are called {fact.name!r}")
+        if fact.name not in self._watches:
+            watch = fact.watch(self)
+            self._watches[fact.name] = fact, watch
+        return watch
+
+    def open(self) -> None:
+        """Let the watches hear what happens."""
+        self.ledger.__enter__()
+        for fact, watch in self._watches.values():
+            told = {name: getattr(fact, name) for name in ("forward", "backward", "operators", "writes")}
+            if any(told.values()):
+                self._observations.append(self.adapter.observe(watch, **told))
+
+    def close(self) -> None:
+        """Let them hear no more."""
+        while self._observations:
+            self._observations.pop().close()
+        for _, watch in self._watches.values():
+            if hasattr(watch, "close"):
+                watch.close()
+        self.ledger.__exit__(None, None, None)
+
+    def known(self) -> dict[str, Any]:
+        """Return what has been seen so far, by the facts' names."""
+        return {name: fact.known(watch) for name, (fact, watch) in self._watches.items()}
+
+
+class BlindRegions(Observer):
+    """Collects why parts of the program cannot be looked into."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, None] = {}
+
+    def blind_region(self, reason: str) -> None:
+        """Keep the reason."""
+        self.reasons[reason] = None
+
+    blind_call = blind_region
+
+
+class Ending(Observer):
+    """Is told, when the program has ended, where its backward failed."""
+
+    failed: FailedBackward | None = None
+
+
+def _update_watch(program: WatchedProgram) -> UpdateWatch:
+    return UpdateWatch(program.ledger.recorder, program.watch_of(EXAMINATION).names.paths)
+
+
+EXAMINATION = Fact(
+    "examination",
+    lambda program: Examiner(program.adapter, program.ledger),
+    lambda watch: watch.examination,
+    backward=True,
+)
+"""What was seen of the backward passes: an :class:`~.examination.Examination`."""
+
+UPDATES = Fact("updates", _update_watch, lambda watch: watch.updates, backward=True, operators=True)
+"""What optimizers did with gradients: an :class:`~.optimizer_updates.Updates`."""
+
+NAN = Fact(
+    "nan",
+    lambda program: NanWatch(program.adapter),
+    lambda watch: watch.origin,
+    forward=True,
+    backward=True,
+    operators=True,
+)
+"""Where NaN and Inf come from: a :class:`~.nan_origin.NanOrigin`."""
+
+GROWTH = Fact(
+    "growth", lambda program: GrowthWatch(program.adapter), lambda watch: watch.growth, forward=True, backward=True
+)
+"""How graphs grow from one iteration to the next: a :class:`~.graph_growth.Growth`."""
+
+BLIND_REGIONS = Fact(
+    "blind regions", lambda _: BlindRegions(), lambda watch: tuple(watch.reasons), forward=True, backward=True
+)
+"""Why parts of the program cannot be looked into: a tuple of str."""
+
+FUNCTIONS = Fact(
+    "functions",
+    lambda program: functions(adapter=program.adapter),
+    lambda watch: watch.result.wrong,
+    forward=True,
+)
+"""Custom Functions whose backward is wrong: a tuple of :class:`~.custom_derivatives.CheckedFunction`."""
+
+FAILURE = Fact("failure", lambda _: Ending(), lambda watch: watch.failed)
+"""Where the backward failed that ended the program: a :class:`~.failed_backward.FailedBackward` or None."""
+
+OTHERS = Fact("others", lambda _: None, lambda _: ())
+"""What other instruments have found: a tuple of :class:`~.doctor.Symptom`, known to the diagnosis alone."""

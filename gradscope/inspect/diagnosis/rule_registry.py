@@ -1,0 +1,183 @@
+"""Findings are rules: each kind stands in one file, as a class that is registered when it is written down.
+
+A file of :mod:`gradscope.inspect.diagnosis.rules` (what the doctor finds, ``D301`` and so on) or of
+:mod:`gradscope.check.rules` (violations in place, ``GS101`` and so on) holds one class: its code, what it needs to
+know, the judgement, and the texts. All files of the two folders are rules; no list names them. A code keeps its meaning
+for ever; a new kind of finding gets a new code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from textwrap import dedent, fill, indent
+from typing import Any, ClassVar
+
+from ..discovery import import_all
+
+__all__ = ["LEVELS", "RULES", "Rule", "explanation", "load_rules", "metadata"]
+
+LEVELS = {"error": "error", "silent-wrong": "error", "warning": "warning"}
+"""The level that machines are told, SARIF's for one, by severity."""
+
+RULES: dict[str, Rule] = {}
+"""Every rule that has been imported, by code."""
+
+_WIDTH = 88
+_CODE = re.compile(r"[A-Z]+[1-9]\d\d")
+
+
+class Rule:
+    """A kind of finding. A subclass with a `code` is registered, and stands in a file of its own.
+
+    Attributes
+    ----------
+    code : str
+        ``'GS101'``.
+    title : str
+        A few words.
+    severity : str
+        ``'error'``: the program raises; ``'silent-wrong'``: it goes on with a wrong gradient; ``'warning'``: its
+        gradients are right, and of no use.
+    needs : tuple
+        What the judgement is given: of the doctor's rules, facts (:mod:`.program_facts`); of those of ``check``, the
+        type of what its watches tell (:mod:`gradscope.check.violation_facts`).
+    what : str
+        What happens, and why.
+    bad, good : str
+        A program that has it, and the same program mended; ``gs`` is gradscope or PyTorch.
+    kind : str
+        What the doctor calls it, in front of the text.
+    topic : str
+        Of ``gradscope explain``, which says more; empty where there is none.
+    frameworks : tuple of str
+        Where the bad program is found out.
+    """
+
+    code: ClassVar[str]
+    title: ClassVar[str]
+    severity: ClassVar[str] = "error"
+    needs: ClassVar[tuple[Any, ...]]
+    what: ClassVar[str]
+    bad: ClassVar[str]
+    good: ClassVar[str]
+    kind: ClassVar[str] = ""
+    topic: ClassVar[str] = ""
+    frameworks: ClassVar[tuple[str, ...]] = ("gradscope", "PyTorch")
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "code" not in vars(cls):
+            return
+        if not _CODE.fullmatch(cls.code) or cls.severity not in LEVELS:
+            raise ValueError(f"{cls.__qualname__}: no code {cls.code!r}, or no severity {cls.severity!r}")
+        if cls.code in RULES:
+            raise ValueError(f"{cls.code} is {type(RULES[cls.code]).__qualname__}, and not {cls.__qualname__} as well")
+        paragraphs = dedent(cls.what).strip().split("\n\n")
+        cls.what = "\n\n".join(fill(paragraph, _WIDTH) for paragraph in paragraphs)
+        cls.bad, cls.good = dedent(cls.bad).strip(), dedent(cls.good).strip()
+        RULES[cls.code] = cls()
+
+    def judge(self, *facts: Any) -> Iterable[Any]:
+        """Yield what is found.
+
+        Parameters
+        ----------
+        *facts : object
+            What the rule `needs`, in that order.
+
+        Yields
+        ------
+        object
+            For the doctor a text and its :class:`~gradscope.inspect.Location` or None; for ``check`` a
+            :class:`~gradscope.check.Finding`.
+        """
+        raise NotImplementedError
+
+
+def load_rules(package: str) -> tuple[Rule, ...]:
+    """Import all files of a folder of rules, and return them in the order of their codes.
+
+    Parameters
+    ----------
+    package : str
+        Its full name.
+
+    Returns
+    -------
+    tuple of Rule
+
+    Examples
+    --------
+    >>> [rule.code for rule in load_rules("gradscope.inspect.diagnosis.rules")][0]
+    'D301'
+    """
+    names = {module.__name__ for module in import_all(package)}
+    return tuple(rule for _, rule in sorted(RULES.items()) if type(rule).__module__ in names)
+
+
+def explanation(rule: Rule) -> str:
+    """Return what a rule finds, as text to print.
+
+    Parameters
+    ----------
+    rule : Rule
+
+    Returns
+    -------
+    str
+    """
+    lines = [
+        f"{rule.code}: {rule.title} ({rule.severity})",
+        "",
+        rule.what,
+        "",
+        "Instead of",
+        "",
+        indent(rule.bad, "    "),
+        "",
+        "write",
+        "",
+        indent(rule.good, "    "),
+    ]
+    return "\n".join([*lines, "", f"More: gradscope explain {rule.topic}"] if rule.topic else lines)
+
+
+def metadata(rules: Iterable[Rule]) -> list[dict[str, Any]]:
+    """Return what machines are told of rules: ``reportingDescriptor`` objects of SARIF 2.1.0, section 3.49.
+
+    Parameters
+    ----------
+    rules : iterable of Rule
+
+    Returns
+    -------
+    list of dict
+        ``id``, ``name``, ``shortDescription``, ``fullDescription``, ``help`` and ``defaultConfiguration`` of each.
+
+    References
+    ----------
+    .. [1] OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", 2020.
+
+    Examples
+    --------
+    >>> from gradscope.check import CODES
+    >>> found = metadata([CODES["GS103"]])[0]
+    >>> found["id"], found["name"], found["defaultConfiguration"]
+    ('GS103', 'LeafWritten', {'level': 'error'})
+    """
+    return [
+        {
+            "id": rule.code,
+            "name": type(rule).__name__,
+            "shortDescription": {"text": rule.title},
+            "fullDescription": {"text": " ".join(rule.what.split())},
+            "help": {"text": explanation(rule), "markdown": _markdown(rule)},
+            "defaultConfiguration": {"level": LEVELS[rule.severity]},
+        }
+        for rule in rules
+    ]
+
+
+def _markdown(rule: Rule) -> str:
+    return f"{rule.what}\n\nInstead of\n\n```python\n{rule.bad}\n```\n\nwrite\n\n```python\n{rule.good}\n```\n"

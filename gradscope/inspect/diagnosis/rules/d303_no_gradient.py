@@ -1,0 +1,45 @@
+"""D303: No backward has given a parameter a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...records.records import Location
+from ..examination import Examination
+from ..program_facts import EXAMINATION
+from ..rule_registry import Rule
+
+__all__ = ["NoGradient"]
+
+
+class NoGradient(Rule):
+    """No backward has given a parameter a gradient."""
+
+    code = "D303"
+    title = "a parameter without a gradient"
+    severity = "silent-wrong"
+    needs = (EXAMINATION,)
+    kind = "no gradient"
+    what = """
+        No backward reached a parameter of a model: its way to the loss ends at a detach(), under no_grad(), in an
+        operator that has no derivative or in a copy of its values, or it has none. It stays as it was made, and
+        nothing raises. The finding names the line that ends the way. Parameters with requires_grad=False are left
+        out.
+        """
+    bad = """
+        body, head = gs.nn.Linear(3, 4), gs.nn.Linear(4, 1)
+        hidden = body(gs.ones(2, 3)).detach()      # the way to body ends here
+        head(hidden).sum().backward()
+        """
+    good = """
+        body, head = gs.nn.Linear(3, 4), gs.nn.Linear(4, 1)
+        hidden = body(gs.ones(2, 3))
+        head(hidden).sum().backward()
+        """
+    topic = "no-grad"
+
+    def judge(self, examined: Examination) -> Iterator[tuple[str, Location | None]]:
+        """Yield what is found, and where."""
+        missing = examined.missing
+        if missing.parameters:
+            yield str(missing), missing.parameters[0].location

@@ -1,0 +1,49 @@
+"""D317: Many units of a rectifier are zero for the whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...records.records import Location
+from ..examination import Examination
+from ..program_facts import EXAMINATION
+from ..rule_registry import Rule
+
+__all__ = ["DeadRectifier"]
+
+# Some units rest for a batch; when so many do, they will not come back.
+_DEAD = 0.5
+
+
+class DeadRectifier(Rule):
+    """Many units of a rectifier are zero for the whole batch."""
+
+    code = "D317"
+    title = "units that are dead"
+    severity = "warning"
+    needs = (EXAMINATION,)
+    kind = "gradient flow"
+    what = """
+        Half of the units of a ReLU or more are zero for every example of a batch. They get no gradient, and nothing
+        can bring them back; a large learning rate or a bias far below zero does that.
+        """
+    bad = """
+        model = gs.nn.Sequential(gs.nn.Linear(3, 4), gs.nn.ReLU(), gs.nn.Linear(4, 1))
+        with gs.no_grad():
+            model[0].bias.copy_(gs.tensor([-100.0, -100.0, 2.0, 2.0]))
+        model(gs.ones(2, 3)).sum().backward()
+        """
+    good = """
+        model = gs.nn.Sequential(gs.nn.Linear(3, 4), gs.nn.ReLU(), gs.nn.Linear(4, 1))
+        with gs.no_grad():
+            model[0].bias.fill_(2.0)
+        model(gs.ones(2, 3)).sum().backward()
+        """
+    topic = "vanishing"
+
+    def judge(self, examined: Examination) -> Iterator[tuple[str, Location | None]]:
+        """Yield what is found, and where."""
+        told = {cause.location for zero in examined.zeros for cause in zero.causes}
+        for unit in examined.rectifiers:
+            if unit.dead >= unit.units * _DEAD and unit.location not in told:
+                yield str(unit), unit.location

@@ -1,0 +1,30 @@
+"""Finds what stands in a folder, so that a file in it is all that a rule, a format or a command needs."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["import_all"]
+
+
+def import_all(package: str) -> list[ModuleType]:
+    """Import all modules of a package, but not those of packages in it, and return them by name.
+
+    Parameters
+    ----------
+    package : str
+        Its full name.
+
+    Returns
+    -------
+    list of module
+
+    Examples
+    --------
+    >>> [module.__name__ for module in import_all("gradscope.inspect.output")][0]
+    'gradscope.inspect.output.markup'
+    """
+    found = pkgutil.iter_modules(import_module(package).__path__)
+    return [import_module(f"{package}.{name}") for name in sorted(m.name for m in found if not m.ispkg)]

@@ -1,0 +1,43 @@
+"""The bad program of each of the doctor's rules has that finding alone, the good one has none."""
+
+import contextlib
+import gc
+import io
+import json
+
+import pytest
+
+from gradscope.cli import main
+from gradscope.inspect.diagnosis.rule_registry import load_rules
+
+RULES = {rule.code: rule for rule in load_rules("gradscope.inspect.diagnosis.rules")}
+CASES = [
+    pytest.param(code, framework, marks=pytest.mark.torch if framework == "PyTorch" else ())
+    for code, rule in RULES.items()
+    for framework in rule.frameworks
+]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left():
+    """Each program sees its own objects alone."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+def found_in(program, path, framework):
+    """Return the exit status and the codes of what the doctor finds in a program."""
+    if framework == "PyTorch":
+        pytest.importorskip("torch")
+    path.write_text(f"import {'torch' if framework == 'PyTorch' else 'gradscope'} as gs\n\n{program}\n")
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        status = main(["doctor", "--format", "json", "--functions", str(path)])
+    return status, [symptom["code"] for symptom in json.loads(out.getvalue())["symptoms"]]
+
+
+@pytest.mark.parametrize(("code", "framework"), CASES)
+def test_the_bad_program_has_it_and_the_good_one_has_nothing(code, framework, tmp_path):
+    assert found_in(RULES[code].bad, tmp_path / "bad.py", framework) == (1, [code])
+    assert found_in(RULES[code].good, tmp_path / "good.py", framework) == (0, [])

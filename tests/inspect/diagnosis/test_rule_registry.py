@@ -1,0 +1,96 @@
+"""Every kind of finding is a rule in a file of its own; machines are told of them as SARIF has it."""
+
+from pathlib import Path
+
+import pytest
+
+from gradscope.check.finding_codes import CODES, all_codes, explain
+from gradscope.inspect.diagnosis.rule_registry import LEVELS, RULES, Rule, load_rules, metadata
+from gradscope.inspect.diagnosis.topics import find_topic
+
+RULES_OF_ALL = all_codes()
+
+
+def test_a_file_holds_one_rule_and_is_called_by_its_code():
+    folders = {"gradscope.check.rules": "GS", "gradscope.inspect.diagnosis.rules": "D"}
+    for package, letters in folders.items():
+        rules = load_rules(package)
+        assert all(rule.code.startswith(letters) for rule in rules)
+        modules = [type(rule).__module__.rpartition(".")[2] for rule in rules]
+        assert [name.partition("_")[0] for name in modules] == [rule.code.lower() for rule in rules]
+        folder = Path(__file__).parents[3] / package.replace(".", "/")
+        assert modules == sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
+
+
+def test_codes_keep_their_meaning():
+    assert {code: rule.title for code, rule in RULES_OF_ALL.items()} == {
+        "GS101": "saved tensor modified in place",
+        "GS102": "parameter modified between forward and backward",
+        "GS103": "leaf that requires grad written in place",
+        "GS104": "backward through a freed graph",
+        "GS105": "in-place write to a view that does not allow it",
+        "GS106": "saved tensor changed unnoticed",
+        "GS107": "a module's input changed in place",
+        "GS108": "shared gradient changed in place",
+        "D301": "a backward that raises",
+        "D302": "NaN or Inf in a result or a gradient",
+        "D303": "a parameter without a gradient",
+        "D304": "a custom Function with a wrong derivative",
+        "D305": "a gradient in the loss that is a constant",
+        "D306": "predictions and targets that broadcast",
+        "D307": "gradients that were never cleared",
+        "D308": "parameters that no optimizer holds",
+        "D309": "gradients that no optimizer used",
+        "D310": "an optimizer that never steps",
+        "D311": "a graph that grows with every iteration",
+        "D312": "a custom Function that keeps its own graph",
+        "D313": "gradients in one memory",
+        "D314": "gradients that vanish",
+        "D315": "gradients that explode",
+        "D316": "gradients that are zero",
+        "D317": "units that are dead",
+    }
+
+
+@pytest.mark.parametrize("code", RULES_OF_ALL)
+def test_the_explanation(code):
+    rule, text = RULES_OF_ALL[code], explain(code.lower())
+    assert text.startswith(f"{code}: {rule.title} ({rule.severity})\n")
+    assert rule.what in text
+    assert max(map(len, text.splitlines())) <= 110
+    assert not rule.topic or find_topic(rule.topic).name == rule.topic
+    assert text.endswith(f"More: gradscope explain {rule.topic}") == bool(rule.topic)
+
+
+def test_what_machines_are_told():
+    """The reportingDescriptor of SARIF 2.1.0: an id, a name in Pascal case, texts that are not empty, a known level."""
+    told = metadata(RULES_OF_ALL.values())
+    assert [entry["id"] for entry in told] == list(RULES_OF_ALL)
+    assert len({entry["name"] for entry in told}) == len(told)
+    for entry in told:
+        assert entry["name"].isidentifier()
+        assert entry["name"][0].isupper()
+        assert entry["defaultConfiguration"]["level"] in ("error", "warning", "note")
+        assert entry["fullDescription"]["text"].endswith(".")
+        assert entry["shortDescription"]["text"] in entry["help"]["text"]
+        assert entry["help"]["markdown"].count("```") == 4
+
+
+def test_a_silently_wrong_gradient_is_no_smaller_error():
+    assert LEVELS["silent-wrong"] == LEVELS["error"] == "error"
+    assert CODES["GS106"].severity == "silent-wrong"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"code": "GS101"}, "GS101 is SavedTensorModified, and not Mine as well"),
+        ({"code": "mine"}, "Mine: no code 'mine', or no severity 'error'"),
+        ({"code": "X901", "severity": "bad"}, "Mine: no code 'X901', or no severity 'bad'"),
+    ],
+)
+def test_what_is_no_rule(fields, message):
+    texts = {"title": "", "what": "", "bad": "", "good": ""}
+    with pytest.raises(ValueError, match=message):
+        type("Mine", (Rule,), {**texts, **fields, "__qualname__": "Mine"})
+    assert "X901" not in RULES
