@@ -211,7 +211,7 @@ def test_a_hook_of_a_result_is_known_while_somebody_observes():
         (first * 2 + second * 3).sum().backward(retain_graph=True)
 
     unknown = found_in(raised_by(two_hooks))
-    assert "the first that may have the hook raising (test_torch_failures.py:" in unknown.notes[0]
+    assert "the first that may have the hook raising (test_failed_node.py:" in unknown.notes[0]
     with gi.track():
         found = found_in(raised_by(two_hooks))
     assert (AnyAdapter().node_name(found.node), found.in_hook) == ("TanhBackward0", True)
