@@ -2,116 +2,18 @@
 
 from __future__ import annotations
 
-import doctest
 import math
-import sys
 from typing import Any
 
 import numpy
 import pytest
 
 import gradscope as gs
+from tests.distributions.cases import CASES
 from tests.side_by_side import compare, same_complaint
 
 COUNT = 20_000
 
-# By name: parameters, the function that makes the distribution of them, and values it is asked about.
-CASES: dict[str, tuple[list[Any], Any, Any]] = {
-    "Normal": ([[0.5, -1.0], [0.7, 2.0]], lambda d, loc, scale: d.Normal(loc, scale), [[0.1, 3.0], [-1.0, 0.4]]),
-    "Laplace": ([[0.5, -1.0], [0.7, 2.0]], lambda d, loc, scale: d.Laplace(loc, scale), [[0.1, 3.0], [-1.0, 0.4]]),
-    "Uniform": ([[0.5, -1.0], [2.0, 1.0]], lambda d, low, high: d.Uniform(low, high), [[0.6, 0.0], [1.5, -0.5]]),
-    "Exponential": ([[0.5, 2.0]], lambda d, rate: d.Exponential(rate), [[0.6, 0.1], [1.5, 3.0]]),
-    "Gamma": ([[0.5, 3.0], [2.0, 0.5]], lambda d, a, rate: d.Gamma(a, rate), [[0.6, 0.1], [1.5, 3.0]]),
-    "Beta": ([[0.5, 3.0], [2.0, 0.5]], lambda d, a, b: d.Beta(a, b), [[0.6, 0.1], [0.5, 0.9]]),
-    "Dirichlet": ([[[0.5, 3.0, 1.0], [2.0, 0.5, 2.5]]], lambda d, a: d.Dirichlet(a), [[0.2, 0.3, 0.5]]),
-    "Bernoulli": ([[0.2, 0.7]], lambda d, p: d.Bernoulli(p), [[0.0, 1.0], [1.0, 1.0]]),
-    "Bernoulli by logits": ([[-0.2, 0.7]], lambda d, x: d.Bernoulli(logits=x), [[0.0, 1.0], [1.0, 1.0]]),
-    "Categorical": ([[[0.2, 0.7, 0.4], [1.0, 2.0, 0.5]]], lambda d, p: d.Categorical(p), [[0, 2], [1, 1]]),
-    "Categorical by logits": (
-        [[[0.2, -0.7, 0.4], [1.0, 2.0, -0.5]]],
-        lambda d, x: d.Categorical(logits=x),
-        [[0, 2], [1, 1]],
-    ),
-    "OneHotCategorical": (
-        [[[0.2, 0.7, 0.4], [1.0, 2.0, 0.5]]],
-        lambda d, p: d.OneHotCategorical(p),
-        [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]],
-    ),
-    "Multinomial": (
-        [[[0.2, 0.7, 0.4], [1.0, 2.0, 0.5]]],
-        lambda d, p: d.Multinomial(4, p),
-        [[0.0, 3.0, 1.0], [2.0, 1.0, 1.0]],
-    ),
-    **{
-        f"MultivariateNormal by {form}": (
-            [[[0.5, -1.0], [0.2, 0.1]], [[1.5, 0.3], [-0.2, 0.8]]],
-            lambda d, loc, x, form=form: d.MultivariateNormal(
-                loc, **{form: x.tril() if form == "scale_tril" else x @ x.mT}
-            ),
-            [[0.1, 3.0], [-1.0, 0.4]],
-        )
-        for form in ("covariance_matrix", "precision_matrix", "scale_tril")
-    },
-    "Poisson": ([[0.5, 3.0]], lambda d, rate: d.Poisson(rate), [[0.0, 2.0], [1.0, 4.0]]),
-    "Independent": (
-        [[0.5, -1.0], [0.7, 2.0]],
-        lambda d, loc, scale: d.Independent(d.Normal(loc, scale), 1),
-        [[0.1, 3.0], [-1.0, 0.4]],
-    ),
-}
-TWO = [[0.5, -1.0], [0.7, 2.0]]
-POSITIVE = [[0.6, 0.1], [1.5, 3.0]]
-CASES |= {
-    "Cauchy": (TWO, lambda d, loc, scale: d.Cauchy(loc, scale), [[0.1, 3.0], [-1.0, 0.4]]),
-    "StudentT": (
-        [[0.5, 1.5, 3.0], [0.2, 0.1, -0.3], [0.7, 2.0, 1.0]],
-        lambda d, df, loc, scale: d.StudentT(df, loc, scale),
-        [[0.1, 3.0, -1.0]],
-    ),
-    "Chi2": ([[0.5, 3.0]], lambda d, df: d.Chi2(df), POSITIVE),
-    "Gumbel": (TWO, lambda d, loc, scale: d.Gumbel(loc, scale), [[0.1, 3.0], [-1.0, 0.4]]),
-    "HalfNormal": ([[0.7, 2.0]], lambda d, scale: d.HalfNormal(scale), POSITIVE),
-    "HalfCauchy": ([[0.7, 2.0]], lambda d, scale: d.HalfCauchy(scale), POSITIVE),
-    "LogNormal": (TWO, lambda d, loc, scale: d.LogNormal(loc, scale), POSITIVE),
-    "LogisticNormal": (TWO, lambda d, loc, scale: d.LogisticNormal(loc, scale), [[0.2, 0.3, 0.5]]),
-    "Weibull": ([[0.7, 2.0], [1.5, 3.0]], lambda d, scale, k: d.Weibull(scale, k), POSITIVE),
-    "Pareto": ([[0.7, 2.0], [2.5, 3.0]], lambda d, scale, a: d.Pareto(scale, a), [[0.8, 2.1], [1.5, 3.0]]),
-    "Binomial": ([[0.2, 0.7]], lambda d, p: d.Binomial(4, p), [[0.0, 3.0], [4.0, 1.0]]),
-    "Binomial by logits": ([[-0.2, 0.7]], lambda d, x: d.Binomial(4, logits=x), [[0.0, 3.0], [4.0, 1.0]]),
-    "NegativeBinomial": (
-        [[1.5, 3.0], [0.2, 0.7]],
-        lambda d, n, p: d.NegativeBinomial(n, p),
-        [[0.0, 3.0], [4.0, 1.0]],
-    ),
-    "Geometric": ([[0.2, 0.7]], lambda d, p: d.Geometric(p), [[0.0, 3.0], [4.0, 1.0]]),
-    "RelaxedBernoulli": (
-        [[0.2, 0.7]],
-        lambda d, p: d.RelaxedBernoulli(p.detach()[0] * 0 + 0.8, p),
-        [[0.1, 0.4], [0.9, 0.6]],
-    ),
-    "RelaxedOneHotCategorical": (
-        [[[0.2, 0.7, 0.4], [1.0, 2.0, 0.5]]],
-        lambda d, p: d.RelaxedOneHotCategorical(p.detach()[0, 0] * 0 + 0.8, p),
-        [[0.2, 0.3, 0.5], [0.6, 0.1, 0.3]],
-    ),
-    "MixtureSameFamily": (
-        [[[0.2, 0.8], [0.5, 0.5]], [[0.5, -1.0], [0.3, 2.0]], [[0.7, 2.0], [1.0, 0.5]]],
-        lambda d, p, loc, scale: d.MixtureSameFamily(d.Categorical(p), d.Normal(loc, scale)),
-        [[0.1, 3.0], [-1.0, 0.4]],
-    ),
-    "a mixture of vectors": (
-        [[0.2, 0.8], [[0.5, -1.0], [0.3, 2.0]], [[0.7, 2.0], [1.0, 0.5]]],
-        lambda d, p, loc, scale: d.MixtureSameFamily(d.Categorical(p), d.Independent(d.Normal(loc, scale), 1)),
-        [[0.1, 3.0], [-1.0, 0.4]],
-    ),
-    "TransformedDistribution": (
-        TWO,
-        lambda d, loc, scale: d.TransformedDistribution(
-            d.Normal(loc, scale), [d.TanhTransform(), d.AffineTransform(0.5, -2.0)]
-        ),
-        [[0.1, 2.0], [-1.0, 0.4]],
-    ),
-}
 WITHOUT_ENTROPY = [
     *("Poisson", "NegativeBinomial", "HalfCauchy", "LogisticNormal", "TransformedDistribution"),
     *("RelaxedBernoulli", "RelaxedOneHotCategorical", "MixtureSameFamily", "a mixture of vectors"),
@@ -252,70 +154,6 @@ def test_discrete_samples_have_no_gradient(name: str) -> None:
         _made(gs, name).rsample()
 
 
-WITHOUT_DIVERGENCE = [
-    *("Multinomial", "StudentT", "Weibull", "NegativeBinomial", "RelaxedBernoulli", "RelaxedOneHotCategorical"),
-    *("MixtureSameFamily", "a mixture of vectors"),
-]
-PAIRS: dict[str, Any] = {
-    name: ([numpy.array(a, dtype=float) for a in arrays], make)
-    for name, (arrays, make, _) in CASES.items()
-    if name not in WITHOUT_DIVERGENCE
-}
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("name", PAIRS)
-def test_divergences(torch: Any, name: str) -> None:
-    arrays, make = PAIRS[name]
-    others = [a * 1.1 + (0.3 if "Uniform" not in name else -0.1 + 0.4 * k) for k, a in enumerate(arrays)]
-    if name in ("Bernoulli", "Binomial", "Geometric"):
-        others = [numpy.array([0.5, 0.1])]
-
-    def divergence(m: Any, *given: Any) -> Any:
-        d = m.distributions
-        half = len(given) // 2
-        return d.kl_divergence(make(d, *given[:half]), make(d, *given[half:]))
-
-    compare(torch, divergence, *arrays, *others, names=False, twice=False)
-
-
-KINDS: list[Any] = [
-    lambda d, m: d.Normal(m.tensor(0.3), m.tensor(1.2)),
-    lambda d, m: d.Laplace(m.tensor(0.3), m.tensor(1.2)),
-    lambda d, m: d.Gumbel(m.tensor(0.3), m.tensor(1.2)),
-    lambda d, m: d.Cauchy(m.tensor(0.3), m.tensor(1.2)),
-    lambda d, m: d.Uniform(m.tensor(0.2), m.tensor(0.9)),
-    lambda d, m: d.Uniform(m.tensor(-0.5), m.tensor(1.5)),
-    lambda d, m: d.Exponential(m.tensor(0.7)),
-    lambda d, m: d.Gamma(m.tensor(1.7), m.tensor(0.6)),
-    lambda d, m: d.Chi2(m.tensor(1.7)),
-    lambda d, m: d.Beta(m.tensor(1.7), m.tensor(0.6)),
-    lambda d, m: d.Pareto(m.tensor(0.1), m.tensor(2.5)),
-    lambda d, m: d.HalfNormal(m.tensor(0.7)),
-    lambda d, m: d.Poisson(m.tensor(0.7)),
-    lambda d, m: d.Bernoulli(m.tensor(0.7)),
-    lambda d, m: d.Binomial(3, m.tensor(0.7)),
-    lambda d, m: d.Geometric(m.tensor(0.7)),
-]
-
-
-@pytest.mark.torch
-def test_divergences_between_kinds(torch: Any) -> None:
-    compared = 0
-    for p in KINDS:
-        for q in KINDS:
-            try:
-                theirs = torch.distributions.kl_divergence(*(make(torch.distributions, torch) for make in (p, q)))
-            except NotImplementedError:
-                with pytest.raises(NotImplementedError):
-                    gs.distributions.kl_divergence(*(make(gs.distributions, gs) for make in (p, q)))
-                continue
-            mine = gs.distributions.kl_divergence(*(make(gs.distributions, gs) for make in (p, q)))
-            numpy.testing.assert_allclose(mine.item(), theirs.item(), rtol=2e-5, atol=1e-6)
-            compared += 1
-    assert compared > 70
-
-
 @pytest.mark.torch
 def test_impossible_values(torch: Any) -> None:
     for use in (
@@ -389,24 +227,6 @@ def test_checks_can_be_left_out() -> None:
         gs.distributions.Normal(0.0, -1.0)
 
 
-def test_a_divergence_of_ones_own() -> None:
-    class Own(gs.distributions.Normal):
-        pass
-
-    assert gs.distributions.kl_divergence(Own(0.0, 1.0), gs.distributions.Normal(0.0, 1.0)).item() == 0
-    with pytest.raises(TypeError, match="Expected type_p to be a Distribution subclass"):
-        gs.distributions.register_kl(int, Own)
-    gs.distributions.register_kl(Own, Own)(lambda p, q: gs.tensor(5.0))
-    assert gs.distributions.kl_divergence(Own(0.0, 1.0), Own(0.0, 1.0)).item() == 5
-
-
 @pytest.mark.torch
 def test_no_name_is_foreign(torch: Any) -> None:
     assert set(gs.distributions.__all__) <= set(dir(torch.distributions))
-
-
-def test_the_examples_of_its_documentation() -> None:
-    names = [n for n in gs.distributions.__all__ if hasattr(getattr(gs.distributions, n), "__module__")]
-    homes = {sys.modules[getattr(gs.distributions, name).__module__] for name in names} | {gs.distributions}
-    assert sum(doctest.testmod(home).attempted for home in homes) > 12
-    assert [home for home in homes if doctest.testmod(home).failed] == []

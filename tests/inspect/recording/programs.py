@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
@@ -54,3 +55,17 @@ class Witness(Observer):
 
     def _arrays(self, grads: Any) -> list[Any]:
         return [None if g is None else numpy.array(self.adapter.to_host(g)) for g in grads]
+
+
+def spoiled(path):
+    """Return a recording with an infinity, a NaN, an error, a violation and an odd name in it."""
+    x = gs.ones(3, requires_grad=True)
+    with gi.record(path, title="<script> & co") as recorder:
+        (gs.log(x * 0) * 1).sum().backward()
+        recorder.mark("now <b>")
+        y = x.exp()
+        z = y.sum()
+        y += 1
+        with pytest.raises(RuntimeError):
+            z.backward()
+    return gi.open_recording(path)

@@ -114,3 +114,12 @@ def test_what_a_program_has_frozen_stays_frozen():
         assert len(many) == 50_000
     finally:
         gc.unfreeze()
+
+
+def test_the_collector_is_held_off_and_comes_back():
+    with no_collection():
+        assert not gc.isenabled()
+        with no_collection():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()

@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 import gradscope as gs
+from tests.nn.modules.layers import normal, rng
 from tests.side_by_side import compare, same_complaint
 
 SIGNS, CLASSES, LABELS = [1.0, -1.0, 1.0, -1.0], [0, 2, 1, 1], [[0, -1, 1], [2, 1, -1], [-1, 0, 0], [0, 1, 2]]
@@ -85,3 +86,36 @@ def test_the_former_name_of_nll_loss_warns() -> None:
 )
 def test_wrong_settings_raise_what_pytorch_raises(torch: Any, wrong: Any) -> None:
     same_complaint(torch, wrong)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: n.L1Loss(),
+        lambda n: n.MSELoss(reduction="sum"),
+        lambda n: n.SmoothL1Loss(beta=0.5),
+        lambda n: n.HuberLoss(delta=0.5),
+        lambda n: n.KLDivLoss(reduction="batchmean"),
+        lambda n: n.BCEWithLogitsLoss(),
+        lambda n: n.CrossEntropyLoss(),
+    ],
+)
+def test_loss_of_two_tensors(torch: Any, make: Any) -> None:
+    made = {lib: make(lib.nn) for lib in (gs, torch)}
+    assert repr(made[gs]) == repr(made[torch])
+    compare(torch, lambda lib, x, y: made[lib](x, y), normal(4, 3), rng.random((4, 3)), names=False, twice=False)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["NLLLoss", "CrossEntropyLoss"])
+def test_loss_of_classes_with_weights(torch: Any, name: str) -> None:
+    target, weight = numpy.array([0, 2, 1]), rng.random(3)
+    made = {lib: getattr(lib.nn, name)(weight=lib.tensor(weight)) for lib in (gs, torch)}
+    assert list(made[gs].state_dict()) == ["weight"]
+    compare(torch, lambda lib, x: made[lib](x, lib.tensor(target)), normal(3, 3), twice=False)
+
+
+@pytest.mark.torch
+def test_binary_cross_entropy_of_probabilities(torch: Any) -> None:
+    compare(torch, lambda lib, x: lib.nn.BCELoss()(x.sigmoid(), lib.zeros_like(x)), normal(4), twice=False)

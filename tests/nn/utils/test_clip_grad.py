@@ -1,4 +1,4 @@
-"""Gradient clipping, and parameters as one vector."""
+"""Gradient clipping."""
 
 from __future__ import annotations
 
@@ -58,15 +58,3 @@ def test_clip_grad_value() -> None:
     assert made[0].grad.tolist() == [3.0, -3.5]
     assert made[1].grad.tolist() == [[3.5]]
     assert made[0].grad._version == 1
-
-
-def test_parameters_as_one_vector() -> None:
-    model = gs.nn.Linear(3, 2)
-    vector = utils.parameters_to_vector(model.parameters())
-    assert vector.shape == (8,)
-    assert vector.requires_grad
-    utils.vector_to_parameters(gs.arange(8.0), model.parameters())
-    assert model.weight.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
-    assert model.bias.tolist() == [6.0, 7.0]
-    with pytest.raises(TypeError, match=r"expected gradscope\.Tensor"):
-        utils.vector_to_parameters([1.0], model.parameters())

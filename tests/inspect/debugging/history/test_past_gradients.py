@@ -1,0 +1,29 @@
+"""Copies of gradients that passed, and how many of them are kept."""
+
+import gradscope as gs
+from gradscope.inspect.adapters import NativeAdapter
+from gradscope.inspect.debugging.history.past_gradients import Group, ValueStore
+
+
+def group(*values):
+    return Group(NativeAdapter(), [None if v is None else gs.tensor(v) for v in values], "grad_outputs")
+
+
+def test_a_group_is_a_copy():
+    grad = gs.tensor([1.0, 2.0])
+    kept = Group(NativeAdapter(), [grad, None], "grad_outputs")
+    grad.mul_(5)
+    one, two = kept.tensors(NativeAdapter())
+    assert (one.tolist(), two, kept.known) == ([1.0, 2.0], None, None)
+    assert (kept.summaries[0].name, kept.summaries[0].max, kept.summaries[1]) == ("grad_outputs[0]", 2.0, None)
+    assert kept.known is kept.summaries
+
+
+def test_the_newest_values_are_kept():
+    store = ValueStore(32)
+    groups = [group([float(i)] * 4) for i in range(4)]
+    for each in groups:
+        store.keep(each)
+    assert [g.tensors(NativeAdapter()) is not None for g in groups] == [False, False, True, True]
+    assert store.nbytes == 32
+    assert [g.summaries[0].max for g in groups] == [0.0, 1.0, 2.0, 3.0]

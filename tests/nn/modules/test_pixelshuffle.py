@@ -1,0 +1,20 @@
+"""Pixel shuffle: the modules are shown and computed as in PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.nn.modules.layers import same_layer
+
+LAYERS: dict[str, Any] = {
+    "pixel shuffle": (lambda n: n.PixelShuffle(2), (1, 8, 3, 2)),
+    "pixel unshuffle": (lambda n: n.PixelUnshuffle(2), (1, 2, 4, 6)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", LAYERS)
+def test_layer_is_that_of_pytorch(torch: Any, name: str) -> None:
+    same_layer(torch, *LAYERS[name])
