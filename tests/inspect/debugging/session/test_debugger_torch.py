@@ -7,9 +7,8 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.debugging.session.debugger import ProgramEndedError
-
-from ..sessions import debugging, wait
-from .history.test_time_travel import go, started
+from tests.inspect.debugging.history.test_time_travel import go, started
+from tests.inspect.sessions import debugging, wait
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

@@ -3,8 +3,7 @@
 import pytest
 
 import gradscope.inspect as gi
-
-from ..sessions import debugging, wait
+from tests.inspect.sessions import debugging, wait
 
 FRAMEWORKS = ["gradscope", pytest.param("torch", marks=pytest.mark.torch)]
 
