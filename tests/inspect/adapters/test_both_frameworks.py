@@ -10,9 +10,8 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect.adapters import AnyAdapter, NativeAdapter, adapter_for
+from tests.inspect.adapters.watching import Heard
 from tests.inspect.sessions import debugging, wait
-
-from .watching import Heard
 
 
 def python(code):

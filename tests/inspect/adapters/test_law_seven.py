@@ -10,9 +10,8 @@ import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.inspect import Debugger
 from gradscope.inspect.adapters import adapter_for
+from tests.inspect.adapters.watching import Nosy
 from tests.inspect.sessions import wait
-
-from .watching import Nosy
 
 STEPS = 20
 

@@ -10,8 +10,7 @@ import pytest
 
 import gradscope.inspect as gi
 from gradscope.inspect.adapters import Observer, adapter_for
-
-from .watching import Heard
+from tests.inspect.adapters.watching import Heard
 
 torch = pytest.importorskip("torch")
 

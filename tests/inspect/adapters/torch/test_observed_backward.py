@@ -7,9 +7,8 @@ import weakref
 import pytest
 
 from gradscope.inspect.adapters import Observer, adapter_for
+from tests.inspect.adapters.watching import Heard
 from tests.inspect.sessions import debugging, wait
-
-from .watching import Heard
 
 torch = pytest.importorskip("torch")
 
