@@ -26,7 +26,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from . import state
 from .errors import SavedTensorModifiedError
@@ -35,60 +35,55 @@ if TYPE_CHECKING:
     from .engine.graph_task import GraphTask
     from .graph.graph_node import Node
 
-__all__ = [
-    "CallSite",
-    "Event",
-    "Frame",
-    "FunctionApplied",
-    "GradientAccumulated",
-    "GradientCaptured",
-    "GraphTaskFailed",
-    "GraphTaskFinished",
-    "GraphTaskStarted",
-    "HookCalled",
-    "MemoryShared",
-    "ModuleBackward",
-    "ModuleBackwardPre",
-    "ModuleForward",
-    "ModuleForwardPre",
-    "NodeEntered",
-    "NodeExited",
-    "NodeReady",
-    "NodeRecorded",
-    "OperatorRecorded",
-    "Subscription",
-    "TensorReleased",
-    "TensorSaved",
-    "TensorUnpacked",
-    "VersionBumped",
-    "VersionViolation",
-    "WriteRefused",
-    "subscribe",
-]
+__all__ = ["CallSite", "Event", "Frame", "Subscription", "subscribe"]  # and every event, which puts its name here
+
+kinds: dict[str, type[Event]] = {}
+"""All events by their names, those of instruments too."""
 
 
-@dataclass(slots=True, eq=False)
 class Event:
-    """Base of all events."""
+    """Base of all events, which register themselves."""
+
+    __slots__ = ()
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+
+    CLOSE: ClassVar[bool] = False
+    """Whether it tells what happens to a node before it has run, or to what it has saved: nodes are attended then."""
+
+    def __init_subclass__(cls) -> None:
+        kinds[cls.__name__] = cls  # a dataclass with slots is made twice: the second one counts
+        if cls.__module__ == __name__ and cls.__name__ not in __all__:
+            __all__.append(cls.__name__)
+
+
+def event_table() -> str:
+    """Return the events as a table in Markdown, for the documentation: what each tells, and its fields."""
+    rows = ["| event | what has happened | fields |", "|---|---|---|"]
+    for kind in kinds.values():
+        if kind.__module__ == __name__:
+            about = " ".join((kind.__doc__ or "").partition("\n    Attributes\n")[0].split()).replace("``", "`")
+            fields = ", ".join(f"`{field}`" for field in kind.__match_args__)
+            rows.append(f"| `{kind.__name__}` | {about} | {fields} |")
+    return "\n".join(rows)
 
 
 @dataclass(slots=True, eq=False)
 class GraphTaskStarted(Event):
-    """A backward() or grad() is about to run its first node."""
+    """A `backward()` or `grad()` is about to run its first node."""
 
     task: GraphTask
 
 
 @dataclass(slots=True, eq=False)
 class GraphTaskFinished(Event):
-    """A backward() or grad() ran to its end."""
+    """A `backward()` or `grad()` ran to its end."""
 
     task: GraphTask
 
 
 @dataclass(slots=True, eq=False)
 class GraphTaskFailed(Event):
-    """A backward() or grad() ended by `error`."""
+    """A `backward()` or `grad()` ended by `error`."""
 
     task: GraphTask
     error: BaseException
@@ -98,17 +93,21 @@ class GraphTaskFailed(Event):
 class NodeReady(Event):
     """All gradients a node waits for have arrived."""
 
+    CLOSE: ClassVar[bool] = True
+
     task: GraphTask
     node: Node
 
 
 @dataclass(slots=True, eq=False)
 class NodeEntered(Event):
-    """A node is about to run, after its tensor hooks.
+    """A node is about to run, after its tensor hooks and pre-hooks.
 
     ``grad_outputs`` is a list of the incoming gradients (one per output of the forward operator, None if undefined);
     assigning an entry replaces that gradient. Setting ``skip = True`` leaves the node out: its results are None.
     """
+
+    CLOSE: ClassVar[bool] = True
 
     task: GraphTask
     node: Node
@@ -117,7 +116,9 @@ class NodeEntered(Event):
 
 
 class NodeExited(Event):
-    """A node has run. ``grad_inputs`` (one per entry of ``next_functions``) may be assigned.
+    """A node has run, and its post-hooks. ``grad_inputs`` (one per entry of ``next_functions``) may be assigned.
+
+    ``arrays`` are both as bare arrays, read-only and quicker, where nobody has had their tensors; None elsewhere.
 
     Attributes
     ----------
@@ -168,7 +169,9 @@ def _as_tensors(arrays: Sequence[Any]) -> list[Any]:
 
 @dataclass(slots=True, eq=False)
 class GradientCaptured(Event):
-    """grad() took the gradient of its input number `index`."""
+    """`grad()` took the gradient of its input number `index`."""
+
+    CLOSE: ClassVar[bool] = True
 
     task: GraphTask
     node: Node
@@ -180,6 +183,8 @@ class GradientCaptured(Event):
 class GradientAccumulated(Event):
     """`grad` has been added into ``variable.grad``."""
 
+    CLOSE: ClassVar[bool] = True
+
     task: GraphTask
     variable: Any
     grad: Any
@@ -188,6 +193,8 @@ class GradientAccumulated(Event):
 @dataclass(slots=True, eq=False)
 class HookCalled(Event):
     """A hook of `kind` ("tensor", "retain_grad", "pre", "post", "post_accumulate") has run on `node`."""
+
+    CLOSE: ClassVar[bool] = True
 
     task: GraphTask
     node: Node
@@ -209,6 +216,8 @@ class TensorSaved(Event):
 class TensorUnpacked(Event):
     """`node` unpacked what it saved as `name`, which was at `version`."""
 
+    CLOSE: ClassVar[bool] = True
+
     node: Node
     name: str
     version: int | None
@@ -218,15 +227,18 @@ class TensorUnpacked(Event):
 class TensorReleased(Event):
     """`node` let go of what it saved as `name`."""
 
+    CLOSE: ClassVar[bool] = True
+
     node: Node
     name: str
 
 
 @dataclass(slots=True, eq=False)
 class OperatorRecorded(Event):
-    """An operator has been recorded in the graph.
+    """An operator has run, or `tensor()` with tensors in what it copies.
 
     ``inputs`` are its tensor arguments, ``outputs`` its results; ``call_site`` is None unless a listener asked.
+    ``node`` is None where nothing was recorded: under no_grad, where no input requires grad, in detach() and tensor().
     """
 
     node: Node | None
@@ -238,7 +250,10 @@ class OperatorRecorded(Event):
 
 @dataclass(slots=True, eq=False)
 class NodeRecorded(Event):
-    """A node has been added to the graph; ``node.call_site`` is None unless a listener asked."""
+    """A node has been added to the graph; ``node.call_site`` is None unless a listener asked.
+
+    Less is put together for it than for ``OperatorRecorded``.
+    """
 
     node: Node
 
@@ -331,10 +346,6 @@ class ModuleBackward(Event):
     grad_output: Any
 
 
-_CLOSE = {
-    NodeReady, NodeEntered, GradientCaptured, GradientAccumulated, HookCalled, TensorUnpacked, TensorReleased,
-}  # fmt: skip
-
 Listener = Callable[[Event], None]
 
 _lock = threading.RLock()
@@ -425,7 +436,7 @@ def _set(subscriptions: tuple[Subscription, ...]) -> None:
             for kind in {k for s in subscriptions for k in s.listeners}
         }
         frames_wanted = max((s.call_sites for s in subscriptions), default=0)
-        closely = not _CLOSE.isdisjoint(heard)
+        closely = any(kind.CLOSE for kind in heard)
         state.set_listening(bool(heard))
 
 

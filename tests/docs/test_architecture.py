@@ -24,3 +24,10 @@ def test_a_finding_is_one_file(tmp_path):
     assert run(folder, f"gradscope doctor {script.path}").stdout.startswith("Nothing found in 1 backward pass.")
     told = run(folder, f"gradscope doctor --format json {script.path}").stdout
     assert json.loads(told)["symptoms"] == []
+
+
+def test_an_event_is_one_declaration_and_its_emit(tmp_path):
+    folder = follow("Adding an event", tmp_path)
+    assert len(example_of("Adding an event").files) == 3  # the declaration, the emit, and who listens
+    done = run(folder, "python -c 'from gradscope.runtime.events import *; print(ModuleFrozen.__match_args__)'")
+    assert done.stdout == "('module', 'count')\n"

@@ -34,12 +34,44 @@ def small_backward():
     return x
 
 
-def test_documentation_lists_every_event_with_its_fields():
-    rows = dict(re.findall(r"^\| `(\w+)` \| .*? \| (.*) \|$", DOCUMENT.read_text(), re.MULTILINE))
-    assert sorted(rows) == sorted(kind.__name__ for kind in KINDS)
+def test_the_documentation_has_the_table_of_the_events():
+    assert f"\n{events.event_table()}\n" in DOCUMENT.read_text(encoding="utf-8")
+
+
+def test_every_event_is_registered_once_and_public():
+    assert set(KINDS) <= set(events.kinds.values())
+    assert sorted(set(events.__all__)) == sorted(events.__all__)
+    assert {kind.__name__ for kind in KINDS} < set(events.__all__)
+    assert all(hasattr(events, name) for name in events.__all__)
+
+
+def test_the_table_names_every_field_and_says_what_has_happened():
     for kind in KINDS:
-        fields = re.findall(r"`(\w+)`", re.sub(r"\([^()]*\)", "", rows[kind.__name__]))
-        assert fields[: len(kind.__match_args__)] == list(kind.__match_args__), kind.__name__
+        (row,) = (row for row in events.event_table().split("\n") if row.startswith(f"| `{kind.__name__}` |"))
+        about, fields = row.split(" | ")[1:]
+        assert about.endswith(".")
+        assert re.findall(r"`(\w+)`", fields) == list(kind.__match_args__)
+        assert kind.__match_args__
+
+
+def test_an_event_of_somebody_else_is_heard_and_joins_no_public_name():
+    class Noticed(events.Event):
+        __slots__ = ()
+
+    assert len(collect(lambda: events.emit(Noticed()), Noticed)) == 1
+    assert "Noticed" not in events.__all__
+    assert "Noticed" not in events.event_table()
+    del events.kinds["Noticed"]
+
+
+def test_nodes_are_attended_only_for_events_that_say_so():
+    for kind in KINDS:
+        with events.subscribe(lambda event: None, kind):
+            assert events.closely is kind.CLOSE
+    assert {kind.__name__ for kind in KINDS if kind.CLOSE} == {
+        "NodeReady", "NodeEntered", "GradientCaptured", "GradientAccumulated", "HookCalled", "TensorUnpacked",
+        "TensorReleased",
+    }  # fmt: skip
 
 
 def test_a_listener_must_be_callable():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import re
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -457,6 +458,8 @@ class NativeObservation:
             handlers[events.GraphTaskFinished] = lambda event: observer.task_finished(event.task)
             handlers[events.GraphTaskFailed] = lambda event: observer.task_failed(event.task, event.error)
             handlers[events.VersionViolation] = lambda event: observer.violation(event.error)
+        for kind, told in _told_of_events(observer):
+            handlers[kind] = _both(handlers[kind], told) if kind in handlers else told
         sites = int(forward or operators or own_writes)  # the innermost line of the user is all that is asked for
         self._subscription = events.subscribe_each(handlers, call_sites=sites)
 
@@ -471,6 +474,25 @@ class NativeObservation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _listeners() -> dict[str, type[events.Event]]:
+    """Return the events by the name of the method that hears each: ``on_node_ready``."""
+    return {f"on_{re.sub('(?<=[a-z])(?=[A-Z])', '_', name).lower()}": kind for name, kind in events.kinds.items()}
+
+
+def _told_of_events(observer: Observer) -> list[tuple[type[events.Event], Callable[[Any], None]]]:
+    """Return what an observer hears of the runtime's events as they are."""
+    written = type(observer)
+    return [(kind, getattr(observer, name)) for name, kind in _listeners().items() if hasattr(written, name)]
+
+
+def _both(first: Callable[[Any], None], second: Callable[[Any], None]) -> Callable[[Any], None]:
+    def told(event: Any) -> None:
+        first(event)
+        second(event)
+
+    return told
 
 
 def _slots_of(nodes: Sequence[Node], name: str) -> list[Any]:

@@ -172,6 +172,9 @@ class Observer:
     """Who is told what happens, on the program's thread: inherit, and write the methods that matter.
 
     Each may block, and may raise: the exception leaves through the user's call.
+
+    These are what both frameworks tell. An event of gradscope's own runtime is told as it is to a method of its name:
+    ``def on_gradient_accumulated(self, event)`` hears `gradscope.runtime.events.GradientAccumulated`.
     """
 
     def module_entered(self, module: Any) -> None:

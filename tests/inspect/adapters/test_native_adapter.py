@@ -203,3 +203,30 @@ def test_an_interrupt_between_two_nodes_does_not_stop_a_recording(monkeypatch, t
     with gi.open_recording(tmp_path / "run.gscope") as recording:
         assert recording.runs[0].state == "finished"
         assert [task.state for task in recording.tasks()] == ["failed", "finished"]
+
+
+def test_an_observer_hears_an_event_of_the_runtime_by_a_method_of_its_name():
+    heard = []
+
+    class Watch(Observer):
+        def node_exited(self, call):
+            heard.append(("exited", call.node.name()))
+
+        def on_node_exited(self, event):
+            heard.append(("event", event.node.name()))
+
+        def on_gradient_accumulated(self, event):
+            heard.append(("accumulated", event.variable is x))
+
+    x = gs.tensor(2.0, requires_grad=True)
+    with NativeAdapter().observe(Watch(), forward=False, backward=True):
+        (x * 3).backward()
+    assert heard == [
+        ("exited", "MulBackward0"),
+        ("event", "MulBackward0"),
+        ("accumulated", True),
+        ("exited", "AccumulateGrad"),
+        ("event", "AccumulateGrad"),
+    ]
+    (x * 3).backward()
+    assert len(heard) == 5
