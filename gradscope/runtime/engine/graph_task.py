@@ -276,8 +276,9 @@ class GraphTask:
     def _advance(self, count: int) -> Node | None:
         """Run `count` nodes, or all that are left if it is negative; return the last.
 
-        This is the engine: everything else here prepares it or is called from it. It is one flat loop over local names
-        because a node of a small graph costs about as much as a few calls do.
+        This is the engine: everything else here prepares it or is called from it. What it does is said in ten lines by
+        :func:`.specification.run`; it is one flat loop over local names because a node of a small graph costs about as
+        much as a few calls do.
         """
         ready, leaves, buffers, dependencies = self.ready, self._leaves, self._buffers, self._dependencies
         keep_graph = self.keep_graph

@@ -105,7 +105,7 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
     lines = ["def apply(n, g):"]
     nothing = "(None,) * len(n.edges)"
     let_go = f"{_release(op, releasable)}; " if releasable else ""
-    missing = "not any(x is not None for x in g)" if op.multi else "g is None"
+    missing = "g is None or not any(x is not None for x in g)" if op.multi else "g is None"
     lines.append(f"    if {missing}: {let_go}return {nothing}")
     lines.append("    e = n.edges")
     tensors = {p.name: p for p in op.tensors}
