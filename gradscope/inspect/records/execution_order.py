@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..adapters import Adapter
+from ..adapters.protocol import Adapter
 
 __all__ = ["Wire", "engine_order", "walk"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...records.records import TensorSpec
+from .torch_spec import TorchSpec
 
 if TYPE_CHECKING:
     from .torch_adapter import TorchAdapter
@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["TorchAdapter", "TorchSpec", "check_version"]
 
 _OLDEST = (2, 4)
-
-
-class TorchSpec(TensorSpec):
-    """The spec of a PyTorch tensor, told apart from those of other frameworks by its class.
-
-    It is kept in records, which are read where there is no PyTorch too.
-    """
-
-    __slots__ = ()
 
 
 def check_version(version: str) -> None:

@@ -13,7 +13,7 @@ import torch
 from ...records.records import TensorSpec, dtype_name
 from .. import memory_fingerprint
 from ..protocol import Converted
-from . import TorchSpec
+from .torch_spec import TorchSpec
 
 __all__ = [
     "bits_of",
