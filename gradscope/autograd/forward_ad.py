@@ -1,8 +1,8 @@
 """Forward-mode derivatives: dual tensors, a value and its tangent that travel together.
 
 Inside a level every operator computes, beside its result, the result's derivative along the tangents of its operands
-(see :mod:`gradscope.runtime.engine.forward_mode`). One forward pass so yields a Jacobian times a vector, without a
-graph; run over a backward pass it yields Hessians times vectors.
+(see :mod:`gradscope.runtime.ops.execution.forward_mode`). One forward pass so yields a Jacobian times a vector,
+without a graph; run over a backward pass it yields Hessians times vectors.
 
 Examples
 --------
@@ -20,9 +20,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..runtime import state
-from ..runtime.engine import forward_mode
 from ..runtime.memory.dtype import INEXACT
 from ..runtime.modes import _GradMode
+from ..runtime.tensor import tangents
 from ..runtime.tensor.tensor import Tensor
 
 __all__ = [
@@ -57,12 +57,12 @@ def enter_dual_level() -> int:
     RuntimeError
         If it is open: levels do not nest.
     """
-    if forward_mode.level is not None:
+    if tangents.level is not None:
         raise RuntimeError(
             "Nested forward mode AD is not supported at the moment\n"
             "Leave the open level first; for second derivatives run forward mode over backward."
         )
-    forward_mode.enter()
+    tangents.enter()
     return 0
 
 
@@ -79,9 +79,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported.\n"
             f"It is level {_current_level()}; -1 is none."
         )
-    if forward_mode.level is None:
+    if tangents.level is None:
         raise RuntimeError("Dual level must be a positive number.\nNo level is open: enter_dual_level() opens one.")
-    forward_mode.leave()
+    tangents.leave()
 
 
 class dual_level(_GradMode):  # noqa: N801 - PyTorch's name
@@ -129,7 +129,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     ValueError
         For a dtype that has no derivatives.
     """
-    if forward_mode.level is None or (level is not None and level < 0):
+    if tangents.level is None or (level is not None and level < 0):
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
@@ -138,20 +138,20 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if value._dtype.kind not in INEXACT:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
     _check_pair(tensor, tangent)
-    dual = forward_mode.primal_of(tensor)
+    dual = tangents.primal_of(tensor)
     if not state.local.inference:
-        forward_mode.attach(dual, forward_mode.fitted(tangent, dual))
+        tangents.attach(dual, tangents.fitted(tangent, dual))
     return dual
 
 
 def _check_pair(tensor: Tensor, tangent: Tensor) -> None:
     """Raise where `tangent` cannot be the tangent of `tensor`."""
-    if forward_mode.tangent_of(tensor) is not None:
+    if tangents.tangent_of(tensor) is not None:
         raise RuntimeError(
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
             "supported.\nUse unpack_dual(tensor).primal."
         )
-    if forward_mode.tangent_of(tangent) is not None:
+    if tangents.tangent_of(tangent) is not None:
         raise RuntimeError(
             "Setting a forward grad that itself has a forward gradient at the same level 0 is not supported.\n"
             "Use unpack_dual(tangent).primal."
@@ -177,10 +177,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     TypeError
         If `tensor` is no tensor.
     """
-    if forward_mode.level is None or (level is not None and level < 0):
+    if tangents.level is None or (level is not None and level < 0):
         return UnpackedDualTensor(tensor, None)
     _check_tensor("unpack_dual", "tensor", tensor)
-    return UnpackedDualTensor(forward_mode.primal_of(tensor), forward_mode.tangent_of(tensor))
+    return UnpackedDualTensor(tangents.primal_of(tensor), tangents.tangent_of(tensor))
 
 
 def _check_tensor(function: str, name: str, value: Any) -> None:
@@ -190,7 +190,7 @@ def _check_tensor(function: str, name: str, value: Any) -> None:
 
 def _current_level() -> int:
     """Return the number of the open level, or -1."""
-    return -1 if forward_mode.level is None else 0
+    return -1 if tangents.level is None else 0
 
 
 class set_fwd_grad_enabled(_GradMode):  # noqa: N801 - named as PyTorch's private one

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from ..runtime import events, state
-from ..runtime.engine import forward_mode
+from ..runtime.tensor import tangents
 from .function_calls import begin, finish, push_tangents
 from .function_context import FunctionCtx, FunctionNode
 from .once_differentiable import once_differentiable
@@ -117,7 +117,7 @@ class Function(InstanceStyle, FunctionNode, metaclass=FunctionMeta):
         recorded = begin(node, inputs)
         before = modes.grad_enabled
         modes.grad_enabled = False
-        dual = state.special and forward_mode.active()
+        dual = state.special and tangents.active()
         if dual:
             modes.forward_grad = False
         try:

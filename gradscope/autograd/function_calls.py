@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..runtime import events, state
-from ..runtime.engine import forward_mode
 from ..runtime.graph.graph_node import Node, NodeExtra, own_edge, pack_slot
 from ..runtime.memory import device
 from ..runtime.memory.dtype import INEXACT
 from ..runtime.memory.storage import memory_of
-from ..runtime.ops.execution import general
+from ..runtime.ops.execution import forward_mode, general
+from ..runtime.ops.execution.saving import refuse_inference
+from ..runtime.tensor import tangents
 from ..runtime.tensor.tensor import Tensor
 from ..runtime.tensor.views import check_view, edge_of, rebase, saved_result
 from .function_context import SAVED, FunctionNode
@@ -228,7 +229,7 @@ def _save(node: FunctionNode, tensors: tuple[Any, ...]) -> None:
                 "Store it as an attribute of ctx."
             )
         if tensor._flags & state.INFERENCE:
-            general.refuse_inference(node, tensor)
+            refuse_inference(node, tensor)
         nr = _output_of(node, tensor)
         if nr is not None:
             values.append(saved_result(tensor, nr))
@@ -280,7 +281,7 @@ def push_tangents(
     `raw` is what forward returned, `outputs` what the caller gets for it; `dirty` and `constant` are the tensors that
     forward marked as written and as non-differentiable.
     """
-    if not (forward_mode.active() and forward_mode.has_tangent(args)):
+    if not (tangents.active() and forward_mode.has_tangent(args)):
         return
     given = [_tangent_for(node, value) for value in args]
     raw, outputs = (raw, outputs) if isinstance(raw, tuple) else ((raw,), (outputs,))
@@ -305,14 +306,14 @@ def push_tangents(
             _check_written(output, tangent)
         else:
             _carry(output, tangent, given)
-    forward_mode.keep_with_saved(node, outputs)
+    tangents.keep_with_saved(node, outputs)
 
 
 def _tangent_for(node: FunctionNode, value: Any) -> Tensor | None:
     """Return the tangent that ``jvp`` is given for an argument."""
     if not isinstance(value, Tensor):
         return None
-    tangent = forward_mode.tangent_of(value)
+    tangent = tangents.tangent_of(value)
     if tangent is not None or not node.materialize_grads:
         return tangent
     array = value._array
@@ -355,9 +356,9 @@ def _check_tangent(node: FunctionNode, index: int, output: Tensor, tangent: Tens
 
 def _check_written(output: Tensor, tangent: Any) -> None:
     """Take the tangent of an argument that forward has written: it must have been written too."""
-    current = forward_mode.tangent_of(output)
+    current = tangents.tangent_of(output)
     if current is None:
-        forward_mode.carry_written(output, tangent)
+        tangents.carry_written(output, tangent)
     elif current is not tangent:
         raise RuntimeError(
             "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
@@ -368,11 +369,11 @@ def _check_written(output: Tensor, tangent: Any) -> None:
 def _carry(output: Tensor, tangent: Any, given: Sequence[Any]) -> None:
     """Take the tangent of an output that is new, or a view."""
     if output._view is None:
-        forward_mode.attach(output, forward_mode.owned(tangent, output, given))
+        tangents.attach(output, forward_mode.owned(tangent, output, given))
     elif tangent._view is None:
         raise RuntimeError(
             "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.\n"
             "Apply the same view to the tangent, e.g. tangent.view_as(tangent)."
         )
     else:
-        forward_mode.attach(output, forward_mode.fitted(tangent, output))
+        tangents.attach(output, tangents.fitted(tangent, output))

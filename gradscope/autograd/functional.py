@@ -25,8 +25,8 @@ from typing import Any
 import numpy
 
 from ..runtime import state
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.modes import enable_grad, set_grad_enabled
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
 from ..runtime.tensor.tensor import Tensor
 from .forward_ad import dual_level, make_dual, unpack_dual
 from .functional_points import (

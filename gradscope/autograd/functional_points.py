@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.engine.backward import grad
 from ..runtime.memory import device
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
 from ..runtime.tensor.tensor import Tensor
 
 Function = Callable[..., Any]

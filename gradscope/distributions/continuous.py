@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.tensor import random
 from ..runtime.tensor.random_distributions import standard_gamma
 from ..runtime.tensor.tensor import Tensor

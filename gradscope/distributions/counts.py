@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.memory.dtype import finfo
 from ..runtime.modes import no_grad
 from ..runtime.ops.declaration.registry import OPERATORS
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
 from ..runtime.tensor import creation, random
 from ..runtime.tensor.tensor import Tensor
 from . import constraints

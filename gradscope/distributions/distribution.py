@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.modes import no_grad
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
 from ..runtime.tensor import creation
 from ..runtime.tensor.tensor import Size, Tensor
 from . import constraints

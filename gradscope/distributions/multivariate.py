@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.ops.linalg.cholesky_and_triangular import cholesky, solve_triangular
 from ..runtime.tensor import creation, random
 from ..runtime.tensor.tensor import Tensor

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.tensor.tensor import Size, Tensor
 from . import constraints
 from .independent import sum_rightmost

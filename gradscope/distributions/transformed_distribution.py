@@ -6,9 +6,9 @@ import copy
 import math
 from typing import Any
 
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.memory.dtype import finfo
 from ..runtime.modes import no_grad
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
 from ..runtime.tensor.tensor import Size, Tensor
 from . import constraints
 from .continuous import Cauchy, Exponential, Normal, Uniform

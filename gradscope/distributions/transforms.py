@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.memory.dtype import finfo
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
 from ..runtime.ops.linalg.cholesky_and_triangular import cholesky
 from ..runtime.tensor.creation import broadcast_shapes
 from ..runtime.tensor.tensor import Tensor

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.modes import no_grad
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
 from ..runtime.tensor import random
 from ..runtime.tensor.tensor import Tensor
 from . import constraints

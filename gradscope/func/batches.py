@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..nn.modules.module import Module
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.tensor.random import default_generator
 from ..runtime.tensor.tensor import Tensor
 from .trees import described, filled, is_leaf, leaves, same_form

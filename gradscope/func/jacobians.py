@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..autograd.functional import unit
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.tensor.tensor import Tensor
 from .products import ArgNums, Function, chosen, jvp, replaced, vjp
 from .trees import filled, leaves

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..autograd.forward_ad import dual_level, make_dual, unpack_dual
 from ..runtime import state
-from ..runtime.engine import forward_mode
+from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.engine.backward import grad as gradients
 from ..runtime.modes import enable_grad
-from ..runtime.ops.execution.bare_functions import TENSOR_OPERATORS as F
+from ..runtime.tensor import tangents
 from ..runtime.tensor.tensor import Tensor
 from .trees import described, filled, leaves, mapped, same_form
 
@@ -43,7 +43,7 @@ class Level:
     def _alias(self, value: Any) -> Tensor:
         if not isinstance(value, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
-        follow = self.recording or (forward_mode.active() and forward_mode.tangent_of(value) is not None)
+        follow = self.recording or (tangents.active() and tangents.tangent_of(value) is not None)
         point = value.view_as(value) if follow else value.detach()
         if not point.requires_grad:
             self._own.add(id(point.requires_grad_()))
@@ -80,9 +80,9 @@ def _without_history(tensor: Tensor) -> Tensor:
     if not tensor.requires_grad:
         return tensor
     found = tensor.detach()
-    tangent = forward_mode.tangent_of(tensor) if forward_mode.active() else None
+    tangent = tangents.tangent_of(tensor) if tangents.active() else None
     if tangent is not None:
-        forward_mode.attach(found, tangent.detach())
+        tangents.attach(found, tangent.detach())
     return found
 
 
@@ -338,7 +338,7 @@ def jvp(
 
 
 def _level_is_open() -> bool:
-    return forward_mode.level is not None
+    return tangents.level is not None
 
 
 Pushed = tuple[Any, list[Tensor | None], Any]

@@ -1,12 +1,14 @@
 """The runtime core: tensors, graph, engine, operators and the points where instruments attach.
 
-Nothing in here imports anything above it (:mod:`gradscope.autograd`, :mod:`gradscope.nn`, the instruments).
+Nothing in here imports anything above it (:mod:`gradscope.autograd`, :mod:`gradscope.nn`, the instruments), and its
+floors import downwards: ops, engine, tensor and graph, memory.
 
 - :mod:`~.memory`: devices, dtypes, storages and their versions
 - :mod:`~.tensor`: the tensor, views, factories, conversions, random numbers
 - :mod:`~.graph`: nodes, edges, saved tensors, hooks
-- :mod:`~.engine`: backward passes, forward-mode derivatives
+- :mod:`~.engine`: backward passes
 - :mod:`~.ops`: every operator
+- :mod:`~.dispatch`: what lower floors must reach upwards, which the catalogue of operators fills in
 - :mod:`~.events`: the instrumentation points
 - :mod:`~.modes`: ``no_grad``, anomaly mode, saved-tensor hooks and other modes
 - :mod:`~.state`: the flags that every operator checks

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from . import state
+from . import dispatch, state
 from .errors import SavedTensorModifiedError
 
 if TYPE_CHECKING:
@@ -162,9 +162,7 @@ class NodeExited(Event):
 
 
 def _as_tensors(arrays: Sequence[Any]) -> list[Any]:
-    from .engine.gradient_validation import wrap
-
-    return [None if array is None else wrap(array) for array in arrays]
+    return [None if array is None else dispatch.wrap(array) for array in arrays]
 
 
 @dataclass(slots=True, eq=False)

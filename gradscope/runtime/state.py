@@ -106,7 +106,7 @@ class ThreadModes(threading.local):
     keeper: Any = None
     current_node: Any = None
     current_task: Any = None
-    # Forward mode: whether tangents are computed, and whether one is being computed (runtime/engine/forward_mode.py).
+    # Forward mode: whether tangents are computed, and whether one is being computed (runtime/tensor/tangents.py).
     forward_grad: bool = True
     in_tangent: bool = False
     # The dtype of autocast for each device type that it is on for; None while it is off (runtime/autocast.py).

@@ -14,7 +14,7 @@ import gradscope as gs
 from gradscope.autograd import forward_ad
 from gradscope.autograd.forward_ad import dual_level, make_dual, set_fwd_grad_enabled, unpack_dual
 from gradscope.runtime import events, state
-from gradscope.runtime.engine import forward_mode
+from gradscope.runtime.tensor import tangents
 from tests.autograd.compare import Programs, leaf
 
 program = Programs()
@@ -24,9 +24,9 @@ program = Programs()
 def _levels_are_left():
     """A test leaves no level open."""
     yield
-    left = forward_mode.level is not None
+    left = tangents.level is not None
     if left:
-        forward_mode.leave()
+        tangents.leave()
     assert not left, "a dual level is left open"
 
 

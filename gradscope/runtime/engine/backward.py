@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .. import events, state
+from ..dispatch import TENSOR_OPERATORS as F
 from ..graph.graph_node import Edge, GradientEdge, Node, edge_to, ends_of
 from ..memory import device
 from ..memory.bfloat16 import cast
 from ..memory.dtype import BY_NUMPY
 from ..ops.execution.bare_functions import expandable
-from ..tensor import overrides
+from ..tensor import overrides, tangents
 from ..tensor.views import edge_of
-from . import forward_mode, graph_task
+from . import graph_task
 from .gradient_validation import validate_array, validate_tensor, wrap
 from .graph_task import GraphTask
 
@@ -81,7 +82,7 @@ def backward(
         return backward_scalar(tensors, retain_graph, create_graph)
     tensors = as_sequence(tensors)
     grad_tensors = grad_variables if grad_tensors is None and grad_variables is not None else grad_tensors
-    carried = create_graph or (state.special and forward_mode.active())
+    carried = create_graph or (state.special and tangents.active())
     roots, grads = root_edges(tensors, grad_tensors, carried)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if inputs is None:
@@ -114,7 +115,7 @@ def backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) 
     edge = tensor._edge or edge_of(tensor)
     array = tensor._array
     one = _ONE.get(tensor._dtype.char)  # a dtype's own hash takes longer than the copy
-    carried = create_graph or (state.special and forward_mode.active())
+    carried = create_graph or (state.special and tangents.active())
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if carried or edge is None or one is None or tensor._shape or type(array) is not device.ndarray:
         task = _task(*root_edges((tensor,), None, carried), keep, carried, create_graph)
@@ -173,7 +174,7 @@ def grad(
             return gradients
         # As in PyTorch, such a zero has no dimension of the batch.
         return tuple(_zeros_of(t, create_graph) if g is None else g for g, t in zip(gradients, targets, strict=True))
-    carried = create_graph or (state.special and forward_mode.active())
+    carried = create_graph or (state.special and tangents.active())
     roots, grads = root_edges(outputs, grad_outputs, carried)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     captures = [target_edge(t, i) for i, t in enumerate(targets)]
@@ -209,10 +210,8 @@ def _zeros_of(target: Any, requires_grad: bool) -> Any:
 
     Where a graph is created it is a leaf.
     """
-    from ..tensor.creation import zeros_like
-
     if not isinstance(target, GradientEdge):
-        return zeros_like(target, requires_grad=requires_grad)
+        return F.zeros_like(target, requires_grad=requires_grad)
     shape, kind = edge_spec(target)
     place = target.node._input_metadata[target.output_nr].device
     return wrap(device.to_device(device.numpy.zeros(shape, dtype=kind), place)).requires_grad_(requires_grad)
@@ -221,8 +220,6 @@ def _zeros_of(target: Any, requires_grad: bool) -> Any:
 def _batched_grad(
     outputs: Any, targets: Any, grad_outputs: Any, retain_graph: Any, create_graph: bool, allow_unused: bool
 ) -> tuple[Any, ...]:
-    from ..ops.execution.bare_functions import TENSOR_OPERATORS
-
     batches = as_sequence(grad_outputs)
     size = batches[0].shape[0]
     if not size:
@@ -236,7 +233,7 @@ def _batched_grad(
         seeds = [b[i] for b in batches]
         rows.append(grad(outputs, targets, seeds, keep, create_graph, allow_unused=allow_unused))
     columns = zip(*rows, strict=True)
-    return tuple(None if c[0] is None else TENSOR_OPERATORS.stack(list(c)) for c in columns)
+    return tuple(None if c[0] is None else F.stack(list(c)) for c in columns)
 
 
 def run_task(task: GraphTask) -> None:

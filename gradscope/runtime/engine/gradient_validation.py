@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import events, state
-from ..graph import graph_node
+from .. import dispatch, events, state
+from ..dispatch import TENSOR_OPERATORS as F
 from ..graph.graph_node import Node
 from ..graph.hooks import hook_name
 from ..memory import device
 from ..memory.bfloat16 import cast
 from ..memory.dtype import BY_NUMPY
+from ..modes import report_anomaly
 from ..ops.execution.bare_functions import expandable, sum_to
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
 
 def wrap(array: Any) -> Any:
     """Return a bare gradient as a tensor."""
-    return graph_node.tensor_type._wrap(array if device.is_array(array) else device.numpy.asarray(array))
+    return dispatch.tensor_type._wrap(array if device.is_array(array) else device.numpy.asarray(array))
 
 
 def name_node(error: BaseException, node: Node) -> None:
@@ -82,16 +83,14 @@ def validate_array(node: Node, index: int, grad: Any, shape: tuple[int, ...], ki
 
 def validate_tensor(node: Node, index: int, grad: Any, shape: tuple[int, ...], kind: Any) -> Any:
     """The same for tensors, recorded."""
-    from ..ops.execution.bare_functions import TENSOR_OPERATORS
-
     array = grad._array
     if array.shape != shape:
         if not expandable(shape, array.shape):
             raise _invalid(node, index, array.shape, shape)
-        grad = TENSOR_OPERATORS.sum_to_size(grad, shape)
+        grad = F.sum_to_size(grad, shape)
     if array.dtype != kind:
         if array.dtype.kind == "c" and kind.kind != "c":
-            grad = TENSOR_OPERATORS.real(grad)
+            grad = F.real(grad)
         grad = grad.to(BY_NUMPY[kind])
     return grad
 
@@ -160,8 +159,6 @@ def check_anomaly(node: Node, results: Sequence[Any]) -> None:
         elif state.anomaly_check_inf and device.to_host(xp.isinf(array).any()):
             found = "inf"
         if found is not None:
-            from ..modes import report_anomaly
-
             report_anomaly(node, index, found)
 
 

@@ -7,10 +7,9 @@ import weakref
 from sys import getrefcount
 from typing import Any
 
-from .. import state
+from .. import dispatch, state
 from ..memory import device
 from ..tensor.math_bits import mark
-from . import graph_node
 from .graph_node import ACCUMULATE_SEQUENCE, Edge, Node, hold_edge
 
 __all__ = ["AccumulateGrad", "accumulate_edge"]
@@ -63,7 +62,7 @@ class AccumulateGrad(Node):
             old = meta.grad
             if old is None:
                 held = getrefcount(grad)
-                meta.grad = graph_node.tensor_type._wrap(_as_gradient(grad, self.array, held), self.shape)
+                meta.grad = dispatch.tensor_type._wrap(_as_gradient(grad, self.array, held), self.shape)
                 return
             total, shape = old._array, old._shape
             try:
@@ -81,7 +80,7 @@ class AccumulateGrad(Node):
                     old._write(total + grad)
                     old._bump("AccumulateGrad")
                     return
-                meta.grad = old.detach() + graph_node.tensor_type._wrap(device.array_module(self.array).asarray(grad))
+                meta.grad = old.detach() + dispatch.tensor_type._wrap(device.array_module(self.array).asarray(grad))
                 return
             counter = old._vc
             if counter is None or state.special:
@@ -102,7 +101,7 @@ class AccumulateGrad(Node):
             leaf = self.reference()
             array = self.array if leaf is None else leaf._memory
             xp = device.array_module(array)
-            meta.grad = graph_node.tensor_type._wrap(xp.empty_like(array, dtype=grad._dtype)).copy_(grad)
+            meta.grad = dispatch.tensor_type._wrap(xp.empty_like(array, dtype=grad._dtype)).copy_(grad)
 
 
 def _refcount_probe(grad: Any) -> int:

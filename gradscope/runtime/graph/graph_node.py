@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, NamedTuple, Union
 
-from .. import events, state
+from .. import dispatch, events, state
 from ..errors import SavedTensorFreedError, SavedTensorModifiedError
 from ..memory import device
 from ..memory.dtype import BY_NUMPY, INEXACT
@@ -59,9 +59,6 @@ class _Released:
 
 
 RELEASED: Any = _Released()
-
-# The Tensor class, which is defined after this module: tensor.py fills it in.
-tensor_type: Any = None
 
 
 class NodeExtra:
@@ -221,9 +218,7 @@ class Node:
 
     def __call__(self, *grad_outputs: Any) -> Any:
         """Run this node alone on the given gradients (tensors or None); return the gradients it produces."""
-        from ..engine.graph_task import run_node_alone
-
-        return run_node_alone(self, grad_outputs)
+        return dispatch.run_node_alone(self, grad_outputs)
 
     def __repr__(self) -> str:
         return f"<{self.node_name} object at {id(self):#x}>"
@@ -301,8 +296,6 @@ class PackedTensor:
     )  # fmt: skip
 
     def __init__(self, tensor: Any, hooks: tuple[Any, Any], result: SavedResult | None) -> None:
-        from ..tensor.views import edge_of
-
         array = tensor._array
         self.shape, self.dtype = array.shape, array.dtype
         self.is_output = is_output = result is not None
@@ -310,7 +303,7 @@ class PackedTensor:
         self.history = None if result is None else result.history
         self.requires_grad = tensor.requires_grad
         # What is unpacked leads where the tensor led; of its own result a node keeps no edge, which would be a cycle.
-        self.edge = edge_of(tensor) if self.requires_grad and not is_output else None
+        self.edge = dispatch.edge_of(tensor) if self.requires_grad and not is_output else None
         self.forward = None if tensor._meta is None else tensor._meta.forward
         self.unpack_hook = hooks[1]
         self.packed = hooks[0](tensor)
@@ -422,8 +415,8 @@ class SavedTensor:
         if isinstance(value, PackedTensor):
             return value.packed
         if hasattr(value, "_memory"):
-            return share_bits(tensor_type._wrap(value._memory), value)
-        return tensor_type._wrap(self._array())
+            return share_bits(dispatch.tensor_type._wrap(value._memory), value)
+        return dispatch.tensor_type._wrap(self._array())
 
     @property
     def unpack_hook(self) -> Any:
@@ -497,7 +490,7 @@ def unpack(node: Node, name: str, *, as_tensor: bool, index: int | None = None) 
         check_version(node, name, value._vc, index, value)
         return value if as_tensor else value._array
     if as_tensor and device.is_array(value):
-        return tensor_type._wrap(value)
+        return dispatch.tensor_type._wrap(value)
     return value
 
 
@@ -537,7 +530,7 @@ def _result_edge(node: Node, value: SavedResult | PackedTensor) -> Edge | None:
 
 def _attach(array: Any, counter: VersionCounter, edge: Edge | None) -> Any:
     """Return a tensor whose gradient goes along an edge; None for nowhere."""
-    tensor = tensor_type._wrap(array)
+    tensor = dispatch.tensor_type._wrap(array)
     tensor._vc = counter
     if edge is not None and array.dtype.kind in INEXACT:
         tensor._edge = edge
@@ -607,13 +600,13 @@ def pack_slot(node: Node, name: str, value: Any, hooks: tuple[Any, Any]) -> Any:
     """Return the packed form of one saved value; a pack hook may not write to it."""
     result = None
     if isinstance(value, SavedResult):
-        result, tensor = value, tensor_type._wrap(value.array)
+        result, tensor = value, dispatch.tensor_type._wrap(value.array)
         tensor._vc = value.counter
         value.restore(tensor)
     elif hasattr(value, "_array"):
         tensor = value
     elif device.is_array(value):
-        tensor = tensor_type._wrap(value)
+        tensor = dispatch.tensor_type._wrap(value)
     else:
         return value
     node.extras()  # its hook must find the thread's modes as a backward sets them

@@ -95,6 +95,9 @@ class dtype:  # noqa: N801 - PyTorch's name
 # another dtype of that kind.
 FLOATING, INEXACT = "fV", "fcV"
 
+# What is a number beside tensors.
+NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+
 # PyTorch's promotion works by category first: bool < integral < floating < complex.
 CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}
 

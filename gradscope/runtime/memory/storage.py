@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy
 
+from .. import dispatch
 from . import device
 from .bfloat16 import plain
 
@@ -79,9 +80,7 @@ class Storage:
         >>> len(x.untyped_storage().resize_(16)), len(x.untyped_storage())
         (16, 16)
         """
-        from ..ops.shape.resize_and_set import resize_storage
-
-        resize_storage(self._array, size)
+        dispatch.resize_storage(self._array, size)
         return self
 
     def __len__(self) -> int:

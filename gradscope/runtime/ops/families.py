@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from .. import dispatch
+from ..engine.backward import backward, backward_scalar
+from ..engine.gradient_validation import wrap
+from ..engine.graph_task import run_node_alone
 from ..tensor import creation, random, random_distributions
-from ..tensor.tensor import finish_class
+from ..tensor.tensor import Tensor
+from ..tensor.views import edge_of
 from .declaration.registry import METHODS, NAMESPACES, OPERATORS, PUBLIC
+from .execution.general import instrument
+from .execution.inplace_and_out import refuse_out, store_out
+from .shape.resize_and_set import resize_storage
 
 __all__ = ["FAMILIES", "METHODS", "NAMESPACES", "OPERATORS", "PUBLIC"]
 
@@ -92,4 +100,17 @@ for _module in (creation, random, random_distributions):
     for _name in _module.__all__:
         PUBLIC.setdefault(_name, getattr(_module, _name))
 
-finish_class(METHODS)
+dispatch.fill(
+    Tensor,
+    (
+        edge_of,
+        backward,
+        backward_scalar,
+        run_node_alone,
+        wrap,
+        instrument,
+        refuse_out,
+        store_out,
+        resize_storage,
+    ),
+)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from .. import state
-from ..graph import graph_node
+from .. import dispatch, state
 from ..memory import device as devices
+from ..memory.dtype import NUMBERS
 from ..memory.storage import (
     contiguous_strides,
     element_strides,
@@ -20,7 +20,6 @@ from ..memory.storage import (
     offset_of,
     strided_view,
 )
-from ..ops.execution import general
 from .formatting import tensor_repr
 from .math_bits import mark, plain_type
 
@@ -153,15 +152,15 @@ class Convertible:
         raise TypeError("Tensor does not support deleting items\nIndex what is to stay, e.g. x[mask].")
 
     def __contains__(self, element: Any) -> bool:
-        if not isinstance(element, (Convertible, *general.NUMBERS)):
+        if not isinstance(element, (Convertible, *NUMBERS)):
             raise RuntimeError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.\n"
                 "Compare elements yourself: (x == value).any()."
             )
-        return bool(devices.to_host((self._array == general.array_of(element)).any()))
+        return bool(devices.to_host((self._array == getattr(element, "_array", element)).any()))
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and (spec or plain_type(self) is graph_node.tensor_type):
+        if self._array.ndim == 0 and (spec or plain_type(self) is dispatch.tensor_type):
             return format(self.item(), spec)
         if spec:
             raise TypeError(

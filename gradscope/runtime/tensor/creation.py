@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from .. import events, state
+from .. import dispatch, events, state
 from ..memory import device as devices
 from ..memory import dtype as dtypes
 from ..memory.memory_format import check_memory, check_rank, format_name
@@ -21,7 +21,7 @@ from ..memory.storage import adopted, extent_of, in_order, strided_view
 from ..ops.execution.array_errors import as_element, scalar_type
 from .from_python import to_array
 from .overrides import overridable
-from .tensor import Tensor
+from .tensor import Tensor, no_size, shape_of
 
 __all__ = [
     "arange",
@@ -50,10 +50,8 @@ __all__ = [
 def finish(array: Any, requires_grad: bool, out: Any = None, name: str = "") -> Tensor:
     """Wrap `array`, with requires_grad and the marks of the current mode; or write it into `out`."""
     if out is not None:
-        from ..ops.execution import inplace_and_out
-
-        inplace_and_out.refuse_out(name, [], out)
-        return inplace_and_out.store_out(name, array, [], out)
+        dispatch.refuse_out(name, [], out)
+        return dispatch.store_out(name, array, [], out)
     result = Tensor._wrap(array)
     if state.local.inference:
         result._mark_inference()
@@ -65,42 +63,6 @@ def finish(array: Any, requires_grad: bool, out: Any = None, name: str = "") -> 
             "Give it a floating dtype, or convert it with .float()."
         )
     return result.requires_grad_()
-
-
-def shape_of(size: tuple[Any, ...], name: str = "size", given: Any = None) -> tuple[int, ...]:
-    """Return the shape given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=...)``.
-
-    Raises
-    ------
-    TypeError
-        If a size is no integer.
-    RuntimeError
-        If a size is negative.
-    """
-    if given is not None:
-        size = (given,)
-    if len(size) == 1 and not _is_size(size[0]):
-        if not isinstance(size[0], (list, tuple)):
-            raise _no_size(name, size[0])
-        size = tuple(size[0])
-    for position, length in enumerate(size):
-        if not _is_size(length):
-            raise _no_size(name, length, position)
-    shape = tuple(int(length) for length in size)
-    for length in shape:
-        if length < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {length}: {list(shape)}")
-    return shape
-
-
-def _is_size(value: Any) -> bool:
-    return isinstance(value, (int, numpy.integer, Tensor)) and not isinstance(value, bool)
-
-
-def _no_size(name: str, value: Any, position: int | None = None) -> TypeError:
-    found = value.__class__.__name__
-    where = f"not {found}" if position is None else f"but found element of type {found} at pos {position}"
-    return TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, {where}")
 
 
 def number_of(name: str, argument: str, position: int, value: Any) -> Any:
@@ -454,7 +416,7 @@ def full(
     if layout is not None or pin_memory:
         check_memory("full", layout, pin_memory)
     if not isinstance(size, (list, tuple)):
-        raise _no_size("full", size)
+        raise no_size("full", size)
     value = number_of("full", "fill_value", 2, fill_value)
     inferred = fill_value._dtype if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(value)
     kind = inferred if dtype is None and out is None else numpy_dtype(dtype, out)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from ..engine import forward_mode
 from ..memory import device, dtype
 from ..memory.bfloat16 import widened
+from .tangents import tangent_of
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -159,7 +159,7 @@ def tensor_repr(tensor: Tensor) -> str:
         suffixes.append(f"grad_fn=<{node}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    tangent = forward_mode.tangent_of(tensor)
+    tangent = tangent_of(tensor)
     if tangent is not None:
         suffixes.append(f"tangent={tensor_repr(tangent)}")
     return label + prefix + _with_suffixes(body, suffixes, len(prefix)) + ")"

@@ -13,8 +13,8 @@ from ..memory import dtype as dtypes
 from .views import edge_of
 
 if TYPE_CHECKING:
-    from ..engine.forward_mode import ForwardGrad
     from .random import Sampler
+    from .tangents import ForwardGrad
     from .tensor import Tensor
 
 __all__ = ["GradientHolder", "TensorMeta"]

@@ -26,6 +26,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import state
+from ..dispatch import TENSOR_OPERATORS as F
 from ..memory import device
 from .overrides import disabled, has_say
 
@@ -47,8 +48,6 @@ def turned(array: Any, conj: bool, neg: bool) -> Any:
 
 def turned_tensor(tensor: Tensor, conj: bool, neg: bool) -> Tensor:
     """Return the view of `tensor` whose elements are conjugated and negated, as is asked for."""
-    from ..ops.execution.bare_functions import TENSOR_OPERATORS as F
-
     if conj:
         tensor = F.conj(tensor)
     return F._neg_view(tensor) if neg else tensor

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from .. import dispatch as floors_above
 from .. import state
 
 if TYPE_CHECKING:
@@ -45,11 +46,7 @@ disabled: Any = _disabled
 def has_say(kind: type) -> bool:
     """Whether a class takes part in calls with its instances."""
     method = getattr(kind, "__torch_function__", None)
-    return method is not None and method is not disabled and kind is not tensor_type
-
-
-# Tensor, which is defined later: gradscope.runtime.tensor.tensor fills it in.
-tensor_type: Any = None
+    return method is not None and method is not disabled and kind is not floors_above.tensor_type
 
 
 def _leaves(values: Iterable[Any]) -> Iterator[Any]:
@@ -170,12 +167,10 @@ def of_operator(op: Operator, arguments: tuple[Any, ...], suffix: str = "") -> A
 
 
 def _public_call(op: Operator, arguments: tuple[Any, ...], suffix: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    from ..ops.declaration.registry import PUBLIC
-
     args = tuple(value for p, value in zip(op.parameters, arguments, strict=True) if not p.keyword_only)
     kwargs = {p.name: value for p, value in zip(op.parameters, arguments, strict=True) if p.keyword_only}
     own = op.inplace_function if suffix else op.function
-    public = PUBLIC.get(op.name.partition(".")[0] + suffix, own)
+    public = floors_above.PUBLIC.get(op.name.partition(".")[0] + suffix, own)
     return (public if _takes(public, len(args), tuple(kwargs)) else own), args, kwargs
 
 

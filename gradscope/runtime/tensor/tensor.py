@@ -8,13 +8,12 @@ gradient and the hooks are in :mod:`.gradient_holder`, numbers, NumPy arrays, te
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .. import events, state
-from ..engine import backward
-from ..graph import graph_node
+import numpy
+
+from .. import dispatch, events, state
+from ..dispatch import OPERATORS, PUBLIC
 from ..graph.accumulate_grad import AccumulateGrad
 from ..graph.graph_node import Edge, Node, ends_of, hold_edge, own_edge
 from ..memory import device as devices
@@ -22,19 +21,18 @@ from ..memory import dtype as dtypes
 from ..memory.bfloat16 import marked
 from ..memory.memory_format import check_memory, contiguous_format, preserve_format
 from ..memory.storage import Storage, VersionCounter, element_strides, offset_of, shared_shape
-from ..ops.execution import general
 from . import overrides
 from .conversions import Convertible
 from .gradient_holder import GradientHolder, TensorMeta
 from .math_bits import mark, share_bits, without_bits
-from .views import RereadView, ViewInfo, check_inplace, current_view_edge, edge_of, rebase, strided_step
+from .views import RereadView, ViewInfo, check_inplace, current_view_edge, rebase, strided_step
 
 if TYPE_CHECKING:
     from ..ops.interface import TensorMethods
 else:
 
     class TensorMethods:
-        """The operators' methods, which :func:`finish_class` adds; type checkers read them in ``interface.pyi``."""
+        """The operators' methods, which :func:`.dispatch.fill` adds; type checkers read them in ``interface.pyi``."""
 
         __slots__ = ()
 
@@ -99,9 +97,6 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
 
     def __new__(cls, *data: Any, device: Any = "cpu") -> Tensor:
         """Make a tensor as PyTorch's legacy constructor does: of sizes, of a sequence, or another view of a tensor."""
-        from ..ops.declaration.registry import OPERATORS
-        from . import creation
-
         if len(data) == 1 and isinstance(data[0], Tensor):
             return OPERATORS["alias"].function(data[0]) if cls is Tensor else cls._sharing(data[0])
         if len(data) == 1 and isinstance(data[0], str):
@@ -109,9 +104,9 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         if len(data) == 1 and not isinstance(data[0], (int, Size)):
             if not hasattr(data[0], "__len__"):
                 raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__})\nUse tensor().")
-            made = creation.tensor(data[0], dtype=dtypes.get_default_dtype(), device=device)
+            made = PUBLIC["tensor"](data[0], dtype=dtypes.get_default_dtype(), device=device)
         else:
-            made = creation.zeros(creation.shape_of(data, "new") if data else (0,), device=device)
+            made = PUBLIC["zeros"](shape_of(data, "new") if data else (0,), device=device)
         return made if cls is Tensor else cls._sharing(made)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -154,8 +149,6 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
             raise TypeError(
                 f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}\nGive the class itself."
             )
-        from ..ops.declaration.registry import OPERATORS
-
         modes = state.local
         modes.overrides_off += 1
         try:
@@ -560,9 +553,9 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         tensor([2., 4.])
         """
         if gradient is None and inputs is None and not create_graph and not self._shape and not others:
-            backward.backward_scalar(self, retain_graph, False)
+            dispatch.backward_scalar(self, retain_graph, False)
         else:
-            backward.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **others)
+            dispatch.backward(self, gradient, retain_graph, create_graph, inputs=inputs, **others)
 
     def detach(self) -> Tensor:
         """Return a tensor that shares memory and version, but no history."""
@@ -573,7 +566,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         if flags & state.TURNED:
             share_bits(result, self)
         if state.special:
-            general.instrument(_DETACH, None, [self], [result], fresh=False)
+            dispatch.instrument(_DETACH, None, [self], [result], fresh=False)
         return result
 
     def detach_(self) -> Tensor:
@@ -683,11 +676,47 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         return made if made.dtype is self.dtype else made.to(self.dtype)
 
     def _new(self, function: str, *args: Any, **options: Any) -> Tensor:
-        from . import creation
-
         given = {name: value for name, value in options.items() if value is not None}
         check_memory(f"new_{function}", given.get("layout"), given.get("pin_memory"))
-        return getattr(creation, function)(*args, **{"dtype": self.dtype, "device": self.device, **given})
+        return PUBLIC[function](*args, **{"dtype": self.dtype, "device": self.device, **given})
+
+
+def shape_of(size: tuple[Any, ...], name: str = "size", given: Any = None) -> tuple[int, ...]:
+    """Return the shape given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=...)``.
+
+    Raises
+    ------
+    TypeError
+        If a size is no integer.
+    RuntimeError
+        If a size is negative.
+    """
+    if given is not None:
+        size = (given,)
+    if len(size) == 1 and not is_size(size[0]):
+        if not isinstance(size[0], (list, tuple)):
+            raise no_size(name, size[0])
+        size = tuple(size[0])
+    for position, length in enumerate(size):
+        if not is_size(length):
+            raise no_size(name, length, position)
+    shape = tuple(int(length) for length in size)
+    for length in shape:
+        if length < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {length}: {list(shape)}")
+    return shape
+
+
+def is_size(value: Any) -> bool:
+    """Whether a value is the length of one dimension."""
+    return isinstance(value, (int, numpy.integer, Tensor)) and not isinstance(value, bool)
+
+
+def no_size(name: str, value: Any, position: int | None = None) -> TypeError:
+    """Return the error for what is no size, or for an element of a size that is no length."""
+    found = value.__class__.__name__
+    where = f"not {found}" if position is None else f"but found element of type {found} at pos {position}"
+    return TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, {where}")
 
 
 def _become(tensor: Tensor, kind: type[Tensor]) -> Tensor:
@@ -722,17 +751,3 @@ class _Detach:
 
 _DETACH: Any = _Detach()
 Tensor._memory = Tensor._array  # the slot itself
-
-
-def finish_class(methods: dict[str, Callable[..., Any]]) -> None:
-    """Add the operators' methods to Tensor and give Tensor to the generated code."""
-    for name, method in methods.items():
-        if name not in Tensor.__dict__:
-            setattr(Tensor, name, method)
-    graph_node.tensor_type = overrides.tensor_type = Tensor
-    fresh = starmap(_new, repeat((Tensor,)))  # next() of it takes less than a call of __new__
-    for scope in general.scopes_wanting_tensor:
-        scope["Tensor"] = Tensor
-        if "edge_of" in scope:
-            scope["edge_of"] = edge_of
-            scope["fresh"] = fresh

@@ -11,9 +11,10 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import events, state
+from .. import dispatch, events, state
+from ..dispatch import OPERATORS
+from ..dispatch import TENSOR_OPERATORS as F
 from ..errors import InplaceError, SavedTensorFreedError
-from ..graph import graph_node
 from ..graph.accumulate_grad import accumulate_edge
 from ..graph.graph_node import Edge, Node, NodeExtra, SavedPart, SavedResult, SavedTensor, edge_to, ends_of, own_edge
 from ..memory import device
@@ -124,8 +125,6 @@ def _place_in(part: Any, memory: Any) -> Geometry:
 
 def strided_step(part: Any, memory: Any) -> Step:
     """Return what makes a tensor that lies as `part` does of one that lies as `memory` does."""
-    from ..ops.execution.bare_functions import TENSOR_OPERATORS as F
-
     size, stride, offset = _place_in(part, memory)
     return lambda tensor: F.as_strided(tensor, size, stride, offset_of(tensor._memory) + offset)
 
@@ -181,8 +180,6 @@ def _view_node(tensor: Tensor, base: Tensor, base_edge: Edge | None) -> Any:
 
 def _as_strided_node(part: Geometry, base_edge: Edge | None, base: Geometry, dtype: Any, kind: type) -> Any:
     """Return the node of a part, counted from the first element of a base, which lies in its storage as `base` says."""
-    from ..ops.declaration.registry import OPERATORS
-
     node: Any = OPERATORS["as_strided.size"].node_class()  # type: ignore[misc]
     node.edges = (base_edge,)
     node.seq = state.next_sequence()
@@ -247,8 +244,6 @@ class CopySlices(Node):
 
     def apply_graph(self, grad: Any) -> Any:
         """Run it on tensors, so that it is itself recorded."""
-        from ..ops.execution.bare_functions import TENSOR_OPERATORS as F
-
         if self.freed:
             raise SavedTensorFreedError(self)
         if grad is None:
@@ -292,7 +287,7 @@ class CopySlices(Node):
             return edge_to(_as_strided_node(self.view_geometry, self, whole, self.dtype, self.kind))
         # Operators that read no element make the nodes: any memory will do.
         memory = device.module_of(self.kind).empty(extent_of(whole), dtype=self.dtype)
-        base = graph_node.tensor_type._wrap(strided_view(memory, whole))
+        base = dispatch.tensor_type._wrap(strided_view(memory, whole))
         mark(base, *self.base_bits)
         base._set_edge(edge_to(self))
         return edge_to(_reread_node(base, self.steps))

@@ -57,6 +57,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ...dispatch import METHODS, OPERATORS, PUBLIC
 from ...graph.graph_node import Node
 from ...tensor.overrides import is_overridable, overridable
 from ..execution import codegen, general
@@ -64,7 +65,17 @@ from ..execution.bare_functions import ARRAY_FORMS, keeping_channels_last, writa
 from .extremes import elementwise, substituted
 from .keywords import as_function, as_method
 
-__all__ = ["NAMESPACES", "OPERATORS", "Operator", "Parameter", "not_implemented", "operator", "public"]
+__all__ = [
+    "METHODS",
+    "NAMESPACES",
+    "OPERATORS",
+    "PUBLIC",
+    "Operator",
+    "Parameter",
+    "not_implemented",
+    "operator",
+    "public",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +198,14 @@ class Operator:
             return getattr(xp, self.forward)(*arguments)
         return self.forward(xp, *arguments)
 
+    def call(self, arguments: tuple[Any, ...]) -> Any:
+        """Call it step by step, without asking modes and subclasses: :func:`.general.run`."""
+        return general.run(self, arguments)
+
     def __repr__(self) -> str:
         return f"<Operator {self.schema}>"
 
 
-OPERATORS: dict[str, Operator] = {}
-PUBLIC: dict[str, Callable[..., Any]] = {}
-METHODS: dict[str, Callable[..., Any]] = {}
 # What is public in modules of their own: ``gradscope.special`` and ``gradscope.linalg`` hold just this.
 NAMESPACES: dict[str, dict[str, Callable[..., Any]]] = {"linalg": {}, "special": {}}
 

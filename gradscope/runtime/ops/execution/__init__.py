@@ -2,6 +2,8 @@
 
 - :mod:`~.codegen`: writes an operator's function and its node class as source, and compiles them
 - :mod:`~.general`: the step-by-step form: recording, mixed dtypes, other array modules, ``create_graph``
+- :mod:`~.saving`: what a call's node saves, with versions
+- :mod:`~.forward_mode`: operators give their results tangents
 - :mod:`~.inplace_and_out`: writes into memory that is already there: ``name_()`` and ``out=``
 - :mod:`~.array_errors`: an array module's complaints in PyTorch's words
 - :mod:`~.bare_functions`: ``F`` on bare arrays: every operator's forward with the array module chosen

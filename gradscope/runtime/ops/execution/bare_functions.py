@@ -1,7 +1,7 @@
 """``F`` on bare arrays: every operator's forward, with the array module already chosen.
 
 A derivative written with ``F.exp(x)`` runs here when nobody needs a graph; under ``create_graph`` the same name is the
-recorded operator (:data:`TENSOR_OPERATORS`).
+recorded operator (:data:`~gradscope.runtime.dispatch.TENSOR_OPERATORS`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy
 
+from ...dispatch import OPERATORS
 from ...memory.bfloat16 import BFloat16Array, rounded, widened
 from ..declaration.annotations import Array, Namespace
 from ..reduce.row_sums import sums
 
-__all__ = ["TENSOR_OPERATORS", "ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
+__all__ = ["ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
 
 HALF, SINGLE = numpy.dtype(numpy.float16), numpy.dtype(numpy.float32)
 HALVES = "eE"  # the dtypes of two bytes, float16 and bfloat16, by NumPy's letters
@@ -35,8 +36,6 @@ class ArrayOperators:
         self.xp = xp
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        from ..declaration.registry import OPERATORS
-
         forward = ARRAY_FORMS.get(name)
         if forward is None:
             op = OPERATORS.get(name)
@@ -47,21 +46,6 @@ class ArrayOperators:
         setattr(self, name, function)
         return function
 
-
-class TensorOperators:
-    """The public operators, recorded; functions are looked up once and kept."""
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        from ..declaration.registry import OPERATORS, PUBLIC
-
-        if name not in PUBLIC and name not in OPERATORS:
-            raise AttributeError(f"there is no operator {name!r} for a derivative to use")
-        function = PUBLIC[name] if name in PUBLIC else OPERATORS[name].function
-        setattr(self, name, function)
-        return function
-
-
-TENSOR_OPERATORS = TensorOperators()
 
 _by_module: dict[int, ArrayOperators] = {}
 

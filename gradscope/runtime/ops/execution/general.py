@@ -11,33 +11,30 @@ import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterable
 from functools import cache
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from ... import autocast, events, state
-from ...engine import forward_mode
-from ...graph.graph_node import PackedTensor, SavedResult, SavedTensor, edge_to, pack_slot, unpack
+from ...dispatch import TENSOR_OPERATORS
+from ...graph.graph_node import PackedTensor, SavedTensor, edge_to, pack_slot, unpack
 from ...memory import bfloat16, device, dtype
 from ...memory.bfloat16 import CHAR, BFloat16Array, cast, marked, narrows, plain, rounded, widened
-from ...memory.storage import VersionCounter, element_strides, memory_of, offset_of
-from ...tensor import overrides
+from ...memory.dtype import NUMBERS
+from ...memory.storage import memory_of
+from ...tensor import overrides, tangents
 from ...tensor.math_bits import turned
-from ...tensor.views import reread
+from ...tensor.tensor import Tensor
+from ...tensor.views import edge_of, reread
 from ..declaration.annotations import Namespace
+from . import forward_mode
 from .array_errors import forward_error, refuse_bools
-from .bare_functions import HALF, HALVES, SINGLE, TENSOR_OPERATORS, array_operators
+from .bare_functions import HALF, HALVES, SINGLE, array_operators
+from .saving import save_operands, save_results, tensors_among
 
 if TYPE_CHECKING:
     from ...graph.graph_node import Node
-    from ...tensor.tensor import Tensor
     from ..declaration.registry import Operator
-
-# The generated functions refer to Tensor, which is defined after them: tensor.py fills these in.
-scopes_wanting_tensor: list[dict[str, Any]] = []
-_scope: dict[str, Any] = {"Tensor": None, "edge_of": None}
-scopes_wanting_tensor.append(_scope)
 
 # Of bfloat16, see forward_of_bfloat16(): operators and families that refuse half precision themselves, the family that
 # takes weights of another float beside it, operators that look at the bits, and those that round their number too.
@@ -60,7 +57,6 @@ _REFUSING_HALF = frozenset(
 _MIXING_FLOATS = "normalization"
 _READING_BITS = frozenset({"nextafter", "view.dtype"})
 _ROUNDING_NUMBER = frozenset({"pow.scalar", "pow.base"})
-NUMBERS = (bool, int, float, complex, numpy.number, numpy.bool_)
 _PLAIN = {device.ndarray}
 _ON_HOST = {device.ndarray, BFloat16Array}
 SCALES = frozenset({"mul", "div.true"})
@@ -79,8 +75,7 @@ class OperandError(TypeError):
 
 def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
     """Return `value` as a tensor, a number, None or a list of tensors, as its parameter allows."""
-    tensor_type = _scope["Tensor"]
-    if isinstance(value, tensor_type):
+    if isinstance(value, Tensor):
         if parameter.is_tensor_list:
             raise TypeError(
                 f"{op.name}(): argument '{parameter.name}' must be tuple of Tensors, not Tensor\n"
@@ -95,7 +90,7 @@ def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
                 f"Put the tensors in a list: {op.name}([tensor, ...], ...)."
             )
         for index, item in enumerate(items):
-            if not isinstance(item, tensor_type):
+            if not isinstance(item, Tensor):
                 raise OperandError(
                     f"expected Tensor as element {index} in argument '{parameter.name}' of {op.name}(), "
                     f"but got {type(item).__name__}"
@@ -106,7 +101,7 @@ def as_operand(op: Operator, parameter: Any, value: Any) -> Any:
     if op.promote and op.numbers and isinstance(value, NUMBERS) and parameter is not op.tensors[0]:
         return value
     if op.promote and device.is_array(value):
-        return tensor_type._wrap(value)
+        return Tensor._wrap(value)
     name, shown = op.name.partition(".")[0], "input" if parameter.name == "self" else parameter.name
     raise OperandError(
         f"{name}(): argument '{shown}' must be Tensor, not {type(value).__name__}\n"
@@ -123,14 +118,13 @@ def array_of(value: Any) -> Any:
 
 def prepare(op: Operator, arguments: tuple[Any, ...]) -> tuple[list[Any], list[Any], Any]:
     """Return (operands, bare arguments for the forward, array module), after promotion and the device check."""
-    tensor_type = _scope["Tensor"]
-    if op.numbers == "either" and isinstance(arguments[0], NUMBERS) and isinstance(arguments[1], tensor_type):
+    if op.numbers == "either" and isinstance(arguments[0], NUMBERS) and isinstance(arguments[1], Tensor):
         arguments = (as_tensor_like(arguments[0], arguments[1]), *arguments[1:])
     operands, bare = list(arguments), list(arguments)
     kinds: set[type] = set()
     for i, parameter in op.tensor_places:
         value = arguments[i]
-        if type(value) is not tensor_type or parameter.type == "Tensor[]":
+        if type(value) is not Tensor or parameter.type == "Tensor[]":
             value = operands[i] = as_operand(op, parameter, value)
         array = bare[i] = array_of(value)
         if type(array) is list:
@@ -356,16 +350,15 @@ def watched(op: Operator, arguments: tuple[Any, ...], depth: int = 3) -> Any:
 
 def finish(op: Operator, operands: list[Any], results: Any, aux: dict[str, Any], xp: Namespace) -> Any:
     """Wrap the forward's arrays as tensors, record the node, tell the listeners."""
-    tensor_type = _scope["Tensor"]
     several = op.multi
     arrays = list(results) if several else [results]
-    outputs = [tensor_type._wrap(a if device.is_array(a) else xp.asarray(a)) for a in arrays]
+    outputs = [Tensor._wrap(a if device.is_array(a) else xp.asarray(a)) for a in arrays]
     if op.view is not None:
         for nr, output in enumerate(outputs):
             link_view(op, operands, output, nr)
     node = record(op, operands, outputs, aux)
     if state.special:
-        if forward_mode.active():
+        if tangents.active():
             forward_mode.propagate(op, node, operands, outputs, aux)
         instrument(op, node, operands, outputs)
     if not several:
@@ -413,18 +406,6 @@ def wanted_by(flags: int, operands: list[Any]) -> bool:
     return bool(flags & state.GRAD)
 
 
-def tensors_among(operands: list[Any]) -> list[Tensor]:
-    """Return the tensors among operands, lists flattened."""
-    tensor_type = _scope["Tensor"]
-    found = []
-    for operand in operands:
-        if isinstance(operand, tensor_type):
-            found.append(operand)
-        elif isinstance(operand, list):
-            found.extend(item for item in operand if isinstance(item, tensor_type))
-    return found
-
-
 def flags_of(operands: list[Any]) -> int:
     """Return the union of the operands' flags."""
     flags = 0
@@ -462,14 +443,13 @@ def make_node(
 
     A view made under no_grad takes part, as in PyTorch, but its edge is None. The class is the operator's unless given.
     """
-    edge_of = _scope["edge_of"]
     by_name = dict(zip((p.name for p in op.parameters), operands, strict=True))
     edges: list[Any] = []
     wanted = False
     for parameter in op.edged:
         value = by_name[parameter.name]
         for tensor in value if isinstance(value, list) else [value]:
-            is_tensor = isinstance(tensor, _scope["Tensor"])
+            is_tensor = isinstance(tensor, Tensor)
             takes_part = is_tensor and (tensor.requires_grad or tensor._flags & state.CONNECTED)
             edges.append(edge_of(tensor) if takes_part else None)
             wanted = wanted or takes_part
@@ -488,82 +468,6 @@ def make_node(
         node.outs = [(o._shape, o._dtype) for o in op.graded_outputs(outputs)]
     save_operands(op, node, by_name, aux)
     return node
-
-
-def save_operands(op: Operator, node: Any, by_name: dict[str, Any], aux: dict[str, Any]) -> None:
-    """Fill the saved slots that a node class declares, for the gradients that are wanted."""
-    from .codegen import saved_by
-
-    wanted = wanted_arguments(op, node)
-    for name, users in saved_by(op).items():
-        if name in op.outputs:
-            setattr(node, "s_" + name, None)
-        elif name in aux:
-            setattr(node, "s_" + name, aux[name])
-        elif name in by_name:
-            value = by_name[name] if wanted.intersection(users) else None
-            save_value(node, name, value)
-        else:
-            setattr(node, "s_" + name, saved_fact(by_name, name))
-
-
-def wanted_arguments(op: Operator, node: Any) -> set[str]:
-    """Return the tensor arguments whose gradient has somewhere to go."""
-    names = [p.name for p in op.edged]
-    if any(p.is_tensor_list for p in op.edged):
-        return set(names)
-    return {name for name, edge in zip(names, node.edges, strict=True) if edge is not None}
-
-
-def saved_fact(by_name: dict[str, Any], name: str) -> Any:
-    """Return ``NAME_shape``, ``NAME_dtype``, ``NAME_strides`` or ``NAME_offset`` of an operand."""
-    argument, _, fact = name.rpartition("_")
-    value = by_name[argument]
-    read = {"strides": element_strides, "offset": offset_of}.get(fact, attrgetter(fact))
-    if isinstance(value, list):
-        return [read(t._memory) for t in value]
-    return read(value._memory) if hasattr(value, "_memory") else None
-
-
-def save_value(node: Any, name: str, value: Any) -> None:
-    """Put a tensor (with its version), a list of them or a plain value into a saved slot."""
-    if isinstance(value, list) and value and hasattr(value[0], "_array"):
-        for item in value:
-            refuse_inference(node, item)
-        setattr(node, "s_" + name, list(value))
-        setattr(node, "v_" + name, [t._version for t in value])
-        return
-    if hasattr(value, "_array"):
-        refuse_inference(node, value)
-        setattr(node, "v_" + name, value._version)
-    setattr(node, "s_" + name, value)
-
-
-def refuse_inference(node: Node, tensor: Tensor) -> None:
-    """Raise when a tensor made in inference mode would be saved for backward."""
-    if tensor._flags & state.INFERENCE:
-        raise RuntimeError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
-            f"it in autograd, or use `gradscope.no_grad()` instead of `gradscope.inference_mode()` "
-            f"({node.name()} wants to save a tensor of shape {list(tensor.shape)})."
-        )
-
-
-def save_results(node: Any, outputs: list[Tensor]) -> None:
-    """Save the outputs that the node's derivative names."""
-    for nr, name in enumerate(type(node).op.outputs):
-        if name in type(node).saved_names:
-            save_result(node, outputs[nr], name, nr)
-
-
-def save_result(node: Any, output: Tensor, name: str = "result", nr: int = 0) -> None:
-    """Save an output: array and counter, not the tensor (that would be a cycle)."""
-    counter = output._vc
-    if counter is None:
-        counter = output._vc = VersionCounter()
-    setattr(node, "s_" + name, SavedResult(output._array, counter, nr))
-    setattr(node, "v_" + name, counter.version)
 
 
 def flagged(op: Operator, output: Tensor, flags: int, operands: tuple[Any, ...]) -> Tensor:
@@ -768,4 +672,4 @@ def as_tensor_like(number: Any, like: Tensor) -> Tensor:
         return number
     kind = dtype.result_numpy([like._array, number])
     module = device.array_module(like._array)
-    return _scope["Tensor"]._wrap(module.asarray(number_in(kind, number), dtype=kind))
+    return Tensor._wrap(module.asarray(number_in(kind, number), dtype=kind))

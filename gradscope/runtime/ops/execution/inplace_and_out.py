@@ -12,15 +12,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import state
-from ...engine import forward_mode
 from ...graph.graph_node import edge_to, hold_edge
 from ...memory import device, dtype
 from ...memory.storage import overlap_error, overlaps_itself, shared_part
-from ...tensor import overrides
+from ...tensor import overrides, tangents
 from ...tensor.views import RereadView, check_inplace, saved_result, strided_step
 from ..declaration.annotations import Namespace
-from . import general
+from . import forward_mode, general
 from .array_errors import forward_error, scalar_type, wrong_argument
+from .saving import save_value, tensors_among
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -140,7 +140,7 @@ def inplace_node(op: Operator, operands: list[Any], aux: dict[str, Any]) -> Any:
     name = op.parameters[0].name
     saves_target: bool = node is not None and getattr(node, "s_" + name, None) is operands[0]
     if saves_target:
-        general.save_value(node, name, operands[0].clone())
+        save_value(node, name, operands[0].clone())
     if node is not None and state.special and state.local.saved_hooks:
         general.pack_all(node)  # an operand may be the target itself: it is packed before it is written
     return node
@@ -198,7 +198,7 @@ def run_out(op: Operator, arguments: tuple[Any, ...], out: Any) -> Any:
     targets = several_out(op, out) if op.multi else (out,)
     for target in targets:
         refuse_out(op.name.partition(".")[0], operands, target, op.differentiable)
-        for tensor in general.tensors_among(operands):
+        for tensor in tensors_among(operands):
             check_overlap(target._array, tensor._array, "none" if op.out in ("apart", "exact") else "all")
     try:
         results = general.forward(op, xp, bare)
@@ -275,13 +275,13 @@ def refuse_out(name: str, operands: list[Any], out: Any, differentiable: bool = 
             f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}\n"
             "Give the tensor that the result is to be written into."
         )
-    tensors = [*general.tensors_among(operands), out]
+    tensors = [*tensors_among(operands), out]
     if differentiable and state.local.grad_enabled and any(tensor.requires_grad for tensor in tensors):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad.\nDrop out=, or compute it under gradscope.no_grad()."
         )
-    if state.special and forward_mode.active() and forward_mode.has_tangent([*operands, out]):
+    if state.special and tangents.active() and forward_mode.has_tangent([*operands, out]):
         raise NotImplementedError(
             f"Trying to use forward AD with {name}_out that does not support it because it is an out= function\n"
             "Drop out=: the result is a tensor with a tangent then."
@@ -293,7 +293,7 @@ def store_out(name: str, result: Any, operands: list[Any], out: Tensor, differen
     check_castable(name, out._memory, result)
     check_inplace(out, False, differentiable=differentiable)
     if result.shape != out._shape:
-        if any(tensor is out for tensor in general.tensors_among(operands)):
+        if any(tensor is out for tensor in tensors_among(operands)):
             raise RuntimeError(
                 f"output with shape {list(out._shape)} doesn't match the broadcast shape {list(result.shape)} in "
                 f"{name}()\nAn operand that is overwritten cannot be resized: give another tensor as out=."

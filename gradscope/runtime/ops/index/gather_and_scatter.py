@@ -11,7 +11,6 @@ from ...memory import dtype as dtypes
 from ..declaration.annotations import Array, Namespace
 from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
-from ..execution import general
 from ..execution.array_errors import as_element
 from ..execution.bare_functions import in_rows
 from ..shape.reshape import axis_of
@@ -229,7 +228,7 @@ operator(
 
 def _scatter_choice(src: Any, value: Any) -> tuple[str, Any]:
     given = value if src is None else src
-    if not hasattr(given, "_array") and not isinstance(given, general.NUMBERS):
+    if not hasattr(given, "_array") and not isinstance(given, dtypes.NUMBERS):
         raise TypeError(
             f"scatter(): argument 'src' must be Tensor or Number, not {given.__class__.__name__}\n"
             "Give a tensor as src or a number as value."

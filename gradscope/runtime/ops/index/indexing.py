@@ -13,9 +13,9 @@ from typing import Any
 import numpy
 
 from ... import state
-from ...engine import forward_mode
 from ...memory import device as devices
 from ...memory import dtype as dtypes
+from ...tensor import tangents
 from ..declaration.annotations import Array, Namespace
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -517,7 +517,7 @@ def _as_value(self: Any, value: Any) -> Any:
     """Return an assigned value as a tensor; a number takes the dtype of `self`."""
     if hasattr(value, "_array"):
         return value
-    if not isinstance(value, general.NUMBERS):
+    if not isinstance(value, dtypes.NUMBERS):
         raise TypeError(
             f"can't assign a {type(value).__name__} to a gradscope.{self.dtype.legacy_name}\n"
             "Wrap it: gradscope.tensor(...)."
@@ -534,7 +534,7 @@ def _write(target: Any, value: Any) -> None:
     if have == want:
         METHODS["copy_"](target, value)
         return
-    recorded = general.wants_grad([target, value]) or (state.special and forward_mode.active())
+    recorded = general.wants_grad([target, value]) or (state.special and tangents.active())
     if not have and not (recorded and target._dtype.kind in dtypes.INEXACT):
         target._check_inplace(False)
         inplace_and_out.commit_inplace(_fill, target, value._array, None, [target, value])

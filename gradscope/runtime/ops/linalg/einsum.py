@@ -314,3 +314,13 @@ def tensordot(a: Any, b: Any, dims: Any = 2, *, out: Any = None) -> Any:
         la[i] = lb[j] = ("sum", number)
     keep = {label for label in (*la, *lb) if label[0] != "sum"}
     return _contract(a, la, b, lb, keep)[0]
+
+
+@public
+def inner(self: Any, other: Any, *, out: Any = None) -> Any:
+    """Return the inner products along the last dimensions; with a 0-d tensor, the product."""
+    if out is not None:
+        return into(out, "inner", [self, other], lambda: inner(self, other), exact=True)
+    if not self._array.ndim or not other._array.ndim:
+        return self * other
+    return tensordot(self, other, ([self._array.ndim - 1], [other._array.ndim - 1]))

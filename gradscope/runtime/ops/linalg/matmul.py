@@ -303,18 +303,6 @@ operator(
 )
 
 
-@public
-def inner(self: Any, other: Any, *, out: Any = None) -> Any:
-    """Return the inner products along the last dimensions; with a 0-d tensor, the product."""
-    if out is not None:
-        return inplace_and_out.into(out, "inner", [self, other], lambda: inner(self, other), exact=True)
-    if not self._array.ndim or not other._array.ndim:
-        return self * other
-    from .einsum import tensordot
-
-    return tensordot(self, other, ([self._array.ndim - 1], [other._array.ndim - 1]))
-
-
 @public(alias=("linalg.matmul",), arrays=matrix_product)
 def matmul(self: Any, other: Any, *, out: Any = None) -> Any:
     """Multiply vectors, matrices or batches of matrices, with broadcasting of the batch dimensions.

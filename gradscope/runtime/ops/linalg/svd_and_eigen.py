@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy
 
-from ...engine import forward_mode
 from ...memory import device as devices
 from ...memory.dtype import INEXACT
+from ...tensor import tangents
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
-from ..execution import general, inplace_and_out
+from ..execution import forward_mode, general, inplace_and_out
 from ..execution.array_errors import LinAlgError, scalar_type
 from ..execution.bare_functions import conj
 from .matrix_checks import adjoint, first_failure, need_float, need_matrices, need_square, refuse_low
@@ -254,7 +254,7 @@ operator(
 
 def _recorded(*tensors: Any) -> bool:
     """Whether a call is to be differentiated, so that vectors are needed where only values were asked for."""
-    return general.wants_grad(list(tensors)) or (forward_mode.active() and forward_mode.has_tangent(tensors))
+    return general.wants_grad(list(tensors)) or (tangents.active() and forward_mode.has_tangent(tensors))
 
 
 @public(namespace="linalg")

@@ -68,7 +68,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     for value in (input, other):
-        if not hasattr(value, "_array") and not isinstance(value, general.NUMBERS):
+        if not hasattr(value, "_array") and not isinstance(value, dtypes.NUMBERS):
             raise TypeError(
                 "where() received an invalid combination of arguments - got "
                 f"({', '.join(v.__class__.__name__ for v in (condition, input, other))}), but expected a condition and "

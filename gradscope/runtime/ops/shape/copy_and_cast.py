@@ -7,12 +7,12 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
-from ...engine import forward_mode
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
 from ...memory.memory_format import check_rank, format_name
 from ...memory.storage import in_order
+from ...tensor import tangents
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import unary
@@ -242,7 +242,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     self._check_inplace(recording)
     inplace_and_out.check_overlap(self._memory, src._memory)
     _check_broadcast(self, src)
-    if not recording and not (state.special and forward_mode.active()):
+    if not recording and not (state.special and tangents.active()):
         return inplace_and_out.commit_inplace(op, self, src._array, None, [self, src])
     return inplace_and_out.run_inplace(op, (self, src))
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy
 
-from ...graph import graph_node
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.memory_format import channels_last, check_rank, format_name
@@ -27,6 +26,7 @@ from ...memory.storage import (
     resized_bytes,
     strided_view,
 )
+from ...tensor.tensor import Tensor
 from ...tensor.views import check_inplace
 from ..declaration.annotations import Array
 from ..declaration.registry import public
@@ -164,7 +164,7 @@ def _sharers(owner: Any) -> Sharers:
         if kind is Storage:
             if found._array is owner:
                 storages.append(found)
-        elif issubclass(kind, graph_node.tensor_type):
+        elif issubclass(kind, Tensor):
             memory = getattr(found, "_memory", None)  # another thread may be about to make the tensor
             if memory is not None and memory_of(memory) is owner:
                 tensors.append(found)
@@ -264,7 +264,7 @@ def _replace(self: Any, name: str, function: Callable[..., Any], *others: Any) -
     columns = [array.reshape(-1).tolist() for array in arrays]
     values = [function(*elements) for elements in zip(*columns, strict=True)]
     for value in values:
-        if not isinstance(value, general.NUMBERS):
+        if not isinstance(value, dtypes.NUMBERS):
             kind = type(value).__name__
             raise TypeError(f"must be real number, not {kind}\nThe function given to {name}() returned it.")
     self._write(numpy.array(values).astype(self._dtype).reshape(self._shape))

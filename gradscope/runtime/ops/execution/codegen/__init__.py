@@ -21,13 +21,13 @@ from .. import general
 from .calls import function_scope, is_simple, simple_body
 from .compiling import call_signature, compile_function, docstring, own_name, signature
 from .inplace import make_inplace
-from .nodes import build_node_class, saved_by
+from .nodes import build_node_class
 from .wide import wide_body
 
 if TYPE_CHECKING:
     from ...declaration.registry import Operator
 
-__all__ = ["build", "operator_form", "saved_by"]
+__all__ = ["build", "operator_form"]
 
 
 def build(op: Operator) -> None:

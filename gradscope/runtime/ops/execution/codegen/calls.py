@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -13,25 +14,30 @@ from ....memory import device
 from ....memory.bfloat16 import BFloat16Array
 from ....memory.dtype import INEXACT
 from ....memory.storage import VersionCounter, element_strides, offset_of
-from ....tensor.views import reread
+from ....tensor.tensor import Tensor
+from ....tensor.views import edge_of, reread
 from .. import general, inplace_and_out
 from ..bare_functions import CONSTANTS, constant
+from ..saving import saved_by
 from .compiling import indented
-from .nodes import may_be_number, saved_by
+from .nodes import may_be_number
 
 if TYPE_CHECKING:
     from ...declaration.registry import Operator
 
 __all__ = ["function_scope", "is_simple", "save_lines", "simple_body", "unwrap_lines"]
 
+_new = object.__new__
+_FRESH = starmap(_new, repeat((Tensor,)))  # next() of it takes less than a call of __new__
+
 
 def function_scope(op: Operator) -> dict[str, Any]:
     """Return the globals of the generated function."""
     scope: dict[str, Any] = {
-        "Tensor": None,
-        "fresh": None,
-        "edge_of": None,
-        "new": object.__new__,
+        "Tensor": Tensor,
+        "fresh": _FRESH,
+        "edge_of": edge_of,
+        "new": _new,
         "ndarray": device.ndarray,
         "BFloat16Array": BFloat16Array,
         "numpy": numpy,
@@ -60,7 +66,6 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "CONSTANTS32": CONSTANTS["f"],
         "constant": constant,
     }
-    general.scopes_wanting_tensor.append(scope)
     return scope
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ....graph.accumulate_grad import AccumulateGrad
 from ..inplace_and_out import check_overlap, run_inplace
+from ..saving import saved_by
 from .calls import function_scope, is_simple, save_lines, unwrap_lines
 from .compiling import call_signature, compile_function, indented, own_name, signature
-from .nodes import may_be_number, saved_by
+from .nodes import may_be_number
 
 if TYPE_CHECKING:
     from ...declaration.registry import Operator

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from ....graph.graph_node import RELEASED, Node, SavedResult
 from ....memory import device
+from ....tensor.tensor import Tensor
 from .. import general
 from ..bare_functions import array_operators
+from ..saving import saved_by
 from .compiling import compile_function
 
 if TYPE_CHECKING:
     from ...declaration.registry import Operator
 
-__all__ = ["build_node_class", "may_be_number", "saved_by"]
-
-
-@cache
-def saved_by(op: Operator) -> dict[str, tuple[str, ...]]:
-    """Return, for each saved name, the differentiable arguments whose gradient needs it."""
-    users: dict[str, list[str]] = {}
-    formulas = op.derivatives if op.joint is None else dict.fromkeys((p.name for p in op.tensors), op.joint)
-    for argument, formula in formulas.items():
-        for name in op.needed_by(formula):
-            if name not in ("g", "F", "needs"):
-                users.setdefault(name, []).append(argument)
-    return {name: tuple(arguments) for name, arguments in users.items()}
+__all__ = ["build_node_class", "may_be_number"]
 
 
 def build_node_class(op: Operator) -> type[Node]:
@@ -82,7 +72,7 @@ def _release(op: Operator, names: Sequence[str]) -> str:
 def apply_scope(op: Operator) -> dict[str, Any]:
     """Return the globals of the generated ``apply``."""
     scope: dict[str, Any] = {
-        "Tensor": None,
+        "Tensor": Tensor,
         "ndarray": device.ndarray,
         "SavedResult": SavedResult,
         "unpack_array": general.unpack_array,
@@ -93,7 +83,6 @@ def apply_scope(op: Operator) -> dict[str, Any]:
         "joint": op.joint,
     }
     scope.update({f"d_{name}": formula for name, formula in op.derivatives.items()})
-    general.scopes_wanting_tensor.append(scope)
     return scope
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..saving import saved_by
 from .compiling import indented
-from .nodes import saved_by
 
 if TYPE_CHECKING:
     from ...declaration.registry import Operator, Parameter
