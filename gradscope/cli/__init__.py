@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from gradscope import __version__
+
 from ..inspect.output.terminal_text import say
 from . import check, debug, diff, doctor, explain, graph, record, report, view
 from .output import give_up_output, open_missing_streams
@@ -80,10 +82,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Prints the version; the package is imported only then."""
+    """Prints the version."""
 
     def __call__(self, parser: argparse.ArgumentParser, *unused: object) -> None:
-        from gradscope import __version__
-
         say(f"gradscope {__version__}")
         parser.exit()

@@ -51,6 +51,7 @@ class _Explain(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
     ) -> None:
+        # The instruments load when the command runs.
         from ..check.finding_codes import CODES, explain
 
         if values.upper() not in CODES:
@@ -73,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace, stream: TextIO) -> int:
     """Run the script, write the report, and return the exit status."""
+    # The instruments load when the command runs.
     from ..check import Sanitizer, run_script
     from ..inspect.debuggee.program import print_uncaught
     from ..inspect.debuggee.streams import flush
@@ -99,6 +101,7 @@ def _check(args: argparse.Namespace, stream: TextIO) -> int:
 
 def _report(args: argparse.Namespace, sanitizer: Sanitizer, result: ScriptResult, stream: TextIO) -> int:
     """Write the report, and return the exit status."""
+    # The instruments load when the command runs.
     from ..check import as_json, as_text
 
     status = FOUND if sanitizer.findings else FAILED if result.exit_code else NOTHING_FOUND

@@ -89,6 +89,7 @@ def _from_text(text: str) -> tuple[str, str]:
 
 
 def _from_file(path: str) -> tuple[str, str]:
+    # The instruments load when the command runs.
     from ..inspect.debugging.prompt.prompt_verbs import UsageError, read_commands
 
     try:
@@ -107,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
     args : argparse.Namespace
         ``script``, ``module``, ``args``, ``line`` and ``commands``.
     """
+    # The instruments load when the command runs.
     from ..inspect import Debugger
     from ..inspect.debuggee.script import ScriptProgram
     from ..inspect.debuggee.script_targets import find_target
@@ -142,6 +144,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _commands(given: list[tuple[str, str]]) -> list[str]:
     """Return the commands of all options; raise UsageError, naming the option or file, if one cannot be understood."""
+    # The instruments load when the command runs.
     from ..inspect.debugging.prompt.prompt_verbs import UsageError, find_verb, split_commands
 
     commands = []
@@ -184,7 +187,7 @@ def _run_line(mode: LineMode, commands: list[str] | None) -> tuple[int, str]:
 
 def _run_app(debugger: Debugger) -> tuple[int, str]:
     try:
-        from gradscope_tui.app import run_app
+        from gradscope_tui.app import run_app  # it loads Textual, an optional dependency
     except ImportError as error:
         return 2, f"gradscope debug: the terminal UI cannot be loaded ({error}); use `gradscope debug --line SCRIPT`"
     failed = run_app(debugger)
@@ -197,7 +200,7 @@ def _run_app(debugger: Debugger) -> tuple[int, str]:
 def _terminal_kept() -> Iterator[None]:
     """Give the terminal back as it was, whatever a script that is left in the middle of reading it has done."""
     try:
-        import termios
+        import termios  # Windows has none
 
         kept = termios.tcgetattr(0)
     except (ImportError, OSError, termios.error):

@@ -48,6 +48,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
+    # The instruments load when the command runs.
     from ..inspect.recording import RecordingError, open_recording
     from ..inspect.recording.reports.recording_difference import difference, split_source
 
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"gradscope diff: {error}", file=sys.stderr)
         return FAILED
     if args.table:
-        from rich.console import Console
+        from rich.console import Console  # Rich loads when a table is asked for
 
         Console().print(found)
     else:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
+import shutil
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
+
+from gradscope import __version__
 
 from ..inspect.output.terminal_text import json_text, say
 from .output import report_stream
@@ -72,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _examine(args: argparse.Namespace, stream: TextIO) -> int:
     """Run the script, write the report, and return the exit status."""
+    # The instruments load when the command runs.
     from ..check import Sanitizer, run_script
     from ..inspect import Doctor
     from ..inspect.debuggee.program import print_uncaught
@@ -125,6 +130,7 @@ def _report(
 
 def _findings_of(sanitizer: Any) -> tuple[Any, ...]:
     """Return what the sanitizer has found, as symptoms."""
+    # The instruments load when the command runs.
     from ..check import finding_as_text
     from ..inspect.diagnosis.doctor import Symptom
 
@@ -170,11 +176,7 @@ def _installation(form: str) -> int:
 
 
 def _facts() -> dict[str, Any]:
-    import platform
-    import shutil
-
-    from gradscope import __version__
-
+    # The instruments load when the command runs.
     from ..inspect.adapters.torch import check_version
 
     parts = {name: _version_of(name) for name, *_ in _PARTS}
@@ -201,6 +203,7 @@ def _facts() -> dict[str, Any]:
 
 def _version_of(distribution: str) -> str | None:
     """Return an installed version, without importing anything."""
+    # It takes as long to load as all other of the command line.
     from importlib.metadata import PackageNotFoundError, packages_distributions, version
 
     try:
@@ -212,8 +215,6 @@ def _version_of(distribution: str) -> str | None:
 
 
 def _terminal() -> dict[str, Any]:
-    import shutil
-
     size = shutil.get_terminal_size()
     return {
         "interactive": sys.stdin.isatty() and sys.stdout.isatty(),

@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     args : argparse.Namespace
         ``what``.
     """
+    # The instruments load when the command runs.
     from ..check.finding_codes import all_codes, explain
     from ..inspect.diagnosis.topics import find_topic, suggest, topic_text
 
@@ -60,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _listing() -> str:
+    # The instruments load when the command runs.
     from ..check.finding_codes import all_codes
     from ..inspect.diagnosis.topics import TOPICS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from ..inspect.output.terminal_text import say
@@ -79,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
         ``script``, ``module``, ``args``, ``output``, ``format``, ``backward``, ``fold``, ``depth``, ``source``,
         ``target``, ``gradients`` and ``stats``.
     """
+    # The instruments load when the command runs.
     from ..inspect.debuggee.exits import before_os_exit
     from ..inspect.debuggee.pause_gate import ProgramAborted
     from ..inspect.debuggee.script import ScriptProgram
@@ -125,6 +127,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace, stdout: TextIO) -> int:
     """Cut, fold and write the graph; return the exit status."""
+    # The instruments load when the command runs.
     from ..inspect.graphs.formats.graph_files import render_graph
     from ..inspect.graphs.graph_statistics import graph_statistics
     from ..inspect.graphs.node_selection import subgraph
@@ -157,6 +160,7 @@ def _deliver(graph: BackwardGraph, format: str, args: argparse.Namespace, stdout
 
 
 def _folded(graph: BackwardGraph, args: argparse.Namespace) -> BackwardGraph:
+    # The instruments load when the command runs.
     from ..inspect.graphs.folding import fold
 
     if args.fold == "none" or (args.fold == "auto" and args.depth is None):
@@ -166,6 +170,7 @@ def _folded(graph: BackwardGraph, args: argparse.Namespace) -> BackwardGraph:
 
 def _about_paths(graph: BackwardGraph, args: argparse.Namespace) -> list[str]:
     """Return how many paths lead to the node that was asked for, and what lies on all of them."""
+    # The instruments load when the command runs.
     from ..inspect.graphs.graph_paths import count_paths, dominators
 
     if args.target is None:
@@ -213,6 +218,7 @@ def _why_none(program: ScriptProgram, begun: int, wanted: int, left: list[int]) 
 
 def _too_old() -> str:
     """Return that the program's PyTorch is, if it is, as a line of its own."""
+    # The instruments load when the command runs.
     from ..inspect.adapters.torch import check_version
 
     try:
@@ -224,8 +230,7 @@ def _too_old() -> str:
 
 def _raised_at(error: BaseException) -> str:
     """Return the user's innermost line of a traceback."""
-    import traceback
-
+    # The instruments load when the command runs.
     from ..inspect.debugging.prompt.plain_text import short_path
     from ..runtime.events import is_library_file
 

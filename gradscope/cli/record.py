@@ -69,6 +69,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
+    # The instruments load when the command runs.
     from ..inspect.debuggee.exits import before_os_exit
     from ..inspect.debuggee.main_thread import run_on_main_thread
     from ..inspect.debuggee.processes import StartedProcesses

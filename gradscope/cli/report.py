@@ -34,6 +34,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
+    # The instruments load when the command runs.
     from ..inspect.recording import RecordingError, open_recording
     from ..inspect.recording.file.schema import for_its_owner
     from ..inspect.recording.reports.html_report import html_report

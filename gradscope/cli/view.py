@@ -64,6 +64,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; return its exit status."""
+    # The instruments load when the command runs.
     from ..inspect import BreakpointError, open_recording
     from ..inspect.recording import RecordingError
 
@@ -80,6 +81,7 @@ def _view(recording: Recording, args: argparse.Namespace) -> int:
         return _export(recording, args.export)
     if args.line or args.commands is not None:
         return _browse(recording, args.commands)
+    # The instruments load when the command runs.
     from ..inspect.recording.reports import text_view
 
     if args.violations or args.events:
@@ -97,7 +99,7 @@ def _view(recording: Recording, args: argparse.Namespace) -> int:
 
 def _open(recording: Recording) -> int:
     try:
-        from gradscope_tui.app import view_recording
+        from gradscope_tui.app import view_recording  # it loads Textual, an optional dependency
     except ImportError as error:
         say(f"gradscope view: the terminal UI cannot be loaded ({error}); use --text or --line", file=sys.stderr)
         return 2
@@ -105,6 +107,7 @@ def _open(recording: Recording) -> int:
 
 
 def _nodes(recording: Recording, args: argparse.Namespace) -> int:
+    # The instruments load when the command runs.
     from ..inspect.recording.reports import text_view
 
     tasks = recording.tasks(run=args.number, iteration=args.iteration)
@@ -127,6 +130,7 @@ def _nodes(recording: Recording, args: argparse.Namespace) -> int:
 
 def _wanted(args: argparse.Namespace) -> Callable[[NodeRecord], bool]:
     """Return the test that ``--filter`` and ``--bad`` stand for."""
+    # The instruments load when the command runs.
     from ..inspect.debugging.stops.breakpoints import parse_spec
 
     named = parse_spec(args.filter) if args.filter is not None else lambda node: True
@@ -144,6 +148,7 @@ def _missing(text: str) -> int:
 
 
 def _browse(recording: Recording, commands: str | None) -> int:
+    # The instruments load when the command runs.
     from ..inspect.recording.reports.recording_prompt import Browser
 
     browser = Browser(recording)
@@ -160,10 +165,12 @@ def _export(recording: Recording, path: str) -> int:
         return 2
     try:
         if path.endswith(".json"):
+            # The instruments load when the command runs.
             from ..inspect.recording.reports.perfetto import write_trace
 
             done = f"{write_trace(recording, path)} events"
         else:
+            # The instruments load when the command runs.
             from ..inspect.recording.reports.parquet import write_parquet
 
             done = f"{write_parquet(recording, path)} nodes"

@@ -16,7 +16,8 @@ from typing import Any
 
 from ..runtime.memory import device as devices
 from ..runtime.modes import no_grad
-from ..runtime.tensor.random import Generator
+from ..runtime.ops.declaration.registry import METHODS
+from ..runtime.tensor.random import Generator, rand, randn
 from ..runtime.tensor.tensor import Tensor
 
 __all__ = [
@@ -124,8 +125,6 @@ def trunc_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Fill with normal numbers, those outside [a, b] drawn again."""
-    from ..runtime.ops.declaration.registry import METHODS
-
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
@@ -249,8 +248,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if not tensor.numel():
         return tensor
-    from ..runtime.tensor.random import randn
-
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     drawn = randn(rows, columns, dtype=tensor.dtype, device=tensor.device, generator=generator)._array
@@ -270,8 +267,6 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    from ..runtime.tensor.random import rand
-
     rows, columns = tensor.shape
     normal_(tensor, 0.0, std, generator)
     # A random order of the rows of each column.

@@ -31,7 +31,7 @@ FLOATS = (dtypes.float32, dtypes.float64)
 
 def _strategies() -> Any:
     try:
-        from hypothesis import strategies
+        from hypothesis import strategies  # optional dependency
     except ImportError:
         raise ImportError(
             "gradscope.testing.strategies needs Hypothesis.\nInstall it with: pip install 'gradscope-debugger[test]'"

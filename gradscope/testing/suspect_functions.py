@@ -21,6 +21,7 @@ def backward_of(function: Any) -> str:
 
 def place_of(code: CodeType) -> str:
     """Return ``file:line`` of a function's code, from where the program was started."""
+    # The instruments load when a gradient is wrong.
     from ..inspect.records.records import Location
     from ..inspect.source.call_sites import place
     from ..inspect.source.source_syntax import definition_line
@@ -30,6 +31,7 @@ def place_of(code: CodeType) -> str:
 
 def functions_behind(function: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:
     """Return a line for each custom Function called that is wrong by itself; if none is, for each that is called."""
+    # The instruments load when a gradient is wrong.
     from ..inspect.diagnosis.functions.custom_derivatives import functions
     from ..inspect.source.call_sites import place
 

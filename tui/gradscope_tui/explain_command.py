@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradscope.check import finding_codes
 from gradscope.inspect.debugging.prompt.plain_text import write_line
 from gradscope.inspect.debugging.prompt.prompt_verbs import UsageError
 from gradscope.inspect.diagnosis.topics import TOPICS, find_topic, suggest, topic_text
@@ -58,12 +59,10 @@ def _explain_violation(reason: StopReason) -> str:
 
 
 def _topic(word: str) -> str:
-    from gradscope.check.finding_codes import all_codes, explain
-
-    if word.upper() in all_codes():
-        return explain(word)
+    if word.upper() in finding_codes.all_codes():
+        return finding_codes.explain(word)
     topic = find_topic(word)
     if topic is None:
-        close = suggest(word, all_codes())
+        close = suggest(word, finding_codes.all_codes())
         raise UsageError(f"no code or topic {word!r}; " + (f"did you mean {' or '.join(close)}?" if close else ""))
     return topic_text(topic)

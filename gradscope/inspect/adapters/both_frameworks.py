@@ -36,7 +36,7 @@ def load_torch_adapter() -> Adapter:
     """Return the adapter for the PyTorch that the program has imported; raise ImportError if that is too old."""
     global _torch_adapter
     if _torch_adapter is None:
-        from .torch import TorchAdapter
+        from .torch import TorchAdapter  # PyTorch is an optional dependency
 
         _torch_adapter = TorchAdapter()
     return _torch_adapter

@@ -14,6 +14,7 @@ from ..records.naming import named_tensors, unusable
 from ..records.records import Location
 from ..records.tensor_statistics import format_shape
 from ..source.call_sites import place
+from .rich_tables import table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,8 +48,6 @@ class Explanation:
 
     def table(self) -> Table:
         """Return the explanation as a Rich table."""
-        from .rich_tables import table
-
         return table(self._title(), self._columns(), self._rows())
 
     # --- what a table is made of ---

@@ -28,7 +28,7 @@ def new_axes(ax: Any = None, *, width: float = 8.0, height: float = 4.0) -> Any:
     if ax is not None:
         return ax
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure  # optional dependency
     except ImportError as error:
         raise ImportError(
             "plot() needs Matplotlib, which is not installed\nInstall it: pip install 'gradscope-debugger[plots]'"

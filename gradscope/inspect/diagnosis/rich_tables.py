@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..output.terminal_text import printable
 
 if TYPE_CHECKING:
+    # Rich loads when a table is shown.
     from rich.table import Table
 
 __all__ = ["table"]
@@ -27,6 +28,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     >>> t.row_count, [column.header for column in t.columns]
     (1, ['name', 'bytes'])
     """
+    # Rich loads when a table is shown.
     from rich.table import Table
     from rich.text import Text
 

@@ -46,6 +46,7 @@ class BackwardGraph(networkx.MultiDiGraph):
         return f"<{self}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        # A circle: the picture is drawn of the folded graph, which is of this class.
         from .formats.notebook import mime_bundle
 
         return mime_bundle(self)

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from .terminal_text import printable
 
 if TYPE_CHECKING:
-    import jinja2
+    import jinja2  # it loads with the first page that is made
 
 __all__ = ["Markup", "element", "policy", "render"]
 
@@ -61,7 +61,7 @@ def render(template: str, **values: Any) -> str:
 
 @functools.cache
 def _templates() -> jinja2.Environment:
-    import jinja2
+    import jinja2  # it loads with the first page that is made
 
     return jinja2.Environment(
         autoescape=True,

@@ -173,7 +173,7 @@ class Callee:
         full, non_full, pre = self._collect_backward_hooks()
         watcher = None
         if full or pre:
-            from .backward_hooks import BackwardHook
+            from .backward_hooks import BackwardHook  # autograd loads with the first backward hook
 
             watcher = BackwardHook(self, full, pre)
             args = watcher.setup_input_hook(args)
@@ -182,7 +182,7 @@ class Callee:
         if watcher is not None:
             output = self._watch_output(watcher, output)
         if non_full:
-            from .backward_hooks import hook_output_node
+            from .backward_hooks import hook_output_node  # autograd loads with the first backward hook
 
             hook_output_node(self, non_full, output)
         if state.special and events.wanted(events.ModuleForward):
@@ -258,7 +258,7 @@ class Callee:
         if self._backward_hooks:
             (full if self._is_full_backward_hook else non_full).extend(self._backward_hooks.values())
         if state.special and (events.wanted(events.ModuleBackward) or events.wanted(events.ModuleBackwardPre)):
-            from .backward_hooks import event_hook
+            from .backward_hooks import event_hook  # autograd loads with the first backward hook
 
             full.append(event_hook)
         return full, non_full, [*_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]

@@ -227,7 +227,7 @@ class CudaBackend(Backend):
         if self.module is not None:
             return self
         try:
-            import cupy
+            import cupy  # optional dependency
         except ImportError:
             raise RuntimeError(
                 "CUDA is not available: gradscope needs CuPy for device='cuda'.\n"
@@ -305,12 +305,12 @@ class CudaBackend(Backend):
         return self.module.ndarray(shape, kind, at, strides)
 
     def special_function(self, name: str) -> Any:
-        import cupyx.scipy.special
+        import cupyx.scipy.special  # optional dependency
 
         return self.need_function(cupyx.scipy.special, name)
 
     def linalg_function(self, name: str) -> Any:
-        import cupyx.scipy.linalg
+        import cupyx.scipy.linalg  # optional dependency
 
         return self.need_function(cupyx.scipy.linalg, name)
 

@@ -179,6 +179,7 @@ class DataLoader:
                     "for: leave it out, or set num_workers."
                 )
             return _fetched(fetching.of(self.dataset), indices)
+        # multiprocessing loads with the first workers.
         from .workers import Workers
 
         workers = Workers(
@@ -270,6 +271,7 @@ def _check_batching(
 
 def _context(value: Any, num_workers: int) -> Any:
     """Return the multiprocessing context of a start method's name."""
+    # It loads with the first workers.
     import multiprocessing
     from multiprocessing.context import BaseContext
 

@@ -209,6 +209,7 @@ class _Desk:
 
     def answer(self, round: int, number: int, indices: Any) -> Any:
         """Return the message that answers a task; None once an iterable data set has ended."""
+        # multiprocessing has loaded by now: this runs in a worker.
         from multiprocessing.reduction import ForkingPickler
 
         if round != self._round:

@@ -16,6 +16,7 @@ from gradscope.inspect.debugging.stops.breakpoints import Breakpoint, Breakpoint
 from gradscope.inspect.debugging.stops.watches import WatchList
 from gradscope.inspect.diagnosis.nan.nan_stops import bad_value_at
 from gradscope.inspect.recording import Recording, RecordingError, TaskRecord
+from gradscope.inspect.recording.reports.text_view import overview_text, violations_text
 from gradscope.inspect.records.records import DebuggerEvent, NodeRecord, SessionState, StopReason
 from gradscope_tui.sessions.recorded_nodes import RecordedNodes
 
@@ -121,8 +122,6 @@ class RecordedSession:
     @property
     def output(self) -> Sequence[str]:
         """What stands in the log at first: what the recording holds."""
-        from gradscope.inspect.recording.reports.text_view import overview_text, violations_text
-
         lines = overview_text(self._recording).split("\n")
         if self._recording.violations():
             lines += violations_text(self._recording).split("\n")

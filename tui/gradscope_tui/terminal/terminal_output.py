@@ -95,7 +95,7 @@ class _Screen(io.TextIOWrapper):
 
 def _driver(screen: Any, descriptor: int) -> type[Driver]:
     """Return a driver that draws on `screen`, whatever has become of file descriptors 1 and 2."""
-    from textual.drivers.linux_driver import LinuxDriver
+    from textual.drivers.linux_driver import LinuxDriver  # Windows cannot import it
 
     class OwnTerminalDriver(LinuxDriver):
         """Draws on a copy of the terminal's file descriptor."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .torch_spec import TorchSpec
 
 if TYPE_CHECKING:
-    from .torch_adapter import TorchAdapter
+    from .torch_adapter import TorchAdapter  # it imports PyTorch
 
 __all__ = ["TorchAdapter", "TorchSpec", "check_version"]
 
@@ -40,9 +40,9 @@ def check_version(version: str) -> None:
 def __getattr__(name: str) -> Any:
     if name != "TorchAdapter":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import torch
+    import torch  # optional dependency
 
     check_version(torch.__version__)
-    from .torch_adapter import TorchAdapter
+    from .torch_adapter import TorchAdapter  # it imports PyTorch
 
     return TorchAdapter

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch.autograd import Function
+from torch.nn.modules import module
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 
@@ -159,8 +160,6 @@ class ForwardTap:
                     self._undo.pop()()
 
     def _install(self) -> None:
-        from torch.nn.modules import module
-
         if not any(getattr(module, table) for table in _HOOK_TABLES):  # of the program's own it is to be warned
             self._undo.append(ignore_warnings(_GLOBAL_HOOKS))
         before = module.register_module_forward_pre_hook(self._module_entered)

@@ -84,7 +84,7 @@ def install(debugger: Debugger) -> None:
     The history lasts as long as the process; the environment variable ``GRADSCOPE_HISTORY`` names a file for it.
     """
     try:
-        import readline
+        import readline  # Windows has none
     except ImportError:
         return
     found: list[str] = []

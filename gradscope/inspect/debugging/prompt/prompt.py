@@ -13,6 +13,7 @@ from ...debuggee.streams import echo
 from ...records.records import DebuggerEvent, SessionState
 from ..session.debugger import Debugger
 from ..session.session_lifecycle import ProgramEndedError, SessionError
+from .completion import install
 from .plain_text import place_of, title_of, watch_line, write_line
 from .prompt_core import PROMPT
 from .prompt_look import LookVerbs
@@ -135,7 +136,7 @@ class LineMode(BreakVerbs, LookVerbs):
         def debug_here(*args: Any, **keywords: Any) -> Any:
             if hook is not sys.__breakpointhook__ or os.environ.get("PYTHONBREAKPOINT"):
                 return hook(*args, **keywords)
-            import pdb  # noqa: T100
+            import pdb  # noqa: T100 - it loads when a program asks for it
 
             # Meanwhile the prompt waits for the program, so nobody else reads. The current directory is the program's,
             # which may be a stranger's: its .pdbrc is not obeyed.
@@ -155,8 +156,6 @@ class LineMode(BreakVerbs, LookVerbs):
 
     def _start(self) -> None:
         if self.terminal:
-            from .completion import install
-
             install(self.debugger)
         self.debugger.start()
         self._wait()

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...adapters import Adapter
 from ...debuggee.program import CallProgram
+from ...debuggee.script import ScriptProgram
 from ...records.records import DebuggerEvent, NodeRecord, SessionState
 from ..history.history import HistoryPolicy
 from ..history.time_travel import TimeTravel
@@ -106,8 +107,6 @@ class Debugger(TimeTravel, Controls, Questions):
         FileNotFoundError, IsADirectoryError
             If there is no such script.
         """
-        from ...debuggee.script import ScriptProgram
-
         return cls(ScriptProgram(path, argv), adapter, history=history)
 
     @classmethod

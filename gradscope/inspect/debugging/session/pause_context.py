@@ -15,6 +15,7 @@ import numpy
 from ...adapters import Adapter, expected_spec
 from ...records.records import NodeRecord
 from ...source.frame_variables import run_in
+from ..history.what_if import what_if
 from ..stops import condition_names
 from .debugged_backward import CallFacts, TaskView
 from .session_records import WhatIf
@@ -136,8 +137,6 @@ class Standing:
 
     def what_if(self, slot: int, value: Any) -> WhatIf:
         """Return what would become of the leaves if an incoming gradient of this node were another."""
-        from ..history.what_if import what_if
-
         grads = self._incoming()
         if not 0 <= slot < len(grads):
             raise ValueError(f"there is no incoming gradient {slot}: this node has {len(grads)}")

@@ -48,6 +48,7 @@ class Questions(DebuggerCore):
         """
 
         def ask(place: Standing) -> MemoryReport:
+            # The diagnosis loads when it is asked for.
             from ...diagnosis.memory.graph_memory import memory, memory_of
 
             roots = [] if loss else place.roots()
@@ -73,6 +74,7 @@ class Questions(DebuggerCore):
         """
 
         def ask(place: Standing) -> GradientFlow:
+            # The diagnosis loads when it is asked for.
             from ...diagnosis.flow.gradient_flow import gradient_flow
 
             known = {} if model else self._parameters()
@@ -106,6 +108,7 @@ class Questions(DebuggerCore):
         """
 
         def ask(place: Standing) -> NoGradient | GradientReport:
+            # The diagnosis loads when it is asked for.
             from ...diagnosis.no_gradient.why_no_grad import why_no_grad
 
             named = self._parameters()
@@ -134,6 +137,7 @@ class Questions(DebuggerCore):
         """
 
         def ask(place: Standing) -> str:
+            # The diagnosis loads when it is asked for.
             from ...diagnosis.nan.nan_stops import bad_value_at
 
             node, grads, produced, saved = map(place.value, ("node", "grads", "produced", "saved"))
@@ -176,6 +180,7 @@ def _not_yet(roots: Sequence[Any], ahead: Sequence[int]) -> str:
 
 def _in_progress(answer: NoGradient | GradientReport, ahead: Sequence[int]) -> NoGradient | GradientReport:
     """Return an answer that knows of the backward in progress; `ahead` is where the gradient will arrive, if known."""
+    # The diagnosis loads when it is asked for.
     from ...diagnosis.no_gradient.no_grad_records import GradientReport
 
     if isinstance(answer, GradientReport):
@@ -184,6 +189,7 @@ def _in_progress(answer: NoGradient | GradientReport, ahead: Sequence[int]) -> N
 
 
 def _on_its_way(answer: NoGradient, ahead: Sequence[int] = ()) -> NoGradient:
+    # The diagnosis loads when it is asked for.
     from ...diagnosis.no_gradient.no_grad_records import Reason
 
     if answer.reason is not Reason.NOT_RUN:

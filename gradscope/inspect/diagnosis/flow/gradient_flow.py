@@ -17,6 +17,7 @@ from ...records.naming import name_graph
 from ...records.records import Location, operator_name
 from ...records.tensor_statistics import count_bad, format_shape, norm_of
 from ..explanation import Explanation, adapter_of, at, describe, parameters_of
+from ..plots import bars
 from .backward_replay import Replay
 
 __all__ = ["DeadUnits", "GradientFlow", "ParameterFlow", "dead_units", "gradient_flow", "verdict_of"]
@@ -139,8 +140,6 @@ class GradientFlow(Explanation):
         ImportError
             If Matplotlib (the extra ``plots``) is not installed.
         """
-        from ..plots import bars
-
         known = [p for p in self.parameters if p.grad_rms is not None]
         colors = ["tab:red" if p.bad or p.dead_rows or not p.grad_rms else "tab:blue" for p in known]
         sizes = [p.grad_rms or 0.0 for p in known]

@@ -18,6 +18,7 @@ from ...records.object_search import living
 from ...records.records import Location
 from ...source.call_sites import caller, place, uses_of
 from ..explanation import Explanation, adapter_of, at, storage_bytes
+from ..plots import lines
 from .reference_cycles import GraphCycle, have_graphs, tied_gradients
 from .reference_paths import SECONDS, Roots
 
@@ -155,8 +156,6 @@ class Growth(Explanation):
         ImportError
             If Matplotlib (the extra ``plots``) is not installed.
         """
-        from ..plots import lines
-
         series = {"alive": [s.alive for s in self.samples], "run by this backward": [s.graph for s in self.samples]}
         return lines(series, title=f"Graph growth: {self.kind}", xlabel="backward", ylabel="nodes", ax=ax)
 

@@ -17,6 +17,7 @@ from ...source.call_sites import place
 from ..explanation import Explanation, adapter_of_loss, storage_bytes
 from ..no_gradient.dataflow import Recorder
 from ..no_gradient.dataflow_ledger import Ledger, recorder_for
+from ..plots import bars
 
 __all__ = ["MemoryGroup", "MemoryReport", "SavedMemory", "memory", "memory_of"]
 
@@ -151,8 +152,6 @@ class MemoryReport(Explanation):
         ValueError
             If `by` is another word.
         """
-        from ..plots import bars
-
         ways = {"module": self.by_module, "operator": self.by_operator, "line": self.by_line}
         if by not in ways:
             raise ValueError(f"by must be one of {', '.join(map(repr, ways))}, got {by!r}\nThe default is 'module'.")

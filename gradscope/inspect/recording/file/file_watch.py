@@ -113,7 +113,7 @@ def _path_of(descriptor: int) -> str | None:
     """Return the path that the system knows of an open file."""
     try:
         if sys.platform == "darwin":
-            import fcntl
+            import fcntl  # Windows has none
 
             return os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
         return os.readlink(f"/proc/self/fd/{descriptor}")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ...adapters import Adapter
+from ...adapters import Adapter, AnyAdapter
 from ...records.optimizer_steps import OptimizerHooks
 from ..file.schema import RecordingError
 from .keep_policy import Policy
@@ -288,6 +288,4 @@ def record(
 
 def default_adapter() -> Adapter:
     """Return the adapter for all frameworks that a program may use."""
-    from ...adapters import AnyAdapter
-
     return AnyAdapter()

@@ -68,7 +68,7 @@ def write_parquet(recording: Recording, path: str | os.PathLike[str]) -> int:
         If the file cannot be written.
     """
     table = arrow_table(recording)
-    import pyarrow.parquet
+    import pyarrow.parquet  # optional dependency
 
     with open(path, "wb", opener=for_its_owner) as file:
         pyarrow.parquet.write_table(table, file)
@@ -78,7 +78,7 @@ def write_parquet(recording: Recording, path: str | os.PathLike[str]) -> int:
 
 def _arrow() -> Any:
     try:
-        import pyarrow
+        import pyarrow  # optional dependency
     except ImportError:
         raise RecordingError(
             "Parquet and Arrow need pyarrow, which is not installed\n"

@@ -19,6 +19,7 @@ from ..file.recording_records import TaskRecord
 from ..file.schema import RecordingError
 
 if TYPE_CHECKING:
+    # Rich loads when a table is shown.
     from rich.table import Table
 
 __all__ = ["Difference", "Divergence", "difference", "split_source"]
@@ -102,6 +103,7 @@ class Difference:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def __rich__(self) -> Table:
+        # Rich loads when a table is shown.
         from rich.table import Table
         from rich.text import Text
 

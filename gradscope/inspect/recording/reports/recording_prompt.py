@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TextIO
 
-from ...debugging.stops.breakpoints import BreakpointError
+from ...debugging.stops.breakpoints import BreakpointError, parse_spec
 from ...output.terminal_text import say
 from ..file.reader import Recording
 from ..file.recording_records import TaskRecord
@@ -151,8 +151,6 @@ class Browser:
             start = self._index
             nodes = task.nodes[start : start + _SHORT]
             return text_view.nodes_text([task], ((task.id, node) for node in nodes), limit=0)
-        from ...debugging.stops.breakpoints import parse_spec
-
         matches = parse_spec(" ".join(words))
         return text_view.nodes_text([task], ((task.id, node) for node in task.nodes if matches(node)), limit=0)
 

@@ -14,6 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ...late_attributes import ATTACHED
+from ...tensor.tensor import Tensor
+from ..families import METHODS, NAMESPACES, PUBLIC
 from .registry import Operator, Parameter
 
 __all__ = ["render"]
@@ -133,8 +136,6 @@ def _without_leading_star(parameters: list[str]) -> list[str]:
 
 def render() -> dict[Path, str]:
     """Return the text of each file."""
-    from ..families import NAMESPACES
-
     texts = {_HERE.parents[1] / "interface.pyi": _interface()}
     for space, functions in NAMESPACES.items():
         lines = [_wrapped(_definition(name, functions[name], "", method=False)) for name in sorted(functions)]
@@ -157,10 +158,6 @@ def _wrapped(line: str) -> str:
 
 
 def _interface() -> str:
-    from ...late_attributes import ATTACHED
-    from ...tensor.tensor import Tensor
-    from ..families import METHODS, PUBLIC
-
     lines = [_HEADER]
     for name in sorted(PUBLIC):
         if name.isidentifier():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ...memory import dtype as dtypes
+from ...tensor import creation
 from ..declaration.annotations import Array, Namespace
 from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -111,9 +112,7 @@ def _gather_backward(xp: Namespace, self: Array, size: Any, dim: int, index: Arr
 
 def longs(like: Any, value: Any) -> Any:
     """Return `value` as a tensor on the device of `like`, for samples."""
-    from ...tensor.creation import tensor
-
-    return tensor(value, device=like.device)
+    return creation.tensor(value, device=like.device)
 
 
 operator(

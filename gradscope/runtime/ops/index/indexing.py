@@ -15,7 +15,8 @@ import numpy
 from ... import state
 from ...memory import device as devices
 from ...memory import dtype as dtypes
-from ...tensor import tangents
+from ...tensor import creation, tangents
+from ...tensor.from_python import to_array
 from ..declaration.annotations import Array, Namespace
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -163,9 +164,7 @@ def _index_backward(xp: Namespace, self: Array, indices: Array, dims: Any, size:
 
 
 def _longs(like: Any, *values: Any) -> Any:
-    from ...tensor.creation import tensor
-
-    return [tensor(value, device=like.device) for value in values]
+    return [creation.tensor(value, device=like.device) for value in values]
 
 
 def _index_samples(make: Any) -> Any:
@@ -343,8 +342,6 @@ def _as_index(self: Any, item: Any) -> Any:
     if hasattr(item, "_array"):
         tensor = item
     elif isinstance(item, (list, tuple, range, str, numpy.ndarray)) or devices.is_array(item):
-        from ...tensor.from_python import to_array
-
         array = to_array(list(item) if isinstance(item, range) else item)
         if not devices.is_array(item) and array.dtype.kind not in "bu":
             array = array.astype(dtypes.int64.numpy)

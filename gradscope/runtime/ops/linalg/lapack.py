@@ -36,6 +36,7 @@ def is_quicker(array: Array) -> bool:
 @functools.cache
 def routine(name: str, kind: str) -> Callable[..., Any]:
     """Return the routine of BLAS or LAPACK for a dtype's character: ``routine("trsm", "d")`` is dtrsm."""
+    # SciPy loads with the first routine that NumPy does not have.
     from scipy.linalg import blas, lapack
 
     letter = {"f": "s", "d": "d", "F": "c", "D": "z"}[kind]

@@ -57,6 +57,7 @@ def _symmetric(make: Any, *shape: int) -> Any:
 
 
 def _ldl_reference(self: Any, hermitian: bool = False) -> list[Any]:
+    # SciPy loads when a test asks for the reference.
     from scipy.linalg.lapack import get_lapack_funcs
 
     name = "hetrf" if hermitian and self.dtype.kind == "c" else "sytrf"

@@ -181,6 +181,7 @@ def _lu_samples(make: Any) -> Any:
 
 
 def _lu_reference(A: Any, pivot: bool = True) -> list[Any]:
+    # SciPy loads when a test asks for the reference.
     from scipy.linalg import lu
 
     P, L, U = each_matrix(lu, A)
@@ -188,6 +189,7 @@ def _lu_reference(A: Any, pivot: bool = True) -> list[Any]:
 
 
 def _lu_factor_reference(A: Any, pivot: bool = True) -> list[Any]:
+    # SciPy loads when a test asks for the reference.
     from scipy.linalg.lapack import get_lapack_funcs
 
     LU, pivots, info = each_matrix(lambda matrix: get_lapack_funcs("getrf", (matrix,))(matrix), A)

@@ -9,6 +9,7 @@ import numpy
 from ... import autocast, state
 from ...memory.dtype import BY_NUMPY
 from ...tensor import overrides
+from ...tensor.creation import broadcast_shapes
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -345,8 +346,6 @@ def _product(sizes: Any) -> int:
 
 
 def _batched(self: Any, other: Any) -> Any:
-    from ...tensor.creation import broadcast_shapes
-
     left, right = self._array.shape, other._array.shape
     if left[-1] != right[-2] and min(len(left), len(right)) <= 2:
         raise RuntimeError(

@@ -144,6 +144,7 @@ def _no_geqrf_derivative(g: Gradient) -> Gradient:
 
 
 def _geqrf_reference(self: Any) -> list[Any]:
+    # SciPy loads when a test asks for the reference.
     from scipy.linalg.lapack import get_lapack_funcs
 
     return each_matrix(lambda A: get_lapack_funcs("geqrf", (A,))(A)[:2], self)

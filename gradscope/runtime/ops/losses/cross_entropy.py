@@ -10,6 +10,7 @@ import numpy
 from ... import autocast, state
 from ...memory import device
 from ...memory import dtype as dtypes
+from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator
@@ -140,12 +141,10 @@ def _nll_backward(
 
 def _nll_samples(*shape: int, weighted: bool) -> Any:
     def samples(make: Any) -> Any:
-        from ...tensor.creation import tensor
-
         classes = shape[1]
         size = (shape[0], *shape[2:])
         count = math.prod(size)
-        target = tensor([i % classes for i in range(count)]).reshape(*size)
+        target = creation.tensor([i % classes for i in range(count)]).reshape(*size)
         weight = (make(classes, low=0.5, high=2.0).detach(),) if weighted else ()
         return [((make(*shape), target, *weight, r, i), {}) for r in (NONE, MEAN, SUM) for i in (-100, 1)]
 
@@ -153,9 +152,7 @@ def _nll_samples(*shape: int, weighted: bool) -> Any:
 
 
 def _nll_backward_samples(make: Any) -> Any:
-    from ...tensor.creation import tensor
-
-    target = tensor([0, 2, 1, 0])
+    target = creation.tensor([0, 2, 1, 0])
     weight = make(3, low=0.5, high=2.0).detach()
     return [
         ((make(4) if r == NONE else make(), make(4, 3), target, w, r, -100), {})

@@ -22,6 +22,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device
+from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import substituted
 from ..declaration.registry import OPERATORS, PUBLIC, operator, public
@@ -176,9 +177,7 @@ def _where_it_counts(
 
 
 def _samples(make: Any) -> Any:
-    from ...tensor.creation import tensor
-
-    rows, line = tensor([[1, 2, 2], [3, 1, 0]]), tensor([1, 2, 2, 3])
+    rows, line = creation.tensor([[1, 2, 2], [3, 1, 0]]), creation.tensor([1, 2, 2, 3])
     return [
         ((make(6, 2, 4), rows, (6, 5), (3, 2)), {}),
         ((make(6, 2, 4), line, (6, 4), (3, 1)), {}),

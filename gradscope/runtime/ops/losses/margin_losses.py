@@ -9,6 +9,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device
+from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import reduced_losses
 from ..declaration.registry import METHODS, PUBLIC, operator, public
@@ -143,13 +144,15 @@ def _multi_margin_backward(
 
 
 def _multi_margin_samples(make: Any) -> Any:
-    from ...tensor.creation import tensor
-
-    target, weight = tensor([0, 2, 1, 0]), make(3, low=0.5, high=2.0).detach()
+    target, weight = creation.tensor([0, 2, 1, 0]), make(3, low=0.5, high=2.0).detach()
     batches: list[Any] = [
         ((make(4, 3), target, p, 0.7, w, code), {}) for p in (1, 2) for w in (None, weight) for code in (0, 1)
     ]
-    return [*batches, ((make(4, 3), target, 1, 1.0, weight, SUM), {}), ((make(3), tensor(1), 2, 1.0, None, NONE), {})]
+    return [
+        *batches,
+        ((make(4, 3), target, 1, 1.0, weight, SUM), {}),
+        ((make(3), creation.tensor(1), 2, 1.0, None, NONE), {}),
+    ]
 
 
 def _multi_margin_reference(self: Any, target: Any, p: int, margin: float, weight: Any, reduction: int) -> Any:
@@ -243,9 +246,7 @@ def _multilabel_backward(g: Gradient, self: Array, target: Array, reduction: int
 
 
 def _multilabel_samples(make: Any) -> Any:
-    from ...tensor.creation import tensor
-
-    target = tensor([[0, 2, -1, 1], [3, -1, 0, 0], [1, 1, 2, 0]])
+    target = creation.tensor([[0, 2, -1, 1], [3, -1, 0, 0], [1, 1, 2, 0]])
     return [((make(3, 4), target, code), {}) for code in (NONE, MEAN, SUM)] + [((make(4), target[0], NONE), {})]
 
 

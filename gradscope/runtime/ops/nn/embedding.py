@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import scalar_type
@@ -104,9 +105,7 @@ operator(
 
 
 def _indices() -> Any:
-    from ...tensor.creation import tensor
-
-    return tensor([[0, 2, 4], [2, 2, 1]])
+    return creation.tensor([[0, 2, 4], [2, 2, 1]])
 
 
 def embedding(
@@ -332,13 +331,13 @@ def _sample_weight_backward(
 
 
 def _bag_samples(make: Any) -> Any:
-    from ...tensor.creation import tensor
-
-    indices, offsets = tensor([0, 2, 4, 2, 2, 1]), tensor([0, 2, 2, 3])
+    indices, offsets = creation.tensor([0, 2, 4, 2, 2, 1]), creation.tensor([0, 2, 2, 3])
     settings: list[tuple[Any, ...]] = [(SUM,), (MEAN,), (MAX,), (SUM, make(6))]
     settings += [(SUM, make(6), False, 2), (MEAN, None, False, 2), (MAX, None, False, 2)]
     found: list[Any] = [((make(5, 3), indices, offsets, False, *given), {}) for given in settings]
-    return found + [((make(5, 3), indices, tensor([0, 2, 6]), False, mode, None, True), {}) for mode in (SUM, MAX)]
+    return found + [
+        ((make(5, 3), indices, creation.tensor([0, 2, 6]), False, mode, None, True), {}) for mode in (SUM, MAX)
+    ]
 
 
 def _bags_reference(

@@ -11,6 +11,7 @@ from ... import autocast, state
 from ...memory import device
 from ...memory.bfloat16 import cast
 from ...memory.dtype import finfo
+from ...tensor.random import generator_for
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import HALVES, in_rows, is_half, single
@@ -623,8 +624,6 @@ def check_probability(p: float) -> None:
 
 def dropout_mask(input: Any, p: float, shape: Any) -> Any:
     """Return a tensor of zeros (with probability `p`) and 1 / (1 - p)."""
-    from ...tensor.random import generator_for
-
     array = input._array
     xp = device.array_module(array)
     keep = 1.0 - p

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint, largest, pooled, windows_along
 from ..declaration.registry import OPERATORS, operator, public
@@ -130,9 +131,7 @@ def _overlap(kernel: Ints, stride: Ints, dilation: Ints) -> bool:
 
 def places(rows: list[Any]) -> Any:
     """Return indices for samples."""
-    from ...tensor.creation import tensor
-
-    return tensor([rows])
+    return creation.tensor([rows])
 
 
 def _max_pool_samples(spatial: int) -> Any:
@@ -161,12 +160,10 @@ def _avg_pool_samples(spatial: int) -> Any:
 
 def distinct(make: Any, shape: tuple[int, ...] = (1, 2, 4, 6)) -> Any:
     """Return a tensor for samples of which no two elements are equal."""
-    from ...tensor.creation import arange
-
     # No two elements are equal, so that the maximum does not change under small differences.
     x = make(*shape)
     count = x.numel()
-    order = (arange(count) * 29 % count).reshape(shape)
+    order = (creation.arange(count) * 29 % count).reshape(shape)
     return (x.detach() * 0.01 + order).requires_grad_(x.requires_grad)
 
 

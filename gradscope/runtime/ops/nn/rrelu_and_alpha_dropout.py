@@ -15,6 +15,7 @@ import numpy
 
 from ...memory import device
 from ...memory.bfloat16 import cast
+from ...tensor.random import generator_for
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import cannot_hold
@@ -65,8 +66,6 @@ operator(
 
 def _slopes(self: Any, lower: float, upper: float, training: bool, generator: Any) -> Any:
     """Return what rrelu_with_noise multiplies by in training: 1 where the input is positive."""
-    from ...tensor.random import generator_for
-
     array = self._array
     xp = device.array_module(array)
     if not training:
@@ -138,8 +137,6 @@ def _alpha_dropped(input: Any, p: float, training: bool, inplace: bool, shape: A
 
 def _scale_and_shift(array: Array, p: float, shape: Any) -> tuple[Any, Any]:
     """Return what elements are multiplied by, and what is added: mean and variance of the result stay 0 and 1."""
-    from ...tensor.random import generator_for
-
     xp = device.array_module(array)
     drawn = generator_for(device.device_of(array)).draw("random", shape, dtype=xp.float32)
     kept = cast(drawn < 1.0 - p, array.dtype)

@@ -15,7 +15,7 @@ from ..declaration.keywords import numpy_dims
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import refuse_kinds, scalar_type
-from ..execution.bare_functions import HALVES, conj, is_half, over, single
+from ..execution.bare_functions import HALVES, conj, is_half, over, single, sum_to
 from ..shape.reshape import axes_of, axis_of
 from .row_sums import sums
 
@@ -209,8 +209,6 @@ def sum_to_size(self: Any, *size: Any) -> Any:
 
 
 def _sum_to(xp: Namespace, array: Array, size: Any) -> Array:
-    from ..execution.bare_functions import sum_to
-
     return sum_to(array, tuple(size))
 
 
@@ -587,6 +585,7 @@ def _logsumexp(xp: Namespace, self: Array, dim: Any, keepdim: bool = False) -> A
 
 
 def _logsumexp_reference(self: Any, dim: Any, keepdim: bool = False) -> Any:
+    # SciPy loads when a test asks for the reference.
     from scipy.special import logsumexp
 
     return logsumexp(self, dim if self.ndim else None, keepdims=keepdim)

@@ -14,6 +14,7 @@ from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import conj, in_rows, is_half, over, single
+from ..linalg.matrix_norms import matrix_norm
 from ..shape.reshape import axis_of
 from .reductions import count_of, reduced_axes, spread
 from .row_sums import sums
@@ -440,8 +441,6 @@ def norm(
         return inplace_and_out.into(out, "norm", [self], lambda: norm(self, p, dim, keepdim, dtype=dtype), exact=True)
     if isinstance(p, str):
         if p != "fro":
-            from ..linalg.matrix_norms import matrix_norm
-
             return matrix_norm(self, p, tuple(range(self.ndim)) if dim is None else dim, keepdim, dtype=dtype)
         p = 2
     if dtype is not None:

@@ -10,6 +10,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.memory_format import check_memory
 from ...memory.storage import in_order, restrided
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -514,8 +515,6 @@ def _triangle_indices(name: str, row: int, col: int, offset: int, dtype: Any, de
 
 
 def _wrapped(array: Array) -> Any:
-    from ...tensor.tensor import Tensor
-
     return Tensor._wrap(array)
 
 

@@ -15,11 +15,12 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import substituted
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator, public
-from ..execution.array_errors import refuse_kinds
+from ..execution.array_errors import refuse_kinds, scalar_type
 from ..execution.bare_functions import in_rows
 from ..nn.convolution import Ints
 from .separable_resampling import cubic_weights
@@ -215,8 +216,6 @@ def _table(xp: Namespace, input: Array) -> Array:
 
 def _check(input: Any, grid: Any, mode: int) -> None:
     if input.dtype != grid.dtype:
-        from ..execution.array_errors import scalar_type
-
         raise RuntimeError(
             f"expected scalar type {scalar_type(input.dtype)} but found {scalar_type(grid.dtype)}\n"
             "Bring input and grid to one dtype."
@@ -301,8 +300,6 @@ def _as_constant(value: Any, recorded: bool) -> Any:
     """Return an array as what a derivative may mix with its other values: on tensors, a tensor."""
     if not recorded or not device.is_array(value):
         return value
-    from ...tensor.tensor import Tensor
-
     return Tensor._wrap(value)
 
 
