@@ -19,10 +19,11 @@ import pytest
 import gradscope as gs
 from gradscope.autograd.gradcheck import gradcheck, gradgradcheck
 from gradscope.runtime.errors import SavedTensorModifiedError
-from gradscope.runtime.graph.graph_node import RELEASED
+from gradscope.runtime.graph.graph_node import RELEASED, Node
 from gradscope.runtime.memory.storage import is_viewable
 from gradscope.runtime.ops.declaration.registry import METHODS, OPERATORS, PUBLIC, Operator
-from gradscope.runtime.ops.execution import codegen, general
+from gradscope.runtime.ops.execution import general
+from gradscope.runtime.ops.execution.saving import saved_by
 from gradscope.runtime.tensor.math_bits import turned
 from gradscope.runtime.tensor.tensor import Tensor
 from tests.other_devices import OTHER_DEVICES
@@ -622,6 +623,6 @@ def test_every_public_function_and_method_has_a_docstring() -> None:
 def test_node_classes_name_their_saved_tensors() -> None:
     for op in OPERATORS.values():
         if op.node_class is not None:
-            for name in codegen.saved_by(op):
+            for name in saved_by(op):
                 assert hasattr(op.node_class, f"_saved_{general.shown_name(op, name)}")
-            assert issubclass(op.node_class, gs.runtime.graph.Node)
+            assert issubclass(op.node_class, Node)
