@@ -79,6 +79,7 @@ def vjp(
     Returns
     -------
     outputs : Tensor or tuple of Tensor
+        What `func` returned, without history unless `create_graph`.
     vjp : Tensor or tuple of Tensor
         Of the shapes of the inputs.
 
@@ -125,6 +126,7 @@ def jvp(
     Returns
     -------
     outputs : Tensor or tuple of Tensor
+        What `func` returned, without history unless `create_graph`.
     jvp : Tensor or tuple of Tensor
         Of the shapes of the outputs.
 
@@ -163,6 +165,7 @@ def vhp(
     Returns
     -------
     output : Tensor
+        What `func` returned, of one element, without history unless `create_graph`.
     vhp : Tensor or tuple of Tensor
         Of the shapes of the inputs.
 
@@ -198,6 +201,7 @@ def hvp(
     Returns
     -------
     output : Tensor
+        What `func` returned, of one element, without history unless `create_graph`.
     hvp : Tensor or tuple of Tensor
         Of the shapes of the inputs.
 

@@ -23,10 +23,6 @@ CODES: dict[str, Rule] = {rule.code: rule for rule in load_rules(f"{__package__}
 def all_codes() -> dict[str, Rule]:
     """Return all kinds of findings by code: those of ``check`` and those of the doctor.
 
-    Returns
-    -------
-    dict of str to Rule
-
     Examples
     --------
     >>> all_codes()["D303"].title
@@ -42,10 +38,6 @@ def explain(code: str) -> str:
     ----------
     code : str
         Upper or lower case.
-
-    Returns
-    -------
-    str
 
     Raises
     ------

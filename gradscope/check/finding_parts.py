@@ -49,6 +49,7 @@ class ModifiedTensor(NamedTuple):
     Attributes
     ----------
     tensor : TensorDescription
+        What was saved, with its name, dtype and shape.
     write : WriteFact or None
         The first write.
     text : Write

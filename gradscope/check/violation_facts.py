@@ -164,9 +164,11 @@ class InputFacts:
     Attributes
     ----------
     bystander : Bystander
+        The tensor, and who wrote it.
     reader : str
         The node that reads it.
     read : Location or None
+        Where the caller reads it.
     """
 
     bystander: Bystander
@@ -183,6 +185,7 @@ class GradientFacts:
     operator : str
         Who wrote it.
     written : Location
+        The line of the write.
     other : str
         The node that gets it too.
     recorded : Location or None

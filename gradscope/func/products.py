@@ -243,6 +243,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
     Returns
     -------
     output
+        What `func` returned at `primals`; of a pair, the first.
     vjp_fn : callable
         Takes tensors of the form of the output, returns a tuple of tensors of the form of `primals`.
     aux

@@ -17,10 +17,6 @@ def import_all(package: str) -> list[ModuleType]:
     package : str
         Its full name.
 
-    Returns
-    -------
-    list of module
-
     Examples
     --------
     >>> [module.__name__ for module in import_all("gradscope.inspect.output")][0]

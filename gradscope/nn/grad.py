@@ -62,6 +62,7 @@ def conv2d_input(
     grad_output : Tensor
         The gradient of the output, of its shape.
     stride, padding, dilation : int or pair
+        As of the convolution.
     groups : int
         As of the convolution.
 
@@ -98,6 +99,7 @@ def conv2d_weight(
     grad_output : Tensor
         The gradient of the output, of its shape.
     stride, padding, dilation : int or pair
+        As of the convolution.
     groups : int
         As of the convolution.
 

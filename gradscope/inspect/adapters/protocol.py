@@ -500,6 +500,7 @@ def refuse_checkpoint(name: str) -> None:
     Raises
     ------
     RuntimeError
+        Always.
     """
     if name in CHECKPOINTS:
         raise RuntimeError(

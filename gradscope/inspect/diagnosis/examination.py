@@ -73,7 +73,9 @@ class ZeroGradient:
     Attributes
     ----------
     names : tuple of str
+        The parameters.
     causes : tuple of ZeroCause
+        The nodes that made the gradient zero, each with why.
     """
 
     names: tuple[str, ...]
@@ -107,7 +109,10 @@ class Examination:
     flow : GradientFlow or None
         After the last backward that was looked into.
     rectifiers : tuple of DeadUnits
+        The layers whose units were not active for a single example.
     sharing : GradientAliasing or None
+        Which gradients share memory: the last sharing that is dangerous, else the first that was looked at; None
+        where no backward has left gradients.
     memory : MemoryReport or None
         Of the largest graph.
     trouble : tuple of FlowTrouble

@@ -141,15 +141,11 @@ def parameters_of(params: Any, loss: Any, adapter: Adapter | None = None) -> tup
     Parameters
     ----------
     params : Module, mapping of str to Tensor, or iterable of (str, Tensor) or Tensor
+        A tensor without a name is called by its place: ``[0]``.
     loss : Tensor or None
         Tells the framework, where there are no parameters.
     adapter : Adapter, optional
         The caller's choice, which wins.
-
-    Returns
-    -------
-    adapter : Adapter
-    pairs : list of (str, Tensor)
 
     Raises
     ------

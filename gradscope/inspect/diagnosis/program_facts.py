@@ -66,6 +66,7 @@ class WatchedProgram:
     Parameters
     ----------
     adapter : Adapter
+        Of the framework that the program uses.
     facts : iterable of Fact
         What is to be known of it.
 

@@ -103,10 +103,6 @@ def load_rules(package: str) -> tuple[Rule, ...]:
     package : str
         Its full name.
 
-    Returns
-    -------
-    tuple of Rule
-
     Examples
     --------
     >>> [rule.code for rule in load_rules("gradscope.inspect.diagnosis.rules")][0]
@@ -117,16 +113,7 @@ def load_rules(package: str) -> tuple[Rule, ...]:
 
 
 def explanation(rule: Rule) -> str:
-    """Return what a rule finds, as text to print.
-
-    Parameters
-    ----------
-    rule : Rule
-
-    Returns
-    -------
-    str
-    """
+    """Return what a rule finds, as text to print."""
     lines = [
         f"{rule.code}: {rule.title} ({rule.severity})",
         "",
@@ -146,10 +133,6 @@ def explanation(rule: Rule) -> str:
 def metadata(rules: Iterable[Rule]) -> list[dict[str, Any]]:
     """Return what machines are told of rules: ``reportingDescriptor`` objects of SARIF 2.1.0, section 3.49.
 
-    Parameters
-    ----------
-    rules : iterable of Rule
-
     Returns
     -------
     list of dict
@@ -157,7 +140,7 @@ def metadata(rules: Iterable[Rule]) -> list[dict[str, Any]]:
 
     References
     ----------
-    .. [1] OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", 2020.
+    OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0", 2020.
 
     Examples
     --------

@@ -188,7 +188,7 @@ def dominators(graph: BackwardGraph, target: Any, source: Any = None) -> list[An
 
     References
     ----------
-    .. [1] K. D. Cooper, T. J. Harvey and K. Kennedy, A Simple, Fast Dominance Algorithm, 2001.
+    K. D. Cooper, T. J. Harvey and K. Kennedy, A Simple, Fast Dominance Algorithm, 2001.
 
     Examples
     --------

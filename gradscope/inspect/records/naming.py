@@ -68,10 +68,7 @@ def named_tensors(adapter: Adapter, params: Any) -> list[tuple[str, Any]]:
     Parameters
     ----------
     params : Module, mapping of str to Tensor, iterable of (str, Tensor) or of Tensor, Tensor, or None
-
-    Returns
-    -------
-    list of (str, Tensor)
+        None stands for no tensor at all.
 
     Raises
     ------
@@ -140,6 +137,7 @@ def names_for(
     Parameters
     ----------
     params : Module, mapping of str to Tensor, iterable of (str, Tensor), or None
+        What the caller calls them.
     tracker : Tracker, optional
         By default that of the latest :func:`track` or :func:`ledger`.
     frame : frame, optional

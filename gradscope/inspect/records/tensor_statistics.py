@@ -139,10 +139,6 @@ def _element(value: Any) -> str:
 def norm_of(array: Any) -> float:
     """Return the 2-norm of an array, computed in float64.
 
-    Parameters
-    ----------
-    array : array_like
-
     Examples
     --------
     >>> norm_of([3.0, 4.0])
@@ -154,10 +150,6 @@ def norm_of(array: Any) -> float:
 
 def count_bad(array: Any) -> tuple[int, int]:
     """Return how many elements are NaN, and how many infinite.
-
-    Parameters
-    ----------
-    array : array_like
 
     Examples
     --------

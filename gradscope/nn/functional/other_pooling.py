@@ -237,6 +237,7 @@ def fractional_max_pool2d(
     input : Tensor
         Of shape (N, C, H, W) or (C, H, W).
     kernel_size : int or pair
+        Height and width of a window; one number for both.
     output_size : int or pair
         Height and width of the output; or `output_ratio` of the input's, between 0 and 1.
     return_indices : bool

@@ -213,6 +213,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     input : Tensor
         Of shape (N, C, H, W) or (C, H, W).
     kernel_size, dilation, padding, stride : int or pair
+        Of the windows, as of a convolution: one number, or one for the height and one for the width.
 
     Returns
     -------

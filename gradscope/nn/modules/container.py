@@ -97,6 +97,7 @@ class Sequential(_Numbered):
     Parameters
     ----------
     *args : Module, or one ordered dict of them
+        The modules in the order in which they are called; without a dict their names are numbers from 0.
 
     Examples
     --------
@@ -172,6 +173,7 @@ class ModuleDict(Module):
     Parameters
     ----------
     modules : mapping or iterable of pairs, optional
+        The modules by name; the name is the attribute, and a part of the keys of the state dict.
     """
 
     def __init__(self, modules: Any = None) -> None:
@@ -274,6 +276,7 @@ class ParameterDict(Module):
     Parameters
     ----------
     parameters : mapping or iterable of pairs, optional
+        The parameters by name; the name is a part of the keys of the state dict.
     """
 
     def __init__(self, parameters: Any = None) -> None:

@@ -129,7 +129,10 @@ class Conv2d(_Forward):
     Parameters
     ----------
     kernel_size, stride, dilation : int or pair
-    padding : int, pair, ``"valid"`` or ``"same"``
+        Size of the kernel, step between its places, step between its elements: one number, or one for the height and
+        one for the width.
+    padding : int, pair, "valid" or "same"
+        How many elements are added at each side; "same" adds what keeps the size (at stride 1), "valid" none.
     groups : int
         Channels are split into so many groups, convolved apart.
     padding_mode : {"zeros", "reflect", "replicate", "circular"}

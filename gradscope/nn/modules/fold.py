@@ -17,6 +17,7 @@ class Unfold(Module):
     Parameters
     ----------
     kernel_size, dilation, padding, stride : int or pair
+        Of the windows, as of a convolution: one number, or one for the height and one for the width.
     """
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
@@ -43,6 +44,7 @@ class Fold(Unfold):
     output_size : int or pair
         Height and width of the images.
     kernel_size, dilation, padding, stride : int or pair
+        Of the windows, as of a convolution: one number, or one for the height and one for the width.
     """
 
     def __init__(

@@ -403,6 +403,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     Parameters
     ----------
     kernel_size : int or pair
+        Height and width of a window; one number for both.
     output_size : int or pair
         Height and width of the output; or
     output_ratio : float or pair

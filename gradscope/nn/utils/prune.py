@@ -438,6 +438,7 @@ def global_unstructured(
     Parameters
     ----------
     parameters : iterable of (Module, str)
+        Each parameter as its module and its name there.
     pruning_method : class
         One that chooses single elements.
     importance_scores : dict, optional

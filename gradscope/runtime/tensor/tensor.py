@@ -65,7 +65,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
 
     Parameters
     ----------
-    *data
+    *data : int or array_like
         Sizes of an uninitialised tensor, or nested lists, as PyTorch's legacy constructor takes them.
 
     Attributes

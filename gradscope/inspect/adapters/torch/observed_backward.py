@@ -83,6 +83,7 @@ class TorchTask:
     Attributes
     ----------
     roots : list of (node, int)
+        Where the backward starts: nodes, and which of their outputs.
     nodes : list of node
         All that it can reach.
     edges : list of tuple
@@ -310,6 +311,7 @@ def walk(roots: Iterable[Any]) -> tuple[list[Any], list[Any]]:
     Returns
     -------
     nodes : list of node
+        Each of them once.
     edges : list of tuple
         Of each of them ``next_functions``.
     """

@@ -162,10 +162,6 @@ def why_stop(
     ----------
     place : callable
         Returns what conditions are asked of.
-
-    Returns
-    -------
-    tuple of (Breakpoint, str), or None
     """
     view, index = moment
     node: Any = None

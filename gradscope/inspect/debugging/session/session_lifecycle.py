@@ -192,6 +192,7 @@ class DebuggerCore:
             The program's own if it is not zero; 1 if it raised, or never called backward(), or is being left where a
             backward failed.
         text : str
+            How it ended, and what to do where nothing was seen: for the terminal, without a newline at the end.
         """
         name = self.title
         if not self.ended:

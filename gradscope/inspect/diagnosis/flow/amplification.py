@@ -60,6 +60,7 @@ class GainLook:
         Parameters
         ----------
         grads, produced : sequence of (Tensor or None)
+            The gradients that the node received, one an output, and those that it returned, one an edge.
         """
         adapter = self._adapter
         key = adapter.key(node)

@@ -66,6 +66,7 @@ class ZeroLook:
         Parameters
         ----------
         grads, produced : sequence of (Tensor or None)
+            The gradients that the node received, one an output, and those that it returned, one an edge.
         """
         adapter, arriving = self._adapter, self._arriving
         key = adapter.key(node)

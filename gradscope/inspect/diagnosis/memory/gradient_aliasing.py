@@ -86,6 +86,7 @@ def aliasing(params: Any, *, others: Any = None, adapter: Adapter | None = None)
     Parameters
     ----------
     params : Module, mapping of str to Tensor, or iterable of (str, Tensor) or Tensor
+        Whose ``.grad`` are compared, with each other, with the parameters and with `others`.
     others : mapping of str to Tensor, optional
         Further tensors to compare with: the ``grad_output`` that was passed to backward(), a buffer.
 

@@ -289,6 +289,7 @@ def birth_of(
     bad : tuple of int or None
         The first bad element.
     operands : tuple of (str, float)
+        What the element was computed from, by name.
     """
     index = bad if bad is not None else ()
     kind = "NaN" if bool(numpy.isnan(values[index]).any()) else "Inf"

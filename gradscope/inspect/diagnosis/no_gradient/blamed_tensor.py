@@ -101,9 +101,7 @@ def leaves_in(adapter: Adapter, frames: Iterable[FrameType]) -> list[tuple[str, 
 def gradients_of_none(adapter: Adapter, error: BaseException) -> list[tuple[str, Any]]:
     """Return the tensors without a gradient whose ``.grad`` stands in the line that raised because of a None.
 
-    Returns
-    -------
-    list of (str, Tensor)
+    Each comes with the expression that names it in that line.
     """
     if not isinstance(error, (TypeError, AttributeError)) or "NoneType" not in str(error):
         return []

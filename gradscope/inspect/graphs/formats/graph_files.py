@@ -42,6 +42,7 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
     Parameters
     ----------
     path : str or path-like
+        The suffix of the file's name tells; case does not matter.
     format : str, optional
         Where the file's name does not tell.
 

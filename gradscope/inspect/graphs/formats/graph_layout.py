@@ -6,7 +6,7 @@ their neighbours as their order allows.
 
 References
 ----------
-.. [1] K. Sugiyama, S. Tagawa and M. Toda, Methods for Visual Understanding of Hierarchical System Structures, 1981.
+K. Sugiyama, S. Tagawa and M. Toda, Methods for Visual Understanding of Hierarchical System Structures, 1981.
 """
 
 from __future__ import annotations

@@ -36,10 +36,6 @@ def node_scalars(data: Mapping[str, Any]) -> dict[str, Any]:
     ----------
     data : mapping
         The node's attributes.
-
-    Returns
-    -------
-    dict of str to (str, int or float)
     """
     plain: dict[str, Any] = {name: data[name] for name in _PLAIN}
     # Sequence numbers go up to 2**64 - 1, which no integer type of GraphML holds.

@@ -144,6 +144,7 @@ class Batch:
     task : int
         The row of the table `tasks`.
     sequence_nrs : ndarray of uint64
+        Of the nodes, in the order in which they ran.
     times : (list of int, list of int)
         Of each node when it started and ended, in ns since the run began.
     met : list

@@ -44,6 +44,7 @@ class Recording:
     Parameters
     ----------
     path : path-like
+        A file that the recorder writes or has written; it is never written here.
 
     Raises
     ------
@@ -163,10 +164,6 @@ class Recording:
         ----------
         spec : str
             ``'param:*'``, ``'mod:layers.3.*'``, ``'op:Addmm'``, ``'node:12'``, ``'line:train.py:31'``.
-
-        Returns
-        -------
-        list of (int, NodeRecord)
 
         Raises
         ------
@@ -358,6 +355,7 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
     Parameters
     ----------
     path : path-like
+        A file that the recorder writes or has written; it is never written here.
 
     Raises
     ------

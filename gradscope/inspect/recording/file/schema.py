@@ -137,6 +137,7 @@ def check_file(path: str) -> None:
     Raises
     ------
     RecordingError
+        If it is not there, is none, or was written by a newer version.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):

@@ -125,13 +125,13 @@ def check_schema(connection: sqlite3.Connection, path: str) -> None:
 
     Parameters
     ----------
-    connection : sqlite3.Connection
     path : str
         For the message.
 
     Raises
     ------
     RecordingError
+        If a table, index, trigger or view is there that the recorder does not make, or one is missing.
     """
     connection.text_factory = functools.partial(str, encoding="utf-8", errors="replace")  # a damaged one is no text
     found = set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100"))

@@ -59,6 +59,7 @@ def write_parquet(recording: Recording, path: str | os.PathLike[str]) -> int:
     Parameters
     ----------
     path : path-like
+        The file to write; one that is there is replaced.
 
     Raises
     ------

@@ -83,6 +83,7 @@ def write_trace(recording: Recording, path: str | os.PathLike[str]) -> int:
     Parameters
     ----------
     path : path-like
+        The file to write; one that is there is replaced.
 
     Raises
     ------

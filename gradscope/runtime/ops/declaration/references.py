@@ -101,6 +101,7 @@ def reduced_slices(self: Any, places: Any, values: Any, reduce: str, include_sel
     Parameters
     ----------
     places : iterable of (index into `self`, index into `values`)
+        In the order in which the values are combined.
     reduce : {"sum", "prod", "mean", "amax", "amin"}
     """
     arrivals: dict[Any, list[Any]] = {}

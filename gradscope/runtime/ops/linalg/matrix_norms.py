@@ -129,6 +129,8 @@ def norm(
     Parameters
     ----------
     ord : number, "fro" or "nuc", optional
+        Of a vector the p of its p-norm. Of a matrix "fro" (Frobenius), "nuc" (the sum of the singular values), 2 and -2
+        (the largest and the smallest of them), 1 and -1 (of the sums of columns), inf and -inf (of those of rows).
     dim : int or pair of int, optional
         One dimension of vectors, or the two of matrices.
     """

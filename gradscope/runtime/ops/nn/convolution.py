@@ -459,7 +459,10 @@ def conv2d(
     bias : Tensor, optional
         One number an output channel.
     stride, dilation : int or pair
-    padding : int, pair, ``"valid"`` or ``"same"``
+        Step between the places of the kernel, and between its elements: one number, or one for the height and one for
+        the width.
+    padding : int, pair, "valid" or "same"
+        How many zeros are added at each side; "same" adds what keeps the size (at stride 1), "valid" none.
     groups : int
         Channels are split into so many groups, convolved apart.
     """

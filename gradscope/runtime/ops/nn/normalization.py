@@ -480,6 +480,7 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
     input : Tensor
         Of shape (..., *normalized_shape).
     normalized_shape : sequence of int
+        The trailing dimensions over which means and variances are taken.
     weight, bias : Tensor or None
         Scale and shift, of shape `normalized_shape`.
     eps : float
