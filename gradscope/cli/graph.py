@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from ..inspect.debuggee.script import ScriptProgram
     from ..inspect.graphs.graph_model import BackwardGraph
 
-__all__ = ["add_parser", "run"]
+__all__ = ["PLACE", "add_parser", "run"]
+
+PLACE = 3
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
@@ -38,8 +40,30 @@ examples:
   gradscope graph -o path.svg --to fc1.weight train.py
   gradscope graph -o - --format json --backward 2 train.py
 
-formats, by the ending of FILE: .svg, .dot or .gv, .mermaid or .mmd, .graphml, .json, .html, .txt
+formats, by the ending of FILE: {endings}
 nodes, for --from and --to: a number in the engine's order, the path of a parameter, the name of an operator"""
+
+
+class _FormatsInHelp(argparse.RawDescriptionHelpFormatter):
+    """Names the formats, which are imported when somebody reads the help."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return super()._fill_text(_with_formats(text), width, indent)
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return _with_formats(action.help or "")
+
+
+def _with_formats(text: str) -> str:
+    """Return a text of the help with ``{formats}`` and ``{endings}`` filled in."""
+    if "{formats}" not in text and "{endings}" not in text:
+        return text
+    # The instruments load when somebody reads this help.
+    from ..inspect.graphs.formats.format_registry import formats
+
+    *names, last = formats()
+    endings = ", ".join(" or ".join(found.endings) for found in formats().values())
+    return text.replace("{formats}", f"{', '.join(names)} or {last}").replace("{endings}", endings)
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -50,11 +74,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         usage="gradscope graph [-h] [-o FILE] [options] [-m] SCRIPT [args ...]",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_FormatsInHelp,
         allow_abbrev=False,
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write there; - is stdout")
-    parser.add_argument("--format", metavar="F", help="svg, dot, mermaid, graphml, json, html or text")
+    parser.add_argument("--format", metavar="F", help="{formats}")
     parser.add_argument("--backward", metavar="N", type=positive, default=1, help="the N-th backward (default 1)")
     parser.add_argument(
         "--fold", choices=_FOLDS, default="auto", help="auto (default) folds what is too large to look at"

@@ -1,6 +1,7 @@
 """Graphs as pictures and files.
 
 - :mod:`~.graph_files`: ``gi.write_graph``: the format that a file's name asks for
+- :mod:`~.format_registry`: how a format is registered, by its own file
 - :mod:`~.picture`: what each box reads, and the arrows between them
 - :mod:`~.theme`: colours, and how wide a text is
 - :mod:`~.graph_layout`: a layered drawing, for where Graphviz is not installed

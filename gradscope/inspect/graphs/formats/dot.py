@@ -9,6 +9,7 @@ from html import escape
 
 from ...output.terminal_text import one_line, printable
 from ..graph_model import BackwardGraph
+from .format_registry import graph_format
 from .graph_layout import Layout
 from .picture import Box, Picture, make_picture
 from .theme import FONT, MARKS, colours
@@ -21,6 +22,7 @@ _PATIENCE = 30  # seconds
 _MOST_FOR_GRAPHVIZ = 600
 
 
+@graph_format("dot", ".gv", picture=True, place=2)
 def to_dot(graph: BackwardGraph) -> str:
     """Return a graph in the DOT language, for Graphviz.
 

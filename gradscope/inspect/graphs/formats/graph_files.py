@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from ..folding import fold_to_fit
 from ..graph_model import BackwardGraph
-from .dot import to_dot
-from .graphml import to_graphml
-from .html import to_html
-from .mermaid import to_mermaid
-from .node_link import to_json
-from .svg import to_svg
-from .text import to_text
+from .format_registry import formats
 
 __all__ = ["ENDINGS", "FORMATS", "PICTURES", "format_of", "render_graph", "write_graph"]
 
-_WRITERS: dict[str, Callable[[BackwardGraph], str]] = {
-    "svg": to_svg,
-    "dot": to_dot,
-    "mermaid": to_mermaid,
-    "graphml": to_graphml,
-    "json": to_json,
-    "html": to_html,
-    "text": to_text,
-}
-FORMATS = tuple(_WRITERS)
-PICTURES = ("svg", "dot", "mermaid")
+_KNOWN = formats()
+FORMATS = tuple(_KNOWN)
+PICTURES = tuple(name for name, known in _KNOWN.items() if known.picture)
 """Formats that draw every node, so that a large graph is folded first."""
 
-ENDINGS = {**{f".{name}": name for name in FORMATS}, ".gv": "dot", ".mmd": "mermaid", ".htm": "html", ".txt": "text"}
+ENDINGS = {ending: name for name, known in _KNOWN.items() for ending in known.endings}
 """Of files, and the formats they tell."""
 _MOST_BOXES = 150
 
@@ -58,7 +43,7 @@ def format_of(path: str | os.PathLike[str], format: str | None = None) -> str:
     """
     ending = Path(path).suffix.lower()
     found = format or ENDINGS.get(ending, ending[1:])
-    if found not in _WRITERS:
+    if found not in _KNOWN:
         what = f"format {format!r}" if format else f"format for the ending of {os.fspath(path)!r}"
         raise ValueError(f"there is no {what}: choose one of {', '.join(FORMATS)}")
     return found
@@ -89,7 +74,7 @@ def render_graph(graph: BackwardGraph, format: str = "svg", *, fit: bool = True)
     format_of("", format)
     if fit and format in PICTURES:
         graph = fold_to_fit(graph, _MOST_BOXES)
-    return _WRITERS[format](graph)
+    return _KNOWN[format].write(graph)
 
 
 def write_graph(

@@ -8,11 +8,13 @@ import networkx
 
 from ...output.terminal_text import printable
 from ..graph_model import BackwardGraph
+from .format_registry import graph_format
 from .plain import edge_scalars, node_scalars
 
 __all__ = ["to_graphml"]
 
 
+@graph_format("graphml", place=4)
 def to_graphml(graph: BackwardGraph) -> str:
     """Return a graph in GraphML, its attributes as numbers and text.
 

@@ -11,6 +11,7 @@ from ...output.terminal_text import json_text, printable
 from ..graph_model import BackwardGraph
 from ..graph_statistics import format_bytes, graph_statistics
 from ..quotient import mark_of
+from .format_registry import graph_format
 from .picture import make_picture
 from .plain import amounts
 
@@ -19,6 +20,7 @@ __all__ = ["to_html"]
 _MOST_CHILDREN = 60
 
 
+@graph_format("html", ".htm", place=6)
 def to_html(graph: BackwardGraph, title: str = "Backward graph") -> str:
     """Return a graph as a page that needs nothing but a browser.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...output.terminal_text import printable
 from ..folding import fold_to_fit
 from ..graph_model import BackwardGraph
+from .format_registry import graph_format
 from .picture import Box, make_picture
 from .theme import LIGHT, MARKS
 
@@ -16,6 +17,7 @@ _MOST_BOXES = 200
 _SHAPES = {"leaf": ("([", "])"), "blocks": ("[[", "]]"), "module": ("[", "]")}
 
 
+@graph_format("mermaid", ".mmd", picture=True, place=3)
 def to_mermaid(graph: BackwardGraph) -> str:
     r"""Return a graph as a Mermaid flowchart.
 

@@ -8,6 +8,7 @@ import networkx
 
 from ...output.terminal_text import json_text
 from ..graph_model import BackwardGraph
+from .format_registry import graph_format
 from .plain import edge_scalars, node_json
 
 __all__ = ["FORMAT", "VERSION", "to_json"]
@@ -16,6 +17,7 @@ FORMAT = "gradscope backward graph"
 VERSION = 1
 
 
+@graph_format("json", place=5)
 def to_json(graph: BackwardGraph) -> str:
     """Return a graph as node-link JSON.
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from ...output.markup import Markup, element
 from ..graph_model import BackwardGraph
 from .dot import graphviz_layout
+from .format_registry import graph_format
 from .graph_layout import lay_out
 from .picture import Box, Picture, make_picture
 from .theme import DARK, LIGHT, MARKS, text_width
@@ -19,6 +20,7 @@ _PADDING, _LEADING = 9, 4
 _ARROW = 7
 
 
+@graph_format("svg", picture=True, place=1)
 def to_svg(graph: BackwardGraph, *, graphviz: bool = True) -> str:
     """Return a picture of a graph.
 

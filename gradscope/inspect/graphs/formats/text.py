@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ...output.terminal_text import one_line
 from ..graph_model import BackwardGraph
 from ..graph_statistics import format_bytes, graph_statistics
+from .format_registry import graph_format
 from .plain import amounts
 
 __all__ = ["to_text"]
@@ -26,6 +27,7 @@ class _Branch:
     operators: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
 
+@graph_format("text", ".txt", place=7)
 def to_text(graph: BackwardGraph) -> str:
     """Return a graph in numbers, and a tree of its modules with what each holds.
 
