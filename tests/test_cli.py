@@ -22,6 +22,11 @@ def test_help_lists_the_commands(capsys):
     assert "check" in out
 
 
+def test_the_commands_stand_in_the_order_of_their_places():
+    names = [module.__name__.rpartition(".")[2] for module in SUBCOMMANDS]
+    assert names == ["debug", "check", "graph", "doctor", "explain", "record", "view", "diff", "report"]
+
+
 @pytest.mark.parametrize("command", [module.__name__.rpartition(".")[2] for module in SUBCOMMANDS])
 def test_the_help_of_a_command_says_what_every_exit_status_means(command, capsys):
     assert main([command, "--help"]) == 0

@@ -10,7 +10,7 @@ from functools import cache
 
 from ..inspect.diagnosis.rule_registry import Rule, explanation, load_rules
 
-__all__ = ["CODES", "Code", "all_codes", "explain"]
+__all__ = ["CODES", "Code", "all_codes", "explain", "find_code"]
 
 Code = Rule
 """A kind of finding."""
@@ -31,6 +31,26 @@ def all_codes() -> dict[str, Rule]:
     return {**CODES, **{rule.code: rule for rule in load_rules("gradscope.inspect.diagnosis.rules")}}
 
 
+def find_code(word: str) -> Rule | None:
+    """Return the kind of finding that a word is the code of, None where it is none.
+
+    The doctor's rules are imported only for a word that may be one.
+
+    Parameters
+    ----------
+    word : str
+        Upper or lower case.
+
+    Examples
+    --------
+    >>> find_code("gs103").title, find_code("nan")
+    ('leaf that requires grad written in place', None)
+    """
+    code = word.upper()
+    known = all_codes() if code[-1:].isdigit() and code not in CODES else CODES
+    return known.get(code)
+
+
 def explain(code: str) -> str:
     """Return what a code means, as text to print.
 
@@ -49,5 +69,7 @@ def explain(code: str) -> str:
     >>> print(explain("GS103").splitlines()[0])
     GS103: leaf that requires grad written in place (error)
     """
-    known = CODES if code.upper() in CODES else all_codes()
-    return explanation(known[code.upper()])
+    rule = find_code(code)
+    if rule is None:
+        raise KeyError(code)
+    return explanation(rule)

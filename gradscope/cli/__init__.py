@@ -1,4 +1,8 @@
-"""The ``gradscope`` command: one file per subcommand, each with ``add_parser`` and ``run``."""
+"""The ``gradscope`` command: one file per subcommand, each with ``add_parser`` and ``run``.
+
+Every file of the folder that has ``add_parser`` is a subcommand; ``PLACE`` says where the help lists it, the last by
+default. :mod:`~.scripts` is what commands that run a script share, :mod:`~.output` where their own words go.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,19 @@ from collections.abc import Sequence
 
 from gradscope import __version__
 
+from ..inspect.discovery import import_all
 from ..inspect.output.terminal_text import say
-from . import check, debug, diff, doctor, explain, graph, record, report, view
 from .output import give_up_output, open_missing_streams
 
 __all__ = ["main"]
 
-SUBCOMMANDS = (debug, check, graph, doctor, explain, record, view, diff, report)
+_LAST = 100
+SUBCOMMANDS = tuple(
+    sorted(
+        (module for module in import_all(__name__) if hasattr(module, "add_parser")),
+        key=lambda module: (getattr(module, "PLACE", _LAST), module.__name__),
+    )
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

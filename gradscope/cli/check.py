@@ -14,7 +14,9 @@ from .scripts import SCRIPT, add_format_argument, add_script_arguments
 if TYPE_CHECKING:
     from ..check import Sanitizer, ScriptResult
 
-__all__ = ["add_parser", "run"]
+__all__ = ["PLACE", "add_parser", "run"]
+
+PLACE = 2
 
 NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
 

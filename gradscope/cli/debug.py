@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from ..inspect import Debugger
     from ..inspect.debugging.prompt.prompt import LineMode
 
-__all__ = ["add_parser", "run"]
+__all__ = ["PLACE", "add_parser", "run"]
+
+PLACE = 1
 
 _INTERRUPTED = 130
 

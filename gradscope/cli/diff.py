@@ -8,7 +8,9 @@ from typing import Any
 
 from ..inspect.output.terminal_text import say
 
-__all__ = ["add_parser", "run"]
+__all__ = ["PLACE", "add_parser", "run"]
+
+PLACE = 8
 
 SAME, DIFFERENT, FAILED = 0, 1, 2
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from ..check import ScriptResult
     from ..inspect import Diagnosis
 
-__all__ = ["add_parser", "run"]
+__all__ = ["PLACE", "add_parser", "run"]
+
+PLACE = 4
 
 NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
 

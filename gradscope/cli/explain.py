@@ -8,7 +8,9 @@ from typing import Any
 
 from ..inspect.output.terminal_text import say
 
-__all__ = ["add_parser", "run"]
+__all__ = ["PLACE", "add_parser", "run"]
+
+PLACE = 5
 
 _DESCRIPTION = """\
 Print what a finding code such as GS101 means, or a short text about a topic such as nan or leaf, with a program that
@@ -40,14 +42,14 @@ def run(args: argparse.Namespace) -> int:
         ``what``.
     """
     # The instruments load when the command runs.
-    from ..check.finding_codes import all_codes, explain
+    from ..check.finding_codes import all_codes, explain, find_code
     from ..inspect.diagnosis.topics import find_topic, suggest, topic_text
 
     word = " ".join(args.what)
     if not word:
         say(_listing())
         return 0
-    if word.upper() in all_codes():
+    if find_code(word) is not None:
         say(explain(word))
         return 0
     topic = find_topic(word)

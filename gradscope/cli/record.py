@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from ..inspect import Recorder
     from ..inspect.debuggee.processes import StartedProcesses
 
-__all__ = ["add_parser", "run"]
+__all__ = ["PLACE", "add_parser", "run"]
+
+PLACE = 6
 
 _DESCRIPTION = f"""\
 Run a script as `python SCRIPT args` would, on the main thread, with its own stdin, output and signals, and record

@@ -8,7 +8,9 @@ from typing import Any
 
 from ..inspect.output.terminal_text import say
 
-__all__ = ["add_parser", "run"]
+__all__ = ["PLACE", "add_parser", "run"]
+
+PLACE = 9
 
 _DESCRIPTION = """\
 Write a recording as one HTML page that needs nothing else: an overview, gradient norms by parameter and iteration as

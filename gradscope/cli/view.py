@@ -12,7 +12,9 @@ from ..inspect.output.terminal_text import say
 if TYPE_CHECKING:
     from ..inspect import NodeRecord, Recording
 
-__all__ = ["add_parser", "run"]
+__all__ = ["PLACE", "add_parser", "run"]
+
+PLACE = 7
 
 _DESCRIPTION = """\
 Open a recording in the terminal UI: step through its nodes forwards and back as in the debugger.

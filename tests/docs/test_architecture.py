@@ -31,3 +31,22 @@ def test_an_event_is_one_declaration_and_its_emit(tmp_path):
     assert len(example_of("Adding an event").files) == 3  # the declaration, the emit, and who listens
     done = run(folder, "python -c 'from gradscope.runtime.events import *; print(ModuleFrozen.__match_args__)'")
     assert done.stdout == "('module', 'count')\n"
+
+
+def test_an_export_format_is_one_file(tmp_path):
+    folder = follow("Adding an export format", tmp_path)
+    assert (folder / "loss.csv").read_text(encoding="utf-8").startswith("Sum,Exp\n")
+    helped = run(folder, "gradscope graph --help").stdout
+    assert ".text or .txt, .csv\n" in helped
+    assert "html, text or csv" in helped
+    refused = run(folder, "gradscope graph -o loss.png loss.py")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "choose one of svg, dot, mermaid, graphml, json, html, text, csv" in refused.stderr
+
+
+def test_a_subcommand_is_one_file(tmp_path):
+    folder = follow("Adding a subcommand", tmp_path)
+    commands = run(folder, "gradscope --help").stdout
+    assert commands.index("    ops ") > commands.index("    report ")
+    assert run(folder, "gradscope ops nothing-of-the-sort").returncode == 1
+    assert run(folder, "gradscope ops").returncode == 2

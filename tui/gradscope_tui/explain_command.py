@@ -59,7 +59,7 @@ def _explain_violation(reason: StopReason) -> str:
 
 
 def _topic(word: str) -> str:
-    if word.upper() in finding_codes.all_codes():
+    if finding_codes.find_code(word) is not None:
         return finding_codes.explain(word)
     topic = find_topic(word)
     if topic is None:
