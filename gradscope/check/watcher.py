@@ -266,7 +266,8 @@ def _optimizer_step() -> str:
         if not events.is_library_file(code.co_filename):
             return ""
         if _OPTIMIZERS in code.co_filename and code.co_qualname.endswith(".step"):
-            return code.co_qualname
+            # The method may stand in a class that the optimizer inherits from.
+            return f"{type(frame.f_locals['self']).__name__}.step"
         frame = frame.f_back
     return ""
 
