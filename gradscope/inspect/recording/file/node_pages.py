@@ -147,7 +147,7 @@ class Batch:
         Of the nodes, in the order in which they ran.
     times : (list of int, list of int)
         Of each node when it started and ended, in ns since the run began.
-    met : list
+    gradients : list
         The gradients: bytes where the page keeps them, a Snapshot where not, None for an undefined one.
     failed : bool
         Whether the last of the nodes did.
@@ -163,14 +163,14 @@ class Batch:
     __slots__ = ("failed", "others", "outline", "raw", "sequence_nrs", "task", "times")
 
     def __init__(
-        self, task: int, outline: Outline, sequence_nrs: Any, times: tuple[Any, Any], met: list[Any], failed: bool
+        self, task: int, outline: Outline, sequence_nrs: Any, times: tuple[Any, Any], gradients: list[Any], failed: bool
     ) -> None:
         self.task = task
         self.outline = outline
         self.sequence_nrs = sequence_nrs
         self.times = times
-        self.raw = b"".join(met if outline.kept is None else [met[at] for at in outline.kept])
-        self.others: list[Snapshot | None] = [met[at] for at in outline.others or ()]
+        self.raw = b"".join(gradients if outline.kept is None else [gradients[at] for at in outline.kept])
+        self.others: list[Snapshot | None] = [gradients[at] for at in outline.others or ()]
         self.failed = failed
 
     def __len__(self) -> int:

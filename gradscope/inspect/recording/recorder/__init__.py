@@ -3,9 +3,9 @@
 - :mod:`~.recorder`: ``gi.record``
 - :mod:`~.keep_policy`: what of each tensor is kept
 - :mod:`~.recorded_events`: what is heard, turned into rows on the program's thread
-- :mod:`~.gradient_capture`: what is taken of each gradient, once
+- :mod:`~.gradient_capture`: each gradient, captured once
 - :mod:`~.gradient_statistics`: statistics of many tensors at once
-- :mod:`~.plan_cache`: the nodes of a backward, known from the one before
+- :mod:`~.plan_cache`: what is the same in every backward, worked out once
 - :mod:`~.iteration_marks`: what an iteration is
 - :mod:`~.writer_thread`: the thread that puts rows on the disk
 """

@@ -1,4 +1,4 @@
-"""What is taken of gradients while a backward runs: of each gradient once, however many nodes see it.
+"""Capturing gradients while a backward runs: each gradient once, however many nodes see it.
 
 Small gradients are taken as their bytes, which are fewer than their statistics would be. Of large ones the statistics
 are taken at once, while the processor still holds the elements: a copy for later would cost more than that.
@@ -18,9 +18,9 @@ from ...adapters import Adapter, Converted
 from ...records.records import TensorSpec
 from ..file.node_pages import RAW, Form, Snapshot
 from .gradient_statistics import FIRST, FLOATS, SMALL, measure
-from .plan_cache import Known
+from .plan_cache import NodePlan
 
-__all__ = ["ROW", "Flow", "Taker", "Tray"]
+__all__ = ["ROW_LENGTH", "Flow", "GradientCapture", "RowBuffer"]
 
 _ARRAY = numpy.ndarray
 
@@ -30,35 +30,35 @@ _LARGE = 4096
 _SMALL_BYTES = 8 * RAW
 """Bytes up to which a gradient is taken as it is, and looked at later."""
 
-ROW, _MET = 5, 3
-"""Entries of a tray for a node, and for a gradient."""
+ROW_LENGTH, _GRADIENT_LENGTH = 5, 3
+"""Entries of a buffer for a node, and for a gradient."""
 
 _NOTHING = (None, None, None)
 
 
-class Tray:
-    """What was taken of nodes of one backward that have run on one thread, until it is handed over, many at once.
+class RowBuffer:
+    """The rows of nodes of one backward that have run on one thread, until they are handed to the writer, many at once.
 
-    That thread alone puts in, a node's row last; the writer's may take out what is complete. The lists are flat: that
-    spares a backward an object for each node, and the garbage collector the look at it.
+    The program's thread alone appends, a node's row after its gradients; the writer's thread may take out complete
+    rows. The lists are flat: an object for each node would cost an allocation, and time of the garbage collector.
 
     Attributes
     ----------
     begun : int
-        When the first of the nodes here began: when the one before it on this thread was done with, in ns.
+        When the first of the nodes here began, in ns: when the node before it on this thread was recorded.
     rows : list
         Five of each node: its place in the backward, when it had run, how many gradients it was given and has made (-1
         where nobody looked), and when the program went on.
-    met : list
+    gradients : list
         Three of each gradient: its bytes, dtype and shape, or a Snapshot (or None), None and None.
-    done, gradients : int
+    rows_done, gradients_done : int
         How many nodes and gradients here have been handed over.
     """
 
-    __slots__ = ("begun", "done", "gradients", "met", "rows", "thread")
+    __slots__ = ("begun", "gradients", "gradients_done", "rows", "rows_done", "thread")
 
-    done: int
-    gradients: int
+    rows_done: int
+    gradients_done: int
 
     def __init__(self, begun: int) -> None:
         self.thread = threading.get_ident()
@@ -66,36 +66,36 @@ class Tray:
         self.clear()
 
     def __len__(self) -> int:
-        return len(self.rows) // ROW
+        return len(self.rows) // ROW_LENGTH
 
     def take_out(self) -> tuple[tuple[list[int], list[int]], list[Any], tuple[list[Any], ...]] | None:
-        """Take out what is complete and has not been, None for nothing: times, gradients, and what goes by an outline.
+        """Take out the rows that are complete, None if there are none: times, gradients, and the key of their outline.
 
-        That is: places, numbers of gradients, their dtypes and shapes.
+        The key is: places, numbers of gradients, their dtypes and shapes.
         """
-        begin, end = self.done, len(self)
+        begin, end = self.rows_done, len(self)
         if begin == end:
             return None
-        rows = self.rows[begin * ROW : end * ROW]
-        places, ended, incoming, produced, resumed = (rows[i::ROW] for i in range(ROW))
-        first = self.gradients
+        rows = self.rows[begin * ROW_LENGTH : end * ROW_LENGTH]
+        places, ended, incoming, produced, resumed = (rows[i::ROW_LENGTH] for i in range(ROW_LENGTH))
+        first = self.gradients_done
         last = first + sum(incoming) + incoming.count(-1) + sum(produced) + produced.count(-1)
-        taken = self.met[first * _MET : last * _MET]
-        met, dtypes, shapes = (taken[i::_MET] for i in range(_MET))
+        taken = self.gradients[first * _GRADIENT_LENGTH : last * _GRADIENT_LENGTH]
+        gradients, dtypes, shapes = (taken[i::_GRADIENT_LENGTH] for i in range(_GRADIENT_LENGTH))
         times = [self.begun, *resumed[:-1]], ended
-        self.done, self.gradients, self.begun = end, last, resumed[-1]
-        return times, met, (places, incoming, produced, dtypes, shapes)
+        self.rows_done, self.gradients_done, self.begun = end, last, resumed[-1]
+        return times, gradients, (places, incoming, produced, dtypes, shapes)
 
     def clear(self) -> None:
-        """Make room, where all has been handed over."""
-        self.done = self.gradients = 0
+        """Forget all rows, which have been handed over."""
+        self.rows_done = self.gradients_done = 0
         self.rows: list[Any] = []
-        self.met: list[Any] = []
+        self.gradients: list[Any] = []
 
     @property
     def empty(self) -> bool:
         """Whether all has been handed over, and no node is being put in."""
-        return self.done == len(self) and self.gradients * _MET == len(self.met)
+        return self.rows_done == len(self) and self.gradients_done * _GRADIENT_LENGTH == len(self.gradients)
 
 
 class _Sent:
@@ -104,7 +104,7 @@ class _Sent:
     __slots__ = ("address", "checksum", "host", "snapshot")
 
     def __init__(self, host: Any, address: int, checksum: int, snapshot: Snapshot) -> None:
-        self.host = host  # kept, so that its memory becomes nobody else's
+        self.host = host  # kept, so that its memory is not used again
         self.address = address
         self.checksum = checksum
         self.snapshot = snapshot
@@ -114,8 +114,8 @@ Flow = dict[tuple[int, int], _Sent | None]
 """Large gradients of one backward on their way, by place and input of the receiver; None where several add up."""
 
 
-class Taker:
-    """Takes them.
+class GradientCapture:
+    """Captures the gradients of nodes that have run.
 
     Parameters
     ----------
@@ -134,36 +134,36 @@ class Taker:
         self._forms: dict[tuple[Any, Any], Form] = {}
         self.nbytes = 0  # of all copies so far
 
-    def take(self, met: list[Any], flow: Flow, place: int, known: Known, call: Any) -> tuple[int, int]:
-        """Add the gradients of a node to those of a tray; return how many it was given and has made."""
-        if not known.wanted:
-            counts = self._small(call, _SMALL_BYTES, met)
+    def take(self, gradients: list[Any], flow: Flow, place: int, node: NodePlan, call: Any) -> tuple[int, int]:
+        """Append the gradients of a node; return how many it was given and how many it has produced."""
+        if not node.wanted:
+            counts = self._small(call, _SMALL_BYTES, gradients)
             if counts is not None:
                 return counts
         hosts, count = self._hosts(call)
-        small = -1 if known.wanted else _SMALL_BYTES
+        small = -1 if node.wanted else _SMALL_BYTES
         large: list[_Sent] = []
         for nr, host in enumerate(hosts):
             if type(host) is _ARRAY and host.nbytes <= small:
-                met += host.tobytes(), host.dtype, host.shape
+                gradients += host.tobytes(), host.dtype, host.shape
             elif host is None:
-                met += _NOTHING
+                gradients += _NOTHING
             elif nr < count:
-                met += self._arrived(flow, (place, nr), host, known.wanted, large), None, None
+                gradients += self._arrived(flow, (place, nr), host, node.wanted, large), None, None
             else:
-                met += self._sent(flow, nr - count, host, known, large), None, None
+                gradients += self._sent(flow, nr - count, host, node, large), None, None
         return count, len(hosts) - count
 
     def forms(self, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Form | None]:
-        """Return what the gradients that were taken as bytes look like; None for others."""
+        """Return the forms of the gradients that were taken as bytes; None for others."""
         return [None if dtype is None else self._form(dtype, shape) for dtype, shape in zip(dtypes, shapes)]
 
-    def unpack(self, forms: Sequence[Form | None], met: list[Any]) -> None:
+    def unpack(self, forms: Sequence[Form | None], gradients: list[Any]) -> None:
         """Make Snapshots of gradients that were taken as bytes, where the page does not keep them so."""
         for at, form in enumerate(forms):
             if form is not None and not form.kept:
-                array = numpy.frombuffer(met[at], form.dtype).reshape(form.shape)
-                met[at] = self._snapshot(array, form.spec, wanted=False)
+                array = numpy.frombuffer(gradients[at], form.dtype).reshape(form.shape)
+                gradients[at] = self._snapshot(array, form.spec, wanted=False)
 
     def _form(self, dtype: Any, shape: tuple[int, ...]) -> Form:
         form = self._forms.get((dtype, shape))
@@ -197,15 +197,15 @@ class Taker:
         large.append(sent)
         return sent.snapshot
 
-    def _sent(self, flow: Flow, nr: int, host: Any, known: Known, large: list[_Sent]) -> Snapshot:
+    def _sent(self, flow: Flow, nr: int, host: Any, node: NodePlan, large: list[_Sent]) -> Snapshot:
         host, spec = self._looked_at(host)
-        wanted = known.wanted
+        wanted = node.wanted
         if host.size < _LARGE:
             return self._snapshot(host, spec, wanted)
         sent = self._passed_on(host, spec, wanted, large) if large else None
         if sent is None:
             sent = _sending(host, self._snapshot(host, spec, wanted))
-        target, input_nr = known.leads[nr] if nr < len(known.leads) else (None, 0)
+        target, input_nr = node.edges[nr] if nr < len(node.edges) else (None, 0)
         if target is not None:
             receiver = target, input_nr
             flow[receiver] = None if receiver in flow else sent
@@ -254,7 +254,7 @@ def _is(host: Any, sent: _Sent) -> bool:
 
 def _sending(host: Any, snapshot: Snapshot) -> _Sent:
     laid = _laid_out(host)
-    # One whose memory has gaps is known again by nobody.
+    # A gradient whose memory has gaps has no checksum, so _is() never finds it again: address 0 says so.
     return _Sent(host, 0, 0, snapshot) if laid is None else _Sent(host, _address(laid), _checksum(laid), snapshot)
 
 

@@ -1,4 +1,8 @@
-"""What is known of a backward before it runs: its nodes, which as a rule are those of the last one over again."""
+"""The plan cache: what is the same in every backward of a training loop is worked out in the first of them.
+
+A backward mostly runs the nodes that the one before it ran, made anew. Their names, call sites, modules and edges are
+compared with the cached ones, and what was derived from these is used again.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,15 @@ from ...adapters import Plan
 from ...records.module_tracking import MODULE
 from ..file.node_pages import Form, Outline
 
-__all__ = ["KEPT", "Course", "Courses", "Known", "Outlined"]
+__all__ = ["MOST_NODES", "CachedPlan", "PlanCache", "NodePlan", "CachedOutline"]
 
-KEPT = 200_000
-"""Nodes that are remembered."""
+MOST_NODES = 200_000
+"""Nodes that are remembered at most."""
 
 _OUTLINES = 256
 
 
-class Known:
+class NodePlan:
     """What is the same of a node in every backward.
 
     Attributes
@@ -29,28 +33,28 @@ class Known:
         In the table `nodes`; -1 until it has run.
     wanted : bool
         Whether its gradients' values are kept.
-    leads : tuple of (int or None, int)
-        Where each produced gradient goes: the place of its receiver in the backward, and its input.
+    edges : tuple of (int or None, int)
+        Where each produced gradient goes: the place of its receiver in the backward, and the input of that.
     """
 
-    __slots__ = ("leads", "row", "wanted")
+    __slots__ = ("edges", "row", "wanted")
 
-    def __init__(self, leads: tuple[tuple[int | None, int], ...]) -> None:
+    def __init__(self, edges: tuple[tuple[int | None, int], ...]) -> None:
         self.row = -1
         self.wanted = False
-        self.leads = leads
+        self.edges = edges
 
 
-class Outlined(NamedTuple):
+class CachedOutline(NamedTuple):
     """An outline, what it was made of, and the forms of its gradients where a page does not keep all as bytes."""
 
-    looks: tuple[list[Any], ...]
+    key: tuple[list[Any], ...]
     outline: Outline
-    odd: Sequence[Form | None]
+    to_unpack: Sequence[Form | None]
 
 
-class Course:
-    """The nodes that a backward may run, by place.
+class CachedPlan:
+    """The nodes that a backward may run, by place: their order in the plan.
 
     Attributes
     ----------
@@ -61,51 +65,51 @@ class Course:
 
     __slots__ = ("_outlines", "columns", "nodes")
 
-    def __init__(self, columns: tuple[Sequence[Any], ...], nodes: list[Known]) -> None:
+    def __init__(self, columns: tuple[Sequence[Any], ...], nodes: list[NodePlan]) -> None:
         self.columns = columns
         self.nodes = nodes
-        self._outlines: dict[tuple[int, int], Outlined] = {}
+        self._outlines: dict[tuple[int, int], CachedOutline] = {}
 
     def facts(self, place: int) -> tuple[str, str, str]:
         """Return the name of a node, its module and its parameter."""
         names, _, modules, parameters, *_ = self.columns
         return names[place], modules[place], parameters[place]
 
-    def outlined(
-        self, looks: tuple[list[Any], ...], forms_of: Callable[[list[Any], list[Any]], list[Form | None]]
-    ) -> Outlined:
-        """Return the outline of consecutive nodes that have run: as a rule that of the last backward.
+    def outline_of(
+        self, key: tuple[list[Any], ...], forms_of: Callable[[list[Any], list[Any]], list[Form | None]]
+    ) -> CachedOutline:
+        """Return the outline of consecutive nodes that have run: mostly that of the last backward.
 
         Parameters
         ----------
-        looks : tuple of list
+        key : tuple of list
             Their places, how many gradients they were given and have made, and the dtypes and shapes of these.
         forms_of : callable
             Returns the forms of gradients for dtypes and shapes.
         """
-        places, incoming, produced, dtypes, shapes = looks
+        places, incoming, produced, dtypes, shapes = key
         stretch = places[0], len(places)
         known = self._outlines.get(stretch)
-        if known is None or known.looks != looks:
+        if known is None or known.key != key:
             forms = forms_of(dtypes, shapes)
             rows = [self.nodes[place].row for place in places]
-            odd = any(form is not None and not form.kept for form in forms)
-            known = Outlined(looks, Outline(places, rows, incoming, produced, forms), forms if odd else ())
+            unkept = any(form is not None and not form.kept for form in forms)
+            known = CachedOutline(key, Outline(places, rows, incoming, produced, forms), forms if unkept else ())
             if len(self._outlines) >= _OUTLINES:
                 self._outlines.clear()
             self._outlines[stretch] = known
         return known
 
 
-class Courses:
-    """All courses of a program."""
+class PlanCache:
+    """The plans of a program's backwards."""
 
     def __init__(self) -> None:
-        self._nodes: dict[tuple[Any, ...], Known] = {}
-        self._courses: dict[Any, Course] = {}  # the latest, by what tells its root
+        self._nodes: dict[tuple[Any, ...], NodePlan] = {}
+        self._plans: dict[Any, CachedPlan] = {}  # the latest plan, by the facts of its root
 
-    def find(self, plan: Plan, names: dict[int, str]) -> tuple[Course, dict[Any, Any], Any]:
-        """Return the course of a backward, the places of its nodes, and their sequence numbers.
+    def find(self, plan: Plan, names: dict[int, str]) -> tuple[CachedPlan, dict[Any, Any], Any]:
+        """Return the cached plan of a backward, the places of its nodes, and their sequence numbers.
 
         Parameters
         ----------
@@ -118,22 +122,22 @@ class Courses:
         receivers = list(map(places.get, plan.receivers))
         columns = plan.names, plan.sites, modules, parameters, plan.fans, receivers, plan.inputs
         root = tuple([column[0] for column in columns[:5]]) if places else None
-        course = self._courses.get(root)
-        if course is None or course.columns != columns:
-            if len(self._nodes) + len(places) > KEPT:  # a program whose every backward is another
+        cached = self._plans.get(root)
+        if cached is None or cached.columns != columns:
+            if len(self._nodes) + len(places) > MOST_NODES:  # every backward of the program differs from the last
                 self._nodes.clear()
-                self._courses.clear()
-            course = self._courses[root] = Course(columns, self._known(columns))
-        return course, places, numpy.array(plan.sequence_nrs, numpy.uint64)
+                self._plans.clear()
+            cached = self._plans[root] = CachedPlan(columns, self._node_plans(columns))
+        return cached, places, numpy.array(plan.sequence_nrs, numpy.uint64)
 
-    def _known(self, columns: tuple[Sequence[Any], ...]) -> list[Known]:
+    def _node_plans(self, columns: tuple[Sequence[Any], ...]) -> list[NodePlan]:
         *facts, fans, receivers, inputs = columns
-        edges = zip(receivers, inputs)
-        leads = [tuple(itertools.islice(edges, fan)) for fan in fans]
+        ends = zip(receivers, inputs)
+        edges = [tuple(itertools.islice(ends, fan)) for fan in fans]
         found = []
-        for identity in zip(itertools.count(), *facts, leads):
+        for identity in zip(itertools.count(), *facts, edges):
             known = self._nodes.get(identity)
             if known is None:
-                known = self._nodes[identity] = Known(identity[-1])
+                known = self._nodes[identity] = NodePlan(identity[-1])
             found.append(known)
         return found

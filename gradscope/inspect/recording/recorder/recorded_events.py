@@ -18,10 +18,10 @@ from ...records.module_tracking import Tracker, module_of_parameter
 from ...records.records import Location, NodeRecord, dtype_name, operator_name
 from ..file.node_pages import Batch
 from ..file.store import Change, Move
-from .gradient_capture import ROW, Flow, Taker, Tray
+from .gradient_capture import ROW_LENGTH, Flow, GradientCapture, RowBuffer
 from .iteration_marks import IterationCounter
 from .keep_policy import Policy
-from .plan_cache import KEPT, Course, Courses, Known
+from .plan_cache import MOST_NODES, CachedPlan, NodePlan, PlanCache
 from .writer_thread import Writer
 
 __all__ = ["Capture"]
@@ -31,8 +31,8 @@ _INSERT = {
     for name, count in {"modules": 2, "locations": 5, "specs": 5, "events": 8}.items()
 }
 
-_MOST = 512 * ROW  # of a tray's rows
-_HEAVY = 4 << 20  # bytes of copies on it
+_MOST = 512 * ROW_LENGTH  # entries of a buffer's rows
+_HEAVY = 4 << 20  # bytes of copies in it
 
 _clock = time.perf_counter_ns
 _thread = threading.get_ident
@@ -42,13 +42,13 @@ class _Task:
     """A backward that runs."""
 
     __slots__ = (
-        "adapter", "course", "flow", "handing", "id", "iteration", "lock", "places", "ran", "sequence_nrs", "started",
-        "taker", "task", "tray", "trays",
+        "adapter", "plan", "flow", "handing", "id", "iteration", "lock", "places", "ran", "sequence_nrs", "started",
+        "capture", "task", "buffer", "buffers",
     )  # fmt: skip
 
-    def __init__(self, task: Any, number: int, iteration: int, adapter: Adapter, taker: Taker) -> None:
+    def __init__(self, task: Any, number: int, iteration: int, adapter: Adapter, capture: GradientCapture) -> None:
         self.adapter = adapter
-        self.taker = taker
+        self.capture = capture
         self.task = task
         self.id = number
         self.iteration = iteration
@@ -57,21 +57,21 @@ class _Task:
         self.lock = threading.RLock()  # of what is handed over
         self.handing = False
 
-    def begin(self, course: Course, places: dict[Any, Any], sequence_nrs: Any) -> None:
+    def begin(self, plan: CachedPlan, places: dict[Any, Any], sequence_nrs: Any) -> None:
         """Start the clock, with all that is known of the nodes that may run."""
-        self.course, self.places, self.sequence_nrs = course, places, sequence_nrs
+        self.plan, self.places, self.sequence_nrs = plan, places, sequence_nrs
         self.started = _clock()
-        self.tray = Tray(self.started)  # of the thread on which the last node ran
-        self.trays = {self.tray.thread: self.tray}
+        self.buffer = RowBuffer(self.started)  # of the thread on which the last node ran
+        self.buffers = {self.buffer.thread: self.buffer}
 
-    def tray_here(self) -> Tray:
-        """Return this thread's tray."""
+    def buffer_here(self) -> RowBuffer:
+        """Return this thread's buffer."""
         thread = _thread()
-        tray = self.trays.get(thread)
-        if tray is None:
-            tray = self.trays[thread] = Tray(self.started)
-        self.tray = tray
-        return tray
+        buffer = self.buffers.get(thread)
+        if buffer is None:
+            buffer = self.buffers[thread] = RowBuffer(self.started)
+        self.buffer = buffer
+        return buffer
 
 
 class Capture(Observer):
@@ -124,8 +124,8 @@ class Capture(Observer):
         self._iteration_now: tuple[int, dict[str, Any]] | None = None
         self._known: dict[str, dict[Any, int]] = {"modules": {}, "locations": {}, "specs": {}}
         self._rows: dict[tuple[Any, ...], int] = {}
-        self._courses = Courses()
-        self._takers: dict[str, Taker] = {}
+        self._plans = PlanCache()
+        self._captures: dict[str, GradientCapture] = {}
 
     # --- a backward ---
 
@@ -141,8 +141,8 @@ class Capture(Observer):
                 parent = stack[-1].id if stack else None
                 iteration = stack[-1].iteration if stack else self._iteration(self.counter.task_started(number))
                 adapter = self._adapter.of(task)
-                view = _Task(task, number, iteration, adapter, self._taker_of(adapter))
-            view.begin(*self._courses.find(adapter.plan(task), self._tracker.parameter_paths()))
+                view = _Task(task, number, iteration, adapter, self._capture_of(adapter))
+            view.begin(*self._plans.find(adapter.plan(task), self._tracker.parameter_paths()))
             self._tasks[task] = view
             stack.append(view)
             self._writer.put(
@@ -196,13 +196,13 @@ class Capture(Observer):
         place = view.places.get(call.node)
         if place is None:
             return
-        tray, ended, incoming = view.tray_here(), _clock(), -1
-        known = view.course.nodes[place]
-        if known.row < 0:
-            self._describe(view, place, known, call.node)
+        buffer, ended, incoming = view.buffer_here(), _clock(), -1
+        node = view.plan.nodes[place]
+        if node.row < 0:
+            self._describe(view, place, node, call.node)
         if self._looks and call.grad_outputs is not None:
-            incoming, _ = view.taker.take(tray.met, view.flow, place, known, call)
-        tray.rows += place, ended, incoming, -1, _clock()
+            incoming, _ = view.capture.take(buffer.gradients, view.flow, place, node, call)
+        buffer.rows += place, ended, incoming, -1, _clock()
         self._hand_over(view, failed=True)
         self._event("error", text, view, view.ran - 1)
 
@@ -218,20 +218,22 @@ class Capture(Observer):
         if view is None or self._writer.failure:
             return
         try:
-            tray = view.tray
-            if tray.thread != _thread():
+            buffer = view.buffer
+            if buffer.thread != _thread():
                 self._hand_over(view)
-                tray = view.tray_here()
+                buffer = view.buffer_here()
             place = view.places[call.node]
-            known = view.course.nodes[place]
-            if known.row < 0:
-                self._describe(view, place, known, call.node)
-            incoming, produced = view.taker.take(tray.met, view.flow, place, known, call) if self._looks else (-1, -1)
+            node = view.plan.nodes[place]
+            if node.row < 0:
+                self._describe(view, place, node, call.node)
+            incoming, produced = (
+                view.capture.take(buffer.gradients, view.flow, place, node, call) if self._looks else (-1, -1)
+            )
             # In one step, so that the writer's thread finds it whole.
-            tray.rows += place, ended, incoming, produced, _clock()
-            if len(tray.rows) >= _MOST or view.taker.nbytes > _HEAVY:
+            buffer.rows += place, ended, incoming, produced, _clock()
+            if len(buffer.rows) >= _MOST or view.capture.nbytes > _HEAVY:
                 self._hand_over(view)
-                tray.begun = _clock()
+                buffer.begun = _clock()
         except Exception as error:
             self._failed(error)
 
@@ -257,43 +259,43 @@ class Capture(Observer):
                 return
             view.handing = True
             try:
-                for tray in list(view.trays.values()):
-                    self._empty(view, tray, failed)
+                for buffer in list(view.buffers.values()):
+                    self._empty(view, buffer, failed)
             finally:
                 view.handing = False
 
-    def _empty(self, view: _Task, tray: Tray, failed: bool) -> None:
-        taken = tray.take_out()
+    def _empty(self, view: _Task, buffer: RowBuffer, failed: bool) -> None:
+        taken = buffer.take_out()
         if taken is not None:
-            (started, ended), met, looks = taken
-            known = view.course.outlined(looks, view.taker.forms)
-            view.taker.unpack(known.odd, met)
+            (started, ended), gradients, outline_key = taken
+            cached = view.plan.outline_of(outline_key, view.capture.forms)
+            view.capture.unpack(cached.to_unpack, gradients)
             times = numpy.array(started, numpy.int64) - self.origin, numpy.array(ended, numpy.int64) - self.origin
-            numbers = view.sequence_nrs[known.outline.places]
-            batch = Batch(view.id, known.outline, numbers, times, met, failed)
+            numbers = view.sequence_nrs[cached.outline.places]
+            batch = Batch(view.id, cached.outline, numbers, times, gradients, failed)
             view.ran += len(batch)
-            nbytes, view.taker.nbytes = view.taker.nbytes, 0
+            nbytes, view.capture.nbytes = view.capture.nbytes, 0
             self._writer.put(batch, nbytes)
-        if tray.thread == _thread() and tray.empty:
-            tray.clear()
+        if buffer.thread == _thread() and buffer.empty:
+            buffer.clear()
 
-    def _taker_of(self, adapter: Adapter) -> Taker:
-        taker = self._takers.get(adapter.name)
-        if taker is None:
+    def _capture_of(self, adapter: Adapter) -> GradientCapture:
+        capture = self._captures.get(adapter.name)
+        if capture is None:
             intern = functools.partial(self._intern, "specs")
-            taker = self._takers[adapter.name] = Taker(adapter, intern, self._next["tensor_values"])
-        return taker
+            capture = self._captures[adapter.name] = GradientCapture(adapter, intern, self._next["tensor_values"])
+        return capture
 
     # --- what nodes of all iterations share ---
 
-    def _describe(self, view: _Task, place: int, known: Known, node: Any) -> None:
-        """Give a node that has not run before its row in the table `nodes`."""
-        name, module, parameter = view.course.facts(place)
+    def _describe(self, view: _Task, place: int, planned: NodePlan, node: Any) -> None:
+        """Give a node its row in the table `nodes`, when it runs for the first time."""
+        name, module, parameter = view.plan.facts(place)
         adapter = view.adapter
         location = adapter.location(node)
-        text = name, place, module, parameter, location, known.leads
+        text = name, place, module, parameter, location, planned.edges
         told = module or module_of_parameter(parameter)
-        known.wanted = self._policy.everything or (
+        planned.wanted = self._policy.everything or (
             self._policy.values
             and self._policy.wants(NodeRecord(-1, place, name, operator_name(name), 0, told, parameter, location, ()))
         )
@@ -303,13 +305,13 @@ class Capture(Observer):
                 number = self._rows[text] = self._next["nodes"]()
                 self._writer.put([
                     number, name, self._module(told), printable(parameter), self._location(location), place,
-                    known.leads,
+                    planned.edges,
                     [(spec.shape, spec.dtype, spec.device) for spec in adapter.outputs(node)],
                     [(printable(s.name), s.shape, dtype_name(s.dtype), s.nbytes) for s in adapter.saved(node)],
                 ])  # fmt: skip
-                if len(self._rows) >= KEPT:
+                if len(self._rows) >= MOST_NODES:
                     self._rows.clear()
-        known.row = number
+        planned.row = number
 
     def _module(self, path: str) -> int:
         known = self._known["modules"].get(path)
