@@ -3,6 +3,7 @@
 - :mod:`~.declaration`: ``operator(...)``: how one is declared, and what stands beside a declaration
 - :mod:`~.execution`: how a declared operator runs
 - :mod:`~.families`: the list of all modules that declare operators
+- :mod:`~.generated_source`: what a declaration becomes, as ``python -m gradscope.runtime.ops show mul`` prints it
 - :mod:`~.pointwise`: elementwise operators
 - :mod:`~.special`: special functions
 - :mod:`~.reduce`: reductions, sorting, counting
