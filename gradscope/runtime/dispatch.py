@@ -62,6 +62,7 @@ def fill(tensor: Any, functions: tuple[Callable[..., Any], ...]) -> None:
     Parameters
     ----------
     tensor : type
+        :class:`~.tensor.tensor.Tensor`.
     functions : tuple of callable
         Those that the module declares above.
 
