@@ -144,3 +144,12 @@ def test_a_command_that_comes_all_at_once_loses_no_letter():
         await until(pilot, lambda: [point.spec for point in app.session.breakpoints] == ["op:Relu"])
 
     play(scenario)
+
+
+def test_skip_leaves_the_node_out():
+    async def scenario(app, pilot):
+        await until(pilot, lambda: app.session.nodes)
+        await pilot.press("x")
+        await until(pilot, lambda: "node 0 ReluBackward0 will be left out" in app.query_one(LogPane).text)
+
+    assert Call("skip") in play(scenario).calls
