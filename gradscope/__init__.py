@@ -45,20 +45,6 @@ from .runtime.memory.memory_format import (
     preserve_format,
     strided,
 )
-from .runtime.memory.tensor_types import (
-    BFloat16Tensor,
-    BoolTensor,
-    ByteTensor,
-    CharTensor,
-    DoubleTensor,
-    FloatTensor,
-    HalfTensor,
-    IntTensor,
-    LongTensor,
-    ShortTensor,
-    set_default_tensor_type,
-    typename,
-)
 from .runtime.modes import (
     enable_grad,
     inference_mode,
@@ -83,6 +69,20 @@ from .runtime.tensor.creation import *
 from .runtime.tensor.creation import broadcast_shapes
 from .runtime.tensor.formatting import set_printoptions
 from .runtime.tensor.tensor import Size, Tensor
+from .runtime.tensor.tensor_types import (
+    BFloat16Tensor,
+    BoolTensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+    set_default_tensor_type,
+    typename,
+)
 
 __version__ = "0.2.0"
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from .runtime.memory import device as devices
-from .runtime.tensor.random import (
+from .runtime.ops.random.random import (
     Generator,
     default_generator,
     generator_for,

@@ -13,7 +13,7 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.runtime.memory import device as devices
-from gradscope.runtime.tensor import random
+from gradscope.runtime.ops.random import random
 
 without_device = pytest.mark.skipif(gs.cuda.is_available(), reason="there is a CUDA device")
 

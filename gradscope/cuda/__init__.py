@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any, cast
 
 from ..runtime.memory import device as devices
-from ..runtime.tensor.random import generator_for
+from ..runtime.ops.random.random import generator_for
 from . import amp
 
 __all__ = [

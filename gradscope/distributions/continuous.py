@@ -12,8 +12,8 @@ import math
 from typing import Any
 
 from ..runtime.dispatch import TENSOR_OPERATORS as F
-from ..runtime.tensor import random
-from ..runtime.tensor.random_distributions import standard_gamma
+from ..runtime.ops.random import random
+from ..runtime.ops.random.random_distributions import standard_gamma
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, one_hot

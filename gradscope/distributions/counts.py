@@ -8,7 +8,8 @@ from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.memory.dtype import finfo
 from ..runtime.modes import no_grad
 from ..runtime.ops.declaration.registry import OPERATORS
-from ..runtime.tensor import creation, random
+from ..runtime.ops.random import random
+from ..runtime.tensor import creation
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .discrete import _cross_entropy, _OfOdds, _one_of

@@ -13,7 +13,8 @@ from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.memory.dtype import finfo
 from ..runtime.modes import no_grad
 from ..runtime.ops.declaration.registry import OPERATORS
-from ..runtime.tensor import creation, random
+from ..runtime.ops.random import random
+from ..runtime.tensor import creation
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all, one_hot

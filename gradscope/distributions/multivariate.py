@@ -8,7 +8,8 @@ from typing import Any
 
 from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.ops.linalg.cholesky_and_triangular import cholesky, solve_triangular
-from ..runtime.tensor import creation, random
+from ..runtime.ops.random import random
+from ..runtime.tensor import creation
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution

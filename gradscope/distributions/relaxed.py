@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..runtime.tensor import random
+from ..runtime.ops.random import random
 from ..runtime.tensor.creation import as_tensor
 from ..runtime.tensor.tensor import Tensor
 from . import constraints

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..runtime.dispatch import TENSOR_OPERATORS as F
 from ..runtime.modes import no_grad
-from ..runtime.tensor import random
+from ..runtime.ops.random import random
 from ..runtime.tensor.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all

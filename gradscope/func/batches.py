@@ -9,7 +9,7 @@ from typing import Any
 
 from ..nn.modules.module import Module
 from ..runtime.dispatch import TENSOR_OPERATORS as F
-from ..runtime.tensor.random import default_generator
+from ..runtime.ops.random.random import default_generator
 from ..runtime.tensor.tensor import Tensor
 from .trees import described, filled, is_leaf, leaves, same_form
 

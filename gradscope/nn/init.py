@@ -17,7 +17,7 @@ from typing import Any
 from ..runtime.memory import device as devices
 from ..runtime.modes import no_grad
 from ..runtime.ops.declaration.registry import METHODS
-from ..runtime.tensor.random import Generator, rand, randn
+from ..runtime.ops.random.random import Generator, rand, randn
 from ..runtime.tensor.tensor import Tensor
 
 __all__ = [

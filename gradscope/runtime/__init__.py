@@ -1,10 +1,11 @@
 """The runtime core: tensors, graph, engine, operators and the points where instruments attach.
 
 Nothing in here imports anything above it (:mod:`gradscope.autograd`, :mod:`gradscope.nn`, the instruments), and its
-floors import downwards: ops, engine, tensor and graph, memory.
+floors import downwards: ops, engine, tensor and graph, kernels, memory.
 
 - :mod:`~.memory`: devices, dtypes, storages and their versions
-- :mod:`~.tensor`: the tensor, views, factories, conversions, random numbers
+- :mod:`~.kernels`: formulas on bare arrays that engine and operators share
+- :mod:`~.tensor`: the tensor, views, factories, conversions
 - :mod:`~.graph`: nodes, edges, saved tensors, hooks
 - :mod:`~.engine`: backward passes
 - :mod:`~.ops`: every operator

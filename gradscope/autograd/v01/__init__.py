@@ -11,7 +11,7 @@ It stands on general points of the floors below:
 - a tensor may be inert (``state.INERT``): what is computed from it is inert too, and not recorded
 - a tensor may be connected (``state.CONNECTED``): it has a node, though it does not require grad
 - a node may be without seed (``Node.seedless``): backward starts there without a gradient
-- a tensor may have a sampler, which draws in the place of the operators (``runtime/tensor/random.py``)
+- a tensor may have a sampler, which draws in the place of the operators (``runtime/ops/random/random.py``)
 - a class may have attributes that load when they are first used (``runtime/late_attributes.py``), and ``backward()``
   other names of its keywords; ``gradscope/__init__.py`` enters both
 """

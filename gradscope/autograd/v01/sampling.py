@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...runtime.tensor import random
+from ...runtime.ops.random import random
 from .stochastic_functions import bernoulli, multinomial, normal
 
 __all__ = ["STOCHASTIC", "set_stochastic_sampling"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...runtime import state
 from ...runtime.graph.graph_node import hold_edge
-from ...runtime.tensor import random
+from ...runtime.ops.random import random
 from ...runtime.tensor.tensor import Tensor
 from ..function import Function
 from .instance_function import call_instance

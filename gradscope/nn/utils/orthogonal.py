@@ -12,8 +12,8 @@ from typing import Any
 from ...runtime.memory.dtype import finfo
 from ...runtime.ops.declaration.registry import OPERATORS
 from ...runtime.ops.families import PUBLIC
+from ...runtime.ops.random.random import randn
 from ...runtime.tensor.creation import eye, zeros
-from ...runtime.tensor.random import randn
 from ...runtime.tensor.tensor import Tensor
 from ..modules.module import Module
 from .parametrize import register_parametrization

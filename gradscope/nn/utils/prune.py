@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...runtime.ops.families import PUBLIC
+from ...runtime.ops.random.random import rand, rand_like
 from ...runtime.tensor.creation import ones_like, zeros_like
-from ...runtime.tensor.random import rand, rand_like
 from ...runtime.tensor.tensor import Tensor
 from ..modules.module import Module
 from .convert_parameters import parameters_to_vector

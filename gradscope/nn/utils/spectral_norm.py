@@ -9,7 +9,7 @@ from typing import Any
 
 from ...runtime.modes import no_grad
 from ...runtime.ops.declaration.registry import OPERATORS
-from ...runtime.tensor.random import randn
+from ...runtime.ops.random.random import randn
 from ...runtime.tensor.tensor import Tensor
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d
 from ..modules.module import Module

@@ -10,10 +10,10 @@ from typing import Any
 from .. import events, state
 from ..dispatch import TENSOR_OPERATORS as F
 from ..graph.graph_node import Edge, GradientEdge, Node, edge_to, ends_of
+from ..kernels.broadcasting import expandable
 from ..memory import device
 from ..memory.bfloat16 import cast
 from ..memory.dtype import BY_NUMPY
-from ..ops.execution.bare_functions import expandable
 from ..tensor import overrides, tangents
 from ..tensor.views import edge_of
 from . import graph_task

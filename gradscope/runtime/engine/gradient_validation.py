@@ -9,11 +9,11 @@ from .. import dispatch, events, state
 from ..dispatch import TENSOR_OPERATORS as F
 from ..graph.graph_node import Node
 from ..graph.hooks import hook_name
+from ..kernels.broadcasting import expandable, sum_to
 from ..memory import device
 from ..memory.bfloat16 import cast
 from ..memory.dtype import BY_NUMPY
 from ..modes import report_anomaly
-from ..ops.execution.bare_functions import expandable, sum_to
 
 __all__ = [
     "announce_unpacked",

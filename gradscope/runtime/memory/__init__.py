@@ -3,7 +3,6 @@
 - :mod:`~.device`: array modules, NumPy and CuPy; the one module that imports CuPy
 - :mod:`~.dtype`: element types under PyTorch's names, and type promotion
 - :mod:`~.bfloat16`: bfloat16 on NumPy arrays, by ``ml_dtypes``
-- :mod:`~.tensor_types`: ``gs.FloatTensor`` and its like, and the names of types
 - :mod:`~.storage`: memory, the version counter, and how views lie in memory
 - :mod:`~.memory_format`: layouts and memory formats (``channels_last``)
 """

@@ -11,6 +11,7 @@
 - :mod:`~.index`: indexing, gathering and scattering
 - :mod:`~.linalg`: linear algebra
 - :mod:`~.signal`: Fourier transforms
+- :mod:`~.random`: random numbers
 - :mod:`~.nn`: operators of neural networks
 - :mod:`~.losses`: losses and distances
 - :mod:`~.vision`: images and volumes

@@ -8,12 +8,13 @@ from .. import dispatch
 from ..engine.backward import backward, backward_scalar
 from ..engine.gradient_validation import wrap
 from ..engine.graph_task import run_node_alone
-from ..tensor import creation, random, random_distributions
+from ..tensor import creation
 from ..tensor.tensor import Tensor
 from ..tensor.views import edge_of
 from .declaration.registry import METHODS, NAMESPACES, OPERATORS, PUBLIC
 from .execution.general import instrument
 from .execution.inplace_and_out import refuse_out, store_out
+from .random import random, random_distributions
 from .shape.resize_and_set import resize_storage
 
 __all__ = ["FAMILIES", "METHODS", "NAMESPACES", "OPERATORS", "PUBLIC"]

@@ -6,9 +6,8 @@
 - :mod:`~.math_bits`: the conjugate and the negative bit: lazy ``conj()`` and ``.imag``
 - :mod:`~.gradient_holder`: ``grad``, ``retain_grad`` and tensor hooks
 - :mod:`~.creation`: factories: ``tensor``, ``zeros``, ``arange``, ``*_like``
+- :mod:`~.tensor_types`: ``gs.FloatTensor`` and its like, and the names of types
 - :mod:`~.from_python`: numbers and nested lists as arrays
-- :mod:`~.random`: generators, and what draws from them
-- :mod:`~.random_distributions`: log-normal, geometric, Cauchy, binomial and gamma draws
 - :mod:`~.conversions`: ``item``, ``tolist``, ``numpy``, copies and pickles
 - :mod:`~.formatting`: ``repr``: how a tensor prints
 - :mod:`~.overrides`: ``__torch_function__`` and Tensor subclasses

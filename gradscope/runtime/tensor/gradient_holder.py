@@ -13,7 +13,7 @@ from ..memory import dtype as dtypes
 from .views import edge_of
 
 if TYPE_CHECKING:
-    from .random import Sampler
+    from ..ops.random.random import Sampler
     from .tangents import ForwardGrad
     from .tensor import Tensor
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ...runtime.tensor.random import Generator, generator_for
+from ...runtime.ops.random.random import Generator, generator_for
 from ...runtime.tensor.tensor import Tensor
 
 __all__ = ["Numbers", "get_device_states", "set_device_states"]

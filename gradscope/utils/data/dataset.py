@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from ...runtime.tensor.random import Generator, default_generator, randperm
+from ...runtime.ops.random.random import Generator, default_generator, randperm
 from ...runtime.tensor.tensor import Tensor
 
 __all__ = [

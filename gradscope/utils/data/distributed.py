@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ... import distributed
-from ...runtime.tensor.random import Generator, randperm
+from ...runtime.ops.random.random import Generator, randperm
 from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from ...runtime.memory import dtype as dtypes
+from ...runtime.ops.random.random import Generator, default_generator, multinomial, randint, randperm
 from ...runtime.tensor.creation import as_tensor
-from ...runtime.tensor.random import Generator, default_generator, multinomial, randint, randperm
 
 __all__ = [
     "BatchSampler",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy
 
-from ...runtime.tensor.random import manual_seed
+from ...runtime.ops.random.random import manual_seed
 from ...runtime.tensor.tensor import Tensor
 from .collation import default_collate
 from .dataset import TensorDataset

@@ -13,9 +13,7 @@ from typing import Any
 import numpy
 
 from ...dispatch import OPERATORS
-from ...memory.bfloat16 import BFloat16Array, rounded, widened
 from ..declaration.annotations import Array, Namespace
-from ..reduce.row_sums import sums
 
 __all__ = ["ArrayOperators", "array_operators", "conj", "constant", "one_minus"]
 
@@ -177,23 +175,3 @@ def single(array: Array) -> Any:
 def over(array: Array, count: Any) -> Any:
     """Return an array or a tensor divided by a count, which may be more than half precision holds (65504)."""
     return (array.astype(SINGLE) / count).astype(HALF) if array.dtype is HALF else array / count
-
-
-def sum_to(array: Array, shape: tuple[int, ...]) -> Any:
-    """Sum a bare array over the dimensions that broadcasting had added or widened."""
-    if type(array) is BFloat16Array:
-        return rounded(sum_to(widened(array), shape))
-    if is_half(array):
-        return sum_to(single(array), shape).astype(array.dtype)
-    extra = array.ndim - len(shape)
-    if extra:
-        array = sums(array, tuple(range(extra)), keepdims=False)
-    axes = tuple(i for i, size in enumerate(shape) if size == 1 and array.shape[i] != 1)
-    return sums(array, axes) if axes else array
-
-
-def expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether `shape` broadcasts to the shape `to`."""
-    if len(shape) > len(to):
-        return False
-    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))

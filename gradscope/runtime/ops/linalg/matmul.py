@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
+from ...kernels.broadcasting import expandable
 from ...memory.dtype import BY_NUMPY
 from ...tensor import overrides
 from ...tensor.creation import broadcast_shapes
@@ -14,7 +15,7 @@ from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import as_element, as_multiple, broadcast_mismatch, refuse_kinds
-from ..execution.bare_functions import conj, expandable, matrix_product
+from ..execution.bare_functions import conj, matrix_product
 
 
 def _need(condition: bool, message: str) -> None:

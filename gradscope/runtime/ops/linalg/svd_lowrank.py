@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...tensor import random
 from ..declaration.registry import public
+from ..random import random
 from .qr import qr
 from .svd_and_eigen import svd
 

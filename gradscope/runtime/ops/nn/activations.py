@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
+from ...kernels.row_sums import row_maxima, sums
 from ...memory import device
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise, rows
@@ -21,7 +22,6 @@ from ..declaration.samples import unary
 from ..execution import inplace_and_out
 from ..execution.array_errors import as_element, refuse_kinds, scalar_type
 from ..execution.bare_functions import conj, in_rows, is_half, one_minus, single
-from ..reduce.row_sums import row_maxima, sums
 from ..shape.reshape import axis_of
 from ..special.error_function import erf_forward
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
+from ...kernels.row_sums import sums
 from ...memory import device
 from ...memory.bfloat16 import cast
 from ...memory.dtype import finfo
-from ...tensor.random import generator_for
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import HALVES, in_rows, is_half, single
 from ..linalg.lu import into_each
-from ..reduce.row_sums import sums
+from ..random.random import generator_for
 from .activations import need_floating
 
 Ints = tuple[int, ...]

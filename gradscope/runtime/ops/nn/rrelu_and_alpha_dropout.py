@@ -15,10 +15,10 @@ import numpy
 
 from ...memory import device
 from ...memory.bfloat16 import cast
-from ...tensor.random import generator_for
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import cannot_hold
+from ..random.random import generator_for
 from .activations import SELU_ALPHA, SELU_SCALE, need_floating
 from .normalization import check_probability, feature_shape
 

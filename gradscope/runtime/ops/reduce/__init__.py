@@ -1,7 +1,6 @@
 """Reductions, and what orders or counts elements.
 
 - :mod:`~.reductions`: sums, products, means, extrema
-- :mod:`~.row_sums`: sums along rows and down columns, faster than NumPy's own
 - :mod:`~.variance_and_norm`: variance, standard deviation, norms
 - :mod:`~.sort_and_cumulate`: sorting, ``topk``, medians, running sums and products
 - :mod:`~.quantiles`: quantiles, and medians that skip NaN

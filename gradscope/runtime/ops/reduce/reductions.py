@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy
 
+from ...kernels.broadcasting import sum_to
+from ...kernels.row_sums import sums
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
@@ -15,9 +17,8 @@ from ..declaration.keywords import numpy_dims
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import refuse_kinds, scalar_type
-from ..execution.bare_functions import HALVES, conj, is_half, over, single, sum_to
+from ..execution.bare_functions import HALVES, conj, is_half, over, single
 from ..shape.reshape import axes_of, axis_of
-from .row_sums import sums
 
 
 def spread(g: Gradient, shape: Any, dim: Any, keepdim: bool, F: Namespace) -> Gradient:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ...kernels.row_sums import sums
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ..declaration.annotations import Array, Gradient, Namespace
@@ -17,7 +18,6 @@ from ..execution.bare_functions import conj, in_rows, is_half, over, single
 from ..linalg.matrix_norms import matrix_norm
 from ..shape.reshape import axis_of
 from .reductions import count_of, reduced_axes, spread
-from .row_sums import sums
 
 # --- variance ---------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import pytest
 
 import gradscope as gs
 from gradscope.runtime.ops.declaration.registry import OPERATORS
-from gradscope.runtime.tensor import random_distributions
+from gradscope.runtime.ops.random import random_distributions
 from tests.side_by_side import same_complaint
 
 COUNT = 40_000

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradscope as gs
-from gradscope.runtime.ops.reduce.row_sums import row_maxima, sums
+from gradscope.runtime.kernels.row_sums import row_maxima, sums
 
 SHAPES = [
     (64, 10), (64, 1), (1, 64), (3, 10), (40, 128), (40, 129), (20_000, 3), (2, 20, 10), (0, 3), (3, 0), (10,), (),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import creation
-from ..tensor.tensor import Size, Tensor
-from . import dtype as dtypes
+from ..memory import dtype as dtypes
+from . import creation
+from .tensor import Size, Tensor
 
 __all__ = [
     "BFloat16Tensor",

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..memory import device as devices
-from ..ops.declaration.registry import METHODS, operator
-from ..ops.special import gamma as gammas
+from ...memory import device as devices
+from ..declaration.registry import METHODS, operator
+from ..special import gamma as gammas
 from .random import _draw, _floating, _source
 
 __all__ = ["binomial", "standard_gamma"]

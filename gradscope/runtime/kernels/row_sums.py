@@ -7,11 +7,13 @@ the columns of the transposed array are taken for many rows by one instruction.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from ..declaration.annotations import Array
+if TYPE_CHECKING:
+    from ..ops.declaration.annotations import Array
+
 
 __all__ = ["row_maxima", "sums"]
 

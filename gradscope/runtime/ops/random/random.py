@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy
 
-from .. import state
-from ..memory import device as devices
-from ..memory import dtype as dtypes
-from ..memory.bfloat16 import cast
-from ..memory.memory_format import check_memory
-from ..ops.declaration.registry import METHODS, OPERATORS, operator
-from ..ops.execution import general, inplace_and_out
-from .creation import array_like, finish, numpy_dtype, shape_of
-from .overrides import overridable
-from .tensor import Tensor
+from ... import state
+from ...memory import device as devices
+from ...memory import dtype as dtypes
+from ...memory.bfloat16 import cast
+from ...memory.memory_format import check_memory
+from ...tensor.creation import array_like, finish, numpy_dtype, shape_of
+from ...tensor.overrides import overridable
+from ...tensor.tensor import Tensor
+from ..declaration.registry import METHODS, OPERATORS, operator
+from ..execution import general, inplace_and_out
 
 __all__ = [
     "Generator",
