@@ -11,13 +11,15 @@ from gradscope.inspect.diagnosis.topics import find_topic
 RULES_OF_ALL = all_codes()
 
 
-def test_a_file_holds_one_rule_and_is_called_by_its_code():
+def test_a_file_holds_one_rule_and_is_called_by_its_code_and_name():
     folders = {"gradscope.check.rules": "GS", "gradscope.inspect.diagnosis.rules": "D"}
     for package, letters in folders.items():
         rules = load_rules(package)
         assert all(rule.code.startswith(letters) for rule in rules)
         modules = [type(rule).__module__.rpartition(".")[2] for rule in rules]
-        assert [name.partition("_")[0] for name in modules] == [rule.code.lower() for rule in rules]
+        assert [name.replace("_", "") for name in modules] == [
+            f"{rule.code}{type(rule).__name__}".lower() for rule in rules
+        ]
         folder = Path(__file__).parents[3] / package.replace(".", "/")
         assert modules == sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
 

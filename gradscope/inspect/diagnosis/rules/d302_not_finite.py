@@ -9,10 +9,10 @@ from ..nan.nan_origin import NanOrigin
 from ..program_facts import NAN
 from ..rule_registry import Rule
 
-__all__ = ["NanBorn"]
+__all__ = ["NotFinite"]
 
 
-class NanBorn(Rule):
+class NotFinite(Rule):
     """NaN or Inf is in a result or a gradient."""
 
     code = "D302"

@@ -1,4 +1,4 @@
-"""D307: A backward adds to gradients with which an optimizer has stepped."""
+"""D310: An optimizer has never stepped, and its gradients were cleared."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from ..optimizers.optimizer_updates import Updates
 from ..program_facts import UPDATES
 from ..rule_registry import Rule
 
-__all__ = ["StaleGradientsUsed"]
+__all__ = ["UnsteppedOptimizer"]
 
 
-class StaleGradientsUsed(Rule):
-    """A backward adds to gradients with which an optimizer has stepped."""
+class UnsteppedOptimizer(Rule):
+    """An optimizer has never stepped, and its gradients were cleared."""
 
-    code = "D307"
-    title = "gradients that were never cleared"
-    severity = "silent-wrong"
+    code = "D310"
+    title = "an optimizer that never steps"
+    severity = "warning"
     needs = (UPDATES,)
     kind = "updates"
     what = """
-        backward() adds to .grad, and an optimizer has stepped with what was there: each step takes the gradients of
-        all iterations before as well. Nothing raises; the loss swings, or runs away.
+        Backward passes filled the gradients of what an optimizer holds, they were cleared, and the optimizer has
+        never stepped: step() is missing, or stands behind a condition that is never true.
         """
     bad = """
         model = gs.nn.Linear(2, 1)
         optimizer = gs.optim.SGD(model.parameters(), lr=0.1)
         for _ in range(3):
+            optimizer.zero_grad()
             model(gs.ones(4, 2)).sum().backward()
-            optimizer.step()
         """
     good = """
         model = gs.nn.Linear(2, 1)
@@ -39,9 +39,9 @@ class StaleGradientsUsed(Rule):
             model(gs.ones(4, 2)).sum().backward()
             optimizer.step()
         """
-    topic = "accumulation"
+    topic = "not-learning"
 
     def judge(self, updates: Updates) -> Iterator[tuple[str, Location | None]]:
         """Yield what is found, and where."""
-        for entry in updates.stale:
+        for entry in updates.idle:
             yield str(entry), entry.location

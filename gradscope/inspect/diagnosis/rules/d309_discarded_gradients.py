@@ -9,10 +9,10 @@ from ..optimizers.optimizer_updates import Updates
 from ..program_facts import UPDATES
 from ..rule_registry import Rule
 
-__all__ = ["UnusedGradientsCleared"]
+__all__ = ["DiscardedGradients"]
 
 
-class UnusedGradientsCleared(Rule):
+class DiscardedGradients(Rule):
     """Gradients were cleared before an optimizer used them."""
 
     code = "D309"

@@ -9,10 +9,10 @@ from ..examination import Examination
 from ..program_facts import EXAMINATION
 from ..rule_registry import Rule
 
-__all__ = ["GraphCycleKept"]
+__all__ = ["SelfKeptGraph"]
 
 
-class GraphCycleKept(Rule):
+class SelfKeptGraph(Rule):
     """A custom Function keeps the graph that keeps it."""
 
     code = "D312"
