@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from ...memory.bfloat16 import BFloat16Array
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import operator
 from ..execution.array_errors import scalar_type
@@ -43,7 +44,7 @@ def _complex(xp: Namespace, self: Array, dim: Any, normalization: int, forth: bo
 
 def refuse_halves(array: Array) -> None:
     """Raise for half precision, of which there are no complex numbers."""
-    if is_half(array):
+    if is_half(array) or type(array) is BFloat16Array:
         raise RuntimeError(f"Unsupported dtype {scalar_type(array.dtype)}\nConvert it with .float().")
 
 
