@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
         return _refuse(
             "the terminal UI needs a terminal; use `gradscope debug --line SCRIPT` for a prompt, or -c COMMANDS"
         )
-    # Whoever reads commands from stdin cannot share it, unless it is a person, who sees whom the answer goes to.
+    # A script cannot share stdin with the prompt, unless a person types there, who sees which of them asks.
     stdin = commands is not None or (args.line and terminal)
     program = ScriptProgram(target, args.args, stdin=stdin, terminal=plain)
     with _terminal_kept(), own(sys.stdout) as stdout, own(sys.stderr) as stderr:

@@ -183,7 +183,7 @@ class LBFGS(Optimizer):
         if group["line_search_fn"] is None:
             self._add(direction, length)
             if last:
-                # Where nothing follows, nothing is evaluated.
+                # No iteration follows that would need the loss and the gradient here.
                 return Point(length, start.loss, start.gradient, start.slope), 0
             loss = float(self._evaluate(closure))
             return Point(length, loss, self._gradient(), 0.0), 1

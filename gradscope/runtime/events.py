@@ -348,8 +348,8 @@ Listener = Callable[[Event], None]
 
 _lock = threading.RLock()
 _subscriptions: tuple[Subscription, ...] = ()
-# Who listens, and on which thread, by kind. Whoever asks once a node looks here: that takes little more than half the
-# time of wanted().
+# The listeners of each kind of event, with the thread on which each listens. Code that asks once a node reads this
+# table: that takes little more than half the time of wanted().
 heard: dict[type[Event], tuple[tuple[Listener, int | None], ...]] = {}
 # How many of the user's frames the listeners want of a call site.
 frames_wanted = 0

@@ -100,7 +100,7 @@ class SignalDesk:
     def _restore(self) -> None:
         while self._real:
             number, handler = self._real.popitem()
-            if number in _TIMERS:  # one that the program has left running would find its handler gone, and kill us
+            if number in _TIMERS:  # a timer that still runs would kill the process without its handler
                 signal.setitimer(_TIMERS[number], 0)
             # None: it was not Python that had set it, so Python cannot set it again.
             _signal(number, signal.SIG_DFL if handler is None else handler)

@@ -128,7 +128,7 @@ def captured(write: Write, *, stdin: bool = False, terminal: bool = False) -> It
                 yield
             finally:
                 flush()
-                # Whoever replaced a stream meanwhile keeps it.
+                # A replacement that somebody else has put there meanwhile stays.
                 if sys.stdin is ours[0]:
                     sys.stdin = kept[0]
                 if sys.stdout is ours[1]:

@@ -518,7 +518,7 @@ class GraphTask:
         return [g if g is None or self.create_graph else bare_of(g) for g in tensors]
 
     def _validated(self, node: Node, results: Any) -> list[Any]:
-        """Return the results as their receivers expect them; those nobody sees are validated on their way there."""
+        """Return the results as their receivers expect them; None for a receiver that this backward does not run."""
         checked = list(results)
         for index, edge in enumerate(node.edges):
             grad = checked[index]

@@ -51,7 +51,7 @@ class BackwardTap:
             if self._observers:
                 return
             for holder, original in zip(_HOLDERS, self._originals):
-                # Whoever has replaced it meanwhile keeps it.
+                # A replacement that somebody else has put there meanwhile stays.
                 if getattr(holder, _NAME) is self._run:
                     setattr(holder, _NAME, original)
 

@@ -443,7 +443,7 @@ def _replace(owner: Any, name: str, original: Any, replacement: Any) -> Callable
     setattr(owner, name, replacement)
 
     def restore() -> None:
-        # Whoever has replaced it meanwhile keeps it.
+        # A replacement that somebody else has put there meanwhile stays.
         if owner.__dict__[name] is replacement:
             setattr(owner, name, original)
 

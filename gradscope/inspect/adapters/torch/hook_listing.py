@@ -48,7 +48,7 @@ def note_hooks() -> Callable[[], None]:
         return handle
 
     def restore() -> None:
-        # Whoever has replaced it meanwhile keeps it.
+        # A replacement that somebody else has put there meanwhile stays.
         if torch.Tensor.register_hook is register_hook:
             torch.Tensor.register_hook = original
 

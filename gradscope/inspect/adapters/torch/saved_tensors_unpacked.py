@@ -133,7 +133,7 @@ class UnpackedSlot:
 
     @property
     def unpack_hook(self) -> Any:
-        """What unpacks it, None if nobody has packed it."""
+        """The hook that unpacks the saved tensor, None if it was saved without hooks."""
         return _HIDDEN if _made_under_hooks(self._node) else None
 
     @property
@@ -151,7 +151,7 @@ class UnpackedSlot:
         except RuntimeError as error:
             return None if versions_in(error) is None else self._take(error)
         tensor = found if self._place is None else found[self._place]
-        # Of its own result a node keeps the values alone.
+        # A node that saves its own result saves the values, without the history that leads back to the node.
         return tensor.detach() if tensor is not None and tensor.grad_fn == self._node else tensor
 
     def _take(self, error: RuntimeError) -> Any:

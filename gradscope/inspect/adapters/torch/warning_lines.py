@@ -66,7 +66,7 @@ def relocate_warnings(modes: Collection[CodeType], module: str) -> Callable[[], 
         )
 
     def undo() -> None:
-        # Whoever has replaced it meanwhile keeps it.
+        # A replacement that somebody else has put there meanwhile stays.
         if warnings._showwarnmsg is relocated:  # type: ignore[attr-defined]
             warnings._showwarnmsg = show  # type: ignore[attr-defined]
         if let_through in warnings.filters:

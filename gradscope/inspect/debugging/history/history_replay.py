@@ -8,12 +8,12 @@ from typing import Any
 from ...adapters import Adapter
 from ...records.records import NodeRecord, StopReason
 from ..session.debugged_backward import TaskView
-from ..session.pause_context import About, Standing
+from ..session.pause_context import About, PauseContext
 from ..stops.breakpoints import Breakpoint
 from ..stops.condition_names import SavedNamespace, makers
 from .history import History, Moment
 
-__all__ = ["PastStanding", "Replay", "ReplayError"]
+__all__ = ["PastContext", "Replay", "ReplayError"]
 
 
 class ReplayError(RuntimeError):
@@ -31,7 +31,7 @@ class PastNode:
         return getattr(self._record, name)
 
 
-class PastStanding(Standing):
+class PastContext(PauseContext):
     """The program as it was before a node that has run.
 
     Gradients are those recorded; saved tensors are there as long as the node's backward has not ended.
@@ -154,7 +154,7 @@ class Replay:
 
 
 def why_stop(
-    points: list[Breakpoint], moment: Moment, place: Callable[[], PastStanding]
+    points: list[Breakpoint], moment: Moment, place: Callable[[], PastContext]
 ) -> tuple[Breakpoint, str] | None:
     """Return the breakpoint that stops at a node of the past, and why; it is not counted as a hit.
 
@@ -185,7 +185,7 @@ def _appeared(record: NodeRecord, kind: int) -> bool:
     return bool(count(record.grad_inputs)) and not count(record.grad_outputs)
 
 
-def _holds(point: Breakpoint, place: Callable[[], PastStanding]) -> bool:
+def _holds(point: Breakpoint, place: Callable[[], PastContext]) -> bool:
     try:
         return point.holds(place().namespace(point.id))
     except Exception:

@@ -9,25 +9,30 @@ from typing import Any
 from .debugged_backward import TaskView
 from .session_records import ThreadRecord
 
-__all__ = ["Lane", "Lanes"]
+__all__ = ["BackwardThread", "BackwardThreads"]
 
 
-class Lane:
+class BackwardThread:
     """A thread, and the backwards it has in progress, the innermost last."""
 
-    __slots__ = ("error", "name", "number", "thread", "views")
+    __slots__ = ("_thread", "error", "name", "number", "views")
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.thread = weakref.ref(threading.current_thread())
+        self._thread = weakref.ref(threading.current_thread())
         self.name = threading.current_thread().name
         self.views: list[TaskView] = []
         self.error: BaseException | None = None
 
     @property
+    def is_current(self) -> bool:
+        """Whether it is the calling thread; another may have got its ident after it has ended."""
+        return self._thread() is threading.current_thread()
+
+    @property
     def alive(self) -> bool:
         """Whether the thread still runs."""
-        thread = self.thread()
+        thread = self._thread()
         return thread is not None and thread.is_alive()
 
     def view_of(self, task: Any) -> TaskView | None:
@@ -36,46 +41,49 @@ class Lane:
         return view if view is not None and view.task is task else None
 
 
-class Lanes:
-    """All of them. The first thread that is in a backward is followed until it has left it, or the one chosen."""
+class BackwardThreads:
+    """The threads that have called backward(), and which one the session follows.
+
+    That is the first thread in a backward, until it has left it; or the one that the user has chosen.
+    """
 
     def __init__(self) -> None:
-        self.followed: Lane | None = None
-        self._chosen: Lane | None = None
-        self._lanes: dict[int, Lane] = {}
+        self.followed: BackwardThread | None = None
+        self._chosen: BackwardThread | None = None
+        self._by_ident: dict[int, BackwardThread] = {}
         self._lock = threading.Lock()
         self._count = 0
 
-    def mine(self) -> Lane | None:
-        """Return the calling thread's, None if it has not called backward()."""
-        return self._lanes.get(threading.get_ident())
+    def mine(self) -> BackwardThread | None:
+        """Return the calling thread, None if it has not called backward()."""
+        return self._by_ident.get(threading.get_ident())
 
-    def of(self, task: Any) -> Lane | None:
-        """Return the lane in whose innermost backward `task` is: a device runs nodes on a thread of its own."""
+    def of(self, task: Any) -> BackwardThread | None:
+        """Return the thread in whose innermost backward `task` is: a device runs nodes on a thread of its own."""
         mine = self.mine()
         if mine is not None and mine.view_of(task) is not None:
             return mine
-        return next((lane for lane in list(self._lanes.values()) if lane.view_of(task) is not None), mine)
+        return next((thread for thread in list(self._by_ident.values()) if thread.view_of(task) is not None), mine)
 
-    def enter(self) -> Lane:
-        """Return the calling thread's, which is about to run a backward; follow it if none is followed."""
+    def enter(self) -> BackwardThread:
+        """Return the calling thread, which is about to run a backward; follow it if none is followed."""
         ident = threading.get_ident()
         with self._lock:
-            lane = self._lanes.get(ident)
-            if lane is None or lane.thread() is not threading.current_thread():
+            thread = self._by_ident.get(ident)
+            if thread is None or not thread.is_current:
                 self._count += 1
-                lane = self._lanes[ident] = Lane(self._count)
+                thread = self._by_ident[ident] = BackwardThread(self._count)
             if self._chosen is not None and not self._chosen.alive:
                 self._chosen = self.followed = None
-            if self.followed is None and self._chosen in (None, lane):
-                self.followed = lane
-            return lane
+            if self.followed is None and self._chosen in (None, thread):
+                self.followed = thread
+            return thread
 
-    def leave(self, lane: Lane) -> None:
+    def leave(self, thread: BackwardThread) -> None:
         """Note that a thread has no backward in progress any more."""
-        lane.error = None
+        thread.error = None
         with self._lock:
-            if self.followed is lane and self._chosen is None:
+            if self.followed is thread and self._chosen is None:
                 self.followed = None
 
     def choose(self, number: int) -> None:
@@ -87,16 +95,16 @@ class Lanes:
             If there is none that runs.
         """
         with self._lock:
-            found = [lane for lane in self._lanes.values() if lane.number == number and lane.alive]
+            found = [thread for thread in self._by_ident.values() if thread.number == number and thread.alive]
             if not found:
-                known = ", ".join(str(lane.number) for lane in self._lanes.values() if lane.alive) or "none"
+                known = ", ".join(str(thread.number) for thread in self._by_ident.values() if thread.alive) or "none"
                 raise ValueError(f"there is no thread {number} that has called backward() (there are: {known})")
             self._chosen = found[0]
 
-    def stop_in(self, lane: Lane) -> None:
+    def stop_in(self, thread: BackwardThread) -> None:
         """Follow a thread that has stopped by itself."""
         with self._lock:
-            self.followed = lane
+            self.followed = thread
 
     def switch(self) -> None:
         """Follow the chosen thread from now on."""
@@ -107,6 +115,6 @@ class Lanes:
     def records(self) -> tuple[ThreadRecord, ...]:
         """Return the threads that run, by number."""
         with self._lock:
-            lanes = sorted((lane for lane in self._lanes.values() if lane.alive), key=lambda lane: lane.number)
+            running = sorted((each for each in self._by_ident.values() if each.alive), key=lambda each: each.number)
             followed = self._chosen or self.followed
-        return tuple(ThreadRecord(lane.number, lane.name, lane is followed, len(lane.views)) for lane in lanes)
+        return tuple(ThreadRecord(each.number, each.name, each is followed, len(each.views)) for each in running)

@@ -72,7 +72,7 @@ class Seen:
 
 
 class TaskView:
-    """What is known of a backward; of the live task only what is needed until it has ended.
+    """A backward as the debugger knows it; the live task is held until it has ended.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from ..history.time_travel import TimeTravel
 from ..stops.node_specs import parse_spec
 from ..stops.run_targets import Order
 from ..stops.stop_settings import Controls
-from .pause_context import Standing
+from .pause_context import PauseContext
 from .session_lifecycle import ProgramEndedError, SessionError
 from .session_questions import Questions
 from .session_records import WhatIf
@@ -408,6 +408,6 @@ class Debugger(TimeTravel, Controls, Questions):
         produced: list[Any] | None = self.evaluate("None if produced is None else list(produced)")
         return produced
 
-    def _edit(self, change: Callable[[Standing], None]) -> None:
+    def _edit(self, change: Callable[[PauseContext], None]) -> None:
         self._at_stop(change)
         self._broadcast.tell(DebuggerEvent("state", self._state, self._reason))

@@ -20,13 +20,13 @@ from ..stops import condition_names
 from .debugged_backward import CallFacts, TaskView
 from .session_records import WhatIf
 
-__all__ = ["About", "Standing"]
+__all__ = ["About", "PauseContext"]
 
 About = Callable[[Hashable], dict[str, Callable[[], Any]]]
 """Gives an expression (named by who asks) the names that compare with the iteration before."""
 
 
-class Standing:
+class PauseContext:
     """A program at a node, or in the user's code.
 
     Parameters

@@ -19,15 +19,15 @@ from ...records.module_tracking import Tracker
 from ...records.records import NodeRecord, SessionState, StopReason, WriteRecord
 from ...records.write_account import WriteAccount
 from ..history.history import History, HistoryPolicy
-from ..history.history_replay import PastStanding, Replay, why_stop
+from ..history.history_replay import PastContext, Replay, why_stop
 from ..stops import condition_names
 from ..stops.breakpoints import Breakpoint, BreakpointTable
 from ..stops.run_targets import Goal, Order
 from ..stops.stop_decision import Stops
 from ..stops.watches import WatchList
-from .backward_threads import Lane, Lanes
+from .backward_threads import BackwardThread, BackwardThreads
 from .debugged_backward import TaskView
-from .pause_context import Standing
+from .pause_context import PauseContext
 from .session_records import TaskRecord
 
 __all__ = ["ACTIVE", "Session"]
@@ -85,7 +85,7 @@ class Session(Observer):
         self.restored = ""
         self.history = History(policy)
         self.replay = Replay(self.history)
-        self.lanes = Lanes()
+        self.threads = BackwardThreads()
         self.watches = watches
         self._gate = gate
         self._breakpoints = breakpoints
@@ -97,7 +97,7 @@ class Session(Observer):
         self._writes = WriteAccount()
         self._goal = Goal.at(Order("cont"))
         self._muted = threading.local()
-        self._standing: Standing | None = None
+        self._standing: PauseContext | None = None
         self._end = 0
 
     @property
@@ -107,8 +107,8 @@ class Session(Observer):
 
     @order.setter
     def order(self, order: Order) -> None:
-        lane = self.lanes.followed
-        views = lane.views if lane is not None else []
+        thread = self.threads.followed
+        views = thread.views if thread is not None else []
         view = views[-1] if views else None
         number, module = 0, ""
         if view is not None:
@@ -159,8 +159,8 @@ class Session(Observer):
             return
         self.obey_abort()
         self.tasks_seen += 1
-        lane = self.lanes.enter()
-        self._follow(lane, task)
+        thread = self.threads.enter()
+        self._follow(thread, task)
 
     def blind_region(self, reason: str) -> None:
         """A backward runs that nobody can look into: say so, once."""
@@ -171,13 +171,13 @@ class Session(Observer):
             self._blind.add(reason)
             self.log(f"a backward ran unseen: {reason}")
 
-    def _follow(self, lane: Lane, task: Any) -> TaskView:
+    def _follow(self, thread: BackwardThread, task: Any) -> TaskView:
         frame = condition_names.user_frame()
         site = "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
         count = self._stops.iterations.count(site)
         view = TaskView(self.adapter, self.tracker, task, self.history.store, iteration=count, site=site, frame=frame)
-        lane.views.append(view)
-        if lane is self.lanes.followed:
+        thread.views.append(view)
+        if thread is self.threads.followed:
             self.number(view)
             if self._breakpoints.asks_for_last:
                 view.counts = {}
@@ -199,10 +199,10 @@ class Session(Observer):
         if self.deaf():
             return
         self.obey_abort()
-        lane = self.lanes.of(call.task)
-        view = lane.view_of(call.task) if lane is not None else None
-        if lane is None or view is None:
-            lane, view = self.join_late(call)
+        thread = self.threads.of(call.task)
+        view = thread.view_of(call.task) if thread is not None else None
+        if thread is None or view is None:
+            thread, view = self.join_late(call)
         if view.call is not None and view.call.node is call.node:
             view.call = call  # known since its hooks ran
             if view.recording:
@@ -213,7 +213,7 @@ class Session(Observer):
         if leaf is not None:
             with self.mute():
                 view.backup.keep(leaf)
-        if lane is not self.lanes.followed or not (view.recording or self.pause_requested or not self._free()):
+        if thread is not self.threads.followed or not (view.recording or self.pause_requested or not self._free()):
             view.index += 1
             view.call = call
             return
@@ -225,29 +225,29 @@ class Session(Observer):
                 self.history.entered(view)
                 self._stops.remember(view, call, view.seen_now())
             found = self._stops.before(view, call) if self._breakpoints else None
-            reason = self._goal.reached(view, call, len(lane.views))
+            reason = self._goal.reached(view, call, len(thread.views))
             if self.pause_requested:
                 reason = StopReason("pause", "paused on request")
         if found is not None:
-            self.stop(SessionState.PAUSED_BEFORE, found[0], lane, view, found[1])
+            self.stop(SessionState.PAUSED_BEFORE, found[0], thread, view, found[1])
         elif reason is not None:
-            self.stop(SessionState.PAUSED_BEFORE, reason, lane, view)
+            self.stop(SessionState.PAUSED_BEFORE, reason, thread, view)
 
-    def join_late(self, call: Any) -> tuple[Lane, TaskView]:
+    def join_late(self, call: Any) -> tuple[BackwardThread, TaskView]:
         """Follow a backward that had begun before anybody listened."""
-        lane = self.lanes.enter()
-        view = self._follow(lane, call.task)
+        thread = self.threads.enter()
+        view = self._follow(thread, call.task)
         with self.mute():
             view.adopt(call)
-        return lane, view
+        return thread, view
 
     def node_exited(self, call: Any) -> None:
         """A node has run: stop after it, or go on."""
         own = self._own_view(call.task)
         if own is None:
             return
-        lane, view = own
-        if view.recording and lane is self.lanes.followed:
+        thread, view = own
+        if view.recording and thread is self.threads.followed:
             with self.mute():
                 view.exited(call)
                 found = self._stops.after(call) if self._breakpoints else None
@@ -255,9 +255,9 @@ class Session(Observer):
                     view.summarized(view.index)
             goal = self._goal
             if found is not None:
-                self.stop(SessionState.PAUSED_AFTER, found[0], lane, view, found[1], call)
+                self.stop(SessionState.PAUSED_AFTER, found[0], thread, view, found[1], call)
             elif goal.kind == "into" and (view.number, view.index) == (goal.number, goal.after):
-                self.stop(SessionState.PAUSED_AFTER, StopReason("step", "after the node"), lane, view, None, call)
+                self.stop(SessionState.PAUSED_AFTER, StopReason("step", "after the node"), thread, view, None, call)
         view.call = None
 
     def task_finished(self, task: Any) -> None:
@@ -272,21 +272,21 @@ class Session(Observer):
         own = self._own_view(task)
         if own is None:
             return
-        lane, view = own
-        followed = lane is self.lanes.followed
+        thread, view = own
+        followed = thread is self.threads.followed
         if isinstance(error, ProgramAborted):
             self._restore(view)
         elif isinstance(error, SystemExit):  # no failure: a hook or a signal handler of the program's ends it
             pass
-        elif followed and error is not lane.error:
+        elif followed and error is not thread.error:
             self._find_unannounced(view, error)
             try:
-                self.stop_at_failure(lane, view, error, "exception")
+                self.stop_at_failure(thread, view, error, "exception")
             except ProgramAborted:
                 self._restore(view)
-                self._leave(lane)
+                self._leave(thread)
                 raise
-        self._leave(lane)
+        self._leave(thread)
 
     def _find_unannounced(self, view: TaskView, error: BaseException) -> None:
         """Take the node whose hook has failed: hooks run before a node is announced."""
@@ -302,10 +302,10 @@ class Session(Observer):
 
     def violation(self, error: Any) -> None:
         """A saved tensor has been written since it was saved: stop before the error is raised."""
-        lane = self.lanes.mine()
-        if self.deaf() or lane is None or lane is not self.lanes.followed or not lane.views:
+        thread = self.threads.mine()
+        if self.deaf() or thread is None or thread is not self.threads.followed or not thread.views:
             return
-        self.stop_at_failure(lane, lane.views[-1], error, "violation")
+        self.stop_at_failure(thread, thread.views[-1], error, "violation")
 
     def _restore(self, view: TaskView) -> None:
         with self.mute():
@@ -313,22 +313,22 @@ class Session(Observer):
         leaves = f" ({count} {'leaf' if count == 1 else 'leaves'} put back)" if count else ""
         self.restored = f".grad is as it was before backward {view.number or view.iteration}{leaves}"
 
-    def _leave(self, lane: Lane) -> None:
-        view = lane.views.pop()
+    def _leave(self, thread: BackwardThread) -> None:
+        view = thread.views.pop()
         with self.mute():
             view.close()
         if view.number:
             self.history.ended(view)
-        if not lane.views:
-            self.lanes.leave(lane)
+        if not thread.views:
+            self.threads.leave(thread)
         if view.number:
             self._goal.lost()
 
-    def _own_view(self, task: Any) -> tuple[Lane, TaskView] | None:
-        """Return the lane in whose innermost backward `task` is, and that."""
-        lane = None if self.deaf() else self.lanes.of(task)
-        view = None if lane is None else lane.view_of(task)
-        return None if lane is None or view is None else (lane, view)
+    def _own_view(self, task: Any) -> tuple[BackwardThread, TaskView] | None:
+        """Return the thread in whose innermost backward `task` is, and that."""
+        thread = None if self.deaf() else self.threads.of(task)
+        view = None if thread is None else thread.view_of(task)
+        return None if thread is None or view is None else (thread, view)
 
     def obey_abort(self) -> None:
         """End the program if that has been asked for."""
@@ -359,7 +359,7 @@ class Session(Observer):
         self,
         state: SessionState,
         reason: StopReason,
-        lane: Lane | None,
+        thread: BackwardThread | None,
         view: TaskView | None,
         point: Breakpoint | None = None,
         produced: Any = None,
@@ -392,17 +392,17 @@ class Session(Observer):
         self.view, self.current = view, -1 if view is None else view.index
         self._end = len(self.history.moments) - (state is SessionState.PAUSED_BEFORE and view is not None)
         call = None if view is None else view.call
-        self._standing = Standing(self.adapter, view, call, produced, frames, about, inside=inside)
+        self._standing = PauseContext(self.adapter, view, call, produced, frames, about, inside=inside)
         self.update_watches()
         try:
             order = self._gate.park(lambda: self._report(state, reason))
         finally:
             self._standing = self.replay.cursor = None
-        self.lanes.switch()
+        self.threads.switch()
         self.order = order
         if view is not None and self._free():
             view.recording = False
-        if order.kind == "into" and lane is self.lanes.followed:
+        if order.kind == "into" and thread is self.threads.followed:
             # Before a node: stop after it. After one: stop before the next.
             self._goal.after = self.current if state is SessionState.PAUSED_BEFORE else -1
 
@@ -420,7 +420,7 @@ class Session(Observer):
 
     def stop_at_failure(
         self,
-        lane: Lane | None,
+        thread: BackwardThread | None,
         view: TaskView,
         error: BaseException,
         kind: str,
@@ -432,8 +432,8 @@ class Session(Observer):
             if kind == "exception":  # a violation comes as one too, when it has been raised
                 self._stand_at_failure(view)
             return
-        if lane is not None:
-            lane.error = error
+        if thread is not None:
+            thread.error = error
         with self.mute():
             view.prepare()
             view.fail()
@@ -448,7 +448,7 @@ class Session(Observer):
         else:
             first = (str(error).strip() or "no message").splitlines()[0]
             text = f"{where} raised {type(error).__name__}: {first}"
-        self.stop(SessionState.PAUSED_AFTER, StopReason(kind, text, writes=writes), lane, view, frames=frames)
+        self.stop(SessionState.PAUSED_AFTER, StopReason(kind, text, writes=writes), thread, view, frames=frames)
 
     def _stand_at_failure(self, view: TaskView) -> None:
         """Let the node that has failed be the one to look at when the program has ended."""
@@ -501,23 +501,23 @@ class Session(Observer):
 
     def tasks(self) -> tuple[TaskRecord, ...]:
         """Return the backwards in progress on the followed thread, the outermost first."""
-        lane = self.lanes.followed
+        thread = self.threads.followed
         found = []
-        for depth, view in enumerate(lane.views if lane is not None else ()):
+        for depth, view in enumerate(thread.views if thread is not None else ()):
             node = self.adapter.node_name(view.call.node) if view.call is not None else ""
             found.append(TaskRecord(view.number, depth, view.index, len(view.order) or -1, node))
         return tuple(found)
 
-    def at_stop(self, function: Callable[[Standing], T]) -> T:
+    def at_stop(self, function: Callable[[PauseContext], T]) -> T:
         """Call `function` with the place where the program stands, or the cursor; for the parked thread."""
         with self.mute():
             return function(self._place())
 
-    def _place(self) -> Standing:
+    def _place(self) -> PauseContext:
         standing, moment = self._standing, self.replay.moment
         if moment is not None:
             frames, about = ([], None) if standing is None else (standing.frames, standing.about)
-            return PastStanding(self.adapter, moment, frames, about)
+            return PastContext(self.adapter, moment, frames, about)
         if standing is None:
             raise NotParkedError
         return standing
@@ -533,7 +533,7 @@ class Session(Observer):
     def breakpoint_at(self, moment: Any) -> str | None:
         """Return why a breakpoint would stop at a node of the past, None if none would."""
         frames = self._standing.frames if self._standing is not None else []
-        found = why_stop(self._breakpoints.all(), moment, lambda: PastStanding(self.adapter, moment, frames))
+        found = why_stop(self._breakpoints.all(), moment, lambda: PastContext(self.adapter, moment, frames))
         return None if found is None else found[1]
 
     def update_watches(self, id: int | None = None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from ...records.records import SessionState, StopReason
 from ...source.call_sites import location_at, place
 from ..stops import condition_names
-from .backward_threads import Lane
+from .backward_threads import BackwardThread
 from .debugged_backward import TaskView
 from .program_session import Session
 
@@ -26,10 +26,10 @@ def stop_here(session: Session) -> None:
         return
     frames = condition_names.user_frames()
     where = f" at {place(location_at(frames[0], frames[0].f_lineno))}" if frames else ""
-    lane, view = _here(session)
+    thread, view = _here(session)
     reason = StopReason("trace", f"set_trace(){where}")
     inside = view is not None and view.call is not None
-    session.stop(SessionState.PAUSED_BEFORE, reason, lane, view, inside=inside, frames=frames)
+    session.stop(SessionState.PAUSED_BEFORE, reason, thread, view, inside=inside, frames=frames)
 
 
 def stop_at_error(session: Session, error: BaseException) -> bool:
@@ -45,7 +45,7 @@ def stop_at_error(session: Session, error: BaseException) -> bool:
         call = session.adapter.failed_call(error, frames)
     if call is None:
         return False
-    lane, view = session.join_late(call)
+    thread, view = session.join_late(call)
     with session.mute():
         view.entered(call)
     if not view.number:
@@ -54,21 +54,21 @@ def stop_at_error(session: Session, error: BaseException) -> bool:
     users = [frame for frame in frames if not condition_names.is_library_file(frame.f_code.co_filename)]
     for note in call.notes:
         session.log(note)
-    session.stop_at_failure(lane, view, error, kind, frames=users)
+    session.stop_at_failure(thread, view, error, kind, frames=users)
     return True
 
 
-def _here(session: Session) -> tuple[Lane | None, TaskView | None]:
+def _here(session: Session) -> tuple[BackwardThread | None, TaskView | None]:
     """Return the backward that the calling thread is in, even one that began before anybody listened."""
-    lane = session.lanes.mine()
-    view = lane.views[-1] if lane is not None and lane.views else None
+    thread = session.threads.mine()
+    view = thread.views[-1] if thread is not None and thread.views else None
     call = None if view is not None and view.call is not None else _call_in(session, condition_names.all_frames())
     if view is None and call is not None:
-        lane, view = session.join_late(call)
-    if lane is not None:
-        session.lanes.stop_in(lane)
+        thread, view = session.join_late(call)
+    if thread is not None:
+        session.threads.stop_in(thread)
     if view is None:
-        return lane, None
+        return thread, None
     if view.call is None:
         # A hook runs before its node is announced.
         with session.mute():
@@ -77,7 +77,7 @@ def _here(session: Session) -> tuple[Lane | None, TaskView | None]:
                 view.entered(known)
     if not view.number:
         session.number(view)
-    return lane, view
+    return thread, view
 
 
 def _call_in(session: Session, frames: list[FrameType]) -> Any:

@@ -17,7 +17,7 @@ from ..history.history import HistoryPolicy
 from ..stops.breakpoints import BreakpointTable
 from ..stops.run_targets import Order
 from ..stops.watches import WatchList
-from .pause_context import Standing
+from .pause_context import PauseContext
 from .program_session import Session
 
 __all__ = ["DebuggerCore", "ProgramEndedError", "SessionError"]
@@ -306,7 +306,7 @@ class DebuggerCore:
             del self.log[: _KEPT_LOG // 10]
         self._broadcast.tell(DebuggerEvent("log", self._state, text=text))
 
-    def _at_stop(self, function: Callable[[Standing], T]) -> T:
+    def _at_stop(self, function: Callable[[PauseContext], T]) -> T:
         if self._state.ended:
             raise SessionError(f"the program is {self._state.value}: nothing can be evaluated in it\n{_AFTER_THE_END}")
         return self._there(lambda: self._session.at_stop(function))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...records.module_tracking import join
 from ...records.naming import named_tensors
-from .pause_context import Standing
+from .pause_context import PauseContext
 from .session_lifecycle import DebuggerCore
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Questions(DebuggerCore):
             What the expression raised: :class:`NameError` if there is no such variable.
         """
 
-        def ask(place: Standing) -> MemoryReport:
+        def ask(place: PauseContext) -> MemoryReport:
             # The diagnosis loads when it is asked for.
             from ...diagnosis.memory.graph_memory import memory, memory_of
 
@@ -73,7 +73,7 @@ class Questions(DebuggerCore):
             As for :meth:`memory`.
         """
 
-        def ask(place: Standing) -> GradientFlow:
+        def ask(place: PauseContext) -> GradientFlow:
             # The diagnosis loads when it is asked for.
             from ...diagnosis.flow.gradient_flow import gradient_flow
 
@@ -107,7 +107,7 @@ class Questions(DebuggerCore):
             As for :meth:`memory`.
         """
 
-        def ask(place: Standing) -> NoGradient | GradientReport:
+        def ask(place: PauseContext) -> NoGradient | GradientReport:
             # The diagnosis loads when it is asked for.
             from ...diagnosis.no_gradient.why_no_grad import why_no_grad
 
@@ -136,7 +136,7 @@ class Questions(DebuggerCore):
             If the program is not paused.
         """
 
-        def ask(place: Standing) -> str:
+        def ask(place: PauseContext) -> str:
             # The diagnosis loads when it is asked for.
             from ...diagnosis.nan.nan_stops import bad_value_at
 
@@ -158,7 +158,7 @@ class Questions(DebuggerCore):
         roots = self._session.tracker.roots().items()
         return {join(label, path): p for label, root in roots for path, p in self._adapter.named_parameters(root)}
 
-    def _loss_at(self, place: Standing) -> dict[str, Any]:
+    def _loss_at(self, place: PauseContext) -> dict[str, Any]:
         """Return the variable ``loss`` as an argument, if there is such a tensor."""
         try:
             value = place.value("loss")

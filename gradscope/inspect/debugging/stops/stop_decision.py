@@ -9,7 +9,7 @@ from ...adapters import Adapter
 from ...records.records import StopReason
 from ...records.tensor_statistics import count_bad
 from ..session.debugged_backward import CallFacts, Seen, TaskView
-from ..session.pause_context import Standing
+from ..session.pause_context import PauseContext
 from . import condition_names
 from .breakpoints import Breakpoint, BreakpointTable
 from .last_iteration import Iterations, LastTime
@@ -91,7 +91,7 @@ class Stops:
         text = f"breakpoint {point.id} ({point})"
         if point.condition is None and point.log is None:
             return self._hit(point, text)
-        place = Standing(self._adapter, view, call, None, condition_names.user_frames(), self.about(view))
+        place = PauseContext(self._adapter, view, call, None, condition_names.user_frames(), self.about(view))
         try:
             if not point.holds(place.namespace(point.id)):
                 return None
@@ -104,7 +104,7 @@ class Stops:
             self._print(point, place, view, call)
         return None
 
-    def _print(self, point: Breakpoint, place: Standing, view: TaskView, call: Any) -> None:
+    def _print(self, point: Breakpoint, place: PauseContext, view: TaskView, call: Any) -> None:
         try:
             value = place.value(point.log or "", point.id)
             text = value if isinstance(value, str) else repr(value)

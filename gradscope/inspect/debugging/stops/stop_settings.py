@@ -166,7 +166,7 @@ class Controls(DebuggerCore):
     @property
     def threads(self) -> tuple[ThreadRecord, ...]:
         """The threads that have called backward() and run."""
-        return self._session.lanes.records()
+        return self._session.threads.records()
 
     def follow_thread(self, number: int) -> None:
         """Stop in this thread only, from when the program goes on; the others run through.
@@ -176,7 +176,7 @@ class Controls(DebuggerCore):
         ValueError
             If there is no such thread.
         """
-        self._session.lanes.choose(number)
+        self._session.threads.choose(number)
 
     @property
     def tasks(self) -> tuple[TaskRecord, ...]:

@@ -276,7 +276,8 @@ def verdict_of(flows: Sequence[ParameterFlow]) -> tuple[str, tuple[str, ...], st
         return "zero", (), ""
     if len(known) < 2:
         return "ok", (), ""
-    # One that vanishes alone is behind a weight of about zero, as an adapter starts out: its neighbours tell.
+    # A single parameter whose gradient vanishes stands behind a weight of about zero, as in a fresh adapter layer; so
+    # several parameters at each end are compared.
     beginning = known[: max(len(known) // 4, min(2, len(known) // 2))]
     ending = known[-len(beginning) :]
     first, last = known[0], known[-1]
@@ -333,7 +334,7 @@ def dead_units(adapter: Adapter, roots: Sequence[Any], users: Mapping[int, str] 
             continue
         # Units are the channels of images (batch, channel, ...), else the last dimension.
         axis = 1 if values.ndim > 3 else values.ndim - 1
-        # What is not a number is wrong in another way.
+        # A unit that is NaN is not dead: other findings are about it.
         active = ((values > 0) | numpy.isnan(values)).any(axis=tuple(i for i in range(values.ndim) if i != axis))
         dead = int(active.size - numpy.count_nonzero(active))
         if dead:

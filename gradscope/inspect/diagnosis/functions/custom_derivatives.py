@@ -64,7 +64,7 @@ class Functions(Explanation):
 
     @property
     def wrong(self) -> tuple[CheckedFunction, ...]:
-        """Those whose backward is not the derivative of their forward."""
+        """The functions whose backward is not the derivative of their forward."""
         return tuple(function for function in self.checked if function.verdict == "wrong")
 
     def __bool__(self) -> bool:

@@ -56,7 +56,7 @@ class GradientAliasing(Explanation):
 
     @property
     def dangerous(self) -> tuple[SharedMemory, ...]:
-        """Those where writing one changes the other."""
+        """The pairs in which writing one changes the other."""
         return tuple(entry for entry in self.shared if entry.overlap)
 
     def __bool__(self) -> bool:

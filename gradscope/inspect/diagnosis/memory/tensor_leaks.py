@@ -73,12 +73,12 @@ class Leaks(Explanation):
 
     @property
     def total(self) -> int:
-        """Bytes of those in `kept`."""
+        """Bytes of the tensors in `kept`."""
         return sum(leak.nbytes * leak.count for leak in self.kept)
 
     @property
     def cycles(self) -> tuple[Leak, ...]:
-        """Those that only the garbage collector can free."""
+        """The tensors that only the garbage collector can free."""
         return tuple(leak for leak in self.kept if leak.kind == "cycle")
 
     def __bool__(self) -> bool:

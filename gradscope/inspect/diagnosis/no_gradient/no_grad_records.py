@@ -123,7 +123,7 @@ class GradientReport(Explanation):
 
     @property
     def missing(self) -> tuple[NoGradient, ...]:
-        """Those without a gradient, or with one that is zero."""
+        """The parameters without a gradient, or with one that is zero."""
         return tuple(p for p in self.parameters if p.reason is not Reason.HAS_GRADIENT)
 
     def __str__(self) -> str:

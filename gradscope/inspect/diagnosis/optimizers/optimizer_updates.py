@@ -19,7 +19,7 @@ from ..explanation import Explanation, adapter_of, at
 from ..no_gradient.dataflow import RESCALING, Recorder, operator_of, overflowed
 from ..no_gradient.dataflow_ledger import Ledger
 from .idle_optimizers import IdleOptimizer, IdleOptimizers
-from .parameters_without_optimizer import Unheld, UnheldParameters
+from .parameters_without_optimizer import ParameterWithoutOptimizer, WithoutOptimizerWatch
 
 __all__ = ["StaleGradients", "UnusedGradients", "UpdateWatch", "Updates", "updates"]
 
@@ -120,7 +120,7 @@ class Updates(Explanation):
     ----------
     steps : int
         How often an optimizer has stepped.
-    unheld : tuple of Unheld
+    unheld : tuple of ParameterWithoutOptimizer
         Parameters that get gradients, and that no optimizer holds.
     idle : tuple of IdleOptimizer
         Optimizers that never step.
@@ -129,11 +129,11 @@ class Updates(Explanation):
     steps: int
     stale: tuple[StaleGradients, ...] = ()
     unused: tuple[UnusedGradients, ...] = ()
-    unheld: tuple[Unheld, ...] = ()
+    unheld: tuple[ParameterWithoutOptimizer, ...] = ()
     idle: tuple[IdleOptimizer, ...] = ()
 
     @property
-    def findings(self) -> tuple[StaleGradients | UnusedGradients | Unheld | IdleOptimizer, ...]:
+    def findings(self) -> tuple[StaleGradients | UnusedGradients | ParameterWithoutOptimizer | IdleOptimizer, ...]:
         """All that is wrong."""
         return (*self.stale, *self.unheld, *self.unused, *self.idle)
 
@@ -255,7 +255,7 @@ class UpdateWatch(Observer):
         # The tensors that are such gradients, by id, and whose they are: an operator that reads one looks at it.
         self._owners: dict[int, int] = {}
         self._stale: dict[tuple[Location | None, Location | None], _Stale] = {}
-        self._unheld = UnheldParameters(self.adapter)
+        self._unheld = WithoutOptimizerWatch(self.adapter)
 
     def close(self) -> None:
         """Listen to optimizers no more."""

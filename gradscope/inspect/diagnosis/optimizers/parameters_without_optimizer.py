@@ -18,7 +18,7 @@ from ...records.tensor_statistics import format_shape
 from ...source.call_sites import fields_of
 from ..explanation import at
 
-__all__ = ["Unheld", "UnheldParameters"]
+__all__ = ["ParameterWithoutOptimizer", "WithoutOptimizerWatch"]
 
 _SHOWN = 4
 _MOST_NODES = 1_000
@@ -27,7 +27,7 @@ _MOST_LOOKS = 8
 
 
 @dataclass(frozen=True)
-class Unheld:
+class ParameterWithoutOptimizer:
     """Parameters that get gradients, and that no optimizer holds.
 
     Attributes
@@ -91,7 +91,7 @@ class _Filled:
         return self.made or self.used
 
 
-class UnheldParameters:
+class WithoutOptimizerWatch:
     """Collects parameters that have a gradient when an optimizer steps, and that none has ever held."""
 
     def __init__(self, adapter: Adapter) -> None:
@@ -159,7 +159,7 @@ class UnheldParameters:
             if entry.why is None and leaf is not None and self._adapter.is_parameter(leaf):
                 entry.why = modules.why(leaf, names.get(id(leaf), ""), strays)
 
-    def found(self) -> tuple[Unheld, ...]:
+    def found(self) -> tuple[ParameterWithoutOptimizer, ...]:
         """Return what has been found so far, the parameters of one line and one reason together."""
         renewed: dict[Location, dict[int, _Filled]] = {}
         for entry in self._gone:
@@ -179,7 +179,9 @@ class UnheldParameters:
                 used = entry.used if entry.made is None else None
                 groups.setdefault((entry.made, used, why.text, why.help), []).append((why.path, entry.shape))
         return tuple(
-            Unheld(tuple(name for name, _ in pairs), tuple(shape for _, shape in pairs), made, text, way_out, used)
+            ParameterWithoutOptimizer(
+                tuple(name for name, _ in pairs), tuple(shape for _, shape in pairs), made, text, way_out, used
+            )
             for (made, used, text, way_out), pairs in groups.items()
         )
 

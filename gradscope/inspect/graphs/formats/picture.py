@@ -21,7 +21,7 @@ _LONGEST_LINE = 44
 
 
 class PictureTooLargeError(ValueError):
-    """Nobody can look at so many boxes."""
+    """A graph has more boxes than a picture can show."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,8 @@ class Recording:
         self._page_owners: dict[int, int] = {}
         with self._reading():
             self._database = Database(self.path)
-        # One that nobody closes, in a notebook for instance, is closed when it is let go. Not at the interpreter's end:
-        # a thread may be reading then, below whom SQLite would free what it reads.
+        # A recording that the user does not close, in a notebook for instance, is closed when it is collected; but not
+        # at the interpreter's end, when a thread may still be reading from SQLite's memory.
         weakref.finalize(self, self._database.close).atexit = False
         try:
             self.refresh()

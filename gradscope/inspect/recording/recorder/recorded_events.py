@@ -1,4 +1,4 @@
-"""What a recorder hears, turned into rows: on the program's thread, so as little as possible of it."""
+"""Turns events into rows of a recording, on the program's thread; the writer's thread does what can wait."""
 
 from __future__ import annotations
 

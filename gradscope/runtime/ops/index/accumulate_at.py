@@ -7,7 +7,7 @@ from ..declaration.annotations import Array, Namespace
 
 __all__ = ["accumulate_at"]
 
-# Those of CuPy 13.
+# The dtypes for which CuPy 13 has atomic operations.
 _ATOMIC = frozenset(["int32", "uint32", "uint64", "float32", "float64"])
 _TAKEN = {"add": _ATOMIC | {"float16"}, "maximum": _ATOMIC, "minimum": _ATOMIC}
 

@@ -123,7 +123,7 @@ def _ctc(
     final = reached[xp.maximum(chains.last_time, 0), xp.arange(chains.count)] + chains.ends
     highest = final.max(axis=1)
     total = highest + xp.log(xp.add.reduce(xp.exp(final - highest[:, None]), axis=1))
-    # Where nothing is heard, nothing is all that can have been said.
+    # Without a time step the empty target has probability 1, and every other target 0.
     total = xp.where(chains.last_time < 0, chains.ends[:, 0], total)
     return xp.where(total < _HARDLY, xp.inf, -total).astype(chains.kind, copy=False)
 

@@ -237,7 +237,7 @@ def _prod_self(g: Gradient, self: Array, result: Array, dim: Any, keepdim: bool,
 
 def _count_of_zeros(factors: Any, products: Any) -> int:
     """Return how many factors are 0."""
-    # Where no product is 0, or NaN as that of 0 and an infinity, no factor is.
+    # A factor of 0 makes its product 0, or NaN where another factor is infinite: without such products there is none.
     array, product = (getattr(x, "_array", x) for x in (factors, products))
     if not device.to_host(((product == 0) | (product != product)).any()):
         return 0

@@ -2,25 +2,25 @@
 
 import threading
 
-from gradscope.inspect.debugging.session.backward_threads import Lanes
+from gradscope.inspect.debugging.session.backward_threads import BackwardThreads
 
 
 def test_a_chosen_thread_that_has_ended_is_chosen_no_longer():
-    lanes, entered, leave = Lanes(), threading.Event(), threading.Event()
+    threads, entered, leave = BackwardThreads(), threading.Event(), threading.Event()
 
     def work():
-        lanes.enter()
+        threads.enter()
         entered.set()
         leave.wait(10)
 
     thread = threading.Thread(target=work)
     thread.start()
     assert entered.wait(10)
-    lanes.choose(1)
-    lanes.switch()
-    mine = lanes.enter()
-    assert lanes.followed is not mine
+    threads.choose(1)
+    threads.switch()
+    mine = threads.enter()
+    assert threads.followed is not mine
     leave.set()
     thread.join()
-    assert lanes.enter() is mine
-    assert lanes.followed is mine
+    assert threads.enter() is mine
+    assert threads.followed is mine
