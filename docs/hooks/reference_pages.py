@@ -7,6 +7,7 @@ for what is no operator.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -45,21 +46,9 @@ PACKAGES = (
     ("testing", "testing.strategies"),
 )
 
-# The pages of `gradscope` itself, by the folder in which an operator is declared; "tensors" is for what is none.
-ROOMS = {
-    "tensors": "Creating tensors; dtypes, devices, modes",
-    "pointwise": "Operators: element by element",
-    "reduce": "Operators: sums, orders, statistics",
-    "shape": "Operators: shapes, views, copies",
-    "index": "Operators: indexing, gathering, scattering",
-    "linalg": "Operators: products of matrices, decompositions",
-    "signal": "Operators: windows, short-time Fourier transforms",
-    "special": "Operators: special functions",
-    "nn": "Operators: what modules compute",
-    "losses": "Operators: losses",
-    "vision": "Operators: images",
-}
+# The folders of families of operators, each of which has a page; "tensors" is the page of what is no operator.
 OPERATORS = "gradscope.runtime.ops."
+TENSORS = "tensors"
 
 TENSOR = """\
 # Tensor
@@ -88,14 +77,21 @@ def _path(module: str, name: str) -> str:
 
 def names_of_gradscope() -> dict[str, list[str]]:
     """Return the paths of what ``gradscope`` itself has, by the page on which they stand."""
-    pages: dict[str, list[str]] = {page: [] for page in ROOMS}
+    pages: dict[str, list[str]] = defaultdict(list)
     for name, value in sorted(vars(gradscope).items()):
         module = getattr(value, "__module__", None) or ""
         if name.startswith("_") or name.endswith("_") or not module.startswith("gradscope.") or name == "Tensor":
             continue
-        page = module.removeprefix(OPERATORS).partition(".")[0] if module.startswith(OPERATORS) else "tensors"
+        page = module.removeprefix(OPERATORS).partition(".")[0] if module.startswith(OPERATORS) else TENSORS
         pages[page].append(f"gradscope.{name}")
     return pages
+
+
+def _title(page: str) -> str:
+    if page == TENSORS:
+        return "Creating tensors; dtypes, devices, modes"
+    described = import_module(OPERATORS + page).__doc__ or ""
+    return f"Operators: {described.splitlines()[0].removesuffix('.')}"
 
 
 def _entries(paths: list[str], level: int) -> str:
@@ -121,7 +117,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {"gradscope.Tensor": TENSOR}
     pages |= {f"gradscope.{modules[0]}": _page_of_modules(modules) for modules in PACKAGES}
     for room, paths in names_of_gradscope().items():
-        pages[f"gradscope/{room}"] = f"# {ROOMS[room]}\n{_entries(paths, 2)}"
+        pages[f"gradscope/{room}"] = f"# {_title(room)}\n{_entries(paths, 2)}"
     for name, content in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content=content))
     config.nav.append({"API reference": [f"reference/{name}.md" for name in pages]})
