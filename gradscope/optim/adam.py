@@ -52,6 +52,20 @@ class Adam(ParameterwiseOptimizer):
         As :class:`AdamW`.
     maximize, foreach, capturable, differentiable, fused : bool
         See :class:`Optimizer`.
+
+    See Also
+    --------
+    AdamW : With weight decay that is no part of the gradient.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> w = gs.tensor([1.0], requires_grad=True)
+    >>> optimizer = gs.optim.Adam([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.9000])
     """
 
     def __init__(

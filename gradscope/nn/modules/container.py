@@ -143,7 +143,20 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """A list of modules, all of which are submodules."""
+    """A list of modules, all of which are submodules.
+
+    Parameters
+    ----------
+    modules : iterable of Module, optional
+        The modules, whose names are numbers from 0. They are not called by the list.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> layers = gs.nn.ModuleList([gs.nn.Linear(2, 2), gs.nn.Linear(2, 1)])
+    >>> len(layers), [name for name, _ in layers.named_parameters()]
+    (2, ['0.weight', '0.bias', '1.weight', '1.bias'])
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()

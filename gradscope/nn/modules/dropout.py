@@ -31,6 +31,12 @@ class Dropout(_Dropout):
     ----------
     inplace : bool
         Write into the input.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.Dropout(0.5).eval()(gs.ones(3))
+    tensor([1., 1., 1.])
     """
 
     def forward(self, input: Tensor) -> Tensor:

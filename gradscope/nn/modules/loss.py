@@ -74,7 +74,21 @@ class L1Loss(_Loss):
 
 
 class MSELoss(_Loss):
-    """Mean (or sum) of squared errors."""
+    """Mean (or sum) of squared errors.
+
+    Input and target have one shape; so has the result with ``reduction="none"``, which else has no dimensions.
+
+    See Also
+    --------
+    L1Loss : Of absolute errors.
+    HuberLoss : Squared where small, absolute where large.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.MSELoss()(gs.tensor([1.0, 2.0]), gs.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Return the loss."""
@@ -112,7 +126,20 @@ class HuberLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Minus the log-probability of each target's class."""
+    """Minus the log-probability of each target's class.
+
+    The input has shape (N, C) or (N, C, ...), the target the same without C, and holds classes from 0 to C - 1.
+
+    See Also
+    --------
+    CrossEntropyLoss : Takes scores instead of log-probabilities.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.NLLLoss()(gs.log_softmax(gs.zeros(1, 2), 1), gs.tensor([0]))
+    tensor(0.6931)
+    """
 
     def __init__(
         self,
@@ -194,7 +221,20 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """Cross-entropy of scores and targets in [0, 1]."""
+    """Cross-entropy of scores and targets in [0, 1].
+
+    Input and target have one shape; the target has probabilities, between 0 and 1.
+
+    See Also
+    --------
+    BCELoss : Of probabilities instead of scores; less exact where they are close to 0 or 1.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> gs.nn.BCEWithLogitsLoss()(gs.tensor([0.0]), gs.tensor([1.0]))
+    tensor(0.6931)
+    """
 
     weight: Tensor | None
     pos_weight: Tensor | None

@@ -114,6 +114,11 @@ def debug(loss: Any, *, params: Any = None, adapter: Adapter | None = None, **op
     Debugger
         Paused before the first node, or ended if there was none.
 
+    See Also
+    --------
+    set_trace : Stop at a line of the program, forward or backward.
+    post_mortem : Look at a backward that has failed.
+
     Examples
     --------
     >>> import gradscope as gs

@@ -181,6 +181,11 @@ def gradient_flow(params: Any = None, loss: Any = None, *, adapter: Adapter | No
     RuntimeError
         If `loss` has no graph, or a backward has freed it.
 
+    See Also
+    --------
+    why_no_grad : The reason for each gradient that is missing or zero.
+    nan_origin : Where a NaN or Inf comes from.
+
     Examples
     --------
     >>> import gradscope as gs

@@ -190,6 +190,11 @@ def memory(
     RuntimeError
         If the loss has no graph.
 
+    See Also
+    --------
+    growth : What grows from iteration to iteration.
+    leaks : Tensors that are kept, and by whom.
+
     Examples
     --------
     >>> import gradscope as gs

@@ -170,6 +170,11 @@ def nan_origin(loss: Any, *, params: Any = None, grad: Any = None, adapter: Adap
     RuntimeError
         If the loss has no graph, or a backward has freed it.
 
+    See Also
+    --------
+    watch_nan : The same of a training loop, while it runs.
+    gradient_flow : Gradients that vanish or explode, before they are NaN.
+
     Examples
     --------
     >>> import gradscope as gs

@@ -362,6 +362,10 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
     RecordingError
         If it is not there, is not a recording, is damaged, or was written by a newer version.
 
+    See Also
+    --------
+    record : Make a recording.
+
     Examples
     --------
     >>> import gradscope.inspect as gi

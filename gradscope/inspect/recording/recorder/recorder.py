@@ -269,6 +269,11 @@ def record(
     RecordingError
         When it starts: the file cannot be written, is no recording, or is being recorded to.
 
+    See Also
+    --------
+    open_recording : Read the file.
+    difference : Compare two of them.
+
     Examples
     --------
     >>> import os, tempfile

@@ -1,4 +1,4 @@
-"""Fourier transforms.
+"""Fourier transforms, and windows for them.
 
 - :mod:`~.fft`: ``fft`` and its relatives
 - :mod:`~.stft`: short-time Fourier transforms, and windows
