@@ -10,8 +10,7 @@ import functools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -657,8 +656,7 @@ operator(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Sampler:
+class Sampler(NamedTuple):
     """Draws in the place of the operators, from tensors that require grad: the draws may have a gradient.
 
     Attributes
