@@ -88,7 +88,7 @@ def _function(name: str, value: Callable[..., Any]) -> griffe.Function:
 
 def as_markdown(text: str, scope: griffe.Object) -> str:
     """Return a docstring with Markdown's links instead of Sphinx' roles, and "See Also" as a list."""
-    text = SEE_ALSO.sub(_list_of_links, text)
+    text = SEE_ALSO.sub(_list_of_links, text.replace(" : path-like\n", " : os.PathLike\n"))  # a minus to a parser
     return ROLE.sub(lambda match: _link(match, scope), text)
 
 

@@ -117,7 +117,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {"gradscope.Tensor": TENSOR}
     pages |= {f"gradscope.{modules[0]}": _page_of_modules(modules) for modules in PACKAGES}
     for room, paths in names_of_gradscope().items():
-        pages[f"gradscope/{room}"] = f"# {_title(room)}\n{_entries(paths, 2)}"
+        pages[f"gradscope-{room}"] = f"# {_title(room)}\n{_entries(paths, 2)}"
     for name, content in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content=content))
     config.nav.append({"API reference": [f"reference/{name}.md" for name in pages]})
