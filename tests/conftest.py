@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +18,19 @@ from gradscope.runtime.memory import dtype
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So it is in the background of a shell, and in all that is started there: tests that press Ctrl-C would hang.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the programs that tests start share their bytecode, where the environment keeps Python from writing any."""
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        folder = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="gradscope-bytecode-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests, by the million objects, out of every collection and search of objects in a test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
