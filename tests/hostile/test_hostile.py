@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 # In a process of its own, which has no thread when it forks.
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs os.fork, limits and /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs os.fork, limits and /proc"),
+]
 
 
 @pytest.mark.parametrize(
