@@ -13,20 +13,73 @@ from pathlib import Path
 import pytest
 
 import gradscope
+import gradscope_tui
+
+
+def modules_of(package: str, folder: str) -> Iterator[str]:
+    top = Path(folder).parent
+    for path in sorted(top.rglob("*.py")):
+        if path.stem != "__main__":
+            yield ".".join((package, *path.relative_to(top).with_suffix("").parts)).removesuffix(".__init__")
+
 
 ROOT = Path(gradscope.__file__).parent
-MODULES = sorted(
-    ".".join(("gradscope", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
-    for path in ROOT.rglob("*.py")
-    if path.stem != "__main__"
-)
+MODULES = [*modules_of("gradscope", gradscope.__file__), *modules_of("gradscope_tui", gradscope_tui.__file__)]
+
+# How many examples there are at least in modules whose users learn from them.
+EXAMPLES = {
+    "gradscope.distributions.constraint_registry": 4,
+    "gradscope.distributions.continuous": 2,
+    "gradscope.distributions.counts": 2,
+    "gradscope.distributions.discrete": 6,
+    "gradscope.distributions.independent": 3,
+    "gradscope.distributions.kl": 3,
+    "gradscope.distributions.mixture": 4,
+    "gradscope.distributions.multivariate": 2,
+    "gradscope.distributions.transformed_distribution": 7,
+    "gradscope.distributions.von_mises": 3,
+    "gradscope.fft": 7,
+    "gradscope.func.batches": 5,
+    "gradscope.func.jacobians": 6,
+    "gradscope.func.products": 12,
+    "gradscope.masked": 5,
+    "gradscope.nn.utils.init": 2,
+    "gradscope.nn.utils.orthogonal": 3,
+    "gradscope.nn.utils.parametrize": 4,
+    "gradscope.nn.utils.stateless": 4,
+    "gradscope.random": 4,
+    "gradscope.runtime.ops.linalg.cholesky_and_triangular": 4,
+    "gradscope.runtime.ops.linalg.determinant_and_inverse": 2,
+    "gradscope.runtime.ops.linalg.ldl": 3,
+    "gradscope.runtime.ops.linalg.lu": 3,
+    "gradscope.runtime.ops.linalg.matrix_products": 4,
+    "gradscope.runtime.ops.linalg.qr": 3,
+    "gradscope.runtime.ops.linalg.svd_and_eigen": 2,
+    "gradscope.runtime.ops.linalg.svd_lowrank": 4,
+    "gradscope.runtime.ops.reduce.histograms": 7,
+    "gradscope.serialization.saving": 6,
+    "gradscope.signal.windows": 3,
+    "gradscope.special": 3,
+    "gradscope.utils.checkpoint": 10,
+    "gradscope.utils.checkpoint.logs": 1,
+    "gradscope.utils.data.collation": 3,
+    "gradscope.utils.data.dataset": 4,
+    "gradscope.utils.data.loader": 3,
+    "gradscope.utils.data.sampler": 2,
+}
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of(name: str) -> None:
     if ".torch" in name:
         pytest.importorskip("torch")
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert failed == 0
+    assert tried >= EXAMPLES.get(name, 0)
+
+
+def test_the_modules_whose_users_learn_from_examples_are_there() -> None:
+    assert EXAMPLES.keys() <= set(MODULES)
 
 
 SECTION = re.compile(r"^(?:Parameters|Other Parameters|Attributes|Returns|Yields|Raises|Warns)\n-+\n", re.MULTILINE)

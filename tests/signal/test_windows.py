@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from typing import Any
 
 import numpy
@@ -59,8 +58,3 @@ def test_parameters_that_make_no_window_are_refused() -> None:
 @pytest.mark.torch
 def test_names_are_pytorchs(torch: Any) -> None:
     assert set(gs.signal.windows.__all__) == set(torch.signal.windows.__all__)
-
-
-def test_the_examples_of_its_documentation() -> None:
-    assert doctest.testmod(gs.signal.windows).attempted > 2
-    assert doctest.testmod(gs.signal.windows).failed == 0

@@ -97,6 +97,17 @@ def test_a_tuple_that_is_being_filled_is_no_referrer():
     assert not any(type(item) is tuple for found in seen for item in found)
 
 
+@pytest.fixture
+def _nothing_is_frozen():
+    """The collected tests are frozen otherwise."""
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("_nothing_is_frozen")
 def test_what_was_made_in_great_number_is_not_walked_by_the_next_collection_of_what_is_young():
     with no_collection():
         many = [[] for _ in range(50_000)]
@@ -104,16 +115,14 @@ def test_what_was_made_in_great_number_is_not_walked_by_the_next_collection_of_w
     assert not young.intersection(map(id, many))
 
 
+@pytest.mark.usefixtures("_nothing_is_frozen")
 def test_what_a_program_has_frozen_stays_frozen():
     gc.freeze()
-    try:
-        frozen = gc.get_freeze_count()
-        with no_collection():
-            many = [[] for _ in range(50_000)]
-        assert gc.get_freeze_count() >= frozen - 100
-        assert len(many) == 50_000
-    finally:
-        gc.unfreeze()
+    frozen = gc.get_freeze_count()
+    with no_collection():
+        many = [[] for _ in range(50_000)]
+    assert gc.get_freeze_count() >= frozen - 100
+    assert len(many) == 50_000
 
 
 def test_the_collector_is_held_off_and_comes_back():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import doctest
 import importlib
 from typing import Any
 
@@ -181,7 +180,3 @@ def test_a_refused_pruning_leaves_the_module_alone() -> None:
         prune.l1_unstructured(made, "weight", amount=25)
     assert sorted(made.state_dict()) == ["bias", "weight"]
     assert not prune.is_pruned(made)
-
-
-def test_the_examples_of_its_documentation() -> None:
-    assert doctest.testmod(prune).failed == 0

@@ -9,7 +9,7 @@ import pytest
 
 from gradscope.check.finding_codes import CODES, all_codes
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanations.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```console\n\$ (.+)\n((?:.*\n)*?)```", PAGE)
 

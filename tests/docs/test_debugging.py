@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```console\n\$ gradscope (.+)\n((?:.*\n)*?)```", PAGE)
 PROGRAMS = re.findall(r"```python\n((?:.*\n)*?)```\n\n```\n((?:.*\n)*?)```", PAGE)
