@@ -33,7 +33,6 @@ ACROSS = {
     "tui/panes/test_panes.py": "what every pane must pass",
     "tui/test_end_to_end.py": "the terminal UI on the real debugger, on a terminal",
     "tui/test_time_travel.py": "looking back, through verbs, panes and status bar",
-    "tui/test_watching.py": "breakpoints, watches, what-if and threads, through verbs, panes and screens",
 }
 
 # Folders whose modules register themselves, and the one test that each of them must pass.
@@ -44,6 +43,7 @@ REGISTERED = {
 
 # Modules without a test file of their own, and the file of another that calls what they define.
 TESTED_IN = {
+    "runtime/ops/__main__": "runtime/ops/test_generated_source.py",
     "autograd/function_calls": "autograd/test_function.py",
     "autograd/function_context": "autograd/test_function.py",
     "autograd/gradcheck_forward": "autograd/test_gradcheck.py",
@@ -167,10 +167,7 @@ TESTED_IN = {
     "runtime/ops/special/orthogonal_polynomials": "test_special.py",
     "runtime/tensor/formatting": "runtime/tensor/test_tensor.py",
     "runtime/tensor/overrides": "test_overrides.py",
-    "tui/pane_verbs": "tui/test_actions.py",
     "tui/panes/modules_pane": "tui/test_navigation.py",
-    "tui/run_verbs": "tui/test_actions.py",
-    "tui/screens/threads_screen": "tui/test_watching.py",
     "tui/sessions/recorded_nodes": "tui/sessions/test_recorded_session.py",
     "tui/sessions/session_protocol": "tui/sessions/test_recorded_session.py",
     "tui/widgets/line_pane": "tui/test_navigation.py",
@@ -181,6 +178,7 @@ TESTED_IN = {
 
 # Modules that no test names, because one other module is their only way in: they are tested through that one.
 TESTED_THROUGH = {
+    "runtime/kernels/broadcasting": "runtime/engine/gradient_validation",
     "autograd/functional_points": "autograd/functional",
     "check/bystanders": "check/sanitizer",
     "check/finding_parts": "check/rules/gs101_saved_tensor_modified",
@@ -225,7 +223,6 @@ TESTED_THROUGH = {
     "nn/functional/distance": "nn/functional",
     "optim/lr_scheduler/annealing": "optim/lr_scheduler",
     "optim/lr_scheduler/plateau": "optim/lr_scheduler",
-    "runtime/dispatch": "runtime/ops/execution/general",
     "runtime/engine/gradient_validation": "runtime/engine/graph_task",
     "runtime/graph/accumulate_grad": "runtime/engine/graph_task",
     "runtime/ops/declaration/samples": "runtime/ops/linalg/cholesky_and_triangular",
@@ -243,14 +240,10 @@ TESTED_THROUGH = {
     "tui/explain_command": "tui/command_line",
     "tui/pane_layout": "tui/app",
     "tui/panes": "tui/actions",
-    "tui/panes/breakpoints_pane": "tui/command_line",
-    "tui/panes/watches_pane": "tui/command_line",
     "tui/refusal": "tui/app",
     "tui/screens/confirm_screen": "tui/app",
     "tui/screens/help_screen": "tui/app",
-    "tui/screens/what_if_screen": "tui/command_line",
     "tui/sessions/session_snapshot": "tui/panes/graph_pane",
-    "tui/sessions/session_watcher": "tui/app",
     "tui/widgets/labels": "tui/widgets/status_bar",
     "tui/widgets/prompt_line": "tui/app",
     "tui/worker_thread": "tui/app",
