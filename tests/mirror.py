@@ -32,7 +32,6 @@ ACROSS = {
     "test_older_checkpoints.py": "checkpoints of older PyTorch, in modules, optimizers and loading",
     "tui/panes/test_panes.py": "what every pane must pass",
     "tui/test_end_to_end.py": "the terminal UI on the real debugger, on a terminal",
-    "tui/test_time_travel.py": "looking back, through verbs, panes and status bar",
 }
 
 # Folders whose modules register themselves, and the one test that each of them must pass.
