@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-__all__ = ["Array", "Gradient", "Namespace"]
+__all__ = ["Array", "Gradient", "Namespace", "Shape"]
 
 # A bare array of the module at hand; a tensor where the expression is recorded.
 Array: TypeAlias = Any
@@ -16,3 +16,5 @@ Array: TypeAlias = Any
 Gradient: TypeAlias = Any
 # ``xp``, an array module, or ``F``: every operator's forward on bare arrays, or every operator on tensors.
 Namespace: TypeAlias = Any
+# The sizes of a tensor's dimensions.
+Shape: TypeAlias = tuple[int, ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from .annotations import Array
+from .annotations import Array, Shape
 
 __all__ = [
     "adaptive_windows",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def adjoint(linear: Callable[[Any], Any], shape: Any, g: Any) -> Any:
+def adjoint(linear: Callable[[Any], Any], shape: Shape, g: Any) -> Any:
     """Return what the adjoint of a linear map of arrays of `shape` makes of `g`: its matrix, transposed, times `g`."""
     shape = tuple(shape)
     units = numpy.eye(int(numpy.prod(shape)), dtype=numpy.result_type(g, numpy.float64))
@@ -213,7 +213,7 @@ def windows_along(size: int, kernel: int, stride: int, padding: int, dilation: i
     return [range(start, start + reach, dilation) for start in starts]
 
 
-def adaptive_windows(shape: Any, output_size: Any) -> list[list[range]]:
+def adaptive_windows(shape: Shape, output_size: Any) -> list[list[range]]:
     """Return the windows of adaptive pooling: as even as may be, from ``floor(i n / m)`` to ``ceil((i + 1) n / m)``."""
     return [[range(i * n // m, -(-(i + 1) * n // m)) for i in range(m)] for n, m in zip(shape, output_size)]
 

@@ -9,7 +9,7 @@ import numpy
 
 from ...memory import dtype as dtypes
 from ...tensor import creation
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Namespace, Shape
 from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import as_element
@@ -151,7 +151,7 @@ def need_same_dtype(name: str, self: Any, src: Any) -> None:
         )
 
 
-def leading_part(src: Any, shape: Any) -> Any:
+def leading_part(src: Any, shape: Shape) -> Any:
     """Return the leading part of `src` that an index of `shape` covers."""
     return src if src.shape == shape or src.ndim == 0 else src[tuple(slice(size) for size in shape)]
 

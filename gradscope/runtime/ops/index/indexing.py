@@ -17,7 +17,7 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...tensor import creation, tangents
 from ...tensor.from_python import to_array
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Namespace, Shape
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import general, inplace_and_out
@@ -45,7 +45,7 @@ def width_of(array: Array) -> int:
     return array.ndim if array.dtype.kind == "b" else 1
 
 
-def check_masks(shape: Any, arrays: Array, dims: Any) -> None:
+def check_masks(shape: Shape, arrays: Array, dims: Any) -> None:
     """Raise IndexError for a mask of another shape than the dimensions it takes; NumPy lets an empty one pass."""
     for position, (array, dim) in enumerate(zip(arrays, dims, strict=True)):
         wanted = shape[dim : dim + width_of(array)]
@@ -57,7 +57,7 @@ def check_masks(shape: Any, arrays: Array, dims: Any) -> None:
             )
 
 
-def index_error(shape: Any, arrays: Array, error: Exception) -> Exception:
+def index_error(shape: Shape, arrays: Array, error: Exception) -> Exception:
     """Translate an array module's complaint about index arrays into PyTorch's."""
     text = str(error)
     if "broadcast" in text:

@@ -10,7 +10,7 @@ import numpy
 from ...memory import device as devices
 from ...tensor import creation
 from ...tensor.creation import broadcast_shapes
-from ..declaration.annotations import Array, Namespace
+from ..declaration.annotations import Array, Namespace, Shape
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -87,7 +87,7 @@ def _put(xp: Namespace, self: Array, index: Array, source: Array, accumulate: bo
         self[places] = source.reshape(-1)
 
 
-def _coordinates(position: Any, shape: Any) -> tuple[Any, ...]:
+def _coordinates(position: Any, shape: Shape) -> tuple[Any, ...]:
     """Return the index in each dimension of flat positions."""
     found = []
     for size in reversed(shape):

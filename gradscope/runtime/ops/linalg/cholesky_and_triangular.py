@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from ...memory import device
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import solved
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -416,7 +416,7 @@ def _cholesky_solve(xp: Namespace, self: Array, input2: Array, upper: bool = Fal
 
 
 def _cholesky_solve_input2(
-    g: Gradient, self_shape: Any, input2: Array, result: Array, upper: bool, F: Namespace
+    g: Gradient, self_shape: Shape, input2: Array, result: Array, upper: bool, F: Namespace
 ) -> Gradient:
     common = F.matmul(F.cholesky_solve(g, input2, upper), adjoint(result, F))
     common = common + adjoint(common, F)

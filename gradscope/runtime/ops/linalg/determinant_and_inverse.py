@@ -10,7 +10,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device as devices
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import solved
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -189,7 +189,7 @@ def solve_other(g: Gradient, self: Array, left: bool, F: Namespace) -> Gradient:
     return F.linalg_solve_ex(adjoint(self, F), g, left=left)[0]
 
 
-def solve_self(g: Gradient, self: Array, other_shape: Any, result: Array, left: bool, F: Namespace) -> Gradient:
+def solve_self(g: Gradient, self: Array, other_shape: Shape, result: Array, left: bool, F: Namespace) -> Gradient:
     """Return the gradient of the matrices of equations."""
     of_other = solve_other(g, self, left, F)
     if is_vector(self.shape, other_shape):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
@@ -286,7 +286,7 @@ def _lu_parts(
     return L, U, permutation(xp, LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else none[2]
 
 
-def _lu_parts_data(g: Gradient, LU_data_shape: Any, F: Namespace) -> Gradient:
+def _lu_parts_data(g: Gradient, LU_data_shape: Shape, F: Namespace) -> Gradient:
     gL, gU = g[0], g[1]
     rows, columns = LU_data_shape[-2:]
     if gL is not None:

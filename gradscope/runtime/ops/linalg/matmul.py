@@ -11,7 +11,7 @@ from ...kernels.broadcasting import expandable
 from ...memory.dtype import BY_NUMPY
 from ...tensor import overrides
 from ...tensor.creation import broadcast_shapes
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
 from ..execution.array_errors import as_element, as_multiple, broadcast_mismatch, refuse_kinds
@@ -278,7 +278,7 @@ def _bmm_sum(xp: Namespace, batch1: Array, batch2: Array) -> Array:
     return xp.add.reduce(_bmm(xp, batch1, batch2), axis=0, dtype=batch1.dtype)
 
 
-def _per_batch(g: Gradient, batch_shape: Any, F: Namespace) -> Gradient:
+def _per_batch(g: Gradient, batch_shape: Shape, F: Namespace) -> Gradient:
     return F.broadcast_to(g, (batch_shape[0], *g.shape))
 
 
@@ -412,7 +412,7 @@ def _rows(batch: tuple[int, ...]) -> tuple[int, ...]:
     return (count,)
 
 
-def _linear_weight(g: Gradient, input: Array, weight_shape: Any, F: Namespace) -> Gradient:
+def _linear_weight(g: Gradient, input: Array, weight_shape: Shape, F: Namespace) -> Gradient:
     # The product has the layout of the weight, so that AccumulateGrad takes it over as it is.
     if len(g.shape) != 2:
         rows = _rows(input.shape[:-1])

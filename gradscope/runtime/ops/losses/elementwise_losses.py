@@ -13,7 +13,7 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import from_library, reduced_losses
 from ..declaration.registry import METHODS, operator
 from ..execution.array_errors import cannot_hold, refuse_kinds, scalar_type, undefined_for
@@ -64,7 +64,7 @@ def reduced(xp: Namespace, losses: Any, reduction: int) -> Array:
 # --- regression -------------------------------------------------------------------------------------------------------
 
 
-def _share(g: Gradient, reduction: int, shape: Any) -> Gradient:
+def _share(g: Gradient, reduction: int, shape: Shape) -> Gradient:
     """Return the gradient of each loss before the reduction."""
     return over(g, max(math.prod(shape), 1)) if reduction == MEAN else g
 

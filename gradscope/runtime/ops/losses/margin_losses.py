@@ -10,7 +10,7 @@ import numpy
 from ... import autocast, state
 from ...memory import device
 from ...tensor import creation
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import reduced_losses
 from ..declaration.registry import METHODS, PUBLIC, operator, public
 from ..execution.array_errors import cannot_hold, scalar_type, undefined_for
@@ -49,7 +49,7 @@ def _soft_margin_backward(g: Gradient, self: Array, target: Array, reduction: in
     return over(g * slope, max(_count(slope.shape), 1)) if reduction == MEAN else g * slope
 
 
-def _count(shape: Any) -> int:
+def _count(shape: Shape) -> int:
     count = 1
     for size in shape:
         count *= size

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import adaptive_windows, adjoint, largest, mean_of, pooled
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -112,7 +112,7 @@ for _spatial in (2, 3):
     )
 
 
-def _avg_of_grad(g: Gradient, grad_output_shape: Any, input_size: Any, F: Namespace) -> Gradient:
+def _avg_of_grad(g: Gradient, grad_output_shape: Shape, input_size: Any, F: Namespace) -> Gradient:
     spatial = len(input_size)
     return getattr(F, f"_adaptive_avg_pool{spatial}d")(g, tuple(grad_output_shape[-spatial:]))
 

@@ -9,7 +9,7 @@ import numpy
 
 from ...memory import device
 from ...tensor import creation
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import is_half, single
@@ -305,7 +305,7 @@ def _check_values(rows: int, indices: Any, offsets: Any) -> None:
 
 def _bag_backward(
     g: Gradient,
-    weight_shape: Any,
+    weight_shape: Shape,
     indices: Array,
     scale_grad_by_freq: bool,
     mode: int,

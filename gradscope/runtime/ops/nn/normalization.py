@@ -12,7 +12,7 @@ from ...kernels.row_sums import sums
 from ...memory import device
 from ...memory.bfloat16 import cast
 from ...memory.dtype import finfo
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.bare_functions import HALVES, in_rows, is_half, single
 from ..linalg.lu import into_each
@@ -112,7 +112,7 @@ def _layer_norm_joint(
     weight: Array,
     result1: Array,
     result2: Array,
-    normalized_shape: Any,
+    normalized_shape: Shape,
     eps: float,
     needs: Any,
     F: Namespace,
@@ -127,12 +127,12 @@ def _normal(x: Array, axes: Any, eps: float) -> Any:
     return (x - x.mean(axes, keepdims=True)) / numpy.sqrt(x.var(axes, keepdims=True) + eps)
 
 
-def _scaled(x: Array, weight: Any, bias: Any, shape: Any) -> Any:
+def _scaled(x: Array, weight: Any, bias: Any, shape: Shape) -> Any:
     x = x if weight is None else x * weight.reshape(shape)
     return x if bias is None else x + bias.reshape(shape)
 
 
-def _layer_norm_reference(input: Any, weight: Any, bias: Any, normalized_shape: Any, eps: float) -> Any:
+def _layer_norm_reference(input: Any, weight: Any, bias: Any, normalized_shape: Shape, eps: float) -> Any:
     axes = tuple(range(-len(normalized_shape), 0))
     return _scaled(_normal(input, axes, eps), weight, bias, normalized_shape)
 
@@ -623,7 +623,7 @@ def check_probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def dropout_mask(input: Any, p: float, shape: Any) -> Any:
+def dropout_mask(input: Any, p: float, shape: Shape) -> Any:
     """Return a tensor of zeros (with probability `p`) and 1 / (1 - p)."""
     array = input._array
     xp = device.array_module(array)
@@ -664,7 +664,7 @@ def feature_shape(input: Any) -> tuple[int, ...]:
     return shape[:2] + (1,) * (len(shape) - 2)
 
 
-def _dropped(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> Any:
+def _dropped(input: Any, p: float, training: bool, inplace: bool, shape: Shape) -> Any:
     if p == 0 or not training or not input._array.size:
         return input
     mask = dropout_mask(input, p, shape)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from ...tensor import creation
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import adjoint, largest, pooled, windows_along
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution.array_errors import refuse_kinds
@@ -358,7 +358,7 @@ _POOLING = (
 
 def _avg_pool_self(
     g: Gradient,
-    self_shape: Any,
+    self_shape: Shape,
     kernel_size: Any,
     stride: Any,
     padding: Any,

@@ -15,7 +15,7 @@ import numpy
 
 from ...memory import device
 from ...memory.bfloat16 import cast
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import cannot_hold
 from ..random.random import generator_for
@@ -122,7 +122,7 @@ def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, in
     return _alpha_dropped(input, p, training, inplace, feature_shape(input) if training else ())
 
 
-def _alpha_dropped(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> Any:
+def _alpha_dropped(input: Any, p: float, training: bool, inplace: bool, shape: Shape) -> Any:
     array = input._array
     if p == 0 or not training or not array.size:
         return input
@@ -135,7 +135,7 @@ def _alpha_dropped(input: Any, p: float, training: bool, inplace: bool, shape: A
     return METHODS["add_" if inplace else "add"](multiply(input, input._wrap(scale)), input._wrap(shift))
 
 
-def _scale_and_shift(array: Array, p: float, shape: Any) -> tuple[Any, Any]:
+def _scale_and_shift(array: Array, p: float, shape: Shape) -> tuple[Any, Any]:
     """Return what elements are multiplied by, and what is added: mean and variance of the result stay 0 and 1."""
     xp = device.array_module(array)
     drawn = generator_for(device.device_of(array)).draw("random", shape, dtype=xp.float32)

@@ -9,7 +9,7 @@ import numpy
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...tensor.creation import broadcast_shapes, tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import placed
 from ..declaration.registry import OPERATORS, not_implemented, operator, public
 from ..declaration.samples import mask
@@ -230,7 +230,7 @@ def _masked_scatter(xp: Namespace, self: Array, mask: Array, source: Array) -> A
     return result
 
 
-def _source_gradient(g: Gradient, mask: Array, source_shape: Any, F: Namespace) -> Gradient:
+def _source_gradient(g: Gradient, mask: Array, source_shape: Shape, F: Namespace) -> Gradient:
     part = F.masked_select(g, mask)
     total = 1
     for size in source_shape:

@@ -22,6 +22,7 @@ from ...memory.memory_format import check_memory
 from ...tensor.creation import array_like, finish, numpy_dtype, shape_of
 from ...tensor.overrides import overridable
 from ...tensor.tensor import Tensor
+from ..declaration.annotations import Shape
 from ..declaration.registry import METHODS, OPERATORS, operator
 from ..execution import general, inplace_and_out
 
@@ -266,7 +267,7 @@ def set_rng_state(new_state: Tensor) -> None:
 # --- draws ------------------------------------------------------------------------------------------------------------
 
 
-def _draw(generator: Generator, distribution: str, shape: Any, kind: numpy.dtype) -> Any:
+def _draw(generator: Generator, distribution: str, shape: Shape, kind: numpy.dtype) -> Any:
     """Return numbers of "random" (uniform in [0, 1)) or "standard_normal", in dtype `kind`."""
     if kind.kind == "c":
         scale = 0.5**0.5 if distribution == "standard_normal" else 1.0
@@ -291,7 +292,7 @@ def _floating(name: str, kind: numpy.dtype) -> numpy.dtype:
 
 
 def _random(
-    name: str, distribution: str, shape: Any, kind: Any, where: Any, generator: Any, requires_grad: bool, out: Any
+    name: str, distribution: str, shape: Shape, kind: Any, where: Any, generator: Any, requires_grad: bool, out: Any
 ) -> Tensor:
     target = _floating(name, numpy_dtype(kind, out))
     source = _source_of(where, generator)

@@ -12,7 +12,7 @@ from ...kernels.row_sums import sums
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.keywords import numpy_dims
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -21,7 +21,7 @@ from ..execution.bare_functions import HALVES, conj, is_half, over, single
 from ..shape.reshape import axes_of, axis_of
 
 
-def spread(g: Gradient, shape: Any, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
+def spread(g: Gradient, shape: Shape, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
     """Return `g`, the gradient of a reduction over `dim`, expanded to the shape that was reduced."""
     if not keepdim and shape:
         axes = reduced_axes(dim, len(shape))
@@ -115,7 +115,7 @@ def sum(
     return _sum_along(self, dim, keepdim, dtype=dtype)
 
 
-def count_of(shape: Any, dim: Any) -> int:
+def count_of(shape: Shape, dim: Any) -> int:
     """Return how many elements of an array of `shape` a reduction over `dim` brings together."""
     count = 1
     for axis in reduced_axes(dim, len(shape)):
@@ -141,7 +141,7 @@ def _mean(xp: Namespace, self: Array, dim: Any = None, keepdim: bool = False, dt
     return total / total.dtype.type(count_of(self.shape, dim))
 
 
-def _mean_self(g: Gradient, self_shape: Any, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
+def _mean_self(g: Gradient, self_shape: Shape, dim: Any, keepdim: bool, F: Namespace) -> Gradient:
     """Return the gradient as an array of its own, which whoever receives it may write, as that of PyTorch."""
     part = spread(over(g, count_of(self_shape, dim) or 1), self_shape, dim, keepdim, F)
     return F.clone(part, memory_format="contiguous")
@@ -350,7 +350,7 @@ def _best(name: str) -> Any:
     return of_all, along, with_indices
 
 
-def _chosen_self(g: Gradient, self_shape: Any, dim: int, keepdim: bool, indices: Array, F: Namespace) -> Gradient:
+def _chosen_self(g: Gradient, self_shape: Shape, dim: int, keepdim: bool, indices: Array, F: Namespace) -> Gradient:
     chosen = g[0]
     if not keepdim and len(self_shape):
         chosen, indices = F.unsqueeze(chosen, dim), F.unsqueeze(indices, dim)

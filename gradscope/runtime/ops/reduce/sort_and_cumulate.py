@@ -8,7 +8,7 @@ import numpy
 
 from ...memory import bfloat16 as brain
 from ...memory.bfloat16 import cast
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import by_lines
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -118,7 +118,7 @@ def _running_extreme(name: str) -> Any:
     return forward
 
 
-def _to_places(g: Gradient, self_shape: Any, dim: int, indices: Array, F: Namespace) -> Gradient:
+def _to_places(g: Gradient, self_shape: Shape, dim: int, indices: Array, F: Namespace) -> Gradient:
     return F.gather_backward(g[0], self_shape, dim, indices)
 
 
@@ -234,7 +234,7 @@ def _sort(xp: Namespace, self: Array, dim: int = -1, descending: bool = False, s
     return xp.take_along_axis(self, indices, axis=axis), indices
 
 
-def back_along(g: Gradient, self_shape: Any, dim: int, indices: Array, keepdim: bool, F: Namespace) -> Gradient:
+def back_along(g: Gradient, self_shape: Shape, dim: int, indices: Array, keepdim: bool, F: Namespace) -> Gradient:
     """Return zeros with the gradient of each chosen element in its place."""
     chosen = g[0]
     if not keepdim and len(self_shape):

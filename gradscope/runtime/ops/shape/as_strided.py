@@ -18,7 +18,7 @@ from ...memory.storage import (
     overlaps_itself,
     strided_view,
 )
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import placed
 from ..declaration.registry import OPERATORS, operator, public
 from ..index.accumulate_at import accumulate_at
@@ -43,7 +43,7 @@ def _scatter_strided(xp: Namespace, self: Array, length: int, stride: Any, offse
 
 def _as_strided_backward(
     g: Gradient,
-    self_shape: Any,
+    self_shape: Shape,
     self_strides: Any,
     self_offset: int,
     size: Any,

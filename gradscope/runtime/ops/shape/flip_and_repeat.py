@@ -11,7 +11,7 @@ from ...memory import dtype as dtypes
 from ...memory.memory_format import check_memory
 from ...memory.storage import in_order, restrided
 from ...tensor.tensor import Tensor
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import adjoint
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
@@ -133,7 +133,7 @@ def _repeat(xp: Namespace, self: Array, repeats: Any) -> Array:
     return in_rows(xp, xp.tile(self, tuple(repeats))) if repeats else self.copy()
 
 
-def _repeat_self(g: Gradient, self_shape: Any, repeats: Any, F: Namespace) -> Gradient:
+def _repeat_self(g: Gradient, self_shape: Shape, repeats: Any, F: Namespace) -> Gradient:
     extra = len(repeats) - len(self_shape)
     shape: list[int] = []
     for count, size in zip(repeats, (*(1,) * extra, *self_shape), strict=True):

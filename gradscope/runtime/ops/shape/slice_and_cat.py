@@ -9,7 +9,7 @@ import numpy
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.storage import empty_part
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution.array_errors import BadValueError
@@ -147,7 +147,7 @@ def narrow(self: Any, dim: int, start: Any, length: int) -> Any:
 # --- parts written into a copy ----------------------------------------------------------------------------------------
 
 
-def _need_shape(name: str, src: Any, shape: Any) -> None:
+def _need_shape(name: str, src: Any, shape: Shape) -> None:
     if src.shape != shape:
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
@@ -239,7 +239,7 @@ def _check_joinable(tensors: Any, first: Any, axis: int) -> None:
                 )
 
 
-def _cat_backward(g: Gradient, tensors_shape: Any, dim: int, F: Namespace) -> list[Gradient]:
+def _cat_backward(g: Gradient, tensors_shape: list[Shape], dim: int, F: Namespace) -> list[Gradient]:
     parts: list[Any] = []
     start = 0
     for shape in tensors_shape:
@@ -266,7 +266,7 @@ cat = operator(
 )
 
 
-def _stack_backward(g: Gradient, tensors_shape: Any, dim: int, F: Namespace) -> list[Gradient]:
+def _stack_backward(g: Gradient, tensors_shape: list[Shape], dim: int, F: Namespace) -> list[Gradient]:
     return [F.select(g, dim, i) for i in range(len(tensors_shape))]
 
 
@@ -302,7 +302,7 @@ def _unbind(xp: Namespace, self: Array, dim: int) -> list[Array]:
     return [self[(*_at(axis, i), Ellipsis)] for i in range(self.shape[axis])]
 
 
-def _zero_filled(g: list[Any], shape: Any, F: Namespace) -> list[Gradient]:
+def _zero_filled(g: list[Any], F: Namespace) -> list[Gradient]:
     known = next(x for x in g if x is not None)
     return [F.zeros_like(known) if x is None else x for x in g]
 
@@ -312,7 +312,7 @@ operator(
     _unbind,
     view="multi",
     output_list=True,
-    derivatives={"self": lambda g, dim, F: F.stack(_zero_filled(g, None, F), dim)},
+    derivatives={"self": lambda g, dim, F: F.stack(_zero_filled(g, F), dim)},
     doc="Return a view of each index of a dimension.",
     samples=lambda make: [((make(3, 2), 0), {}), ((make(2, 3), 1), {})],
     reference=lambda self, dim=0: list(numpy.moveaxis(self, dim, 0)),
@@ -349,7 +349,7 @@ def _split(xp: Namespace, self: Array, split_size: Any, dim: int) -> list[Array]
     return parts
 
 
-def _split_backward(g: Gradient, self_shape: Any, split_size: Any, dim: int, F: Namespace) -> Gradient:
+def _split_backward(g: Gradient, self_shape: Shape, split_size: Any, dim: int, F: Namespace) -> Gradient:
     axis = axis_of(dim, len(self_shape))
     if all(part is not None for part in g):
         return F.cat(g, axis)
@@ -362,7 +362,7 @@ def _split_backward(g: Gradient, self_shape: Any, split_size: Any, dim: int, F: 
     return total
 
 
-def _split_sizes_backward(g: Gradient, self_shape: Any, split_sizes: Any, dim: int, F: Namespace) -> Gradient:
+def _split_sizes_backward(g: Gradient, self_shape: Shape, split_sizes: Any, dim: int, F: Namespace) -> Gradient:
     return _split_backward(g, self_shape, split_sizes, dim, F)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...memory import dtype as dtypes
 from ...tensor.creation import broadcast_shapes
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import from_library
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from .reshape import axis_of
@@ -119,7 +119,7 @@ def _block_diag(xp: Namespace, tensors: Array) -> Array:
     return result
 
 
-def _block_diag_backward(g: Gradient, tensors_shape: Any, F: Namespace) -> list[Gradient]:
+def _block_diag_backward(g: Gradient, tensors_shape: list[Shape], F: Namespace) -> list[Gradient]:
     parts: list[Any] = []
     top = left = 0
     for shape in tensors_shape:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from ...memory.bfloat16 import BFloat16Array
-from ..declaration.annotations import Array, Gradient, Namespace
+from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import operator
 from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import is_half
@@ -66,7 +66,7 @@ def _along(x: Array, axis: int, start: int | None, stop: int | None) -> Any:
 
 
 def _from_real_backward(
-    g: Gradient, self_shape: Any, dim: Any, normalization: int, onesided: bool, F: Namespace
+    g: Gradient, self_shape: Shape, dim: Any, normalization: int, onesided: bool, F: Namespace
 ) -> Gradient:
     axis = dim[-1]
     missing = self_shape[axis] - g.shape[axis] if onesided else 0
