@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from ...memory import device
 from ...memory import dtype as dtypes
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise
@@ -367,8 +368,22 @@ operator(
 )
 
 
+def _complex_power(xp: Namespace, self: Array, exponent: Array) -> Array:
+    """Raise complex numbers; NumPy multiplies for whole exponents, and makes NaN where the logarithm has a limit."""
+    result = xp.power(self, exponent)
+    lost = xp.isnan(result)
+    if not device.to_host(lost.any()):
+        return result
+    base = xp.where(xp.isinf(self), xp.abs(self), self)  # an infinite one has no direction that counts
+    return xp.where(lost, xp.exp(exponent * xp.log(base)), result)
+
+
 def _power(xp: Namespace, self: Array, exponent: Array) -> Array:
-    refuse_kinds("pow", self, "b")
+    kind = self.dtype.kind
+    if kind == "c":
+        return _complex_power(xp, self, exponent)
+    if kind == "b":
+        refuse_kinds("pow", self, "b")
     try:
         return xp.power(self, exponent)
     except ValueError:
