@@ -566,12 +566,12 @@ def derive(node: Any, given: dict[str, Any], saved: Callable[[str], Any]) -> Any
     """Run a node's formulas on what is `given` to them by name, and on what it has saved, which `saved` returns."""
     op: Operator = type(node).op
     g = given["g"]
-    missing = g is None if not op.multi else all(x is None for x in g)
-    if missing:
-        return (None,) * len(node.edges)
     needs = tuple(edge is not None for edge in node.edges)
     # All of it is unpacked, whichever formulas run: a write to any is found, as on bare arrays and in PyTorch.
     known = {name: saved(name) for name in type(node).saved_names} | given | {"needs": needs}
+    missing = g is None if not op.multi else all(x is None for x in g)
+    if missing:
+        return (None,) * len(node.edges)
 
     def call(formula: Callable[..., Any]) -> Any:
         return formula(*(known[name] for name in op.needed_by(formula)))

@@ -91,12 +91,7 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
 
     With names that are `releasable` it is ``spend(n, g)``, which lets go of these saved tensors afterwards.
     """
-    lines = ["def apply(n, g):"]
-    nothing = "(None,) * len(n.edges)"
-    let_go = f"{_release(op, releasable)}; " if releasable else ""
-    missing = "g is None or not any(x is not None for x in g)" if op.multi else "g is None"
-    lines.append(f"    if {missing}: {let_go}return {nothing}")
-    lines.append("    e = n.edges")
+    lines = ["def apply(n, g):", "    e = n.edges"]
     tensors = {p.name: p for p in op.tensors}
     for name in saved_by(op):
         lines.append(f"    {local(name)} = n.s_{name}")
@@ -110,6 +105,9 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
             ]
         elif name in tensors or name in op.aux:
             lines.append(f"    if {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})")
+    let_go = f"{_release(op, releasable)}; " if releasable else ""
+    missing = "g is None or not any(x is not None for x in g)" if op.multi else "g is None"
+    lines.append(f"    if {missing}: {let_go}return (None,) * len(e)")
     formulas = list(op.derivatives.values()) + ([op.joint] if op.joint else [])
     if any("F" in op.needed_by(f) for f in formulas):
         first = "next(x for x in g if x is not None)" if op.multi else "g"
