@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dispatch, events, state
 from ..dispatch import TENSOR_OPERATORS as F
-from ..graph.graph_node import Node
+from ..graph.graph_node import Node, ends_of
 from ..graph.hooks import hook_name
 from ..kernels.broadcasting import expandable, sum_to
 from ..memory import device
@@ -21,6 +21,7 @@ __all__ = [
     "check_count",
     "check_hook_result",
     "name_node",
+    "refuse_reshaped",
     "release_announced",
     "replaced",
     "retain",
@@ -47,6 +48,28 @@ def name_node(error: BaseException, node: Node) -> None:
         error._gradscope_noted = True  # type: ignore[attr-defined]
     except AttributeError:
         pass
+
+
+def refuse_reshaped(error: Exception, node: Node) -> None:
+    """Raise RuntimeError where a derivative failed because an operand that it saved has another shape since.
+
+    ``.data =`` and ``set_()`` give it one, and no version counts them. What a hook of the node raises is left alone.
+    """
+    op: Any = getattr(node, "op", None)
+    if op is None or node.extra is not None or not isinstance(error, (IndexError, TypeError, ValueError)):
+        return
+    for parameter, edge in zip(op.edged, node.edges, strict=False):  # a list of tensors has an edge for each
+        shape = getattr(getattr(node, "s_" + parameter.name, None), "_shape", None)
+        if edge is None or shape is None:
+            continue
+        child, nr = ends_of(edge)
+        before = child.output_specs()[nr][0]
+        if shape != before:
+            raise RuntimeError(
+                f"Function {node.name()} cannot compute a gradient: '{parameter.name}' of shape {list(before)}, which "
+                f"it saved, has got shape {list(shape)} since\n"
+                "Give a tensor other data after backward(), or save a clone() of it."
+            ) from error
 
 
 def check_count(node: Node, results: Any) -> Any:

@@ -25,6 +25,7 @@ from .gradient_validation import (
     check_count,
     check_hook_result,
     name_node,
+    refuse_reshaped,
     release_announced,
     replaced,
     retain,
@@ -329,6 +330,7 @@ class GraphTask:
                     continue
             except Exception as error:
                 name_node(error, node)
+                refuse_reshaped(error, node)
                 raise
             index = -1
             for edge in node.edges:

@@ -488,10 +488,23 @@ def unpack(node: Node, name: str, *, as_tensor: bool, index: int | None = None) 
         return _result_tensor(node, value) if as_tensor else value.array
     if hasattr(value, "_array"):
         check_version(node, name, value._vc, index, value)
-        return value if as_tensor else value._array
+        if not as_tensor:
+            return value._array
+        _check_attached(node, name, value)
+        return value
     if as_tensor and device.is_array(value):
         return dispatch.tensor_type._wrap(value)
     return value
+
+
+def _check_attached(node: Node, name: str, tensor: Any) -> None:
+    """Raise where detach_() has cut the history that a saved tensor had: a second derivative would miss that part."""
+    if tensor._meta is not None and tensor._meta.detached_at > node.seq:
+        raise RuntimeError(
+            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): "
+            f"'{name}' of {node.name()}, of shape {list(tensor.shape)}.\n"
+            "This is not supported, please use out-of-place `.detach()` instead."
+        )
 
 
 def _unpack_packed(node: Node, value: PackedTensor, as_tensor: bool) -> Any:

@@ -25,6 +25,7 @@ class TensorMeta:
 
     __slots__ = (
         "accumulator",
+        "detached_at",
         "aside",
         "extra",
         "forward",
@@ -39,6 +40,7 @@ class TensorMeta:
     def __init__(self) -> None:
         self.grad: Tensor | None = None
         self.accumulator: weakref.ref[Node] | None = None
+        self.detached_at = -1  # the sequence number at which detach_() cut the history; -1 where it did not
         self.hooks: HookTable | None = None
         self.post_accumulate: HookTable | None = None
         self.retains_grad = False

@@ -589,6 +589,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
             return self.requires_grad_(False)
         hold_edge(self, None)
         self._flags &= ~state.GRAD
+        self._extras().detached_at = state.next_sequence()
         return self
 
     @property

@@ -499,6 +499,27 @@ def test_an_error_names_its_node_once():
     assert caught.value.__notes__ == ["while running FBackward in backward"]
 
 
+def test_an_operand_that_has_another_shape_than_when_it_was_saved_is_named():
+    x = gs.tensor([[0.0, 3.0, -0.5]], requires_grad=True)
+    y = x.amax(dim=1)
+    x.data = gs.tensor([1.0])
+    with pytest.raises(
+        RuntimeError, match=r"AmaxBackward0 cannot .* 'self' of shape \[1, 3\].* shape \[1\] since"
+    ) as caught:
+        y.sum().backward()
+    assert isinstance(caught.value.__cause__, IndexError)
+
+
+def test_the_history_of_a_saved_tensor_that_detach_cut_off_is_missed():
+    x = gs.tensor([2.0], requires_grad=True)
+    y = x * 3
+    z = y * y
+    y.detach_()
+    assert gs.autograd.grad(z.sum(), x, retain_graph=True)[0].tolist() == [36.0]
+    with pytest.raises(RuntimeError, match=r"detached in-place.* of MulBackward0, of shape \[1\]"):
+        gs.autograd.grad(z.sum(), x, create_graph=True)
+
+
 def test_create_graph_says_that_it_makes_a_cycle():
     x = leaf(gs)
     with pytest.warns(UserWarning, match="create_graph=True will create a reference cycle"):
