@@ -424,6 +424,36 @@ DIFFERENCES = (
         lambda d: d.what.startswith("values of ") and d.overlaps,
     ),
     Difference(
+        "an expanded tensor that index_put_() has written",
+        "PyTorch's derivative writes into the gradient, which is expanded too, and refuses that; here it is computed.",
+        lambda d: (
+            _outcome(d, "RuntimeError", "ok")
+            and _says(d, "more than one element of the written-to tensor")
+            and bool(re.search(r"grad\(|backward\(", d.lines[-1]))
+            and bool(re.search(r"index_put_|\] = ", str(d.lines)))
+            and ".expand" in str(d.lines)
+        ),
+    ),
+    Difference(
+        "a saved tensor that detach_() has cut off",
+        "PyTorch refuses its numbers too; here they make the gradient, and only the history that they lost is refused.",
+        lambda d: (
+            _outcome(d, "RuntimeError", "ok")
+            and _says(d, "a saved tensor that has been detached in-place")
+            and _agrees(d, ".detach_()", ".detach()")
+        ),
+    ),
+    Difference(
+        "derivatives that nobody asked for, of what has another shape",
+        "PyTorch runs the node that inputs= names and computes nothing there; here the formulas run, and fail with "
+        "what .data = has put in place of what they saved.",
+        lambda d: (
+            d.what in ("outcome ok | ValueError", "outcome ok | IndexError", "outcome ok | RuntimeError")
+            and bool(re.search(r"inputs=|grad\(", d.lines[-1]))
+            and _agrees(d, ".data = ", ".clone().data = ")
+        ),
+    ),
+    Difference(
         "parts of nothing",
         "chunk() of a dimension of size 0 makes one part.",
         lambda d: "chunk" in d.lines[-1] and "SplitWithSizesBackward0" in str(d.expected),
@@ -443,9 +473,14 @@ DIFFERENCES = (
         "a gradient that is a view",
         "PyTorch expands or permutes the gradient that came in, without grad mode; here it may be memory of its own.",
         lambda d: (
-            _outcome(d, "RuntimeError", "ok")
-            and (_says(d, "A view was created in no_grad mode") or _says(d, "Can't detach views in-place"))
-            and d.of_gradient
+            d.of_gradient
+            and (
+                (
+                    _outcome(d, "RuntimeError", "ok")
+                    and (_says(d, "A view was created in no_grad mode") or _says(d, "Can't detach views in-place"))
+                )
+                or (d.what.startswith("requires_grad of ") and ".requires_grad_(" in d.lines[-1] and d.found is True)
+            )
         ),
     ),
     Difference(
@@ -639,6 +674,9 @@ def node_of(tensor: Any) -> Any:
 # --- both -------------------------------------------------------------------------------------------------------------
 
 
+TURNED_ONTO_ITSELF = r"\b(v\d+)\.(?:t\(\)|T|transpose\([^()]*\)|swapaxes\([^()]*\))\.\w+_\(.*\b\1\b"
+
+
 class Pair:
     """PyTorch and gradscope at the same point of a program."""
 
@@ -666,6 +704,8 @@ class Pair:
                 f"{o}: {s.error}" if o != "ok" else o for o, s in ((expected, self.reference), (found, self.candidate))
             )
             return Divergence(tuple(self.lines), f"outcome {expected} | {found}", told, also, **self.of_line(words))
+        if any(t._is_zerotensor() for name, t in self.reference.tensors().items() if name not in self.gradients):
+            raise _NotComparableError  # a gradient that has no memory was given to another tensor by .data =
         reference, candidate = (
             list(side.facts(self.watch, self.gradients)) for side in (self.reference, self.candidate)
         )
@@ -687,10 +727,12 @@ class Pair:
         full = [tensor for tensor in named if tensor.numel()]
         memories = {tensor.untyped_storage().data_ptr() for tensor in full}
         target = self.reference.tensors().get(re.split(r"\W", self.lines[-1], maxsplit=1)[0])
+        turned = re.search(TURNED_ONTO_ITSELF, self.lines[-1])  # one name, and two views that overlap
+        sparse = turned is not None and not is_dense(self.reference.tensors()[turned[1]])
         return {
             "watch": self.watch,
             "dtype": "" if target is None else str(target.dtype).partition(".")[2],
-            "overlaps": len(memories) < len(full) and not all(is_dense(tensor) for tensor in full),
+            "overlaps": sparse or (len(memories) < len(full) and not all(is_dense(tensor) for tensor in full)),
             "is_empty": len(full) < len(named),
             "of_gradient": bool({"grad", "g"} & words or self.gradients & words),
         }

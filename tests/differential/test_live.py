@@ -118,6 +118,47 @@ FOUND = {
         y.sum().backward()
         y.sum().backward()
         """,
+    "a node that gets no gradient has been released too": """
+        x = torch.tensor([2.0, 3.0], requires_grad=True)
+        y = torch.tensor([1.0, 2.0], requires_grad=True)
+        z = Pair.apply(x, y * y)[0]
+        z.sum().backward()
+        z.sum().backward()
+        z.sum().backward(create_graph=True)
+        """,
+    "an out= that grows keeps its offset": """
+        x = torch.zeros(6)
+        x.as_strided_((2,), (1,), 2)
+        torch.neg(torch.tensor([1.0, 2.0, 3.0]), out=x)
+        """,
+    "a saved operand got another shape": """
+        x = torch.tensor([[0.0, 3.0, -0.5]], requires_grad=True)
+        y = x.amax(dim=1)
+        x.data = torch.tensor([1.0])
+        y.sum().backward()
+        """,
+    "the history of a saved tensor was cut off": """
+        x = torch.tensor([2.0], requires_grad=True)
+        y = x * 3
+        z = y * y
+        y.detach_()
+        u = torch.autograd.grad(z.sum(), [x], create_graph=True)[0]
+        """,
+    "what was cut off before it was saved": """
+        x = torch.tensor([2.0], requires_grad=True)
+        y = x * 3
+        y.detach_()
+        z = y * x
+        u = torch.autograd.grad(z.sum(), [x], create_graph=True)[0]
+        """,
+    "a complex base without a bound, or of zero, to negative powers": """
+        x = torch.tensor([complex("inf+1j"), complex("nan-infj"), complex("nan+1j"), 0j, 2j], dtype=torch.complex64)
+        y = x ** torch.full((5,), -2.0, dtype=torch.complex64)
+        z = x ** torch.full((5,), 0.5 + 1j, dtype=torch.complex64)
+        u = torch.zeros(2, dtype=torch.complex64)
+        v = u.real
+        u.pow_(torch.tensor([-0.5 + 1j, 2 - 1j], dtype=torch.complex64))
+        """,
     "a write to what is saved and not needed is found under create_graph": """
         x = torch.tensor([2.0, 3.0], requires_grad=True)
         y = x ** torch.tensor([2.0, 3.0])

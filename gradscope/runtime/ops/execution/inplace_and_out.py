@@ -47,7 +47,7 @@ def write_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
     """Do what :func:`run_inplace` does, but for tangents."""
     operands, bare, xp = general.prepare(op, arguments)
     target: Tensor = operands[0]
-    recording = general.wants_grad(operands)
+    recording = target._dtype.kind in dtype.INEXACT and general.wants_grad(operands)  # integers have no gradient
     expanded = op.expanded is not None or op.view is not None
     check_inplace(target, recording, expanded=expanded, differentiable=op.differentiable)
     if op.view is not None:
@@ -306,12 +306,20 @@ def store_out(name: str, result: Any, operands: list[Any], out: Tensor, differen
                 UserWarning,
                 stacklevel=4,
             )
-        out._replace(device.array_module(result).empty(result.shape, dtype=out._dtype))
+        out._replace(_resized(out, result))
     out._write(result)
     out._bump(name)
     if general.flags_of(operands) & state.INERT:
         out._make_inert()
     return out
+
+
+def _resized(out: Tensor, result: Any) -> Any:
+    """Return new memory for `out` in the shape of a result; an offset into the storage stays, as in PyTorch."""
+    empty, start = device.array_module(result).empty, out.storage_offset()
+    if not start:
+        return empty(result.shape, dtype=out._dtype)
+    return empty(start + result.size, dtype=out._dtype)[start:].reshape(result.shape)
 
 
 def check_overlap(target: Any, source: Any, allowed: str = "all") -> None:

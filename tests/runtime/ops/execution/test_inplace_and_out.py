@@ -348,3 +348,41 @@ def test_the_size_of_complex_numbers_may_be_written_into_complex_ones() -> None:
     assert out.tolist() == [5 + 0j]
     with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float32, but got complex128"):
         gs.abs(gs.tensor([3 + 4j]), out=gs.zeros(1, dtype=gs.complex128))
+
+
+INTEGER_WRITES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "fill_": lambda t, mask, value: t.fill_(value),
+    "masked_fill_": lambda t, mask, value: t.masked_fill_(mask, value),
+    "masked_fill_ of a view": lambda t, mask, value: t[:2].masked_fill_(mask[:2], value),
+    "index_put_": lambda t, mask, value: t.index_put_((mask,), value),
+    "index_fill_": lambda t, mask, value: t.index_fill_(0, gs.tensor([0, 1]), value),
+    "copy_": lambda t, mask, value: t.copy_(value),
+    "setitem": lambda t, mask, value: t.__setitem__(0, value),
+    "setitem of a mask": lambda t, mask, value: t.__setitem__(mask, value),
+}
+
+
+@pytest.mark.parametrize("name", INTEGER_WRITES)
+def test_integers_take_a_number_that_requires_grad_and_have_no_gradient(name: str) -> None:
+    target, mask = gs.tensor([1, 1, 1], dtype=gs.int32), gs.tensor([True, True, False])
+    view = target[:]
+    INTEGER_WRITES[name](target, mask, gs.tensor(2.0, requires_grad=True))
+    assert target[0].item() == 2
+    for tensor in (target, view, target * target, target * 0.5):
+        assert not tensor.requires_grad
+        assert tensor.grad_fn is None
+
+
+def test_a_comparison_in_place_leaves_integers_without_a_gradient() -> None:
+    target = gs.tensor([1, 3])
+    target.gt_(gs.tensor([2.0, 2.0], requires_grad=True))
+    assert target.tolist() == [0, 1]
+    assert not target.requires_grad
+
+
+def test_what_an_out_resizes_keeps_its_offset() -> None:
+    out = gs.zeros(6).as_strided_((2,), (1,), 2)
+    with pytest.warns(UserWarning, match="was resized"):
+        gs.neg(gs.tensor([1.0, 2.0, 3.0]), out=out)
+    assert out.tolist() == [-1.0, -2.0, -3.0]
+    assert out.storage_offset() == 2

@@ -79,7 +79,10 @@ def _overlap_line(op: Operator, first: str, name: str) -> str:
 
 
 def _node_lines(op: Operator, first: str, others: list[str], run: str) -> list[str]:
-    """Write the making of the node, before anything is written; leaves, views and old values take the long way."""
+    """Write the making of the node, before anything is written; leaves, views and old values take the long way.
+
+    So do integers, which are not recorded, where other operands may be of another dtype.
+    """
     if not op.differentiable:
         return [f"if f and (not unrecorded or modes._records): {run}"]
     edged = [p.name for p in op.edged]
@@ -88,6 +91,7 @@ def _node_lines(op: Operator, first: str, others: list[str], run: str) -> list[s
         "n = None",
         "if f and (not unrecorded or modes._records):",
         f"    e = {first}._edge",
+        *([f"    if {first}._dtype.kind not in INEXACT: {run}"] if others and op.promote is None else []),
         f"    if {first}._view is not None or {first}._meta is not None{same}: {run}",
         f"    if f_{first} and (e is None or type(e) is Leaf): {run}",
     ]
