@@ -344,11 +344,11 @@ DIFFERENCES = (
         ),
     ),
     Difference(
-        "the second derivative of a norm, or of a power, at zero",
+        "the second derivative of a norm, a power or an angle, at zero",
         "PyTorch's is NaN, as it differentiates the quotient, or the logarithm, before it is masked.",
         lambda d: (
             _is_nan_in_pytorch(d)
-            and bool(re.search(r"norm|pow|\*\*", str(d.lines)))
+            and bool(re.search(r"norm|pow|\*\*|atan2", str(d.lines)))
             and "create_graph=True" in str(d.lines)
             and bool(re.search(r"grad\(|backward\(", d.lines[-1]))
         ),
