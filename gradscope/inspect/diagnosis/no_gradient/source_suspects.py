@@ -201,11 +201,12 @@ def freezers(frames: Sequence[FrameType] = ()) -> tuple[Suspect, ...]:
 
 
 def _program(frames: Sequence[FrameType]) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the files of the program, and what is written in them."""
-    files = {vars(module).get("__file__") for module in list(sys.modules.values()) if type(module) is ModuleType}
-    files |= {frame.f_code.co_filename for frame in frames}
-    for filename in sorted(file for file in files if type(file) is str and not _is_foreign(file)):
-        tree = syntax_tree(filename)
+    """Yield the files of the program, those that run first, and what is written in them."""
+    running = dict.fromkeys(frame.f_code.co_filename for frame in frames)
+    modules = {vars(module).get("__file__") for module in list(sys.modules.values()) if type(module) is ModuleType}
+    others = sorted(file for file in modules if type(file) is str and file not in running)
+    for filename in (*running, *others):
+        tree = None if _is_foreign(filename) else syntax_tree(filename)
         if tree is not None:
             yield filename, tree
 
