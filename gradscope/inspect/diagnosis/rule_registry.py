@@ -50,8 +50,6 @@ class Rule:
         What the doctor calls it, in front of the text.
     topic : str
         Of ``gradscope explain``, which says more; empty where there is none.
-    frameworks : tuple of str
-        Where the bad program is found out.
     """
 
     code: ClassVar[str]
@@ -63,7 +61,6 @@ class Rule:
     good: ClassVar[str]
     kind: ClassVar[str] = ""
     topic: ClassVar[str] = ""
-    frameworks: ClassVar[tuple[str, ...]] = ("gradscope", "PyTorch")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
