@@ -120,7 +120,7 @@ class WriteAccount:
         self._memories: OrderedDict[Hashable, _Memory] = OrderedDict()
         self._lock = threading.Lock()
 
-    def note(self, adapter: Adapter, write: Write, *, optimizer: str = "", regions: bool = False) -> WriteFact:
+    def note(self, adapter: Adapter, write: Write, *, optimizer: str = "", regions: bool = False) -> None:
         """Note what an adapter tells of a write.
 
         Parameters
@@ -134,7 +134,6 @@ class WriteAccount:
         fact = WriteFact(operator, write.location, write.grad_enabled, tensor.requires_grad, bool(optimizer))
         region = adapter.region(tensor) if regions else None
         self.add(adapter.memory_key(tensor), write.version, fact, region, adapter.memory(tensor))
-        return fact
 
     def add(
         self, memory: Hashable, version: int, fact: WriteFact, region: Region | None = None, alive: Any = None
