@@ -1,5 +1,9 @@
 """Formulas on bare arrays that the engine and the operators share.
 
 - :mod:`~.row_sums`: sums along rows and down columns, faster than NumPy's own
+- :mod:`~.forms`: which form of a kernel runs, the compiled one or NumPy's, and elementwise formulas in one pass
+- :mod:`~.compiled`: the forms that Numba compiles, where it is installed
+- :mod:`~.threads`: parts of large arrays at a time on several threads
+- :mod:`~.error_function`: erf in single precision
 - :mod:`~.broadcasting`: which shapes broadcast to which, and the sum that undoes it
 """

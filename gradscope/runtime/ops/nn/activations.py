@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
+from ...kernels.forms import pointwise
 from ...kernels.row_sums import row_maxima, sums
 from ...memory import device
 from ..declaration.annotations import Array, Gradient, Namespace
@@ -423,12 +424,15 @@ operator(
 
 def _silu(xp: Namespace, self: Array) -> Array:
     refuse_kinds("silu_cpu", self, "biu")
-    return self * _sigmoid(xp, self)
+    return pointwise("activations.silu", lambda x: x * _sigmoid(xp, x), self)
 
 
 def _silu_backward(g: Gradient, self: Array, F: Namespace) -> Gradient:
-    s = F.sigmoid(self)
-    return g * conj(s * (self * (1 - s) + 1))
+    def formula(g: Gradient, x: Array) -> Gradient:
+        s = F.sigmoid(x)
+        return g * conj(s * (x * (1 - s) + 1))
+
+    return pointwise("activations.silu_backward", formula, g, self)
 
 
 operator(
@@ -551,19 +555,31 @@ _CUBIC = 0.044715
 def _gelu(xp: Namespace, self: Array, approximate: str = "none") -> Array:
     need_floating("GeluKernelImpl", self)
     if approximate == "none":
-        return self * (0.5 * (erf_forward(xp, self * _ROOT_HALF) + 1))
+        return pointwise("activations.gelu", lambda x: x * (0.5 * (erf_forward(xp, x * _ROOT_HALF) + 1)), self)
     if approximate != "tanh":
         raise RuntimeError(f"approximate argument must be either none or tanh. (got {approximate!r})")
-    return self * (0.5 * (xp.tanh(_ROOT_TWO_OVER_PI * (self + _CUBIC * (self * self * self))) + 1))
+    return pointwise("activations.gelu_tanh", lambda x: _gelu_tanh(xp, x), self)
+
+
+def _gelu_tanh(xp: Namespace, x: Array) -> Array:
+    return x * (0.5 * (xp.tanh(_ROOT_TWO_OVER_PI * (x + _CUBIC * (x * x * x))) + 1))
 
 
 def _gelu_backward(g: Gradient, self: Array, approximate: str, F: Namespace) -> Gradient:
     if approximate == "none":
-        return g * ((F.erf(self * _ROOT_HALF) + 1) * 0.5 + self * F.exp(self * self * -0.5) * _DENSITY)
-    square = self * self
-    t = F.tanh((self + self * square * _CUBIC) * _ROOT_TWO_OVER_PI)
+        return pointwise("activations.gelu_backward", lambda g, x: g * _gelu_slope(x, F), g, self)
+    return pointwise("activations.gelu_tanh_backward", lambda g, x: g * _gelu_tanh_slope(x, F), g, self)
+
+
+def _gelu_slope(x: Array, F: Namespace) -> Array:
+    return (F.erf(x * _ROOT_HALF) + 1) * 0.5 + x * F.exp(x * x * -0.5) * _DENSITY
+
+
+def _gelu_tanh_slope(x: Array, F: Namespace) -> Array:
+    square = x * x
+    t = F.tanh((x + x * square * _CUBIC) * _ROOT_TWO_OVER_PI)
     inner = (square * (3 * _CUBIC) + 1) * _ROOT_TWO_OVER_PI
-    return g * ((t + 1) * 0.5 + self * 0.5 * (1 - t * t) * inner)
+    return (t + 1) * 0.5 + x * 0.5 * (1 - t * t) * inner
 
 
 def _gelu_reference(self: Any, approximate: str = "none") -> Any:

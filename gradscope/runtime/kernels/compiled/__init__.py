@@ -1,0 +1,11 @@
+"""Kernels that Numba compiles, where it is installed (``pip install 'gradscope[fast]'``), for float32 on the CPU.
+
+Each is a loop over the elements of contiguous arrays, and writes to arrays that its caller made. What a kernel computes
+stands in its NumPy form, beside which it is tested; which of both runs is chosen in
+:mod:`gradscope.runtime.kernels.forms`, the only module that imports these.
+
+- :mod:`~.jit`: the decorators, and the types of arguments
+- :mod:`~.scalars`: exp, tanh, erf and the like of one number, which kernels inline
+- :mod:`~.activations`: GELU, SiLU and their derivatives
+- :mod:`~.special`: the error function
+"""

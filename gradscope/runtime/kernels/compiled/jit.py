@@ -1,0 +1,40 @@
+"""How a kernel is compiled: at import for the types it names, without the interpreter's lock, and kept on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba import types
+
+__all__ = ["IN1", "IN2", "OUT1", "OUT2", "f4", "i8", "kernel", "scalar"]
+
+f4, i8 = types.float32, types.int64
+# Contiguous arrays: read-only ones are read too. Vectors, and matrices of rows.
+IN1, IN2 = (types.Array(f4, ndim, "C", readonly=True) for ndim in (1, 2))
+OUT1, OUT2 = (types.Array(f4, ndim, "C") for ndim in (1, 2))
+
+# Sums may be taken in the order that suits vectors. NaN and infinities keep their meaning: "nnan" and "ninf" are not in
+# here. In scalar functions the order of operations is theirs, for it keeps them exact.
+_LOOPS = {"contract", "nsz", "reassoc"}
+_SCALARS = {"contract"}
+
+
+def kernel(*arguments: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that compiles a loop for arguments of these types, once and for the next processes too."""
+    signature = types.void(*arguments)
+
+    def compiled(loop: Callable[..., None]) -> Callable[..., None]:
+        options = {"fastmath": _LOOPS, "nogil": True, "error_model": "numpy"}
+        try:
+            return numba.njit(signature, cache=True, **options)(loop)
+        except RuntimeError:  # there is no folder that can be written to
+            return numba.njit(signature, **options)(loop)
+
+    return compiled
+
+
+def scalar(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function of numbers one that kernels call; the compiler puts it into their loops."""
+    return numba.njit(fastmath=_SCALARS, error_model="numpy")(function)

@@ -1,0 +1,87 @@
+"""Functions of one float32, made of what processors do for many numbers at once: no table, no branch, no call.
+
+Ratios of polynomials are least-squares fits of the relative error, reweighted until its extremes are level; they are
+off by 4e-7 at most, three units in the last place. NaN stays NaN.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy
+
+from ..error_function import DENOMINATOR, LARGEST, NUMERATOR
+from .jit import scalar
+
+__all__ = ["erf", "exp", "sigmoid", "tanh"]
+
+_f4, _i4 = numpy.float32, numpy.int32
+
+_ZERO, _HALF, _ONE, _TWO = _f4(0), _f4(0.5), _f4(1), _f4(2)
+_PER_LOG_TWO = _f4(1 / math.log(2))
+# log(2) in two parts, of which the first has few digits, so that a multiple of it is exact.
+_LOG_TWO_HIGH, _LOG_TWO_LOW = _f4(0.693359375), _f4(math.log(2) - 0.693359375)
+_E3, _E4, _E5 = map(_f4, (1.6666665459e-1, 4.1665795894e-2, 8.3334519073e-3))
+_E6, _E7 = map(_f4, (1.3981999507e-3, 1.9875691500e-4))
+_LEAST_EXP, _MOST_EXP = _f4(-104), _f4(89)
+
+
+@scalar
+def exp(x):
+    """Return e to the power x; less than the smallest normal number is 0.
+
+    With n the nearest integer to x / log(2), it is 2^n times the exponential of the rest, of which the polynomial is
+    that of S. L. Moshier's Cephes library (``expf``).
+    """
+    x = _LEAST_EXP if x < _LEAST_EXP else x
+    x = _MOST_EXP if x > _MOST_EXP else x
+    n = _f4(math.floor(x * _PER_LOG_TWO + _HALF))
+    r = x - n * _LOG_TWO_HIGH - n * _LOG_TWO_LOW
+    p = ((((_E7 * r + _E6) * r + _E5) * r + _E4) * r + _E3) * r + _HALF
+    p = p * r * r + r + _ONE
+    # 2^n by its bits; one factor of 2 apart, for 2^128 has none.
+    exponent = _i4(n) + _i4(126)
+    exponent = _i4(0) if exponent < _i4(0) else exponent
+    return p * _TWO * _i4(exponent << _i4(23)).view(_f4)
+
+
+@scalar
+def sigmoid(x):
+    """Return 1 / (1 + exp(-x))."""
+    return _ONE / (_ONE + exp(-x))
+
+
+_MOST_TANH = _f4(9.02)  # beyond it, tanh(x) is rounded to 1
+_T1, _T2, _T3, _T4, _T5 = map(_f4, (0.1409921844, 4.425960708e-3, 4.22740307e-5, 1.111776726e-7, 3.674530776e-11))
+_U1, _U2, _U3, _U4, _U5 = map(_f4, (0.4743255174, 0.02920113389, 5.00836396e-4, 2.603881238e-6, 2.951234334e-9))
+
+
+@scalar
+def tanh(x):
+    """Return the hyperbolic tangent, x times a ratio of polynomials of its square."""
+    x = _MOST_TANH if x > _MOST_TANH else x
+    x = -_MOST_TANH if x < -_MOST_TANH else x
+    t = x * x
+    p = ((((_T5 * t + _T4) * t + _T3) * t + _T2) * t + _T1) * t + _ONE
+    q = ((((_U5 * t + _U4) * t + _U3) * t + _U2) * t + _U1) * t + _ONE
+    p = x * p / q
+    p = _ONE if p > _ONE else p
+    return -_ONE if p < -_ONE else p
+
+
+_MOST_ERF = _f4(LARGEST)
+_P0, _P1, _P2, _P3, _P4, _P5 = map(_f4, NUMERATOR)
+_Q0, _Q1, _Q2, _Q3, _Q4, _Q5 = map(_f4, DENOMINATOR)
+
+
+@scalar
+def erf(x):
+    """Return the error function, as :func:`gradscope.runtime.kernels.error_function.erf` does."""
+    x = _MOST_ERF if x > _MOST_ERF else x
+    x = -_MOST_ERF if x < -_MOST_ERF else x
+    t = x * x
+    p = ((((_P5 * t + _P4) * t + _P3) * t + _P2) * t + _P1) * t + _P0
+    q = ((((_Q5 * t + _Q4) * t + _Q3) * t + _Q2) * t + _Q1) * t + _Q0
+    p = x * p / q
+    p = _ONE if p > _ONE else p
+    return -_ONE if p < -_ONE else p

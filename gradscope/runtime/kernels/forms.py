@@ -1,0 +1,136 @@
+"""Which form of a kernel runs: the one that Numba compiled, where it is installed and arrays are large, or NumPy's.
+
+The choice depends on the arrays and the installation alone, never on what ran before: the same program computes the
+same numbers each time. ``GRADSCOPE_KERNELS=numpy`` in the environment leaves the compiled forms out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from . import threads
+
+if TYPE_CHECKING:
+    from ..ops.declaration.annotations import Array
+
+__all__ = ["LEAST", "compiled", "compiler", "pointwise"]
+
+LEAST = 1 << 14
+"""How many elements an array has for which another form than the plain formula is worth the call."""
+
+_BLOCK = 1 << 14  # elements of which all that a formula makes stays in the processor's cache
+_FAMILIES = "gradscope.runtime.kernels.compiled."
+
+
+def pointwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
+    """Return an elementwise formula of arrays of one shape: of large ones in one pass over memory.
+
+    Parameters
+    ----------
+    name : str
+        The kernel that is compiled of the formula: its module in `compiled`, and its function.
+    formula : callable
+        What it computes, of arrays.
+    *arrays : ndarray
+        What it is given; tensors too, under ``create_graph``, of which the formula is recorded. The last one says the
+        layout: if it is not in row-major order, the formula is called.
+
+    Examples
+    --------
+    >>> x = numpy.linspace(-1, 1, 3, dtype="f")
+    >>> pointwise("activations.silu", lambda x: x / (1 + numpy.exp(-x)), x).round(2).tolist()
+    [-0.27000001072883606, 0.0, 0.7300000190734863]
+    """
+    like = arrays[-1]
+    if type(like) is not numpy.ndarray or like.size < LEAST or not _alike(arrays, like):
+        return formula(*arrays)
+    result = numpy.empty(like.shape, like.dtype)
+    parts = [numpy.ascontiguousarray(a).reshape(-1) for a in (*arrays, result)]
+    family, _, function = name.partition(".")
+    loops = compiled(family) if like.dtype.char == "f" else None
+    if loops is None:
+        threads.over(like.size, lambda part: _in_blocks(formula, [a[part] for a in parts]))
+    else:
+        loop = getattr(loops, function)
+        threads.over(like.size, lambda part: loop(*[a[part] for a in parts]))
+    return result
+
+
+def _alike(arrays: tuple[Array, ...], like: Array) -> bool:
+    if like.dtype.char not in "fd" or not like.flags.c_contiguous:
+        return False
+    return all(type(a) is numpy.ndarray and a.dtype == like.dtype and a.shape == like.shape for a in arrays)
+
+
+def _in_blocks(formula: Callable[..., Array], arrays: list[Array]) -> None:
+    """Write a formula of all arrays but the last one to it."""
+    *given, result = arrays
+    for begin in range(0, result.size, _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        result[part] = formula(*[a[part] for a in given])
+
+
+def compiled(family: str) -> Any:
+    """Return a module of compiled kernels, or None: then their NumPy forms run."""
+    return _load(family)[0]
+
+
+def compiler() -> str:
+    """Return what compiles kernels, in a sentence for people: with which Numba, or why none does.
+
+    Examples
+    --------
+    >>> compiler().startswith("Numba") or compiler().startswith("NumPy")
+    True
+    """
+    found, reason = _load("scalars")
+    return reason if found is None else f"Numba {importlib.import_module('numba').__version__}"
+
+
+@cache
+def _load(family: str) -> tuple[ModuleType | None, str]:
+    """Return a module of compiled kernels, or None and why there is none."""
+    wanted = os.environ.get("GRADSCOPE_KERNELS", "auto")
+    if wanted == "numpy":
+        return None, "NumPy: GRADSCOPE_KERNELS=numpy"
+    try:
+        with _kept_on_disk():
+            return importlib.import_module(_FAMILIES + family), ""
+    except ImportError as error:
+        return None, f"NumPy: Numba cannot be imported ({error})"
+    except Exception as error:  # what a compiler complains of is of every class; NumPy's form is as right
+        return None, f"NumPy: Numba cannot compile {family} ({type(error).__name__}: {_first_line(error)})"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+@contextmanager
+def _kept_on_disk() -> Iterator[None]:
+    """Have what is compiled kept for the next process, in a folder of this version of the kernels.
+
+    Numba looks at the file of a kernel alone, and would not see that what it inlines has changed.
+    """
+    from numba import config  # 0.2 s of CPU time, once an array is large
+
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    cache_home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    before = config.CACHE_DIR
+    config.CACHE_DIR = os.path.join(before or os.path.join(cache_home, "gradscope"), digest.hexdigest()[:16])
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before

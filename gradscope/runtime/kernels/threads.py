@@ -1,0 +1,75 @@
+"""Parts of large arrays at a time on as many threads as were asked for; NumPy and compiled kernels release the lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["WORTH", "count", "over", "set_count"]
+
+WORTH = 1 << 18
+"""How many elements a thread is given at least: to hand them over takes some 20 microseconds."""
+
+
+class _Threads:
+    count = 1
+    pool: ThreadPoolExecutor | None = None
+
+
+def over(size: int, work: Callable[[slice], None], each: int = 1) -> None:
+    """Call `work` with slices of ``range(size)``, at once where there are threads.
+
+    Parameters
+    ----------
+    size : int
+        How many indices the slices have in all.
+    work : callable
+        What is done with a slice; it releases the interpreter's lock.
+    each : int
+        How many elements an index stands for.
+
+    Raises
+    ------
+    Exception
+        What `work` raised, of the first slice that did.
+    """
+    parts = min(_Threads.count, size * each // WORTH)
+    if parts < 2:
+        work(slice(0, size))
+        return
+    step = -(-size // parts)
+    others = [_pool().submit(work, slice(begin, min(begin + step, size))) for begin in range(step, size, step)]
+    try:
+        work(slice(0, step))
+    finally:
+        for other in others:
+            other.result()
+
+
+def count() -> int:
+    """Return how many threads share the work."""
+    return _Threads.count
+
+
+def set_count(number: int) -> None:
+    """Let so many threads share the work."""
+    _Threads.count = number
+    _forget_pool()
+
+
+def _pool() -> ThreadPoolExecutor:
+    if _Threads.pool is None:
+        _Threads.pool = ThreadPoolExecutor(max(_Threads.count - 1, 1), thread_name_prefix="gradscope-kernels")
+    return _Threads.pool
+
+
+def _forget_pool() -> None:
+    pool, _Threads.pool = _Threads.pool, None
+    if pool is not None:
+        pool.shutdown(wait=False)
+
+
+# The threads of a pool are not in the process that a fork makes.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: setattr(_Threads, "pool", None))

@@ -1,0 +1,58 @@
+"""Compiled activation functions and their derivatives, beside NumPy's forms and PyTorch."""
+
+import numpy as np
+import pytest
+
+import gradscope as gs
+from gradscope.nn import functional
+from tests.runtime.kernels.both_forms import both
+
+CALLS = {
+    "gelu": lambda F, x: F.gelu(x),
+    "gelu_tanh": lambda F, x: F.gelu(x, approximate="tanh"),
+    "silu": lambda F, x: F.silu(x),
+}
+TOLERANCE = 1e-5  # 1 + tanh(u) cancels for negative u, and is times numbers of up to 30
+SPECIAL = [0.0, -0.0, 1e-40, -1e-40, 1e-30, 1.0, -1.0, 88.5, -88.5, 200.0, -200.0, 3e38, -3e38, np.inf, np.nan]
+
+
+def numbers():
+    """Return numbers of all magnitudes, with each special one among them, and gradients for them."""
+    rng = np.random.default_rng(0)
+    x = (rng.standard_normal((150, 200)) * rng.choice([0.01, 1, 5, 30], (150, 200))).astype("f")
+    x.reshape(-1)[: 7 * len(SPECIAL) : 7] = SPECIAL
+    return x, rng.standard_normal(x.shape).astype("f")
+
+
+def result_and_gradient(lib, F, call, x, g):
+    x = lib.tensor(x, requires_grad=True)
+    y = call(F, x)
+    return [part.detach().numpy() for part in (y, *lib.autograd.grad(y, x, lib.tensor(g)))]
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_both_forms_agree(call):
+    compiled, plain = both("activations", result_and_gradient, gs, functional, call, *numbers())
+    for one, other in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-6, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_they_are_pytorchs(torch, call):
+    expected = result_and_gradient(torch, torch.nn.functional, call, *numbers())
+    for form in both("activations", result_and_gradient, gs, functional, call, *numbers()):
+        for one, other in zip(form, expected, strict=True):
+            known = np.isfinite(other)  # its gelu of infinity is NaN
+            np.testing.assert_allclose(one[known], other[known], rtol=2e-6, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_second_derivative_is_that_of_the_formula(torch, call):
+    def second(lib, F, x, g):
+        x = lib.tensor(x, requires_grad=True)
+        (first,) = lib.autograd.grad(call(F, x), x, lib.tensor(g), create_graph=True)
+        return lib.autograd.grad(first.sum(), x)[0].numpy()
+
+    x, g = numbers()
+    x = np.clip(np.nan_to_num(x), -4, 4)
+    np.testing.assert_allclose(second(gs, functional, x, g), second(torch, torch.nn.functional, x, g), atol=1e-5)

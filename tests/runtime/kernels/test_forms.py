@@ -1,0 +1,111 @@
+"""Which form of a kernel runs, and that a large array gives what its parts give."""
+
+import builtins
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gradscope.runtime.kernels import forms, threads
+from tests.runtime.kernels.both_forms import numpy_alone
+
+SILU = "activations.silu"
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def normal(*shape):
+    return np.random.default_rng(0).standard_normal(shape).astype("f")
+
+
+@pytest.fixture
+def forgetful():
+    """The forms are chosen anew, and the next test chooses anew too."""
+    forms._load.cache_clear()
+    yield
+    forms._load.cache_clear()
+
+
+@pytest.mark.parametrize("size", [forms.LEAST - 1, forms.LEAST, forms.LEAST + 1, 100_003])
+@pytest.mark.parametrize("dtype", ["f", "d"])
+def test_blocks_give_what_the_formula_gives(size, dtype):
+    x = normal(size).astype(dtype)
+    with numpy_alone():
+        np.testing.assert_array_equal(forms.pointwise(SILU, silu, x), silu(x))
+
+
+def test_threads_give_what_one_gives():
+    x, before = normal(3 * threads.WORTH), threads.count()
+    alone = forms.pointwise(SILU, silu, x)
+    threads.set_count(3)
+    try:
+        np.testing.assert_array_equal(forms.pointwise(SILU, silu, x), alone)
+    finally:
+        threads.set_count(before)
+
+
+def test_another_layout_keeps_its_own():
+    x = normal(200, 300).T
+    result = forms.pointwise(SILU, silu, x)
+    assert result.strides == silu(x).strides
+    np.testing.assert_array_equal(result, silu(x))
+
+
+def test_an_expanded_gradient_is_read():
+    x, g = normal(200, 300), np.broadcast_to(np.float32(2), (200, 300))
+    np.testing.assert_allclose(forms.pointwise("activations.silu_backward", lambda g, x: g * x, g, x).shape, (200, 300))
+    with numpy_alone():
+        np.testing.assert_array_equal(forms.pointwise("x.x", lambda g, x: g * x, g, x), 2 * x)
+
+
+def test_a_formula_of_mixed_dtypes_is_called():
+    x = normal(forms.LEAST)
+    assert forms.pointwise("x.x", np.multiply, x, x.astype("d")).dtype == "d"
+
+
+def test_the_environment_leaves_the_compiled_forms_out(monkeypatch, forgetful):
+    monkeypatch.setenv("GRADSCOPE_KERNELS", "numpy")
+    assert forms.compiled("activations") is None
+    assert forms.compiler() == "NumPy: GRADSCOPE_KERNELS=numpy"
+
+
+def test_without_numba_numpys_forms_run(monkeypatch, forgetful):
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name.partition(".")[0] == "numba":
+            raise ModuleNotFoundError("No module named 'numba'")
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    x = normal(forms.LEAST)
+    np.testing.assert_array_equal(forms.pointwise(SILU, silu, x), silu(x))
+    assert forms.compiler() == "NumPy: Numba cannot be imported (No module named 'numba')"
+
+
+def test_a_kernel_that_does_not_compile_leaves_numpys_form(monkeypatch, forgetful):
+    pytest.importorskip("numba", reason="compiles kernels")
+
+    def fail(name):
+        raise ValueError("no such target\nand pages of reasons")
+
+    monkeypatch.setattr(forms.importlib, "import_module", fail)
+    assert forms.compiled("activations") is None
+    assert forms.compiler() == "NumPy: Numba cannot compile scalars (ValueError: no such target)"
+
+
+@pytest.mark.parametrize("writable", [True, False], ids=["kept", "nowhere to keep"])
+def test_compiled_kernels_are_kept_where_there_is_a_folder(tmp_path, writable):
+    pytest.importorskip("numba", reason="compiles kernels")
+    folder = tmp_path / "cache"
+    if not writable:
+        folder.write_text("a file where the folder should be")
+    program = "from gradscope.runtime.kernels import forms; assert forms.compiled('special'), forms._load('special')"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder), "NUMBA_CACHE_DIR": ""}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+    kept = list(folder.rglob("special.erf*.nbc"))
+    assert len(kept) == (1 if writable else 0)
