@@ -26,6 +26,7 @@ __all__ = [
     "int32",
     "int64",
     "promote_types",
+    "scalar_type",
     "set_default_dtype",
     "to_dtype",
     "uint8",
@@ -132,6 +133,11 @@ class _ByNumpy(dict[np.dtype, dtype]):
 
 
 BY_NUMPY: dict[np.dtype, dtype] = _ByNumpy({d.numpy: d for d in ALL_DTYPES if d is not bfloat16})
+
+
+def scalar_type(kind: Any) -> str:
+    """Return PyTorch's name of a NumPy dtype in its messages: ``'Float'``, ``'Long'``, ``'ComplexDouble'``."""
+    return BY_NUMPY[kind].legacy_name.removesuffix("Tensor")
 
 
 def _by_name(name: str) -> dtype:

@@ -16,9 +16,10 @@ import numpy
 from .. import dispatch, events, state
 from ..memory import device as devices
 from ..memory import dtype as dtypes
+from ..memory.dtype import scalar_type
+from ..memory.elements import as_element
 from ..memory.memory_format import check_memory, check_rank, format_name
 from ..memory.storage import adopted, extent_of, in_order, strided_view
-from ..ops.execution.array_errors import as_element, scalar_type
 from .from_python import to_array
 from .overrides import overridable
 from .tensor import Tensor, no_size, shape_of

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from ...memory import bfloat16, dtype
+from ...memory import dtype
+from ...memory.dtype import scalar_type
+from ...memory.elements import as_element, is_number
 from ..declaration.annotations import Array, Namespace
 
 if TYPE_CHECKING:
@@ -102,11 +103,6 @@ def not_implemented_for(name: str, arguments: tuple[Any, ...], where: str) -> No
     return NotImplementedError(f"\"{name}_cpu\" not implemented for '{scalar_type(highest)}'{where}")
 
 
-def scalar_type(kind: Any) -> str:
-    """Return PyTorch's name of a NumPy dtype in its messages: ``'Float'``, ``'Long'``, ``'ComplexDouble'``."""
-    return dtype.BY_NUMPY[kind].legacy_name.removesuffix("Tensor")
-
-
 def refuse_kinds(name: str, array: Array, kinds: str) -> None:
     """Raise, in PyTorch's words, where an array is of one of the dtype kinds that a function does not take."""
     if array.dtype.kind in kinds:
@@ -121,49 +117,6 @@ def cannot_hold(result: str, kind: Any) -> RuntimeError:
     return RuntimeError(
         f"result type {result} can't be cast to the desired output type {scalar_type(kind)}\nConvert it with .float()."
     )
-
-
-_LARGEST = {char: float(numpy.finfo(char).max) for char in "efF"} | {bfloat16.CHAR: (2 - 2.0**-7) * 2.0**127}
-
-
-def as_element(value: Any, target: Any, *, wide: bool = False) -> Any:
-    """Return a number as an element of the array `target`: cut where that has integers; -1 is the largest unsigned one.
-
-    In half precision a `wide` one may become infinite: one that PyTorch reads in single precision.
-
-    Raises
-    ------
-    TypeError
-        For what is no number.
-    RuntimeError
-        For a number that has no place in an array of that dtype.
-    """
-    if not _is_number(value) and (not hasattr(value, "dtype") or hasattr(value, "_array")):
-        raise TypeError(f"argument 'value' must be Number, not {value.__class__.__name__}\nGive a number or a tensor.")
-    kind, char = target.dtype.kind, target.dtype.char
-    if not isinstance(value, (int, float, complex)):
-        return value if kind == "c" or value.dtype.kind != "c" else _real_part(value, target)
-    if kind == "b":
-        return numpy.bool_(value)
-    if isinstance(value, complex) and kind != "c":
-        if value.imag:
-            raise _overflow(target, "It is complex; give a real number.")
-        value = value.real
-    if kind in "iu":
-        return _as_integer(value, target)
-    if char in _LARGEST and not (wide and char == "e"):
-        largest = _LARGEST[char]
-        if any(abs(part) > largest and not math.isinf(part) for part in (value.real, value.imag)):
-            raise _overflow(target, f"It is {value}; give one up to {largest}, an infinity, or convert the tensor.")
-    return value
-
-
-def _as_integer(value: float, target: Any) -> Any:
-    limit = numpy.iinfo(target.dtype).max
-    least = -limit - 1 if target.dtype.kind == "i" else -limit if isinstance(value, int) else 0
-    if not least <= value <= limit:  # NaN is in no range
-        raise _overflow(target, f"It is {value}; give a number up to {limit}, or convert the tensor.")
-    return numpy.array(int(value)).astype(target.dtype)[()]
 
 
 def as_multiple(name: str, alpha: Any, target: Any) -> Any:
@@ -190,17 +143,6 @@ def as_multiple(name: str, alpha: Any, target: Any) -> Any:
     return as_element(alpha, target)
 
 
-def _real_part(value: Any, target: Any) -> Any:
-    if isinstance(value, (numpy.ndarray, numpy.generic)) and value.imag.any():
-        raise _overflow(target, "It is complex; give a real number.")
-    return value.real
-
-
-def _overflow(target: Any, way_out: str) -> RuntimeError:
-    name = dtype.BY_NUMPY[target.dtype].name
-    return RuntimeError(f"value cannot be converted to type {name} without overflow\n{way_out}")
-
-
 def wrong_argument(op: Operator, arguments: tuple[Any, ...]) -> TypeError | None:
     """Return PyTorch's complaint of an argument that is not of its parameter's type, or None if all are."""
     for position, (parameter, value) in enumerate(zip(op.parameters, arguments, strict=True), 1):
@@ -220,16 +162,10 @@ def _is_integer(value: Any) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool) and not getattr(value, "ndim", 0)
 
 
-def _is_number(value: Any) -> bool:
-    if getattr(value, "ndim", 0):
-        return False
-    return hasattr(value, "__complex__") or isinstance(value, (int, float, complex))
-
-
 _ACCEPTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "int": (_is_integer, "int"),
-    "float": (_is_number, "float"),
-    "Scalar": (_is_number, "Number"),
+    "float": (is_number, "float"),
+    "Scalar": (is_number, "Number"),
     "int[]": (
         lambda value: _is_integer(value) or (isinstance(value, (list, tuple)) and all(map(_is_integer, value))),
         "tuple of ints",

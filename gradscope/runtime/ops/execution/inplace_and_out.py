@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from ... import state
 from ...graph.graph_node import edge_to, hold_edge
 from ...memory import device, dtype
+from ...memory.dtype import scalar_type
 from ...memory.storage import overlap_error, overlaps_itself, shared_part
 from ...tensor import overrides, tangents
 from ...tensor.views import RereadView, check_inplace, saved_result, strided_step
 from ..declaration.annotations import Namespace
 from . import forward_mode, general
-from .array_errors import forward_error, scalar_type, wrong_argument
+from .array_errors import forward_error, wrong_argument
 from .saving import save_value, tensors_among
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy
 
 from ...memory import dtype as dtypes
+from ...memory.elements import as_element
 from ...tensor import creation
 from ..declaration.annotations import Array, Namespace, Shape
 from ..declaration.references import gathered_at, placed, slices_at
 from ..declaration.registry import METHODS, OPERATORS, operator, public
-from ..execution.array_errors import as_element
 from ..execution.bare_functions import in_rows
 from ..shape.reshape import axis_of
 from .accumulate_at import accumulate_at

@@ -15,13 +15,14 @@ import numpy
 from ... import state
 from ...memory import device as devices
 from ...memory import dtype as dtypes
+from ...memory.dtype import scalar_type
+from ...memory.elements import as_element
 from ...tensor import creation, tangents
 from ...tensor.from_python import to_array
 from ..declaration.annotations import Array, Namespace, Shape
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import general, inplace_and_out
-from ..execution.array_errors import as_element, scalar_type
 from ..execution.bare_functions import in_rows, writable_copy
 from ..shape import slice_and_cat
 from .accumulate_at import accumulate_at

@@ -10,11 +10,12 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device as devices
+from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import solved
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
-from ..execution.array_errors import LinAlgError, scalar_type
+from ..execution.array_errors import LinAlgError
 from ..execution.bare_functions import conj
 from ..shape.reshape import axis_of
 from .lu import lu_in_place

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy
 
+from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Namespace
 from ..declaration.references import each_matrix
 from ..declaration.registry import OPERATORS, not_implemented, operator, public
 from ..declaration.samples import dominant
-from ..execution.array_errors import scalar_type
 from . import lapack
 from .lu import into_each
 from .matrix_checks import batch_of, first_failure, need_float, need_matrices, need_one_dtype, need_square, refuse_low

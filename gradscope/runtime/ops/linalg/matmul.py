@@ -9,12 +9,13 @@ import numpy
 from ... import autocast, state
 from ...kernels.broadcasting import expandable
 from ...memory.dtype import BY_NUMPY
+from ...memory.elements import as_element
 from ...tensor import overrides
 from ...tensor.creation import broadcast_shapes
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
-from ..execution.array_errors import as_element, as_multiple, broadcast_mismatch, refuse_kinds
+from ..execution.array_errors import as_multiple, broadcast_mismatch, refuse_kinds
 from ..execution.bare_functions import conj, matrix_product
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...memory import device as devices
-from ...memory.dtype import INEXACT
+from ...memory.dtype import INEXACT, scalar_type
 from ..declaration.annotations import Array, Namespace
-from ..execution.array_errors import LinAlgError, broadcast_mismatch, scalar_type
+from ..execution.array_errors import LinAlgError, broadcast_mismatch
 from ..execution.bare_functions import conj
 
 __all__ = [

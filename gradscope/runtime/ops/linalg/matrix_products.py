@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import autocast, state
+from ...memory.dtype import scalar_type
 from ..declaration.registry import METHODS, PUBLIC, public
 from ..execution import inplace_and_out
-from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import conj
 
 __all__ = ["multi_dot", "vander", "vecdot"]

@@ -10,12 +10,13 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device as devices
+from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import each_matrix, solved
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import dominant
 from ..execution import inplace_and_out
-from ..execution.array_errors import broadcast_mismatch, scalar_type
+from ..execution.array_errors import broadcast_mismatch
 from ..execution.bare_functions import conj
 from .cholesky_and_triangular import triangular_solution
 from .determinant_and_inverse import SINGULAR, check_solve, inverse_self, need_regular_dtype, solve_other, solve_self

@@ -14,13 +14,13 @@ from typing import Any
 import numpy
 
 from ...memory import device as devices
-from ...memory.dtype import INEXACT
+from ...memory.dtype import INEXACT, scalar_type
 from ...tensor import tangents
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import dominant
 from ..execution import forward_mode, general, inplace_and_out
-from ..execution.array_errors import LinAlgError, scalar_type
+from ..execution.array_errors import LinAlgError
 from ..execution.bare_functions import conj
 from .matrix_checks import adjoint, first_failure, need_float, need_matrices, need_square, refuse_low
 

@@ -10,11 +10,11 @@ import numpy
 from ... import autocast, state
 from ...memory import device
 from ...memory import dtype as dtypes
+from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator
-from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import is_half, single
 from ..linalg.matmul import linear
 from ..nn.activations import need_floating

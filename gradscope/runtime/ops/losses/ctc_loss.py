@@ -22,11 +22,12 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device
+from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import substituted
 from ..declaration.registry import OPERATORS, PUBLIC, operator, public
-from ..execution.array_errors import refuse_kinds, scalar_type
+from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import array_operators
 from .elementwise_losses import MEAN, NONE
 

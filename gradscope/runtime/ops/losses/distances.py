@@ -11,11 +11,11 @@ import numpy
 from ... import autocast, state
 from ...memory import device
 from ...memory import dtype as dtypes
+from ...memory.dtype import scalar_type
 from ...modes import no_grad
 from ...tensor.creation import broadcast_shapes
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
-from ..execution.array_errors import scalar_type
 
 
 @public(method=False)

@@ -13,10 +13,11 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device
+from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import from_library, reduced_losses
 from ..declaration.registry import METHODS, operator
-from ..execution.array_errors import cannot_hold, refuse_kinds, scalar_type, undefined_for
+from ..execution.array_errors import cannot_hold, refuse_kinds, undefined_for
 from ..execution.bare_functions import is_half, over, single
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}

@@ -9,11 +9,12 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device
+from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import reduced_losses
 from ..declaration.registry import METHODS, PUBLIC, operator, public
-from ..execution.array_errors import cannot_hold, scalar_type, undefined_for
+from ..execution.array_errors import cannot_hold, undefined_for
 from ..execution.bare_functions import is_half, over, single
 from ..index.accumulate_at import accumulate_at
 from ..nn.activations import need_floating

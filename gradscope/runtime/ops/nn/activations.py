@@ -16,12 +16,14 @@ from ... import autocast, state
 from ...kernels.forms import pointwise
 from ...kernels.row_sums import row_maxima, sums
 from ...memory import device
+from ...memory.dtype import scalar_type
+from ...memory.elements import as_element
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import elementwise, rows
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import unary
 from ..execution import inplace_and_out
-from ..execution.array_errors import as_element, refuse_kinds, scalar_type
+from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import conj, in_rows, is_half, one_minus, single
 from ..shape.reshape import axis_of
 from ..special.error_function import erf_forward

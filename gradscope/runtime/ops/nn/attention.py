@@ -7,8 +7,8 @@ from typing import Any
 
 from ... import autocast, state
 from ...memory import device as devices
+from ...memory.dtype import scalar_type
 from ..declaration.registry import METHODS, OPERATORS
-from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import HALVES
 from .normalization import dropout
 

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from operator import index as whole
 from typing import Any
 
+from ...memory.elements import as_element
 from ...memory.storage import restrided
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.references import adjoint, convolved, padded
 from ..declaration.registry import OPERATORS, operator, public
-from ..execution.array_errors import as_element, refuse_kinds
+from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import conj, matrix_product
 
 Ints = tuple[int, ...]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ...memory.dtype import scalar_type
 from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import OPERATORS, operator, public
-from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import is_half, single
 from ..index.accumulate_at import accumulate_at
 from ..index.indexing import add_at

@@ -8,10 +8,11 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Namespace
 from ..declaration.references import largest, pooled
 from ..declaration.registry import operator
-from ..execution.array_errors import refuse_kinds, scalar_type
+from ..execution.array_errors import refuse_kinds
 from .convolution import Ints
 from .pooling import distinct, max_gather, max_scatter, places
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 
 from ...memory import dtype as dtypes
+from ...memory.dtype import scalar_type
 from ...memory.storage import offset_of, restrided
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
-from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import conj as conjugate
 from ..execution.bare_functions import is_half
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...memory import device as devices
+from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
 from ..declaration.samples import binary
-from ..execution.array_errors import scalar_type
 
 # --- comparisons of whole tensors -------------------------------------------------------------------------------------
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy
 
 from ...memory import dtype as dtypes
+from ...memory.elements import as_element
 from ..declaration.annotations import Array, Namespace
 from ..declaration.extremes import elementwise
 from ..declaration.registry import OPERATORS, operator, public
-from ..execution.array_errors import as_element, refuse_kinds
+from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import conj, in_dtype_of
 
 

@@ -8,13 +8,13 @@ import numpy
 
 from ...memory import device as devices
 from ...memory import dtype as dtypes
+from ...memory.elements import as_element
 from ...tensor.creation import broadcast_shapes, tensor
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import placed
 from ..declaration.registry import OPERATORS, not_implemented, operator, public
 from ..declaration.samples import mask
 from ..execution import general
-from ..execution.array_errors import as_element
 
 # --- where and masks --------------------------------------------------------------------------------------------------
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy
 
 from ...memory import device as devices
-from ...memory.dtype import finfo
+from ...memory.dtype import finfo, scalar_type
+from ...memory.elements import as_element
 from ...tensor import creation
 from ..declaration.annotations import Array, Namespace
 from ..declaration.registry import not_implemented, operator, public
-from ..execution.array_errors import as_element, refuse_kinds, scalar_type
+from ..execution.array_errors import refuse_kinds
 from ..execution.inplace_and_out import into
 from ..linalg.lu import into_each
 

@@ -8,11 +8,12 @@ import numpy
 
 from ... import autocast, state
 from ...memory import device as devices
+from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Namespace
 from ..declaration.references import by_lines
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
-from ..execution.array_errors import refuse_kinds, scalar_type
+from ..execution.array_errors import refuse_kinds
 from ..shape.reshape import axis_of
 from .reductions import evenly
 from .sort_and_cumulate import back_along, need_length, pick, sorted_order

@@ -12,11 +12,12 @@ from ...kernels.row_sums import sums
 from ...memory import device
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
+from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.keywords import numpy_dims
 from ..declaration.registry import OPERATORS, operator, public
 from ..execution import inplace_and_out
-from ..execution.array_errors import refuse_kinds, scalar_type
+from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import HALVES, conj, is_half, over, single
 from ..shape.reshape import axes_of, axis_of
 

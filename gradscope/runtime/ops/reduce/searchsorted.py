@@ -6,9 +6,9 @@ from typing import Any
 
 from ...memory import device as devices
 from ...memory import dtype as dtypes
+from ...memory.dtype import scalar_type
 from ..declaration.registry import public
 from ..execution import inplace_and_out
-from ..execution.array_errors import scalar_type
 
 # --- places among sorted numbers --------------------------------------------------------------------------------------
 

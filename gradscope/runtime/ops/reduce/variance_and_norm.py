@@ -10,10 +10,10 @@ import numpy
 from ...kernels.row_sums import sums
 from ...memory import device as devices
 from ...memory import dtype as dtypes
+from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..execution import inplace_and_out
-from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import conj, in_rows, is_half, over, single
 from ..linalg.matrix_norms import matrix_norm
 from ..shape.reshape import axis_of

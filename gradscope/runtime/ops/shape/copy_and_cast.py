@@ -10,6 +10,7 @@ from ... import autocast, state
 from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.bfloat16 import cast
+from ...memory.elements import as_element
 from ...memory.memory_format import check_rank, format_name
 from ...memory.storage import in_order
 from ...tensor import tangents
@@ -17,7 +18,7 @@ from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.registry import METHODS, OPERATORS, operator, public
 from ..declaration.samples import unary
 from ..execution import general, inplace_and_out
-from ..execution.array_errors import as_element, broadcast_mismatch
+from ..execution.array_errors import broadcast_mismatch
 
 
 def _clone(xp: Namespace, self: Array, memory_format: Any = None) -> Array:

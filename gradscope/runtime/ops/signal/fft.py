@@ -16,9 +16,9 @@ from typing import Any
 import numpy
 
 from ...memory.bfloat16 import BFloat16Array
+from ...memory.dtype import scalar_type
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.registry import operator
-from ..execution.array_errors import scalar_type
 from ..execution.bare_functions import is_half
 
 __all__ = ["BY_COUNT", "BY_ROOT", "UNSCALED", "refuse_halves"]

@@ -15,12 +15,13 @@ from typing import Any
 import numpy
 
 from ...memory import device
+from ...memory.dtype import scalar_type
 from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Gradient, Namespace
 from ..declaration.extremes import substituted
 from ..declaration.references import adjoint
 from ..declaration.registry import OPERATORS, operator, public
-from ..execution.array_errors import refuse_kinds, scalar_type
+from ..execution.array_errors import refuse_kinds
 from ..execution.bare_functions import in_rows
 from ..nn.convolution import Ints
 from .separable_resampling import cubic_weights
