@@ -29,6 +29,7 @@ ACROSS = {
     "test_import.py": "what importing gradscope loads",
     "test_import_circles.py": "which file imports which",
     "test_mirror.py": "this table",
+    "test_types.py": "what a type checker sees of the whole package",
     "test_older_checkpoints.py": "checkpoints of older PyTorch, in modules, optimizers and loading",
     "tui/panes/test_panes.py": "what every pane must pass",
     "tui/test_end_to_end.py": "the terminal UI on the real debugger, on a terminal",

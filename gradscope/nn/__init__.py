@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import attention, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *  # noqa: F403
 from .parallel import DataParallel
@@ -21,5 +23,6 @@ __all__ = [
     "parallel",
     "parameter",
     "utils",
-    *modules.__all__,
 ]
+if not TYPE_CHECKING:
+    __all__ += modules.__all__

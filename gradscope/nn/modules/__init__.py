@@ -2,31 +2,8 @@
 
 from __future__ import annotations
 
-from . import (
-    activation,
-    adaptive,
-    attention,
-    batchnorm,
-    channelshuffle,
-    container,
-    conv,
-    distance,
-    dropout,
-    flatten,
-    fold,
-    instancenorm,
-    lazy,
-    linear,
-    loss,
-    normalization,
-    padding,
-    pixelshuffle,
-    pooling,
-    rnn,
-    sparse,
-    transformer,
-    upsampling,
-)
+from typing import TYPE_CHECKING
+
 from .activation import *  # noqa: F403
 from .adaptive import *  # noqa: F403
 from .attention import *  # noqa: F403
@@ -42,7 +19,7 @@ from .instancenorm import *  # noqa: F403
 from .lazy import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
-from .module import Module
+from .module import Module as Module
 from .normalization import *  # noqa: F403
 from .padding import *  # noqa: F403
 from .pixelshuffle import *  # noqa: F403
@@ -52,29 +29,5 @@ from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
 from .upsampling import *  # noqa: F403
 
-__all__ = [
-    "Module",
-    *activation.__all__,
-    *adaptive.__all__,
-    *attention.__all__,
-    *batchnorm.__all__,
-    *channelshuffle.__all__,
-    *container.__all__,
-    *conv.__all__,
-    *distance.__all__,
-    *dropout.__all__,
-    *flatten.__all__,
-    *fold.__all__,
-    *instancenorm.__all__,
-    *lazy.__all__,
-    *linear.__all__,
-    *loss.__all__,
-    *normalization.__all__,
-    *pixelshuffle.__all__,
-    *padding.__all__,
-    *pooling.__all__,
-    *rnn.__all__,
-    *sparse.__all__,
-    *transformer.__all__,
-    *upsampling.__all__,
-]
+if not TYPE_CHECKING:  # a type checker follows the imports, and no list that is computed
+    __all__ = [name for name, value in vars().items() if isinstance(value, type)]
