@@ -25,6 +25,7 @@ ACROSS = {
     "runtime/ops/test_incoming_gradients.py": "infinite gradients and NaN, in every family",
     "runtime/ops/test_operators.py": "what every operator must pass, driven by the registry",
     "runtime/test_default_device.py": "where every factory makes its tensors",
+    "test_benchmarks.py": "what the benchmark measures, and how it judges",
     "test_docstrings.py": "the examples in all docstrings",
     "test_import.py": "what importing gradscope loads",
     "test_import_circles.py": "which file imports which",

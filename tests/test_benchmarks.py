@@ -1,0 +1,121 @@
+"""What the benchmark measures: every workload computes the same in both libraries, and targets are judged as told."""
+
+import json
+
+import numpy as np
+import pytest
+
+import gradscope
+import report as report_of
+import run
+from measuring import COLUMNS
+from workloads import CASES
+
+
+def numbers(result):
+    """Return all numbers of what a body returned, as one array in float64."""
+    if isinstance(result, (tuple, list)):
+        return np.concatenate([numbers(part) for part in result])
+    return np.asarray(result.detach() if hasattr(result, "detach") else result, dtype=np.float64).reshape(-1)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("key", [key for key, case in CASES.items() if case.beside is None])
+def test_both_libraries_do_the_same_work(key, torch):
+    results = []
+    for lib in (gradscope, torch):
+        prepare, body = CASES[key].build(lib)
+        results.append(body(prepare()))
+    if results[1] is None:
+        assert results[0] is None
+    else:
+        actual, expected = map(numbers, results)
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
+def measured(ratio):
+    return {
+        "ratio": ratio,
+        "quartiles": [ratio, ratio],
+        "candidate_seconds": ratio,
+        "baseline_seconds": 1.0,
+        "candidate_bytes": ratio,
+        "baseline_bytes": 1,
+    }
+
+
+def case(group="macro", **ratios):
+    columns = {name.replace("_", "-"): measured(ratio) for name, ratio in ratios.items()}
+    return {"title": "a layer", "group": group, "target": 1.0, "plain_target": 1.5, **columns}
+
+
+def report(**cases):
+    found = {"cases": cases, "chains": [], "events": False, "candidate": "gradscope", "baseline": "torch"}
+    found["machine"] = {"processor": "a processor", "cpus": 1, "versions": {}}
+    found["means"] = {group: report_of.means(cases.values(), group) for group in report_of.MEANS}
+    return found
+
+
+def test_a_column_is_judged_by_the_target_of_its_kernels():
+    assert report_of.missed(report(a=case(fast=1.0, fast_avx2=1.1, numpy=1.5, numpy_avx2=1.6))) == [
+        "a, with `fast`, AVX2: 1.10, wanted at most 1.0",
+        "a, NumPy alone, AVX2: 1.60, wanted at most 1.5",
+    ]
+
+
+def test_peak_memory_and_wall_clock():
+    assert report_of.missed(report(a=case(wall=9.0, memory=1.3))) == ["a, peak memory: 1.30, wanted at most 1.2"]
+
+
+def test_the_geometric_mean_of_a_group_is_judged():
+    found = report(a=case("micro", fast=1.0), b=case("micro", fast=0.49), c=case(fast=0.1))
+    assert report_of.missed(found) == ["geometric mean of micro, with `fast`: 0.70, wanted at most 0.6"]
+    assert "| **geometric mean** | ≤ 0.6 | **0.70** |" in report_of.markdown(found)
+
+
+def test_every_row_of_a_table_has_its_header_s_columns():
+    found = report(a=case(fast=1.0, numpy=2.0, memory=0.5), b=case(fast=1.0, numpy=1.0))
+    rows = [line for line in report_of.markdown(found).splitlines() if line.startswith("|")]
+    assert {row.count("|") for row in rows} == {rows[0].count("|")}
+
+
+def test_only_takes_names_groups_and_patterns(capsys):
+    args = run.parse(["--only", "gpt-*", "--only", "library", "--columns", "numpy"])
+    assert [key for key, case in CASES.items() if run.chosen(key, case.group, args.only)] == [
+        "special-functions",
+        "linear-equations",
+        "gpt-2",
+        "gpt-2-by-hand",
+        "gpt-6",
+    ]
+    with pytest.raises(SystemExit):
+        run.parse(["--only", "no-such-thing"])
+    assert "--only no-such-thing: no such name" in capsys.readouterr().err
+
+
+@pytest.mark.torch
+def test_the_command_measures_a_workload(torch, monkeypatch, capsys):
+    arguments = ["run.py", "--only", "matmul-8", "--columns", "numpy", "--json", "--seconds", "0.001"]
+    monkeypatch.setattr("sys.argv", arguments)
+    assert run.main() == 0
+    found = json.loads(capsys.readouterr().out)["cases"]["matmul-8"]
+    assert len(found["numpy"]["rounds"]) == 11
+    assert found["numpy"]["ratio"] > 0
+
+
+def test_avx2_is_told_to_numpy_openblas_and_numba():
+    environment = COLUMNS["numpy-avx2"].environment()
+    assert environment["GRADSCOPE_KERNELS"] == "numpy"
+    assert environment["OPENBLAS_CORETYPE"] == environment["NUMBA_CPU_NAME"].capitalize() == "Haswell"
+    assert "X86_V3" not in environment["NPY_DISABLE_CPU_FEATURES"]
+
+
+def test_a_part_of_the_page_is_replaced(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- a -->\nold\n<!-- /a -->\nafter\n", encoding="utf-8")
+    monkeypatch.setattr(report_of, "PAGE", page)
+    report_of.write_part("a", "new")
+    assert page.read_text(encoding="utf-8") == "before\n<!-- a -->\nnew\n<!-- /a -->\nafter\n"
+    with pytest.raises(SystemExit, match="no part 'b'"):
+        report_of.write_part("b", "new")
