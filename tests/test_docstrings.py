@@ -73,6 +73,8 @@ EXAMPLES = {
 def test_the_examples_of(name: str) -> None:
     if ".torch" in name:
         pytest.importorskip("torch")
+    if ".kernels.compiled." in name:
+        pytest.importorskip("numba")
     failed, tried = doctest.testmod(importlib.import_module(name))
     assert failed == 0
     assert tried >= EXAMPLES.get(name, 0)

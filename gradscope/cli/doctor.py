@@ -161,6 +161,7 @@ _PARTS = (
     ("networkx", "the graph model", "pip install networkx", False),
     ("textual", "the terminal UI", "pip install textual", False),
     ("rich", "tables", "pip install rich", False),
+    ("numba", "compiled kernels for large arrays", "pip install 'gradscope-debugger[fast]'", True),
     ("torch", "debugging PyTorch programs (2.4 or newer)", "pip install 'gradscope-debugger[torch]'", True),
     ("cupy", "device='cuda'", "pip install 'gradscope-debugger[cuda12]'", True),
     ("matplotlib", "plots of explanations", "pip install 'gradscope-debugger[plots]'", True),
@@ -197,6 +198,7 @@ def _facts() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "parts": parts,
+        "kernels": _kernels(),
         "graphviz": shutil.which("dot"),
         "terminal": _terminal(),
         "problems": problems,
@@ -214,6 +216,14 @@ def _version_of(distribution: str) -> str | None:
         # CuPy's wheels are called cupy-cuda12x and the like.
         owners = packages_distributions().get(distribution, ())
         return version(owners[0]) if owners else None
+
+
+def _kernels() -> dict[str, Any]:
+    """Return what computes on large arrays: who compiled the kernels, or why none are, and with how many threads."""
+    # NumPy loads when the command runs.
+    from ..runtime.kernels import forms, threads
+
+    return {"compiled_by": forms.compiler(), "threads": threads.count()}
 
 
 def _terminal() -> dict[str, Any]:
@@ -236,10 +246,11 @@ def _as_text(facts: dict[str, Any]) -> str:
         lines.append(f"  {name:<11} {purpose:<42} {found or missing}")
     dot = facts["graphviz"] or "not found (optional): gradscope lays graphs out itself"
     lines.append(f"  {'graphviz':<11} {'layout of graph pictures':<42} {dot}")
-    terminal = facts["terminal"]
+    kernels, terminal = facts["kernels"], facts["terminal"]
+    lines += ["", f"  kernels: {kernels['compiled_by']}; threads: {kernels['threads']}"]
     kind = "interactive" if terminal["interactive"] else "not a terminal (the terminal UI needs one; --line does not)"
     size = f"{terminal['columns']}x{terminal['lines']}"
-    lines += ["", f"  terminal: {kind}, {terminal['term'] or 'TERM unset'}, {terminal['colors']}, {size}, "]
+    lines += [f"  terminal: {kind}, {terminal['term'] or 'TERM unset'}, {terminal['colors']}, {size}, "]
     lines[-1] += terminal["encoding"]
     lines += ["", *(facts["problems"] or ["Everything that gradscope needs is here."])]
     return "\n".join(lines)

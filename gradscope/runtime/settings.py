@@ -1,14 +1,14 @@
-"""Settings that training scripts begin with. They are kept and read back: nothing in this runtime depends on them.
+"""Settings that training scripts begin with. But for the number of threads they are kept and read back alone.
 
-Results on the CPU are the same from run to run, products are computed in the operands' precision, and NumPy's BLAS
-takes its number of threads from the environment (``OMP_NUM_THREADS``) when it is loaded.
+Results on the CPU are the same from run to run, and products are computed in the operands' precision.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from .kernels import threads
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -23,7 +23,6 @@ __all__ = [
 
 
 class _Settings:
-    threads = os.cpu_count() or 1
     deterministic = False
     warn_only = False
     precision = "highest"
@@ -45,21 +44,46 @@ def attention(**kernels: bool) -> Iterator[None]:
 
 
 def get_num_threads() -> int:
-    """Return the number of threads that was set."""
-    return _Settings.threads
+    """Return how many threads share the work on large arrays.
+
+    Until it is set, as many as ``OMP_NUM_THREADS`` says, or as there are processors for this process.
+    """
+    return threads.count()
 
 
 def set_num_threads(num: int) -> None:
-    """Keep a number of threads for :func:`get_num_threads`.
+    """Let so many threads share the work on large arrays: kernels, and products in the BLAS that is loaded.
+
+    Parameters
+    ----------
+    num : int
+        With 1, nothing is shared.
 
     Raises
     ------
     RuntimeError
         If it is not positive.
+
+    See Also
+    --------
+    get_num_threads : how many there are.
+
+    Examples
+    --------
+    >>> import gradscope as gs
+    >>> before = gs.get_num_threads()
+    >>> gs.set_num_threads(1)
+    >>> gs.get_num_threads()
+    1
+    >>> gs.set_num_threads(before)
     """
     if num <= 0:
         raise RuntimeError(f"set_num_threads expects a positive integer\nIt was given {num}.")
-    _Settings.threads = num
+    # It loads where somebody sets a number, which few programs do.
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(num, user_api="blas")
+    threads.set_count(num)
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

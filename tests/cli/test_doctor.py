@@ -7,6 +7,9 @@ from textwrap import dedent
 
 import pytest
 
+import gradscope as gs
+from gradscope.runtime.kernels import forms
+
 SCRIPT = """\
 import sys
 import gradscope as gs
@@ -143,6 +146,7 @@ def test_the_installation():
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("gradscope ")
     assert "numpy       the runtime" in done.stdout
+    assert f"  kernels: {forms.compiler()}; threads: {gs.get_num_threads()}\n" in done.stdout
     assert done.stdout.endswith("Everything that gradscope needs is here.\n")
 
 

@@ -93,7 +93,7 @@ def compiler() -> str:
     >>> compiler().startswith("Numba") or compiler().startswith("NumPy")
     True
     """
-    found, reason = _load("scalars")
+    found, reason = _load("special")
     return reason if found is None else f"Numba {importlib.import_module('numba').__version__}"
 
 

@@ -12,8 +12,16 @@ WORTH = 1 << 18
 """How many elements a thread is given at least: to hand them over takes some 20 microseconds."""
 
 
+def _at_first() -> int:
+    """Return how many threads share the work until somebody says: what BLAS libraries take too."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if wanted.isdecimal() and int(wanted):
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class _Threads:
-    count = 1
+    count = _at_first()
     pool: ThreadPoolExecutor | None = None
 
 

@@ -95,7 +95,7 @@ def test_a_kernel_that_does_not_compile_leaves_numpys_form(monkeypatch, forgetfu
 
     monkeypatch.setattr(forms.importlib, "import_module", fail)
     assert forms.compiled("activations") is None
-    assert forms.compiler() == "NumPy: Numba cannot compile scalars (ValueError: no such target)"
+    assert forms.compiler() == "NumPy: Numba cannot compile special (ValueError: no such target)"
 
 
 @pytest.mark.parametrize("writable", [True, False], ids=["kept", "nowhere to keep"])
