@@ -51,11 +51,9 @@ def open_archive(file: IO[bytes], name: str, max_bytes: int | None) -> zipfile.Z
         )
     try:
         archive = zipfile.ZipFile(file)
-        _check_records(archive, name)
-    except RuntimeError:
-        raise
-    except Exception:  # a damaged directory may ask for anything
+    except Exception:  # a damaged directory may ask for anything, a later version of the format too
         raise damaged(name, "failed finding central directory") from None
+    _check_records(archive, name)
     _check_size(archive, name, file.seek(0, io.SEEK_END), max_bytes)
     return archive
 
