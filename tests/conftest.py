@@ -8,8 +8,14 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+
+# Before NumPy loads: the tests are many small ones, and threads of BLAS would be in the way of the other workers.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 from gradscope.inspect.source import call_sites
 from gradscope.runtime import events, state
@@ -29,6 +35,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     """Keep the collected tests, by the million objects, out of every collection and search of objects in a test."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let a worker that is done take over tests of another, where no other ``--dist`` is asked for."""
+    if config.option.dist != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
+@pytest.fixture
+def own_objects() -> None:
+    """Show the test its own objects alone. What lives by now stays frozen: thawed, the collected tests were back."""
     gc.collect()
     gc.freeze()
 

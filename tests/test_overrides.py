@@ -31,7 +31,7 @@ class Logged(gs.Tensor):
 
 
 @pytest.fixture(autouse=True)
-def _nobody_looks_afterwards() -> Any:
+def _nobody_looks_afterwards(own_objects: None) -> Any:
     yield
     gc.collect()
     assert not state.special

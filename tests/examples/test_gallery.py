@@ -5,7 +5,6 @@ What docs/gallery.md shows of each is compared with what the command prints.
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 from collections.abc import Iterator
@@ -183,12 +182,10 @@ FRAMEWORKS = ["gradscope", pytest.param("torch", marks=pytest.mark.torch)]
 
 
 @pytest.fixture(autouse=True)
-def _nothing_left() -> Iterator[None]:
+def _nothing_left(own_objects: None) -> Iterator[None]:
     """Each script sees its own objects alone, and turns recording off for itself alone."""
-    gc.freeze()
     with gs.enable_grad():
         yield
-    gc.unfreeze()
 
 
 def script(name: str, framework: str, folder: Path, fix: tuple[tuple[str, str], ...] = ()) -> Path:

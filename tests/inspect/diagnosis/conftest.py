@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 import pytest
@@ -19,8 +18,5 @@ def _no_ledger() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _own_objects() -> Iterator[None]:
-    """Set aside what lives already: to look through all objects of a long test run again and again takes its time."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
+def _own_objects(own_objects: None) -> None:
+    """Look through the objects of one test: those of a long run, again and again, take their time."""

@@ -99,12 +99,14 @@ def test_a_tuple_that_is_being_filled_is_no_referrer():
 
 @pytest.fixture
 def _nothing_is_frozen():
-    """The collected tests are frozen otherwise."""
+    """The collected tests are frozen otherwise, and are again afterwards: nothing walks them in between."""
+    enabled = gc.isenabled()
+    gc.disable()
     gc.unfreeze()
     yield
-    gc.unfreeze()
-    gc.collect()
     gc.freeze()
+    if enabled:
+        gc.enable()
 
 
 @pytest.mark.usefixtures("_nothing_is_frozen")

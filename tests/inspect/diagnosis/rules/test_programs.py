@@ -1,7 +1,6 @@
 """The bad program of each of the doctor's rules has that finding alone, the good one has none."""
 
 import contextlib
-import gc
 import io
 import json
 
@@ -16,14 +15,6 @@ CASES = [
     for code in RULES
     for framework in ("gradscope", "PyTorch")
 ]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left():
-    """Each program sees its own objects alone."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def found_in(program, path, framework):
