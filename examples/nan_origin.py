@@ -1,4 +1,4 @@
-"""A NaN that the loss does not show: where it is born, out of what, and what sent the zero.
+"""A NaN that the loss does not show: where it is produced, out of what, and what sent the zero.
 
     python examples/nan_origin.py
 

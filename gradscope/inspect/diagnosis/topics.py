@@ -104,7 +104,7 @@ _ALL = (
         "nan",
         "NaN and Inf: who makes them, who passes them on",
         """
-        NaN is born in few ways: 0/0, 0*inf, inf-inf, log or sqrt of a negative number, a softmax over a row that is
+        NaN is produced in few ways: 0/0, 0*inf, inf-inf, log or sqrt of a negative number, a softmax over a row that is
         masked entirely. Inf: division by 0, log(0), exp() or float16 that overflows. All other operators pass them on,
         so the loss tells nothing about the origin.
 

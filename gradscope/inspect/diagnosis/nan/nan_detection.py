@@ -15,9 +15,9 @@ from ...records.tensor_statistics import format_shape
 from ...source.call_sites import name_of, user_frame
 from ..no_gradient.dataflow import RESCALING, operator_of, overflowed
 from .nan_causes import DOUBLE_WHERE, Cause, backward_cause, element_of, forward_cause, is_elementwise
-from .nan_records import Birth, NanOrigin, Step
+from .nan_records import NanOrigin, Producer, Step
 
-__all__ = ["BackwardLook", "Book", "ForwardLook", "birth_of", "first_bad", "saved_values", "tainted_by"]
+__all__ = ["BackwardVisitor", "NanTraces", "ForwardVisitor", "producer_of", "first_bad", "saved_values", "tainted_by"]
 
 # A chain is for reading; of a longer one both ends are kept.
 _CHAIN = 12
@@ -37,12 +37,12 @@ _SELECTING = {"Where", "MaskedFill", "NanToNum", "Index", "MaskedSelect", "Maske
 
 
 class Trace:
-    """A birth and who has passed it on so far."""
+    """A producer and who has passed it on so far."""
 
-    __slots__ = ("birth", "chain", "backwards")
+    __slots__ = ("producer", "chain", "backwards")
 
-    def __init__(self, birth: Birth, chain: tuple[Step, ...] = (), backwards: int = 0) -> None:
-        self.birth = birth
+    def __init__(self, producer: Producer, chain: tuple[Step, ...] = (), backwards: int = 0) -> None:
+        self.producer = producer
         self.chain = chain
         self.backwards = backwards
 
@@ -52,11 +52,11 @@ class Trace:
             chain = (*self.chain[: _CHAIN // 2], *self.chain[_CHAIN // 2 + 1 :], step)
         else:
             chain = (*self.chain, step)
-        return Trace(self.birth, chain, self.backwards)
+        return Trace(self.producer, chain, self.backwards)
 
 
-class Book:
-    """The births found so far, and the longest chain of each.
+class NanTraces:
+    """The producers found so far, and the longest chain of each.
 
     Attributes
     ----------
@@ -66,32 +66,32 @@ class Book:
 
     def __init__(self) -> None:
         self.backwards = 0
-        self.traces: dict[Birth, Trace] = {}
+        self.traces: dict[Producer, Trace] = {}
         self.passed_on = 0
         self.masked: dict[Step, None] = {}
         self.parameters: dict[str, None] = {}
-        self._constant: set[Birth] = set()
-        self._ended: set[Birth] = set()
-        self._unscaled: dict[Birth, None] = {}
+        self._constant: set[Producer] = set()
+        self._ended: set[Producer] = set()
+        self._unscaled: dict[Producer, None] = {}
         self._closed = False
 
     def close(self) -> None:
         """Take in nothing more: parameters have taken bad gradients in, and all that follows comes of it."""
         self._closed = True
 
-    def born(self, birth: Birth, *, constant: bool = False) -> Trace:
-        """Add a birth; a constant has no gradient."""
+    def add(self, producer: Producer, *, constant: bool = False) -> Trace:
+        """Add a producer; a constant has no gradient."""
         if constant:
-            self._constant.add(birth)
+            self._constant.add(producer)
         if self._closed:
-            return Trace(birth)
-        return self.traces.setdefault(birth, Trace(birth, (), self.backwards))
+            return Trace(producer)
+        return self.traces.setdefault(producer, Trace(producer, (), self.backwards))
 
     def latest(self) -> Trace | None:
-        """Return the trace of the last birth."""
+        """Return the trace of the last producer."""
         return next(reversed(self.traces.values()), None)
 
-    def hid(self, step: Step, trace: Trace) -> None:
+    def masked_by(self, step: Step, trace: Trace) -> None:
         """Note that `step` got a bad value and let none out."""
         if not self._closed:
             self.masked[step] = None
@@ -99,7 +99,7 @@ class Book:
 
     def ended(self, trace: Trace) -> None:
         """Note that nothing of a bad value has gone on."""
-        self._ended.update({trace.birth} & self._constant)
+        self._ended.update({trace.producer} & self._constant)
 
     def reached(self, name: str) -> None:
         """Note that a bad gradient has reached a parameter."""
@@ -109,12 +109,12 @@ class Book:
     def passed(self, trace: Trace, step: Step) -> Trace:
         """Note that `step` passed a bad value on."""
         longer = trace.then(step)
-        self._ended.discard(trace.birth)
-        if self._closed or trace.birth not in self.traces:
+        self._ended.discard(trace.producer)
+        if self._closed or trace.producer not in self.traces:
             return longer
         self.passed_on += 1
-        if len(longer.chain) > len(self.traces[trace.birth].chain):
-            self.traces[trace.birth] = longer
+        if len(longer.chain) > len(self.traces[trace.producer].chain):
+            self.traces[trace.producer] = longer
         return longer
 
     def rescaled(self, overflow: bool) -> None:
@@ -122,62 +122,62 @@ class Book:
         if self._closed:
             return
         if overflow:
-            self._unscaled.update(dict.fromkeys(birth for birth in self.traces if birth.direction == "backward"))
+            self._unscaled.update(dict.fromkeys(each for each in self.traces if each.direction == "backward"))
             return
-        for birth in self._unscaled:
-            self.traces.pop(birth, None)
+        for producer in self._unscaled:
+            self.traces.pop(producer, None)
         if self._unscaled:
             self.parameters.clear()
         self._unscaled.clear()
 
     def origin(self) -> NanOrigin:
         """Return what has been found."""
-        births = _merged(
-            replace(birth, chain=trace.chain, backwards=trace.backwards, hidden=birth in self._ended)
-            for birth, trace in self.traces.items()
+        found = _merged(
+            replace(producer, chain=trace.chain, backwards=trace.backwards, hidden=producer in self._ended)
+            for producer, trace in self.traces.items()
         )
-        any_nan = any(birth.value == "NaN" for birth in births)
+        any_nan = any(each.value == "NaN" for each in found)
         # An infinity that led to nothing comes after what is NaN, and after all else where it was hidden.
-        births.sort(key=lambda birth: (birth.harmless, any_nan and birth.value == "Inf" and not birth.chain))
-        unsafe = {birth.location for birth in births if birth.help == DOUBLE_WHERE and "Where" in birth.text}
-        if births and births[0].location is not None and births[0].location in unsafe:
+        found.sort(key=lambda each: (each.harmless, any_nan and each.value == "Inf" and not each.chain))
+        unsafe = {each.location for each in found if each.help == DOUBLE_WHERE and "Where" in each.text}
+        if found and found[0].location is not None and found[0].location in unsafe:
             # The program has chosen between two branches already, and means the other one there.
-            births[0] = replace(births[0], help=DOUBLE_WHERE)
-        return NanOrigin(tuple(births), self.passed_on, tuple(self.masked), tuple(self.parameters))
+            found[0] = replace(found[0], help=DOUBLE_WHERE)
+        return NanOrigin(tuple(found), self.passed_on, tuple(self.masked), tuple(self.parameters))
 
 
-def _merged(births: Iterable[Birth]) -> list[Birth]:
-    """Return one birth per line and cause: the first, of those that a loop repeats."""
-    found: dict[tuple[Any, ...], Birth] = {}
-    for birth in births:
-        found.setdefault((birth.direction, birth.name, birth.location, birth.text), birth)
+def _merged(producers: Iterable[Producer]) -> list[Producer]:
+    """Return one producer per line and cause: the first, of those that a loop repeats."""
+    found: dict[tuple[Any, ...], Producer] = {}
+    for producer in producers:
+        found.setdefault((producer.direction, producer.name, producer.location, producer.text), producer)
     return list(found.values())
 
 
 # --- backward ---------------------------------------------------------------------------------------------------------
 
 
-class BackwardLook:
-    """Looks at each node that has run, and tells producers from those who pass on."""
+class BackwardVisitor:
+    """Visits each node that has run, and tells producers from nodes that pass bad values on."""
 
     def __init__(
         self,
         adapter: Adapter,
-        book: Book,
+        traces: NanTraces,
         module_of: Callable[[Any], str],
         names: Mapping[int, str],
         arrived: Callable[[Any, Trace], None] | None = None,
     ) -> None:
         self._adapter = adapter
         self._arrived = arrived
-        self._book = book
+        self._traces = traces
         self._module_of = module_of
         self._names = names
         self._arriving: dict[tuple[int, int], Trace] = {}
         self._senders: dict[tuple[int, int], tuple[int, str]] = {}
 
-    def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any], saved: dict[str, Any]) -> Birth | None:
-        """Look at a node; return a birth, if there was one."""
+    def visit(self, node: Any, grads: Sequence[Any], produced: Sequence[Any], saved: dict[str, Any]) -> Producer | None:
+        """Look at a node; return what it is as a producer, if it is one."""
         adapter = self._adapter
         key = adapter.key(node)
         name = adapter.node_name(node)
@@ -186,13 +186,13 @@ class BackwardLook:
         if leaf is not None:
             if trace is not None:
                 name = self._parameter_of(leaf)
-                self._book.reached(name)
-                trace = self._book.passed(trace, Step(f"AccumulateGrad of {name}", "", None))
+                self._traces.reached(name)
+                trace = self._traces.passed(trace, Step(f"AccumulateGrad of {name}", "", None))
                 if self._arrived is not None:
                     self._arrived(leaf, trace)
             return None
         step = Step(name, self._module_of(node), adapter.location(node))
-        born, onward = None, None
+        found, onward = None, None
         for index, (child, nr) in enumerate(adapter.edges(node)):
             if child is None or index >= len(produced) or produced[index] is None:
                 continue
@@ -202,13 +202,13 @@ class BackwardLook:
             bad = first_bad(values) if trace is None else self._made_here(operator_name(name), grads, values)
             if bad is None:
                 if trace is not None and first_bad(values) is not None:
-                    onward = onward or self._book.passed(trace, step)
+                    onward = onward or self._traces.passed(trace, step)
                     self._arriving[place_] = onward
                 continue
-            birth = self._birth(node, step, grads, values, bad, saved)
-            born = born or birth
-            self._arriving[place_] = self._book.born(birth)
-        return born
+            producer = self._producer(node, step, grads, values, bad, saved)
+            found = found or producer
+            self._arriving[place_] = self._traces.add(producer)
+        return found
 
     def _parameter_of(self, leaf: Any) -> str:
         name = self._names.get(id(leaf)) or name_of(leaf, user_frame())
@@ -225,16 +225,18 @@ class BackwardLook:
             sender = self._senders.get((key, nr), (0, "the gradient that entered backward"))[1]
             values = self._adapter.to_host(grad)
             text = "the gradient arrived with it: the loss is not finite, or a hook put it there"
-            return self._book.born(birth_of("backward", sender, "", None, Cause(text), values, first_bad(values), ()))
+            return self._traces.add(
+                producer_of("backward", sender, "", None, Cause(text), values, first_bad(values), ())
+            )
         return None
 
     def _made_here(self, operator: str, grads: Sequence[Any], values: Any) -> tuple[int, ...] | None:
         """Return a bad element that no bad element of the gradients that arrived explains."""
         return unexplained(operator, [self._adapter.to_host(g) for g in grads if g is not None], values)
 
-    def _birth(
+    def _producer(
         self, node: Any, step: Step, grads: Sequence[Any], values: Any, bad: tuple[int, ...], saved: dict[str, Any]
-    ) -> Birth:
+    ) -> Producer:
         arrays = {name: self._adapter.to_host(t) for name, t in saved.items()}
         elements = {
             name: element_of(a, values.shape, bad) for name, a in arrays.items() if a.dtype.kind in "fiub" and a.size
@@ -249,7 +251,7 @@ class BackwardLook:
         operands = [(name, value) for name, value in elements.items() if value is not None]
         if grad is not None:
             operands.append(("gradient", grad))
-        return birth_of("backward", step.name, step.module, step.location, cause, values, bad, tuple(operands))
+        return producer_of("backward", step.name, step.module, step.location, cause, values, bad, tuple(operands))
 
     def _zeroed_by(self, node: Any, grad: float | None) -> str:
         """Say which node upstream made a gradient 0: where() for the branch that was not taken, or a product with 0."""
@@ -268,7 +270,7 @@ class BackwardLook:
         return product
 
 
-def birth_of(
+def producer_of(
     direction: str,
     name: str,
     module: str,
@@ -277,13 +279,13 @@ def birth_of(
     values: Any,
     bad: tuple[int, ...] | None,
     operands: tuple[tuple[str, float], ...],
-) -> Birth:
-    """Return a birth.
+) -> Producer:
+    """Return an operator or node as the producer of a bad value.
 
     Parameters
     ----------
     direction, name, module, location
-        As in :class:`Birth`.
+        As in :class:`Producer`.
     values : array
         The result.
     bad : tuple of int or None
@@ -294,7 +296,7 @@ def birth_of(
     index = bad if bad is not None else ()
     kind = "NaN" if bool(numpy.isnan(values[index]).any()) else "Inf"
     wrong = int(values.size - numpy.count_nonzero(numpy.isfinite(values)))
-    return Birth(
+    return Producer(
         direction=direction,
         value=kind,
         name=name,
@@ -369,15 +371,15 @@ class _Result(NamedTuple):
 
 
 # Of a tensor that holds what was in its memory.
-_UNWRITTEN = Trace(Birth("forward", "NaN", "empty", "", None, "", "", (), (), 0, 0, ()))
+_UNWRITTEN = Trace(Producer("forward", "NaN", "empty", "", None, "", "", (), (), 0, 0, ()))
 
 
-class ForwardLook:
-    """Looks at the results of every operator."""
+class ForwardVisitor:
+    """Visits every operator that has run, and looks at its results."""
 
-    def __init__(self, adapter: Adapter, book: Book) -> None:
+    def __init__(self, adapter: Adapter, traces: NanTraces) -> None:
         self._adapter = adapter
-        self._book = book
+        self._traces = traces
         self._known: dict[int, tuple[weakref.ref[Any], Trace | None]] = {}
 
     def accumulated(self, leaf: Any, trace: Trace) -> None:
@@ -386,17 +388,17 @@ class ForwardLook:
         if grad is not None:
             self._know(grad, trace)
 
-    def visit(self, call: Any, module: str, direction: str = "forward") -> Birth | None:
-        """Look at an operator, which may run in the backward of a custom Function; return a birth, if there was one."""
+    def visit(self, call: Any, module: str, direction: str = "forward") -> Producer | None:
+        """Look at an operator, which may run in the backward of a custom Function; return it if it is a producer."""
         adapter = self._adapter
         if operator_of(call.name) == RESCALING:
-            self._book.rescaled(overflowed(adapter, call))
+            self._traces.rescaled(overflowed(adapter, call))
             return None
         outputs = [t for t in call.outputs if adapter.is_tensor(t) and t.is_floating_point()]
         inputs = [t for t in call.inputs if adapter.is_tensor(t)]
-        traces = {id(t): self._trace(t) for t in inputs}
-        trace = next((t for t in traces.values() if t is not None), None)
-        births, clean = [], True
+        passed_in = {id(t): self._trace(t) for t in inputs}
+        trace = next((t for t in passed_in.values() if t is not None), None)
+        producers, clean = [], True
         for output in outputs:
             values = adapter.to_host(output)
             if first_bad(values) is None:
@@ -404,7 +406,7 @@ class ForwardLook:
                 continue
             clean = False
             if operator_of(call.name) == "grad":  # the backward was looked at itself
-                self._know(output, self._book.latest())
+                self._know(output, self._traces.latest())
                 continue
             name, step = operator_of(call.name), Step(operator_of(call.name), module, call.location)
             if any(self._is_unwritten(t) for t in inputs if t is not output):
@@ -412,20 +414,22 @@ class ForwardLook:
                 continue
             # An operator that wrote its input has left nothing of what that was.
             operands = [adapter.to_host(t) for t in inputs if t is not output]
-            before = traces.get(id(output))
+            before = passed_in.get(id(output))
             if before is not None:
-                self._know(output, self._book.passed(before, step))
+                self._know(output, self._traces.passed(before, step))
                 continue
             if trace is None and self._in_parameters(inputs):
                 return None
-            birth, onward = self._look(_Result(name, step, operands, values, trace, direction, call.node is not None))
+            producer, onward = self._traced(
+                _Result(name, step, operands, values, trace, direction, call.node is not None)
+            )
             self._know(output, onward)
-            births.append(birth)
+            producers.append(producer)
         if clean and trace is not None and outputs:
             self._masked(call, module, inputs, trace)
         elif clean and trace is not None and any(self._is_integer(t) for t in call.outputs):
-            self._book.ended(trace)
-        return next((birth for birth in births if birth is not None), None)
+            self._traces.ended(trace)
+        return next((producer for producer in producers if producer is not None), None)
 
     def _is_integer(self, value: Any) -> bool:
         """Whether a result is neither a number that may be bad nor an answer about one."""
@@ -433,37 +437,37 @@ class ForwardLook:
 
     def _in_parameters(self, inputs: Sequence[Any]) -> bool:
         """Whether bad gradients have made a parameter bad, from which everything is so from now on."""
-        if not self._book.parameters:
+        if not self._traces.parameters:
             return False
         leaves = [t for t in inputs if t.requires_grad and self._adapter.is_leaf(t)]
         if not any(first_bad(self._adapter.to_host(leaf)) is not None for leaf in leaves):
             return False
-        self._book.close()
+        self._traces.close()
         return True
 
-    def _look(self, result: _Result) -> tuple[Birth | None, Trace | None]:
-        """Return the birth, if bad values were computed here, and the trace that goes on."""
+    def _traced(self, result: _Result) -> tuple[Producer | None, Trace | None]:
+        """Return the producer, if bad values were computed here, and the trace that goes on."""
         name, step, operands, values, trace, direction, recorded = result
         made = self._made_here(result)
         if made is None:
             given = next((a for a in operands if first_bad(a) is not None), None)
             if trace is None and given is not None and bool(numpy.isnan(given).any()):
-                trace = self._book.born(_given(step, given))
-            return None, None if trace is None else self._book.passed(trace, step)
+                trace = self._traces.add(_given(step, given))
+            return None, None if trace is None else self._traces.passed(trace, step)
         if name in _UNINITIALISED:
             return None, _UNWRITTEN
         if numpy.isinf(values[made]) and (name in _PUTTING or not operands):
             return None, None
         if trace is not None:
             # An infinity becomes NaN here.
-            self._book.passed(trace, step)
+            self._traces.passed(trace, step)
         clean = not any(first_bad(a) is not None for a in operands)
         put = clean and (name in _PUTTING or not operands)
         cause = Cause("the program puts it there") if put else forward_cause(name, operands, values, made)
         given_elements = [(f"input {i}", element_of(a, values.shape, made)) for i, a in enumerate(operands)]
         known = tuple((n, v) for n, v in given_elements if v is not None)
-        birth = birth_of(direction, name, step.module, step.location, cause, values, made, known)
-        return None if put else birth, self._book.born(birth, constant=not recorded)
+        producer = producer_of(direction, name, step.module, step.location, cause, values, made, known)
+        return None if put else producer, self._traces.add(producer, constant=not recorded)
 
     @staticmethod
     def _made_here(result: _Result) -> tuple[int, ...] | None:
@@ -477,7 +481,7 @@ class ForwardLook:
 
     def _masked(self, call: Any, module: str, inputs: Sequence[Any], trace: Trace) -> None:
         if any(t.is_floating_point() and first_bad(self._adapter.to_host(t)) is not None for t in inputs):
-            self._book.hid(Step(operator_of(call.name), module, call.location), trace)
+            self._traces.masked_by(Step(operator_of(call.name), module, call.location), trace)
 
     def _is_unwritten(self, tensor: Any) -> bool:
         """Whether a tensor holds what was in its memory, NaN among it."""
@@ -500,6 +504,6 @@ class ForwardLook:
         table[key] = (weakref.ref(tensor, gone), trace)
 
 
-def _given(step: Step, values: Any) -> Birth:
+def _given(step: Step, values: Any) -> Producer:
     cause = Cause("it was in a tensor that no operator made: in the data", "Check the input, or a loaded file.")
-    return birth_of("forward", "the input", "", step.location, cause, values, first_bad(values), ())
+    return producer_of("forward", "the input", "", step.location, cause, values, first_bad(values), ())

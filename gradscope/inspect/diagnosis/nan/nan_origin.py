@@ -16,8 +16,8 @@ from ..explanation import adapter_of, adapter_of_loss
 from ..flow.backward_replay import Replay
 from ..no_gradient.dataflow_ledger import recorder_for
 from .nan_causes import Cause, forward_cause
-from .nan_detection import BackwardLook, Book, ForwardLook, birth_of, first_bad, saved_values
-from .nan_records import Birth, NanOrigin, Step
+from .nan_detection import BackwardVisitor, ForwardVisitor, NanTraces, first_bad, producer_of, saved_values
+from .nan_records import NanOrigin, Producer, Step
 
 __all__ = ["NanOrigin", "NanWatch", "nan_origin", "watch_nan"]
 
@@ -35,9 +35,9 @@ class NanWatch(Tracker):
         super().__init__(adapter)
         self.adapter = adapter
         self._stop = stop
-        self._book = Book()
-        self._forward = ForwardLook(adapter, self._book)
-        self._looks: dict[int, BackwardLook] = {}
+        self._traces = NanTraces()
+        self._forward = ForwardVisitor(adapter, self._traces)
+        self._visitors: dict[int, BackwardVisitor] = {}
         self._saved = threading.local()
         self._busy = threading.local()
         self._hooks = OptimizerHooks(before=self._steps, after=self._stepped)
@@ -50,7 +50,7 @@ class NanWatch(Tracker):
     @property
     def origin(self) -> NanOrigin:
         """What has been found so far."""
-        return self._book.origin()
+        return self._traces.origin()
 
     def operator_ran(self, call: Any) -> None:
         """Look at its results."""
@@ -60,17 +60,18 @@ class NanWatch(Tracker):
         try:
             stack = self._running.modules
             direction = "backward" if getattr(self._saved, "custom", False) else "forward"
-            birth = self._forward.visit(call, stack[-1][1] if stack else "", direction)
+            producer = self._forward.visit(call, stack[-1][1] if stack else "", direction)
         finally:
             self._busy.now = False
-        self._tell(birth)
+        self._tell(producer)
 
     def task_started(self, task: Any) -> None:
         """Follow the gradients of this backward."""
-        self._book.backwards += 1
+        self._traces.backwards += 1
         self._hooks.look()
         names = self.parameter_paths()
-        self._looks[id(task)] = BackwardLook(self.adapter, self._book, self.module_of, names, self._forward.accumulated)
+        arrived = self._forward.accumulated
+        self._visitors[id(task)] = BackwardVisitor(self.adapter, self._traces, self.module_of, names, arrived)
 
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""
@@ -81,23 +82,23 @@ class NanWatch(Tracker):
     def node_exited(self, call: Any) -> None:
         """Look at what it produced."""
         saved, self._saved.now, self._saved.custom = getattr(self._saved, "now", {}), {}, False
-        look = self._looks.get(id(call.task))
-        if look is None:
+        visitor = self._visitors.get(id(call.task))
+        if visitor is None:
             return
         self._busy.now = True
         try:
-            birth = look.visit(call.node, call.grad_outputs, call.grad_inputs or (), saved)
+            producer = visitor.visit(call.node, call.grad_outputs, call.grad_inputs or (), saved)
         finally:
             self._busy.now = False
-        self._tell(birth)
+        self._tell(producer)
 
     def task_finished(self, task: Any) -> None:
         """Forget the backward."""
-        self._looks.pop(id(task), None)
+        self._visitors.pop(id(task), None)
 
     def task_failed(self, task: Any, error: BaseException) -> None:
         """Forget the backward."""
-        self._looks.pop(id(task), None)
+        self._visitors.pop(id(task), None)
 
     # What an optimizer computes with bad gradients says nothing new.
 
@@ -107,9 +108,9 @@ class NanWatch(Tracker):
     def _stepped(self, optimizer: Any) -> None:
         self._stepping.now = False
 
-    def _tell(self, birth: Birth | None) -> None:
-        if self._stop and birth is not None and birth.value == "NaN":
-            raise FloatingPointError(str(birth))
+    def _tell(self, producer: Producer | None) -> None:
+        if self._stop and producer is not None and producer.value == "NaN":
+            raise FloatingPointError(str(producer))
 
 
 @contextmanager
@@ -187,21 +188,21 @@ it by 0)
     """
     adapter = adapter_of_loss("nan_origin", loss, adapter)
     replay = Replay(adapter, loss)
-    book = Book()
+    traces = NanTraces()
     names = name_graph(adapter, replay.wires, params, tracker=recorder_for())
     tracker = Tracker(adapter)
     tracker.add_users(names.modules)
-    look = BackwardLook(adapter, book, tracker.module_of, names.paths)
-    _look_at_saved(adapter, replay, book, tracker)
+    visitor = BackwardVisitor(adapter, traces, tracker.module_of, names.paths)
+    _visit_saved(adapter, replay, traces, tracker)
 
     def visit(node: Any, grads: list[Any], produced: Sequence[Any]) -> None:
-        look.visit(node, grads, produced, saved_values(adapter, node))
+        visitor.visit(node, grads, produced, saved_values(adapter, node))
 
     replay.run(visit, grad)
-    return book.origin()
+    return traces.origin()
 
 
-def _look_at_saved(adapter: Adapter, replay: Replay, book: Book, tracker: Tracker) -> None:
+def _visit_saved(adapter: Adapter, replay: Replay, traces: NanTraces, tracker: Tracker) -> None:
     """Find the operators of the forward pass whose saved result is bad while their saved inputs are not."""
     for key in reversed(replay.order):
         node = replay.wires[key].node
@@ -218,7 +219,7 @@ def _look_at_saved(adapter: Adapter, replay: Replay, book: Book, tracker: Tracke
         inputs = [a for a in arrays.values() if a.dtype.kind in "fc"]
         cause = forward_cause(operator, inputs, result, bad) if inputs else Cause("its result is not finite")
         step = Step(name, tracker.module_of(node), adapter.location(node))
-        book.born(birth_of("forward", step.name, step.module, step.location, cause, result, bad, ()))
+        traces.add(producer_of("forward", step.name, step.module, step.location, cause, result, bad, ()))
 
 
 def _saved_bad(adapter: Adapter, node: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What is found about NaN and Inf: births, the steps that passed them on, and the whole."""
+"""What is found about NaN and Inf: who produced them, the steps that passed them on, and the whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...records.tensor_statistics import format_shape
 from ...source.call_sites import place
 from ..explanation import Explanation, at
 
-__all__ = ["Birth", "NanOrigin", "Step"]
+__all__ = ["Producer", "NanOrigin", "Step"]
 
 _SHOWN = 6
 
@@ -29,8 +29,8 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Birth:
-    """A place where NaN or Inf came out of an operator that had not been given any.
+class Producer:
+    """An operator or node out of which NaN or Inf came although none had gone in.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class NanOrigin(Explanation):
 
     Attributes
     ----------
-    births : tuple of Birth
+    producers : tuple of Producer
         The first is the one to mend; NaN before Inf, forward before backward, in the order in which they happened.
     passed_on : int
         How many operators and nodes only passed bad values on.
@@ -120,25 +120,25 @@ class NanOrigin(Explanation):
         The parameters that a bad gradient reached, as a sentence names them.
     """
 
-    births: tuple[Birth, ...]
+    producers: tuple[Producer, ...]
     passed_on: int = 0
     masked: tuple[Step, ...] = ()
     parameters: tuple[str, ...] = ()
 
     @property
-    def first(self) -> Birth | None:
+    def first(self) -> Producer | None:
         """The one to mend."""
-        return self.births[0] if self.births else None
+        return self.producers[0] if self.producers else None
 
     def __bool__(self) -> bool:
-        return bool(self.births)
+        return bool(self.producers)
 
     def __str__(self) -> str:
-        if not self.births:
+        if not self.producers:
             return "No NaN and no Inf was produced."
-        lines = [str(self.births[0])]
-        for birth in self.births[1:]:
-            lines.append(f"also: {birth.value} in {birth.direction} by {birth.name}{at(birth.location)}: {birth.text}")
+        lines = [str(self.producers[0])]
+        for other in self.producers[1:]:
+            lines.append(f"also: {other.value} in {other.direction} by {other.name}{at(other.location)}: {other.text}")
         for step in self.masked:
             lines.append(f"hidden by {step}: bad values went in and none came out; their gradients may still be bad")
         if self.parameters:
@@ -152,8 +152,8 @@ class NanOrigin(Explanation):
         return ("", "value", "produced by", "line", "why", "operands", "#bad")
 
     def _rows(self) -> Iterable[Sequence[str]]:
-        for birth in self.births:
-            operands = ", ".join(f"{name} = {value + 0.0:.6g}" for name, value in birth.operands)
-            name = f"{birth.module}: {birth.name}" if birth.module else birth.name
-            bad = f"{birth.bad}/{birth.numel}"
-            yield (birth.direction, birth.value, name, place(birth.location), birth.text, operands, bad)
+        for producer in self.producers:
+            operands = ", ".join(f"{name} = {value + 0.0:.6g}" for name, value in producer.operands)
+            name = f"{producer.module}: {producer.name}" if producer.module else producer.name
+            bad = f"{producer.bad}/{producer.numel}"
+            yield (producer.direction, producer.value, name, place(producer.location), producer.text, operands, bad)

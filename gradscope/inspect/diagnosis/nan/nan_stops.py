@@ -8,7 +8,7 @@ import numpy
 
 from ...records.records import NodeRecord
 from .nan_causes import backward_cause, element_of
-from .nan_detection import birth_of, first_bad, tainted_by
+from .nan_detection import first_bad, producer_of, tainted_by
 
 __all__ = ["bad_value_at"]
 
@@ -56,7 +56,7 @@ def bad_value_at(
         operands = [(name, value) for name, value in elements.items() if value is not None]
         if grad is not None:
             operands.append(("gradient", grad))
-        return str(birth_of("backward", node.name, node.module, node.location, cause, values, bad, tuple(operands)))
+        return str(producer_of("backward", node.name, node.module, node.location, cause, values, bad, tuple(operands)))
     return ""
 
 

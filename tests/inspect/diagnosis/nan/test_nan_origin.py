@@ -52,10 +52,10 @@ FORWARD = [
 @pytest.mark.parametrize(("function", "value", "name", "text"), [f[1:] for f in FORWARD], ids=[f[0] for f in FORWARD])
 def test_forward(fw, function, value, name, text):
     origin = watched(lambda: function(fw.tensor))
-    births = [b for b in origin.births if b.name == name]
-    assert births, str(origin)
-    assert (births[0].value, births[0].direction) == (value, "forward")
-    assert births[0].text.startswith(text)
+    producers = [b for b in origin.producers if b.name == name]
+    assert producers, str(origin)
+    assert (producers[0].value, producers[0].direction) == (value, "forward")
+    assert producers[0].text.startswith(text)
 
 
 def test_float16_overflows(fw):
@@ -80,7 +80,7 @@ def test_producers_are_told_from_those_who_pass_on(fw):
         z.exp().sum()
 
     origin = watched(program)
-    assert [b.name for b in origin.births] == ["log"]
+    assert [b.name for b in origin.producers] == ["log"]
     assert [step.name for step in origin.first.chain] == ["mul", "exp", "sum"]
     assert origin.passed_on == 3
 
@@ -88,7 +88,7 @@ def test_producers_are_told_from_those_who_pass_on(fw):
 def test_an_infinity_that_becomes_nan_is_the_origin(fw):
     origin = watched(lambda: (fw.tensor([200.0]).exp() * 0.0).sum())
     assert (origin.first.name, origin.first.value) == ("exp", "Inf")
-    assert [(b.name, b.text) for b in origin.births] == [
+    assert [(b.name, b.text) for b in origin.producers] == [
         ("exp", "overflow: exp of 200 is too large for its dtype"),
         ("mul", "0 * inf"),
     ]
@@ -110,7 +110,7 @@ def test_nan_in_the_data(fw):
 
 def test_an_inplace_operator(fw):
     origin = watched(lambda: fw.tensor([-1.0]).log_().mul_(2))
-    assert [b.name for b in origin.births] == ["log"]
+    assert [b.name for b in origin.producers] == ["log"]
 
 
 def test_hidden_by_nan_to_num(fw):
@@ -285,7 +285,7 @@ def test_a_freed_graph(fw):
 def test_forms(fw):
     origin = watched(lambda: fw.tensor([0.0]).log())
     data = json.loads(origin.to_json())
-    assert (data["births"][0]["text"], data["births"][0]["operands"]) == ("log of 0", [["input 0", 0.0]])
+    assert (data["producers"][0]["text"], data["producers"][0]["operands"]) == ("log of 0", [["input 0", 0.0]])
     assert origin.table().row_count == 1
 
 
@@ -303,15 +303,15 @@ def test_who_mixes_elements_only_passes_on(fw, mix):
     y = mix(fw, w)
     loss = (y.reshape(-1) - y.detach().reshape(-1)).sqrt()[3:].sum()
     origin = gi.nan_origin(loss)
-    assert [b.name for b in origin.births] == ["SqrtBackward0"]
+    assert [b.name for b in origin.producers] == ["SqrtBackward0"]
     data = fw.tensor([1.0, 1.0, 1.0, NAN])
-    assert [b.name for b in watched(lambda: mix(fw, data)).births] == ["the input"]
+    assert [b.name for b in watched(lambda: mix(fw, data)).producers] == ["the input"]
 
 
 def test_one_operator_can_pass_on_and_produce(fw):
     x = fw.tensor([NAN, -1.0])
-    births = watched(lambda: (x * 1).log()).births
-    assert [(b.name, b.element) for b in births] == [("the input", (0,)), ("log", (1,))]
+    producers = watched(lambda: (x * 1).log()).producers
+    assert [(b.name, b.element) for b in producers] == [("the input", (0,)), ("log", (1,))]
 
 
 # --- random programs --------------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ def run(steps, bad, broken):
 def test_the_origin_of_a_nan_put_at_random_is_found_in_forward(program):
     steps, bad = program
     origin = watched(lambda: run(steps, bad, lambda v: (-1 - v * v).sqrt()))
-    assert [b.name for b in origin.births] == ["sqrt"]
+    assert [b.name for b in origin.producers] == ["sqrt"]
     assert origin.first.text == "square root of a negative number"
 
 
@@ -373,9 +373,9 @@ def test_the_origin_of_a_nan_put_at_random_is_found_in_backward(program):
     steps, bad = program
     loss = run(steps, bad, Broken.apply)
     origin = gi.nan_origin(loss)
-    assert [b.name for b in origin.births] == ["BrokenBackward"]
+    assert [b.name for b in origin.producers] == ["BrokenBackward"]
     live = watched(loss.backward)
-    assert "BrokenBackward" in [b.name for b in live.births]
+    assert "BrokenBackward" in [b.name for b in live.producers]
 
 
 # --- what comes after -------------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def test_what_a_poisoned_parameter_does_afterwards_is_not_told(fw):
             optimizer.zero_grad()
             ((w * 0).sqrt() * 0).sum().backward()  # HERE: poisoned
             optimizer.step()
-    assert [(b.direction, b.name) for b in watch.origin.births] == [("backward", "SqrtBackward0")]
+    assert [(b.direction, b.name) for b in watch.origin.producers] == [("backward", "SqrtBackward0")]
     assert watch.origin.first.location.lineno == line(__file__, "poisoned")
 
 
@@ -440,8 +440,8 @@ def test_what_leads_nowhere_comes_after_what_is_wrong(fw):
         fw.tensor([0.0, 1.0]).log().to(fw.int64)
         fw.tensor([0.0, 4.0], requires_grad=True).sqrt().sum().backward()
 
-    births = watched(program).births
-    assert [(birth.name, birth.harmless) for birth in births] == [("SqrtBackward0", False), ("log", True)]
+    producers = watched(program).producers
+    assert [(producer.name, producer.harmless) for producer in producers] == [("SqrtBackward0", False), ("log", True)]
 
 
 def test_what_is_computed_from_a_bad_gradient_is_no_bad_data(fw):
@@ -451,7 +451,7 @@ def test_what_is_computed_from_a_bad_gradient_is_no_bad_data(fw):
         (x.sqrt() * 0).sum().backward()
         assert x.grad.norm().isnan()
 
-    assert [birth.name for birth in watched(program).births] == ["SqrtBackward0"]
+    assert [producer.name for producer in watched(program).producers] == ["SqrtBackward0"]
 
 
 @pytest.mark.parametrize(("exponent", "found"), [(40, ["NaN"]), (13, [])])
