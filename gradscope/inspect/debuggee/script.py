@@ -17,7 +17,7 @@ from .pause_gate import ProgramAborted
 from .program import Program, Write, exit_status_of, own_traceback, print_uncaught
 from .program_thread import ThreadFamily
 from .script_targets import Target, check_script, find_target, first_on_path
-from .signals import SignalDesk
+from .signals import SignalHandlers
 from .streams import captured, flush
 
 __all__ = ["ScriptProgram", "check_script"]
@@ -43,7 +43,7 @@ class ScriptProgram(Program):
         The path, or the module's name.
     exit_status : int or None
         What python would return: 0, the argument of ``sys.exit``, 1 when it raised, 130 after a KeyboardInterrupt.
-    signals : SignalDesk
+    signals : SignalHandlers
         Whoever owns the main thread lets it serve, so that the script may use signal handlers.
     threads : ThreadFamily
         What it started.
@@ -56,7 +56,7 @@ class ScriptProgram(Program):
         self._target = find_target(target) if isinstance(target, str) else target
         super().__init__(self._target.title)
         self.argv = list(argv)
-        self.signals = SignalDesk(self.gate, self.interrupter)
+        self.signals = SignalHandlers(self.gate, self.interrupter)
         self.threads = ThreadFamily()
         self._exits = ExitCalls()
         self._stdin = stdin

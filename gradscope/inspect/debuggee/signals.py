@@ -1,6 +1,6 @@
 """Signals for a program that is not on the process's main thread, where alone Python lets handlers be set and run.
 
-What the program asks of :mod:`signal` is carried to the main thread, wherever that waits, by a signal of our own. A
+What the program asks of :mod:`signal` is called on the main thread, wherever that waits, by a signal of our own. A
 handler runs there, with the program's frame; what it raises is raised in the program's thread. While the program is
 paused, timers are held until it goes on; other signals interrupt the pause. Ctrl-C belongs to the debugger, and so does
 a signal that ends a program which has no handler for it, where the terminal has to be given back first.
@@ -24,10 +24,10 @@ from typing import Any
 from .pause_gate import Gate, NotParkedError
 from .program_thread import Interrupter, replaced
 
-__all__ = ["SignalDesk"]
+__all__ = ["SignalHandlers"]
 
-_COURIER = getattr(signal, "SIGURG", None)
-"""Ignored by default, and used by hardly anybody."""
+_CALL_SIGNAL = getattr(signal, "SIGURG", None)
+"""Calls the main thread: a signal that is ignored by default, and that hardly anybody uses."""
 
 # The timer that sends each of these signals, where the system has them.
 _TIMERS = {
@@ -39,7 +39,7 @@ _TIMERS = {
 _ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals by which others end a program."""
 
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 
 _HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
@@ -48,7 +48,7 @@ _signal, _getsignal, _raise_signal = signal.signal, signal.getsignal, signal.rai
 _kill, _sleep = os.kill, time.sleep
 
 
-class SignalDesk:
+class SignalHandlers:
     """The signals of one program.
 
     Parameters
@@ -65,7 +65,7 @@ class SignalDesk:
         self._handlers: dict[int, Any] = {signal.SIGINT: signal.default_int_handler}
         self._real: dict[int, Any] = {}
         self._before: dict[int, Any] = {}
-        self._errands: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._serving = False
         self._forked = False
         self._wakeup_fd = -1
@@ -79,17 +79,17 @@ class SignalDesk:
     def serving(self) -> Iterator[None]:
         """Carry out what the program asks for the length of the block, and put everything back at its end.
 
-        For the main thread; on another, or where the system has no signals between threads, nothing is carried: the
+        For the main thread; on another, or where the system has no signals between threads, nothing is called: the
         program's handlers are kept, but only signals that the program sends to itself reach them.
         """
         main = threading.current_thread() is threading.main_thread()
-        if not main or _COURIER is None or not hasattr(signal, "pthread_kill"):
+        if not main or _CALL_SIGNAL is None or not hasattr(signal, "pthread_kill"):
             yield
             return
         self._main = threading.get_ident()
-        # A face may put handlers of its own there; the program is not to see them.
+        # A front may have handlers of its own there, which the program is not to see.
         self._before = {number: _getsignal(number) for number in _ENDING}
-        self._real[_COURIER] = signal.signal(_COURIER, self._courier)
+        self._real[_CALL_SIGNAL] = signal.signal(_CALL_SIGNAL, self._on_call)
         self._serving = True
         try:
             yield
@@ -105,14 +105,14 @@ class SignalDesk:
             # None: it was not Python that had set it, so Python cannot set it again.
             _signal(number, signal.SIG_DFL if handler is None else handler)
 
-    def _courier(self, number: int, frame: FrameType | None) -> None:
+    def _on_call(self, number: int, frame: FrameType | None) -> None:
         try:
-            errand, future = self._errands.get_nowait()
+            call, future = self._calls.get_nowait()
         except Empty:
             self._deliver(number, frame)
             return
         try:
-            future.set_result(errand())
+            future.set_result(call())
         except BaseException as error:
             future.set_exception(error)
 
@@ -179,13 +179,13 @@ class SignalDesk:
             finally:
                 self._gate.on_leaving = None
                 if self._serving and not self._forked:
-                    self._carry(self._retire)
+                    self._call_on_main(self._retire)
 
     def forked(self) -> None:
         """In a child, whose main thread is the calling one: step aside."""
         self._forked = True
-        if self._serving and _COURIER is not None:
-            _signal(_COURIER, signal.SIG_DFL)
+        if self._serving and _CALL_SIGNAL is not None:
+            _signal(_CALL_SIGNAL, signal.SIG_DFL)
 
     def _mine(self, real: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
         """Return what is `ours` on the program's thread and `real` on every other."""
@@ -198,24 +198,24 @@ class SignalDesk:
         return either
 
     def _retire(self) -> None:
-        courier = self._real.pop(_COURIER or 0, None)
+        before = self._real.pop(_CALL_SIGNAL or 0, None)
         self._restore()
-        if _COURIER is not None:
-            self._real[_COURIER] = courier
+        if _CALL_SIGNAL is not None:
+            self._real[_CALL_SIGNAL] = before
 
-    def _carry(self, errand: Callable[[], Any]) -> Any:
+    def _call_on_main(self, call: Callable[[], Any]) -> Any:
         """Have the main thread do something; return or raise what comes of it."""
         future: Future[Any] = Future()
-        self._errands.put((errand, future))
-        signal.pthread_kill(self._main, _COURIER)  # type: ignore[arg-type]
-        return future.result(_PATIENCE)
+        self._calls.put((call, future))
+        signal.pthread_kill(self._main, _CALL_SIGNAL)  # type: ignore[arg-type]
+        return future.result(_TIMEOUT)
 
     def _set(self, signalnum: int, handler: Any) -> Any:
         if not (callable(handler) or handler in (signal.SIG_DFL, signal.SIG_IGN)):
             raise TypeError("signal handler must be signal.SIG_IGN, signal.SIG_DFL, or a callable object")
         before = self._get(signalnum)
         # Ctrl-C is the debugger's; our own signal only seems to be the program's.
-        if self._serving and signalnum not in (signal.SIGINT, _COURIER):
+        if self._serving and signalnum not in (signal.SIGINT, _CALL_SIGNAL):
             real = self._deliver if callable(handler) else handler
 
             def register() -> None:
@@ -223,19 +223,19 @@ class SignalDesk:
                 defaults = handler == self._before.get(signalnum) == signal.SIG_DFL
                 _signal(signalnum, before if defaults else real)
 
-            self._carry(register)
+            self._call_on_main(register)
         self._handlers[signalnum] = handler
         return before
 
     def _get(self, signalnum: int) -> Any:
         if signalnum in self._handlers:
             return self._handlers[signalnum]
-        if signalnum == _COURIER and self._serving:
+        if signalnum == _CALL_SIGNAL and self._serving:
             return self._real.get(signalnum)
         return _getsignal(signalnum)
 
     def _set_wakeup_fd(self, fd: int, *, warn_on_full_buffer: bool = True) -> int:
-        # Not carried: our own signals are not for the program.
+        # It is not set: our own signals are not for the program.
         before, self._wakeup_fd = self._wakeup_fd, fd
         return before
 

@@ -12,22 +12,22 @@ import pytest
 
 from gradscope.inspect.debuggee.pause_gate import Gate
 from gradscope.inspect.debuggee.program_thread import Interrupter, ProgramThread
-from gradscope.inspect.debuggee.signals import SignalDesk
+from gradscope.inspect.debuggee.signals import SignalHandlers
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no signals for threads")
 
 
 class Program:
-    """A function on a program's thread, with a desk that serves it."""
+    """A function on a program's thread, with its signal handlers."""
 
     def __init__(self, function):
         self.gate, self.interrupter, self.error = Gate(), Interrupter(), None
-        self.desk = SignalDesk(self.gate, self.interrupter)
+        self.signals = SignalHandlers(self.gate, self.interrupter)
         self._function = function
 
     def run(self, meanwhile=lambda program: None):
         thread = ProgramThread(self._run)
-        with self.desk.serving():
+        with self.signals.serving():
             thread.start()
             meanwhile(self)
             deadline = time.monotonic() + 10
@@ -36,7 +36,7 @@ class Program:
         assert not thread.is_alive()
 
     def _run(self):
-        with self.desk.stand_in():
+        with self.signals.stand_in():
             try:
                 with self.interrupter:
                     self._function(self)
@@ -82,7 +82,7 @@ def test_a_timer_is_held_while_the_program_is_paused():
         told.append("on")
 
     def meanwhile(program):
-        until(lambda: program.desk.held)
+        until(lambda: program.signals.held)
         assert told == []
         program.gate.go()
 
