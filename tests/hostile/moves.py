@@ -13,7 +13,7 @@ from pathlib import Path
 import gradscope.inspect as gi
 from tests.inspect.recording.killing import committed, read_all, record_endlessly
 
-_PATIENCE = 60  # seconds
+_TIMEOUT = 60  # seconds
 
 
 def _move(path: Path, folder: Path) -> Path:
@@ -90,7 +90,7 @@ def _said(folder: Path) -> list[str]:
 
 
 def _until(reached: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _TIMEOUT
     while not reached():
         assert time.monotonic() < end, "the recording does not go on"
         time.sleep(0.02)

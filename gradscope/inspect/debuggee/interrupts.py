@@ -36,7 +36,7 @@ _SPARED = (
 """The files of the instruments, and of the weak collections that they keep."""
 
 _AGAIN = 0.002
-_PATIENCE = 1.0
+_GRACE = 1.0
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def interrupting_the_script_only() -> Iterator[None]:
         nonlocal since
         now = time.monotonic()
         since = now if since is None else since
-        if now - since < _PATIENCE and _spared(frame):
+        if now - since < _GRACE and _spared(frame):
             _thread.start_new_thread(again, ())  # no lock that the interrupted code may hold is needed for that
             return
         since = None

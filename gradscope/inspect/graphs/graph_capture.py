@@ -20,14 +20,14 @@ from ..source.call_sites import user_frames
 from ..source.frame_variables import variables_of
 from .graph_model import BackwardGraph, graph_of_roots
 
-__all__ = ["Capture", "capture_graph"]
+__all__ = ["GraphCapture", "capture_graph"]
 
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 _AFTER_CTRL_C = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Capture:
+class GraphCapture:
     """What came of :func:`capture_graph`.
 
     Attributes
@@ -49,7 +49,7 @@ def capture_graph(
     gradients: bool = False,
     write: Write | None = None,
     adapter: Adapter | None = None,
-) -> Capture:
+) -> GraphCapture:
     """Run a program up to one of its backwards, return the graph of that, and end the program.
 
     Parameters
@@ -68,7 +68,7 @@ def capture_graph(
 
     Returns
     -------
-    Capture
+    GraphCapture
         What the program raised before is in ``program.error``.
 
     Raises
@@ -111,11 +111,11 @@ def capture_graph(
         program.end()
         taker.ended.wait(_AFTER_CTRL_C)
         raise
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     while not taker.ended.wait(0.2) and time.monotonic() < deadline:
         # It may have caught what was raised in it.
         program.end()
-    return Capture(taker.graph, taker.count)
+    return GraphCapture(taker.graph, taker.count)
 
 
 def _nowhere(text: str, stream: str = "stdout") -> None:

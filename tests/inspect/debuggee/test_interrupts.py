@@ -63,7 +63,7 @@ def test_what_an_instrument_calls_of_the_script_is_interrupted_at_once(instrumen
 
 
 def test_an_instrument_that_does_not_come_to_an_end_is_interrupted_too(instrument, monkeypatch):
-    monkeypatch.setattr("gradscope.inspect.debuggee.interrupts._PATIENCE", 0.05)
+    monkeypatch.setattr("gradscope.inspect.debuggee.interrupts._GRACE", 0.05)
     exec(compile("def forever():\n    while True:\n        len('')\n", gradscope.check.__file__, "exec"), instrument)
     threading.Timer(0.05, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt), interrupting_the_script_only():

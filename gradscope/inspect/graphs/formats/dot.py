@@ -18,7 +18,7 @@ __all__ = ["graphviz_layout", "picture_to_dot", "to_dot"]
 
 _QUIET = "#5a6475"
 _INCH, _MARGIN = 72.0, 12.0  # in pixels, which are Graphviz's points
-_PATIENCE = 30  # seconds
+_TIMEOUT = 30  # seconds
 _MOST_FOR_GRAPHVIZ = 600
 
 
@@ -105,7 +105,7 @@ def graphviz_layout(sizes: Sequence[tuple[float, float]], arrows: Sequence[tuple
     lines += [f"  {source} -> {target} [dir=none];" for source, target in arrows]
     source = "\n".join([*lines, "}", ""]).encode()
     try:
-        done = subprocess.run([program, "-Tplain"], input=source, capture_output=True, timeout=_PATIENCE, check=True)
+        done = subprocess.run([program, "-Tplain"], input=source, capture_output=True, timeout=_TIMEOUT, check=True)
         return _read_plain(done.stdout.decode(), arrows)
     except (OSError, subprocess.SubprocessError, ValueError, LookupError):
         return None

@@ -20,7 +20,7 @@ from .schema import RecordingError
 
 __all__ = ["Database", "check_schema"]
 
-_PATIENCE = 20.0  # seconds of this thread's own time that a statement may take
+_TIMEOUT = 20.0  # seconds of this thread's own time that a statement may take
 _STEPS = 50_000  # of SQLite's machine, between looks at the clock
 _ROW = 16  # bytes, at least, of a row that a recorder has written
 _LEAST_ROWS = 4096
@@ -83,7 +83,7 @@ class Database:
 
     def _measure(self, connection: sqlite3.Connection) -> None:
         """Take note of how large the file is: one that is being written grows."""
-        self._ends = time.thread_time() + _PATIENCE
+        self._ends = time.thread_time() + _TIMEOUT
         size = sum(os.path.getsize(name) for name in (self.path, f"{self.path}-wal") if os.path.exists(name))
         self.size = max(self.size, size)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(self.size, _LEAST_LENGTH), _MOST_LENGTH))
@@ -104,7 +104,7 @@ class Database:
         except sqlite3.OperationalError as error:
             if str(error) != "interrupted":
                 raise
-            raise ValueError(f"it takes longer than {_PATIENCE:.0f} s to find out what it holds") from None
+            raise ValueError(f"it takes longer than {_TIMEOUT:.0f} s to find out what it holds") from None
 
     def _bounded(self, found: Iterator[Any]) -> Iterator[Any]:
         rows, room = max(_LEAST_ROWS, self.size // _ROW), max(_LEAST_LENGTH, self.size)

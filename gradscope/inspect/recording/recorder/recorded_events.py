@@ -24,7 +24,7 @@ from .keep_policy import Policy
 from .plan_cache import MOST_NODES, CachedPlan, NodePlan, PlanCache
 from .writer_thread import Writer
 
-__all__ = ["Capture"]
+__all__ = ["EventRecorder"]
 
 _INSERT = {
     name: f"INSERT INTO {name} VALUES ({', '.join('?' * count)})"
@@ -74,7 +74,7 @@ class _Task:
         return buffer
 
 
-class Capture(Observer):
+class EventRecorder(Observer):
     """Hands what happens to a writer.
 
     Parameters

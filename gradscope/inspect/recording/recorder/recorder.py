@@ -17,7 +17,7 @@ from ...adapters import Adapter, AnyAdapter
 from ...records.optimizer_steps import OptimizerHooks
 from ..file.schema import RecordingError
 from .keep_policy import Policy
-from .recorded_events import Capture
+from .recorded_events import EventRecorder
 from .writer_thread import Writer, report
 
 __all__ = ["Recorder", "record"]
@@ -57,7 +57,7 @@ class Recorder:
         self._title = title
         self._limits = limits
         self._writer: Writer | None = None
-        self._capture: Capture | None = None
+        self._events: EventRecorder | None = None
         self._observation: Any = None
         self._hooks: OptimizerHooks | None = None
         self._run = 0
@@ -86,12 +86,12 @@ class Recorder:
     @property
     def running(self) -> bool:
         """Whether it records, and this process is the one that started it."""
-        return self._capture is not None and not self.forked
+        return self._events is not None and not self.forked
 
     @property
     def started(self) -> bool:
         """Whether start() has been called and stop() has not, in this process or in the one that forked it."""
-        return self._capture is not None
+        return self._events is not None
 
     @property
     def forked(self) -> bool:
@@ -106,7 +106,7 @@ class Recorder:
         RecordingError
             If the file cannot be written, or this recorder runs already.
         """
-        if self._capture is not None:
+        if self._events is not None:
             raise RecordingError(f"{self.path} is being recorded to already\nCall stop() first.")
         adapter = self._adapter or default_adapter()
         writer = self._writer = Writer(self._path, self._policy, append=self._append, **self._limits)
@@ -118,21 +118,21 @@ class Recorder:
         )  # fmt: skip
         writer.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(facts))})", facts)
         writer.flush()
-        hooks = OptimizerHooks(after=lambda optimizer: capture.stepped(id(optimizer)))
-        capture = Capture(
+        hooks = OptimizerHooks(after=lambda optimizer: events.stepped(id(optimizer)))
+        events = EventRecorder(
             adapter, self._policy, writer, self._run, before_task=hooks.look, failed=self._fail
         )  # fmt: skip
         hooks.look()
-        writer.gather = capture.gather
-        self._capture, self._hooks = capture, hooks
-        self._observation = adapter.observe(capture, forward=True, backward=True)
+        writer.gather = events.gather
+        self._events, self._hooks = events, hooks
+        self._observation = adapter.observe(events, forward=True, backward=True)
         atexit.register(self.stop)
         return self
 
     def stop(self) -> None:
         """End the recording, with all that was handed over on the disk; doing so twice is harmless."""
-        capture, self._capture = self._capture, None
-        if capture is None or self._writer is None:
+        events, self._events = self._events, None
+        if events is None or self._writer is None:
             return
         atexit.unregister(self.stop)
         self._observation.close()
@@ -140,7 +140,7 @@ class Recorder:
             self._hooks.close()
         if self._writer.forked:
             return
-        capture.close()
+        events.close()
         self._writer.execute("UPDATE runs SET ended = ?, state = 'finished' WHERE id = ?", (time.time_ns(), self._run))
         self._writer.close()
 
@@ -158,10 +158,10 @@ class Recorder:
         assert self._writer is not None
         self._writer.flush()
 
-    def _running(self) -> Capture:
-        if self._capture is None:
+    def _running(self) -> EventRecorder:
+        if self._events is None:
             raise RecordingError(f"{self.path} is not being recorded to\nCall start(), or use a `with` block.")
-        return self._capture
+        return self._events
 
     def _fail(self, error: Exception) -> None:
         """Let the program go on where the recorder itself cannot."""

@@ -75,7 +75,7 @@ def test_an_endless_view_hangs_no_command(path, command):
 
 
 def test_a_query_that_takes_too_long_is_ended(path, monkeypatch):
-    monkeypatch.setattr(module, "_PATIENCE", 0.2)
+    monkeypatch.setattr(module, "_TIMEOUT", 0.2)
     with closing(module.Database(str(path))) as database, pytest.raises(ValueError, match="it takes longer than"):
         database.rows(f"{ENDLESS} count(*) FROM n")
 
