@@ -28,7 +28,7 @@ class NotParkedError(RuntimeError):
 
 
 class _Go(NamedTuple):
-    order: Any
+    command: Any
 
 
 class _Abort(NamedTuple):
@@ -106,10 +106,10 @@ class Gate:
         """
         if self.on_parking is not None:
             self.on_parking()
-        order = self._wait(announce)
+        command = self._wait(announce)
         if self.on_leaving is not None:
             self.on_leaving()
-        return order
+        return command
 
     def _wait(self, announce: Callable[[], None] | None) -> Any:
         with self._lock:
@@ -126,19 +126,19 @@ class Gate:
                 elif isinstance(message, _Abort):
                     raise ProgramAborted
                 else:
-                    return message.order
+                    return message.command
         finally:
             self._close()
 
-    def go(self, order: Any = None) -> None:
-        """Let the parked thread go on; its :meth:`park` returns `order`.
+    def go(self, command: Any = None) -> None:
+        """Let the parked thread go on; its :meth:`park` returns `command`.
 
         Raises
         ------
         NotParkedError
             If no thread waits here.
         """
-        self._send(_Go(order))
+        self._send(_Go(command))
 
     def abort(self) -> None:
         """Make the parked thread raise :class:`ProgramAborted`.

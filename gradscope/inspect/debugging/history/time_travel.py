@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...records.records import DebuggerEvent, SessionState, StopReason
 from ..session.session_lifecycle import DebuggerCore, SessionError
-from ..stops.run_targets import Order
+from ..stops.run_targets import RunCommand
 from .history import Moment
 from .history_replay import Replay, ReplayError
 
@@ -98,19 +98,19 @@ class TimeTravel(DebuggerCore):
                 self._state, self._reason = self._live[0], self._live[1] if self.ended else reason
         self._broadcast.tell(DebuggerEvent("state", self._state, self._reason))
 
-    def _go_or_travel(self, order: Order) -> None:
-        """Carry out an order: in the past if the cursor is there, and with the program otherwise."""
+    def _go_or_travel(self, command: RunCommand) -> None:
+        """Carry out a command: in the past if the cursor is there, and with the program otherwise."""
         if self._state is not SessionState.REPLAYING:
-            self._go(order)
+            self._go(command)
             return
-        wanted = self._wanted(order)
-        if order.kind in ("step", "into"):
-            self._travel(lambda replay, end: replay.forward(order.count, end))
+        wanted = self._wanted(command)
+        if command.kind in ("step", "into"):
+            self._travel(lambda replay, end: replay.forward(command.count, end))
         else:
             self._travel(lambda replay, end: replay.seek(wanted, end, forward=True))
 
-    def _wanted(self, order: Order) -> Callable[[Moment], str | None]:
-        """Return what tells why an order would stop at a node of the past."""
+    def _wanted(self, command: RunCommand) -> Callable[[Moment], str | None]:
+        """Return what tells why a command would stop at a node of the past."""
         view, index = self._session.shown
         module = view.module_at(index) if view is not None else ""
 
@@ -125,8 +125,8 @@ class TimeTravel(DebuggerCore):
             return f"first node of backward {moment.view.number}" if first else None
 
         def matching(moment: Moment) -> str | None:
-            found = order.matches is not None and order.matches(moment.view.record(moment.place))
-            return f"reached {order.text}" if found else None
+            found = command.matches is not None and command.matches(moment.view.record(moment.place))
+            return f"reached {command.text}" if found else None
 
         places = {"out": elsewhere, "entry": another, "until": matching}
-        return places.get(order.kind, self._session.breakpoint_at)
+        return places.get(command.kind, self._session.breakpoint_at)

@@ -16,7 +16,7 @@ from ..session.session_lifecycle import ProgramEndedError, SessionError
 from .completion import install
 from .plain_text import place_of, title_of, watch_line, write_line
 from .prompt_core import PROMPT
-from .prompt_look import LookVerbs
+from .prompt_look import InspectVerbs
 from .prompt_stops import BreakVerbs
 from .prompt_verbs import VERBS, UsageError, find_verb, help_text
 
@@ -28,7 +28,7 @@ _AFTER_THE_END = (
 )
 
 
-class LineMode(BreakVerbs, LookVerbs):
+class LineMode(BreakVerbs, InspectVerbs):
     """A session at a prompt.
 
     Parameters

@@ -10,12 +10,12 @@ from ...output.terminal_text import say
 from ..session.debugger import Debugger
 from .prompt_verbs import UsageError
 
-__all__ = ["PROMPT", "LineCore"]
+__all__ = ["PROMPT", "PromptCore"]
 
 PROMPT = "(gradscope) "
 
 
-class LineCore:
+class PromptCore:
     """A session, and the streams on which a person talks to it."""
 
     def __init__(

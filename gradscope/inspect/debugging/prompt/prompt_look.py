@@ -5,16 +5,16 @@ from __future__ import annotations
 from ...diagnosis.topics import TOPICS, find_topic, suggest, topic_text
 from ...records.records import SessionState
 from .plain_text import graph_text, list_text, node_text, place_of, title_of, watch_line, write_line
-from .prompt_core import LineCore
+from .prompt_core import PromptCore
 from .prompt_verbs import UsageError
 
-__all__ = ["LookVerbs"]
+__all__ = ["InspectVerbs"]
 
 _AROUND = 5
 _SHORT = 30
 
 
-class LookVerbs(LineCore):
+class InspectVerbs(PromptCore):
     """Answers to ``print``, ``list``, ``set``, ``what-if`` and their kin."""
 
     # --- looking ---

@@ -10,6 +10,6 @@
 - :mod:`~.debugged_backward`: one backward: its nodes in order, and what has been seen of each
 - :mod:`~.node_sequence`: nodes as a sequence that makes a record when somebody looks at it
 - :mod:`~.pause_context`: what can be done at a stop: look, evaluate, edit a gradient
-- :mod:`~.session_questions`: what a stopped program is asked: memory, flow, why no gradient
+- :mod:`~.session_queries`: what a stopped program is asked: memory, flow, why no gradient
 - :mod:`~.session_records`: records of watches, threads, stacks, what-ifs
 """

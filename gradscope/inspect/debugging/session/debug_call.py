@@ -12,12 +12,12 @@ from ...records.naming import Names, name_graph
 from ...records.records import SessionState
 from ...records.tensor_statistics import format_shape
 from ..stops.breakpoints import Breakpoint
-from ..stops.run_targets import Order
+from ..stops.run_targets import RunCommand
 from .debugger import Debugger, SessionError
 
 __all__ = ["debug"]
 
-_PATIENCE = 10
+_TIMEOUT = 10
 
 # What a breakpoint of each kind looks at, and what that is called.
 _NAMED = {"mod": ("module", "modules"), "param": ("parameter", "parameters"), "line": ("location", "lines")}
@@ -37,8 +37,8 @@ class _PatientDebugger(Debugger):
 
     runs_once = False
 
-    def _go(self, order: Order) -> None:
-        super()._go(order)
+    def _go(self, command: RunCommand) -> None:
+        super()._go(command)
         try:
             self.wait()
         except KeyboardInterrupt:
@@ -89,7 +89,7 @@ class _PatientDebugger(Debugger):
     def abort(self) -> None:
         """End the program; see :meth:`Debugger.abort`."""
         super().abort()
-        self.wait(_PATIENCE)
+        self.wait(_TIMEOUT)
 
 
 def debug(loss: Any, *, params: Any = None, adapter: Adapter | None = None, **options: Any) -> Debugger:

@@ -17,11 +17,11 @@ from ...records.records import DebuggerEvent, NodeRecord, SessionState
 from ..history.history import HistoryPolicy
 from ..history.time_travel import TimeTravel
 from ..stops.node_specs import parse_spec
-from ..stops.run_targets import Order
-from ..stops.stop_settings import Controls
+from ..stops.run_targets import RunCommand
+from ..stops.stop_settings import StopSettings
 from .pause_context import PauseContext
 from .session_lifecycle import ProgramEndedError, SessionError
-from .session_questions import Questions
+from .session_queries import SessionQueries
 from .session_records import WhatIf
 
 __all__ = ["Debugger", "ProgramEndedError", "SessionError"]
@@ -29,7 +29,7 @@ __all__ = ["Debugger", "ProgramEndedError", "SessionError"]
 _GO_TO_A_NODE = "step() goes to the first node of a backward, back() and goto() to one that was recorded."
 
 
-class Debugger(TimeTravel, Controls, Questions):
+class Debugger(TimeTravel, StopSettings, SessionQueries):
     """A session with one program.
 
     Parameters
@@ -177,25 +177,25 @@ class Debugger(TimeTravel, Controls, Questions):
 
     def start(self) -> None:
         """Start the program and stop at the first node of its first backward (or at an earlier breakpoint)."""
-        self._go_or_travel(Order("entry"))
+        self._go_or_travel(RunCommand("entry"))
 
     def step(self, n: int = 1) -> None:
         """Run `n` nodes and stop before the next; past the end of a backward, stop at the next one's first node."""
         if n < 1:
             raise ValueError(f"step() takes a positive number of nodes, got {n}")
-        self._go_or_travel(Order("step", count=n))
+        self._go_or_travel(RunCommand("step", count=n))
 
     def into(self) -> None:
         """From before a node, run it and stop after it, when what it produced can be seen; else like :meth:`step`."""
-        self._go_or_travel(Order("into"))
+        self._go_or_travel(RunCommand("into"))
 
     def out(self) -> None:
         """Run until the backward of the current module has ended."""
-        self._go_or_travel(Order("out"))
+        self._go_or_travel(RunCommand("out"))
 
     def cont(self) -> None:
         """Run to the next breakpoint, failure or the end of the program."""
-        self._go_or_travel(Order("cont"))
+        self._go_or_travel(RunCommand("cont"))
 
     def run_to(self, index: int) -> None:
         """Run until node number `index` of the current backward is about to run.
@@ -211,12 +211,12 @@ class Debugger(TimeTravel, Controls, Questions):
         if self.state.paused and index <= here:
             raise ValueError(f"node {index} has already been reached: the program is {self.state.value} node {here}")
         if self.state is not SessionState.REPLAYING:
-            self._go(Order("run-to", index=index))
+            self._go(RunCommand("run-to", index=index))
         elif self.ended or self._session.shown[0] is not self._session.view or index <= self.live:
             self.goto(index)
         else:
             self.go_live()
-            self._go(Order("run-to", index=index))
+            self._go(RunCommand("run-to", index=index))
 
     def until(self, target: int | str) -> None:
         """Run to a node of the current backward by its number, or to the next that a spec names.
@@ -234,11 +234,11 @@ class Debugger(TimeTravel, Controls, Questions):
         if isinstance(target, int) or target.strip().isdecimal():
             self.run_to(int(target))
         else:
-            self._go_or_travel(Order("until", matches=parse_spec(target.strip()), text=target.strip()))
+            self._go_or_travel(RunCommand("until", matches=parse_spec(target.strip()), text=target.strip()))
 
     def next_backward(self) -> None:
         """Run to the first node of the next backward (or an earlier breakpoint)."""
-        self._go_or_travel(Order("entry"))
+        self._go_or_travel(RunCommand("entry"))
 
     def pause(self) -> None:
         """Ask the running program to stop before the next node it runs."""

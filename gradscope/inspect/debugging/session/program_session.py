@@ -22,7 +22,7 @@ from ..history.history import History, HistoryPolicy
 from ..history.history_replay import PastContext, Replay, why_stop
 from ..stops import condition_names
 from ..stops.breakpoints import Breakpoint, BreakpointTable
-from ..stops.run_targets import Goal, Order
+from ..stops.run_targets import RunCommand, RunTarget
 from ..stops.stop_decision import Stops
 from ..stops.watches import WatchList
 from .backward_threads import BackwardThread, BackwardThreads
@@ -95,18 +95,18 @@ class Session(Observer):
         self._stops = Stops(adapter, breakpoints, log)
         self.tracker = Tracker(adapter)
         self._writes = WriteAccount()
-        self._goal = Goal.at(Order("cont"))
+        self._target = RunTarget.at(RunCommand("cont"))
         self._muted = threading.local()
         self._standing: PauseContext | None = None
         self._end = 0
 
     @property
-    def order(self) -> Order:
+    def command(self) -> RunCommand:
         """What the program was told last."""
-        return self._goal.order
+        return self._target.command
 
-    @order.setter
-    def order(self, order: Order) -> None:
+    @command.setter
+    def command(self, command: RunCommand) -> None:
         thread = self.threads.followed
         views = thread.views if thread is not None else []
         view = views[-1] if views else None
@@ -114,7 +114,7 @@ class Session(Observer):
         if view is not None:
             number = view.number
             module = view.module_at(view.index) if view.order and view.index >= 0 else ""
-        self._goal = Goal.at(order, number or self.task_count, max(1, len(views)), module)
+        self._target = RunTarget.at(command, number or self.task_count, max(1, len(views)), module)
 
     @contextmanager
     def observing(self) -> Iterator[None]:
@@ -192,7 +192,7 @@ class Session(Observer):
         self.history.begin(view)
 
     def _free(self) -> bool:
-        return self._goal.free and not self._breakpoints and not self.record_always
+        return self._target.free and not self._breakpoints and not self.record_always
 
     def node_entered(self, call: Any) -> None:
         """A node is about to run: stop before it, or let it run."""
@@ -225,7 +225,7 @@ class Session(Observer):
                 self.history.entered(view)
                 self._stops.remember(view, call, view.seen_now())
             found = self._stops.before(view, call) if self._breakpoints else None
-            reason = self._goal.reached(view, call, len(thread.views))
+            reason = self._target.reached(view, call, len(thread.views))
             if self.pause_requested:
                 reason = StopReason("pause", "paused on request")
         if found is not None:
@@ -251,12 +251,12 @@ class Session(Observer):
             with self.mute():
                 view.exited(call)
                 found = self._stops.after(call) if self._breakpoints else None
-                if self._goal.kind in ("step", "into") and view.order:
+                if self._target.kind in ("step", "into") and view.order:
                     view.summarized(view.index)
-            goal = self._goal
+            target = self._target
             if found is not None:
                 self.stop(SessionState.PAUSED_AFTER, found[0], thread, view, found[1], call)
-            elif goal.kind == "into" and (view.number, view.index) == (goal.number, goal.after):
+            elif target.kind == "into" and (view.number, view.index) == (target.number, target.after):
                 self.stop(SessionState.PAUSED_AFTER, StopReason("step", "after the node"), thread, view, None, call)
         view.call = None
 
@@ -322,7 +322,7 @@ class Session(Observer):
         if not thread.views:
             self.threads.leave(thread)
         if view.number:
-            self._goal.lost()
+            self._target.lost()
 
     def _own_view(self, task: Any) -> tuple[BackwardThread, TaskView] | None:
         """Return the thread in whose innermost backward `task` is, and that."""
@@ -395,16 +395,16 @@ class Session(Observer):
         self._standing = PauseContext(self.adapter, view, call, produced, frames, about, inside=inside)
         self.update_watches()
         try:
-            order = self._gate.park(lambda: self._report(state, reason))
+            command = self._gate.park(lambda: self._report(state, reason))
         finally:
             self._standing = self.replay.cursor = None
         self.threads.switch()
-        self.order = order
+        self.command = command
         if view is not None and self._free():
             view.recording = False
-        if order.kind == "into" and thread is self.threads.followed:
+        if command.kind == "into" and thread is self.threads.followed:
             # Before a node: stop after it. After one: stop before the next.
-            self._goal.after = self.current if state is SessionState.PAUSED_BEFORE else -1
+            self._target.after = self.current if state is SessionState.PAUSED_BEFORE else -1
 
     def _look_at(self, view: TaskView, *, before: bool) -> None:
         """Make records of a backward and of the node where it stands."""

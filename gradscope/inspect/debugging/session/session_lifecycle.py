@@ -15,7 +15,7 @@ from ...debuggee.program_thread import ProgramThread
 from ...records.records import DebuggerEvent, SessionState, StopReason
 from ..history.history import HistoryPolicy
 from ..stops.breakpoints import BreakpointTable
-from ..stops.run_targets import Order
+from ..stops.run_targets import RunCommand
 from ..stops.watches import WatchList
 from .pause_context import PauseContext
 from .program_session import Session
@@ -24,7 +24,7 @@ __all__ = ["DebuggerCore", "ProgramEndedError", "SessionError"]
 
 T = TypeVar("T")
 
-_PATIENCE = 10
+_TIMEOUT = 10
 _LEAVING = 2.0
 _KEPT_LOG = 100_000
 _AFTER_THE_END = "`back` goes to the nodes that were recorded, `restart` starts it again."
@@ -172,16 +172,16 @@ class DebuggerCore:
         if self._state is not SessionState.NOT_STARTED:
             if not self._state.ended:
                 self.abort()
-            if not self.wait(_PATIENCE).ended:
+            if not self.wait(_TIMEOUT).ended:
                 raise SessionError(f"{self.title} does not end, so it cannot be started again")
             if self._thread is not None:
-                self._thread.join(_PATIENCE)
+                self._thread.join(_TIMEOUT)
         self._program.exit_status, self._program.error, self._program.traceback = None, None, ""
         before = self._session
         self._reset()
         self._session.record_always = before.record_always
         self._session.tracker.take_over(before.tracker)
-        self._go(Order("entry"))
+        self._go(RunCommand("entry"))
 
     def conclusion(self) -> tuple[int, str]:
         """Return the exit status for whoever ran the debugger, and the line that explains it.
@@ -257,7 +257,7 @@ class DebuggerCore:
 
     # --- inside ---
 
-    def _go(self, order: Order) -> None:
+    def _go(self, command: RunCommand) -> None:
         with self._changed:
             self._check_not_running()
             if self.ended:
@@ -265,17 +265,17 @@ class DebuggerCore:
             fresh = self._state is SessionState.NOT_STARTED
             self._state = SessionState.RUNNING
             if fresh:
-                self._begin(Order("entry") if order.kind in ("step", "into", "out") else order)
+                self._begin(RunCommand("entry") if command.kind in ("step", "into", "out") else command)
             else:
-                self._gate.go(order)
+                self._gate.go(command)
         self._broadcast.tell(DebuggerEvent("state", SessionState.RUNNING))
 
     def _check_not_running(self) -> None:
         if self._state is SessionState.RUNNING:
             raise SessionError("the program is running\n`pause` stops it at its next node.")
 
-    def _begin(self, order: Order) -> None:
-        self._session.order = order
+    def _begin(self, command: RunCommand) -> None:
+        self._session.command = command
         self._thread = ProgramThread(self._run)
         self._thread.start()
 

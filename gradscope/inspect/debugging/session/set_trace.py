@@ -15,7 +15,7 @@ from ...debuggee.pause_gate import Gate, ProgramAborted
 from ...debuggee.program import Program
 from ..prompt.prompt import LineMode
 from ..stops.condition_names import user_frame
-from ..stops.run_targets import Order
+from ..stops.run_targets import RunCommand
 from .debugger import Debugger
 from .program_session import ACTIVE
 from .requested_stops import stop_at_error, stop_here
@@ -71,7 +71,7 @@ class _InlineDebugger(Debugger):
             if self._session.abort_requested or (self._asked.kind == "cont" and not self._table):
                 self._listening.close()
 
-        self._asked = Order("cont")
+        self._asked = RunCommand("cont")
         self._here.prompt_gate.prompt = ask
         self._listening.enter_context(self._session.observing())
 
@@ -88,11 +88,11 @@ class _InlineDebugger(Debugger):
         finally:
             self._listening.close()
 
-    def _go(self, order: Order) -> None:
+    def _go(self, command: RunCommand) -> None:
         if self._dead:
             raise SessionError("this backward has failed and cannot go on; `quit` leaves")
-        self._asked = order
-        super()._go(order)
+        self._asked = command
+        super()._go(command)
 
     def restart(self) -> None:
         """Refuse: the program is not the session's to start."""

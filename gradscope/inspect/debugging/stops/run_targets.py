@@ -1,4 +1,4 @@
-"""What a program was told when it was let go, and whether it has got there."""
+"""Commands that let a program run on, and the places at which it stops again."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from ...records.records import StopReason
 from ..session.debugged_backward import CallFacts, TaskView
 
-__all__ = ["Goal", "Order"]
+__all__ = ["RunCommand", "RunTarget"]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What the program was told when it was let go: until when to run.
+class RunCommand:
+    """A command that lets the program run: until when.
 
     Attributes
     ----------
@@ -33,10 +33,10 @@ class Order:
 
 
 @dataclass(slots=True)
-class Goal:
-    """An order, with where it was given."""
+class RunTarget:
+    """Where a command stops the program, counted from where it was given."""
 
-    order: Order
+    command: RunCommand
     kind: str
     count: int
     number: int
@@ -45,9 +45,9 @@ class Goal:
     after: int = -1
 
     @classmethod
-    def at(cls, order: Order, number: int = 0, depth: int = 1, module: str = "") -> Goal:
-        """Return the goal of an order given in backward `number`, so deep in others, in the backward of `module`."""
-        return cls(order, order.kind, order.count, number, depth, module)
+    def at(cls, command: RunCommand, number: int = 0, depth: int = 1, module: str = "") -> RunTarget:
+        """Return the target of a command given in backward `number`, so deep in others, in the backward of `module`."""
+        return cls(command, command.kind, command.count, number, depth, module)
 
     @property
     def free(self) -> bool:
@@ -55,12 +55,12 @@ class Goal:
         return self.kind == "cont"
 
     def lost(self) -> None:
-        """The backward has ended before the place was reached: stop at the next chance."""
+        """Stop at the next node: the backward has ended before the place was reached."""
         if self.kind in ("out", "run-to"):
             self.kind, self.count = "step", 1
 
     def reached(self, view: TaskView, call: Any, depth: int) -> StopReason | None:
-        """Return why to stop before a node, None if it is not the place."""
+        """Return why to stop before a node; None if the place is another."""
         first = view.index == 0
         entry = StopReason("entry", f"first node of backward {view.number}")
         match self.kind:
@@ -72,11 +72,11 @@ class Goal:
                 self.count -= 1
                 if not self.count:
                     return entry if first else StopReason("step", "next node")
-            case "run-to" if view.number == self.number and view.index == self.order.index:
-                return StopReason("run-to", f"reached node {self.order.index}")
-            case "until" if self.order.matches is not None:
-                if self.order.matches(CallFacts(view, call.node, view.index)):
-                    return StopReason("run-to", f"reached {self.order.text}")
+            case "run-to" if view.number == self.number and view.index == self.command.index:
+                return StopReason("run-to", f"reached node {self.command.index}")
+            case "until" if self.command.matches is not None:
+                if self.command.matches(CallFacts(view, call.node, view.index)):
+                    return StopReason("run-to", f"reached {self.command.text}")
             case "out" if depth <= self.depth:
                 return self._left(view, call, entry if first else StopReason("step", "next node"))
         return None

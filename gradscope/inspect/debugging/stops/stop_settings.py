@@ -9,10 +9,10 @@ from ..session.session_lifecycle import DebuggerCore
 from ..session.session_records import TaskRecord, ThreadRecord, WatchRecord
 from .breakpoints import Breakpoint
 
-__all__ = ["Controls"]
+__all__ = ["StopSettings"]
 
 
-class Controls(DebuggerCore):
+class StopSettings(DebuggerCore):
     """Breakpoints, watches and threads of a session."""
 
     # --- breakpoints ---

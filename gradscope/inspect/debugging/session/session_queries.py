@@ -1,4 +1,4 @@
-"""Questions about a program that stands still: what its graph keeps, how gradients flow, why a tensor has none.
+"""Queries about a program that stands still: what its graph keeps, how gradients flow, why a tensor has none.
 
 The answers are those of :mod:`gradscope.inspect.diagnosis`, computed on the program's own thread, so that what comes
 back is frozen data.
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from ...diagnosis.memory.graph_memory import MemoryReport
     from ...diagnosis.no_gradient.no_grad_records import GradientReport, NoGradient
 
-__all__ = ["Questions"]
+__all__ = ["SessionQueries"]
 
 
-class Questions(DebuggerCore):
+class SessionQueries(DebuggerCore):
     """What can be asked about the program as a whole, wherever it stands."""
 
     def parameter_names(self) -> list[str]:
