@@ -197,6 +197,16 @@ def enabling_gradients_in_inference_mode_records_nothing(m):
     return inner, settled, nested, after, m.is_grad_enabled()
 
 
+@program(returns=[[2.0, 4.0, 6.0], [4.0, 8.0, 12.0], False, True])
+def a_gradient_with_a_history_is_not_written_in_inference_mode(m):
+    x = m.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (x * x).sum().backward(create_graph=True)
+    before, loss = x.grad, (x * x).sum()
+    with m.inference_mode():
+        loss.backward(create_graph=True, inputs=[x])
+    return before.tolist(), x.grad.tolist(), x.grad.requires_grad, x.grad.is_inference()
+
+
 @program(raises=(RuntimeError, "Inference tensors cannot be saved for backward."))
 def an_inference_tensor_is_not_saved(m):
     with m.inference_mode():

@@ -605,7 +605,7 @@ class GraphTask:
         shown = None
         if state.special and events.wanted(events.GradientAccumulated):
             shown = grad if self.create_graph else wrap(grad)
-        if self.records:
+        if self.records or (self.create_graph and state.local.inference):
             node.accumulate_graph(grad)
         else:
             node.accumulate(grad._array if self.create_graph else grad)
