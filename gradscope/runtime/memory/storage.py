@@ -112,8 +112,10 @@ def shared_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def memory_of(array: Any) -> Any:
     """Return the array that owns the memory of `array`; of one of bfloat16 that may be one of NumPy's own class."""
-    kind = numpy.ndarray if isinstance(array, numpy.ndarray) else type(array)
     base = array.base
+    if base is None and type(array) is numpy.ndarray:
+        return array
+    kind = numpy.ndarray if isinstance(array, numpy.ndarray) else type(array)
     while base is not None:
         if isinstance(base, kind):
             array = base

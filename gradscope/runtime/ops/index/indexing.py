@@ -17,8 +17,10 @@ from ...memory import device as devices
 from ...memory import dtype as dtypes
 from ...memory.dtype import scalar_type
 from ...memory.elements import as_element
+from ...memory.storage import memory_of, overlaps_itself
 from ...tensor import creation, tangents
 from ...tensor.from_python import to_array
+from ...tensor.tensor import Tensor
 from ..declaration.annotations import Array, Namespace, Shape
 from ..declaration.references import adjoint, placed
 from ..declaration.registry import METHODS, OPERATORS, operator, public
@@ -552,9 +554,76 @@ def _trimmed(value: Any, always: bool = False) -> Any:
     return OPERATORS["view.size"].function(value, shape[leading:]) if leading or always else value
 
 
+_BIGGEST_SINGLE = float(numpy.finfo(numpy.float32).max)
+
+
+def _is_view_key(index: Any) -> bool:
+    """Whether a key is of integers, slices, None and Ellipsis alone, of which NumPy makes the same view."""
+    kind = type(index)
+    if kind is int:
+        return True
+    for item in index if kind is tuple else (index,):
+        if type(item) is slice:
+            if item.step is not None and not (type(item.step) is int and item.step > 0):
+                return False
+        elif type(item) is not int and item is not None and item is not Ellipsis:
+            return False
+    return True
+
+
+def _holds(array: Any, number: Any) -> bool:
+    """Whether NumPy writes a Python number into an array as it is, or complains."""
+    char, kind = array.dtype.char, type(number)
+    if kind is float:
+        return char == "d" or (char == "f" and -_BIGGEST_SINGLE <= number <= _BIGGEST_SINGLE)
+    if kind is int:
+        return char in "dlqihb" or (char == "f" and -_BIGGEST_SINGLE <= number <= _BIGGEST_SINGLE)
+    return kind is bool and char == "?"
+
+
+def _requires_grad(value: Any) -> bool:
+    return type(value) is Tensor and value.requires_grad
+
+
+def _assigned(self: Any, index: Any, value: Any) -> bool:
+    """Let NumPy assign what is neither recorded nor converted, and tell whether it has.
+
+    Anything rarer, and what NumPy complains of, is left to the views and writes that raise PyTorch's errors.
+    """
+    array = self._memory
+    if type(array) is not devices.ndarray or not _is_view_key(index):
+        return False
+    flags, given = self._flags, value
+    if type(value) is Tensor:
+        given = value._memory
+        flags |= value._flags
+        if value._dtype is not self._dtype or type(given) is not devices.ndarray:
+            return False
+        if given is array or (
+            (given.base is not None or array.base is not None) and memory_of(given) is memory_of(array)
+        ):
+            return False
+    elif not _holds(array, value):
+        return False
+    if flags and (flags >= state.INERT or (state.local._records and (self.requires_grad or _requires_grad(value)))):
+        return False
+    if not array.flags.forc and overlaps_itself(array):
+        return False
+    try:
+        if given is not value and given.ndim and array[index].shape != given.shape:
+            return False
+        array[index] = given
+    except (IndexError, OverflowError, TypeError, ValueError):
+        return False
+    self._bump("setitem")
+    return True
+
+
 @public(method="__setitem__", function_too=False)
 def setitem(self: Any, index: Any, value: Any) -> None:
     """Write `value`, a number or a tensor, to ``self[index]``."""
+    if not state.special and _assigned(self, index, value):
+        return
     value = _as_value(self, value)
     if type(index) is slice and not _is_whole(index, self._array.shape[0] if self._array.ndim else 0):
         _write(_range(self, 0, index), value)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import gradscope as gs
+from gradscope.runtime import events
 from gradscope.runtime.errors import SavedTensorModifiedError
 
 
@@ -214,6 +219,83 @@ def test_wrong_writes_change_nothing(index: Any, value: Any, error: type[Excepti
         y[index] = value
     assert y.tolist() == matrix().tolist()
     assert y._version == 0
+
+
+# --- writes by NumPy's own assignment, beside the same step by step ---------------------------------------------------
+
+BOUNDS = st.none() | st.integers(-5, 5)
+ITEMS = st.integers(-4, 4) | st.builds(slice, BOUNDS, BOUNDS, st.none() | st.integers(-1, 2))
+KEYS = ITEMS | st.lists(ITEMS | st.just(None) | st.just(Ellipsis), max_size=4).map(tuple)
+TARGETS: dict[str, Callable[[], gs.Tensor]] = {
+    "float32": matrix,
+    "float64": lambda: matrix().double(),
+    "float16": lambda: matrix().half(),
+    "int64": lambda: matrix().long(),
+    "int8": lambda: matrix().to(gs.int8),
+    "uint8": lambda: matrix().to(gs.uint8),
+    "bool": lambda: matrix() > 5,
+    "complex": lambda: matrix().to(gs.complex64),
+    "transposed": lambda: matrix().T,
+    "gaps": lambda: gs.arange(48.0).reshape(6, 8)[::2, ::2],
+    "expanded": lambda: gs.arange(4.0).expand(3, 4),
+    "one": lambda: gs.tensor([5.0]),
+    "no dimension": lambda: gs.tensor(5.0),
+    "conjugated": lambda: matrix().to(gs.complex64).conj(),
+}
+SHAPES = st.sampled_from([(), (1,), (4,), (3,), (3, 4), (1, 4), (3, 1), (1, 1, 4), (2,), (0,)])
+NUMBERS = st.sampled_from([0.5, 7, True, -3, 300, 1e39, 10**40, -(10**10), math.nan, -math.inf, 1j, numpy.float64(2.5)])
+
+
+def written(target: gs.Tensor, key: Any, value: Any) -> tuple[Any, ...]:
+    """Return what a write has left, with its version or its complaint."""
+    told = ""
+    try:
+        target[key] = value
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+    base = target if target._base is None else target._base
+    return str(target.tolist()), str(base.tolist()), target._version, told
+
+
+@given(kind=st.sampled_from(sorted(TARGETS)), key=KEYS, value=NUMBERS | SHAPES, own=st.booleans())
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_write_is_what_it_is_step_by_step(kind: str, key: Any, value: Any, own: bool) -> None:
+    def outcome() -> tuple[Any, ...]:
+        target = TARGETS[kind]()
+        new = value
+        if isinstance(value, tuple):
+            new = gs.full(value, 9.0).to(target.dtype) if own else gs.full((2, *value), 9.0).to(target.dtype)[1]
+        return written(target, key, new)
+
+    straight = outcome()
+    with events.subscribe(lambda event: None, events.VersionBumped):
+        assert straight == outcome()
+
+
+@pytest.mark.parametrize("part", [slice(0, 2), slice(1, 3), (slice(None), 0)])
+def test_a_write_of_its_own_memory_is_refused_where_it_overlaps(part: Any) -> None:
+    def outcome() -> tuple[Any, ...]:
+        x = matrix()
+        return written(x, slice(1, 3) if isinstance(part, slice) else (slice(None), 1), x[part])
+
+    straight = outcome()
+    with events.subscribe(lambda event: None, events.VersionBumped):
+        assert straight == outcome()
+
+
+def test_a_write_through_a_view_is_counted_and_noticed() -> None:
+    weight = gs.ones(3, requires_grad=True)
+    data = gs.ones(2, 3)
+    product = (weight * data[0]).sum()
+    data[1:][0][2] = 5.0
+    assert data._version == 1
+    with pytest.raises(SavedTensorModifiedError):
+        product.backward()
+    with pytest.raises(RuntimeError, match="view of a leaf Variable"):
+        weight[:2][0] = 1.0
+    with gs.no_grad():
+        weight[:2][0] = weight.sum()
+    assert (weight.tolist(), weight._version) == ([3.0, 1.0, 1.0], 1)
 
 
 def test_indexed_writes_to_expanded_memory_warn_and_the_others_are_refused() -> None:
