@@ -22,7 +22,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COLUMNS", "Column", "ask", "work"]
+__all__ = [
+    "COLUMNS",
+    "Column",
+    "ask",
+    "block",
+    "chain_of_nodes",
+    "load",
+    "measure_cases",
+    "measure_chain",
+    "measure_peak",
+    "wait_for_background",
+]
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -78,7 +89,10 @@ COLUMNS = {
 
 
 def ask(kind: str, how: Column, **order: Any) -> Any:
-    """Have a fresh process measure something under the environment of a column, and return what it found."""
+    """Have a fresh process measure something under the environment of a column, and return what it found.
+
+    What is measured in that process is decided by ``run.py``: its `kind` stands in ``WORK`` there.
+    """
     order.update(kind=kind, threads=how.threads)
     command = [sys.executable, str(Path(__file__).with_name("run.py")), "--worker", json.dumps(order)]
     environment = {**os.environ, **how.environment()}
@@ -89,11 +103,6 @@ def ask(kind: str, how: Column, **order: Any) -> Any:
 
 
 # --- in the measuring process -----------------------------------------------------------------------------------------
-
-
-def work(order: dict[str, Any]) -> Any:
-    """Carry out one order of the parent process and return what is to be printed as JSON."""
-    return {"times": measure_cases, "peak": measure_peak, "chain": measure_chain}[order["kind"]](order)
 
 
 def load(name: str, threads: int) -> Any:

@@ -5,6 +5,7 @@
     python benchmarks/run.py --columns fast   # one column; see `measuring.COLUMNS`
     python benchmarks/run.py --json           # the same, with every round, as JSON
     python benchmarks/run.py --check          # exit status 1 where a target is missed
+    python benchmarks/run.py --plots          # and how costs grow, as docs/images/growth-*.svg
     python benchmarks/run.py --write          # the tables into docs/performance.md
     python benchmarks/run.py --events         # with an events subscription that asks for nothing
 
@@ -25,9 +26,12 @@ import sys
 from fnmatch import fnmatch
 from typing import Any
 
-from measuring import COLUMNS, ask, work
+from growth import CURVES, draw, measure_curve, measure_growth, slow_threads
+from measuring import COLUMNS, ask, measure_cases, measure_chain, measure_peak
 from report import GROUPS, MEANS, machine, markdown, means, missed, write_part
 from workloads import CASES
+
+WORK = {"times": measure_cases, "peak": measure_peak, "chain": measure_chain, "growth": measure_growth}
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:
@@ -37,8 +41,9 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
         "candidate": args.candidate,
         "baseline": args.baseline,
         "events": args.events,
-        "cases": measure_cases(args),
+        "cases": measure_workloads(args),
         "chains": measure_chains(args) if chosen("chain-memory", "", args.only) else [],
+        "growth": measure_curves(args) if args.plots else {},
     }
     report["means"] = {group: means(report["cases"].values(), group) for group in MEANS}
     return report
@@ -49,7 +54,7 @@ def chosen(key: str, group: str, only: list[str] | None) -> bool:
     return not only or any(fnmatch(key, pattern) or group == pattern for pattern in only)
 
 
-def measure_cases(args: argparse.Namespace) -> dict[str, Any]:
+def measure_workloads(args: argparse.Namespace) -> dict[str, Any]:
     """Return what was measured of each workload, column by column."""
     cases = {key: case for key, case in CASES.items() if chosen(key, case.group, args.only)}
     found: dict[str, Any] = {
@@ -100,9 +105,20 @@ def measure_chains(args: argparse.Namespace) -> list[dict[str, Any]]:
     return chains
 
 
+def measure_curves(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the lines of every plot."""
+    columns = [name for name in ("fast", "numpy") if name in args.columns]
+    return {
+        key: measure_curve(key, columns, candidate=args.candidate, baseline=args.baseline)
+        for key in CURVES
+        if chosen(key, "growth", args.only)
+    }
+
+
 def parse(argv: list[str] | None = None) -> argparse.Namespace:
     """Return the command line's arguments."""
-    names = f"a workload ({', '.join(CASES)}, chain-memory), a group ({', '.join(GROUPS)}) or a pattern"
+    groups = {**{key: case.group for key, case in CASES.items()}, **dict.fromkeys(CURVES, "growth"), "chain-memory": ""}
+    names = f"a workload ({', '.join(CASES)}), a group ({', '.join(GROUPS)}, growth), a curve or a pattern"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="NAME", help=f"{names}; may be repeated")
     parser.add_argument("--candidate", default="gradscope", help="the module to measure (default: %(default)s)")
@@ -117,6 +133,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--nodes", type=int, default=1_000_000, help="length of the long chain (default: %(default)s)")
     parser.add_argument("--events", action="store_true", help="with a subscription to no kind of gradscope's events")
+    parser.add_argument("--plots", action="store_true", help="measure how costs grow too, and draw it")
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/performance.md")
     parser.add_argument("--check", action="store_true", help="exit with status 1 where a target is missed")
@@ -125,7 +142,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     if args.events and args.candidate != "gradscope":
         parser.error("--events measures gradscope; leave out --candidate")
     for pattern in args.only or ():
-        if not any(chosen(key, case.group, [pattern]) for key, case in CASES.items()) and pattern != "chain-memory":
+        if not any(chosen(key, group, [pattern]) for key, group in groups.items()):
             parser.error(f"--only {pattern}: no such name; it is {names}")
     if args.columns is None:
         args.columns = [name for name in COLUMNS if name != "wall"]
@@ -139,19 +156,20 @@ def main() -> int:
     """Measure, print, and judge where asked to."""
     args = parse()
     if args.worker:
-        print(json.dumps(work(json.loads(args.worker))))
+        order = json.loads(args.worker)
+        print(json.dumps(WORK[order["kind"]](order)))
         return 0
-    for name in {args.candidate, args.baseline}:
+    for name in {args.candidate, args.baseline, *(["matplotlib"] if args.plots else [])}:
         if importlib.util.find_spec(name) is None:
-            print(
-                f"run.py: {name} is not installed; the comparison needs it.\nTry: pip install {name}", file=sys.stderr
-            )
+            print(f"run.py: {name} is not installed; the benchmark needs it.\nTry: pip install {name}", file=sys.stderr)
             return 2
     report = measure(args)
     print(json.dumps(report, indent=2) if args.json else markdown(report))
     if args.write:
         write_part("table", markdown(report))
-    lines = missed(report) if args.check else []
+    for key, lines in report["growth"].items():
+        print(f"drawn: {draw(key, lines, args.candidate, args.baseline)}", file=sys.stderr)
+    lines = [*missed(report), *slow_threads(report["growth"])] if args.check else []
     for line in lines:
         print(f"missed: {line}", file=sys.stderr)
     return 1 if lines else 0

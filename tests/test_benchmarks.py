@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gradscope
+import growth
 import report as report_of
 import run
 from measuring import COLUMNS
@@ -119,3 +120,31 @@ def test_a_part_of_the_page_is_replaced(tmp_path, monkeypatch):
     assert page.read_text(encoding="utf-8") == "before\n<!-- a -->\nnew\n<!-- /a -->\nafter\n"
     with pytest.raises(SystemExit, match="no part 'b'"):
         report_of.write_part("b", "new")
+
+
+@pytest.mark.parametrize("key", growth.CURVES)
+def test_a_curve_runs_at_its_smallest_size(key):
+    drawn = growth.CURVES[key]
+    prepare, body = drawn.build(gradscope, drawn.sizes[0])
+    body(prepare())
+    assert drawn.sizes == tuple(sorted(drawn.sizes))
+
+
+@pytest.mark.parametrize("key", ["length", "operators", "threads"])
+def test_a_curve_is_drawn_as_a_small_file_with_its_lines_named(key, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="draws")
+    monkeypatch.setattr(growth, "IMAGES", tmp_path)
+    points = [[size, 1.0 + number] for number, size in enumerate(growth.CURVES[key].sizes)]
+    lines = {"fast": points, "baseline": points}
+    text = growth.draw(key, lines, "gradscope", "torch").read_text(encoding="utf-8")
+    assert ">torch</text>" in text
+    assert (">gradscope with fast</text>" in text) == growth.CURVES[key].kernels
+    assert len(text) < 20_000
+    assert growth.draw(key, lines, "gradscope", "torch").read_text(encoding="utf-8") == text
+
+
+def test_two_threads_are_judged_at_large_sizes():
+    lines = {"fast": [[4096, 0.9], [4_194_304, 1.4]], "numpy": [[4_194_304, 1.6]], "baseline": [[4_194_304, 1.0]]}
+    assert growth.slow_threads({"threads": lines, "operators": lines}) == [
+        "threads, with `fast`: 1.40 times as fast with two at 4,194,304 elements, wanted at least 1.5"
+    ]

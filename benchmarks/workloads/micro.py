@@ -35,24 +35,65 @@ def repeated(function: Callable[[], Any], times: int) -> Work:
 # --- operators --------------------------------------------------------------------------------------------------------
 
 
-def product(lib: Any, dtype: Any, other: Any) -> Work:
-    """Return the work of 1,000 products of a recorded matrix of 8×8 with another matrix or a number."""
-    a = uniform(lib, 8, 8, requires_grad=True)
-    if dtype is not np.float32:
-        a = lib.tensor(np.arange(64).reshape(8, 8), dtype=lib.int64)
-    b = other(lib)
+@micro("recorded `a * b`, 8×8", target=0.6, operations=1000)
+def recorded_mul(lib: Any) -> Work:
+    a, b = (uniform(lib, 8, 8, requires_grad=True) for _ in range(2))
+    return repeated(lambda: a * b, 1000)
+
+
+@micro("`a * b` in `no_grad()`, 8×8", target=1.0, operations=1000)
+def plain_mul(lib: Any) -> Work:
+    a, b = (uniform(lib, 8, 8) for _ in range(2))
 
     def body(prepared: None) -> Any:
-        for _ in range(1000):
-            result = a * b
+        with lib.no_grad():
+            for _ in range(1000):
+                result = a * b
         return result
 
     return nothing, body
 
 
-@micro("recorded `a * b`, 8×8", target=0.6, operations=1000)
-def recorded_mul(lib: Any) -> Work:
-    return product(lib, np.float32, lambda lib: uniform(lib, 8, 8, requires_grad=True))
+@micro("`x + 1`, 8×8", target=1.0, operations=1000)
+def number_on_the_right(lib: Any) -> Work:
+    x = uniform(lib, 8, 8, requires_grad=True)
+    return repeated(lambda: x + 1, 1000)
+
+
+@micro("`relu(x)`, 8×8", target=1.0, operations=1000)
+def relu_8(lib: Any) -> Work:
+    x = uniform(lib, 8, 8, requires_grad=True)
+    return repeated(lambda: lib.relu(x), 1000)
+
+
+@micro("`exp(x)`, 8×8", target=1.0, operations=1000)
+def exp_8(lib: Any) -> Work:
+    x = uniform(lib, 8, 8, requires_grad=True)
+    return repeated(lambda: lib.exp(x), 1000)
+
+
+@micro("`x.add_(y)`, 8×8", target=1.0, operations=1000)
+def add_in_place(lib: Any) -> Work:
+    x, y = uniform(lib, 8, 8), uniform(lib, 8, 8) * 1e-6
+    return repeated(lambda: x.add_(y), 1000)
+
+
+@micro("`cat([a, b])`, 8×8", target=1.0, operations=1000)
+def cat_8(lib: Any) -> Work:
+    a, b = (uniform(lib, 8, 8, requires_grad=True) for _ in range(2))
+    return repeated(lambda: lib.cat([a, b]), 1000)
+
+
+@micro("`linear(x, weight, bias)`, 8×8", target=1.0, operations=1000)
+def linear_8(lib: Any) -> Work:
+    x, weight, bias = (uniform(lib, *shape, requires_grad=True) for shape in ((8, 8), (8, 8), (8,)))
+    return repeated(lambda: lib.nn.functional.linear(x, weight, bias), 1000)
+
+
+@micro("`layer_norm(x)`, 8×8", target=1.0, operations=500)
+def layer_norm_8(lib: Any) -> Work:
+    x = uniform(lib, 8, 8, requires_grad=True)
+    return repeated(lambda: lib.nn.functional.layer_norm(x, (8,)), 500)
 
 
 @micro("`2 - x`, 8×8", target=1.0, operations=1000)
@@ -86,37 +127,25 @@ def softmax_8(lib: Any) -> Work:
     return repeated(lambda: lib.nn.functional.softmax(x, dim=1), 500)
 
 
-@micro("float32 * float64, 8×8", target=1.0, operations=1000)
-def mul_float64(lib: Any) -> Work:
-    return product(lib, np.float32, lambda lib: uniform(lib, 8, 8, dtype=np.float64))
-
-
-@micro("int64 * 2.0, 8×8", target=1.0, operations=1000)
-def mul_int64_number(lib: Any) -> Work:
-    return product(lib, np.int64, lambda lib: 2.0)
-
-
-@micro("int64 * float32, 8×8", target=1.0, operations=1000)
-def mul_int64_float32(lib: Any) -> Work:
-    return product(lib, np.int64, lambda lib: uniform(lib, 8, 8, requires_grad=True))
-
-
 # --- mixed dtypes beside the same operator on one dtype, in the same library ------------------------------------------
 
 
 @promotion("float32 * float64 : float32 * float32", operations=1000, beside=recorded_mul)
 def promoted_float64(lib: Any) -> Work:
-    return mul_float64(lib)
+    a, b = uniform(lib, 8, 8, requires_grad=True), uniform(lib, 8, 8, dtype=np.float64)
+    return repeated(lambda: a * b, 1000)
 
 
 @promotion("int64 * float32 : float32 * float32", operations=1000, beside=recorded_mul)
 def promoted_int64(lib: Any) -> Work:
-    return mul_int64_float32(lib)
+    a, b = lib.arange(64).view(8, 8), uniform(lib, 8, 8, requires_grad=True)
+    return repeated(lambda: a * b, 1000)
 
 
 @promotion("int64 * 2.0 : float32 * float32", operations=1000, beside=recorded_mul)
 def promoted_number(lib: Any) -> Work:
-    return mul_int64_number(lib)
+    a = lib.arange(64).view(8, 8)
+    return repeated(lambda: a * 2.0, 1000)
 
 
 @promotion("2 - x : float32 * float32", operations=1000, beside=recorded_mul)
@@ -180,15 +209,15 @@ def setitem_recorded(lib: Any) -> Work:
 # --- gradients --------------------------------------------------------------------------------------------------------
 
 
-@micro("chain of 1,000 operators on 16 elements, forward and backward", target=0.7)
-def chain(lib: Any) -> Work:
+def operators_on_16(lib: Any, count: int) -> Work:
+    """Return the work of a chain of `count` operators, a multiple of four, forward and backward."""
     x = uniform(lib, 16, requires_grad=True)
     factor, summand, shift = (uniform(lib, 16) for _ in range(3))
 
     def body(prepared: None) -> None:
         x.grad = None
         y = x
-        for _ in range(250):
+        for _ in range(count // 4):
             y = y * factor
             y = y + summand
             y = y.tanh()
@@ -196,6 +225,11 @@ def chain(lib: Any) -> Work:
         y.sum().backward()
 
     return nothing, body
+
+
+@micro("chain of 1,000 operators on 16 elements, forward and backward", target=0.7)
+def chain(lib: Any) -> Work:
+    return operators_on_16(lib, 1000)
 
 
 @micro("backward of one node", target=0.3, operations=200)
