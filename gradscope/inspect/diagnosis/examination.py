@@ -14,9 +14,9 @@ from ..records.records import Location
 from ..records.tensor_statistics import norm_of
 from ..source.call_sites import caller, user_frame
 from .explanation import at
-from .flow.amplification import GainLook, loss_scale
+from .flow.amplification import GainVisitor, loss_scale
 from .flow.gradient_flow import DeadUnits, GradientFlow, ParameterFlow, dead_units, gradient_flow, verdict_of
-from .flow.zero_gradients import ZeroCause, ZeroLook
+from .flow.zero_gradients import ZeroCause, ZeroVisitor
 from .memory.gradient_aliasing import GradientAliasing, aliasing
 from .memory.graph_memory import MemoryReport, memory_of
 from .memory.reference_cycles import GraphCycle, kept_own_outputs
@@ -138,13 +138,13 @@ class Examination:
 
 
 @dataclass
-class _Open:
+class _RunningBackward:
     """A backward that runs."""
 
     root: Any
     location: Location | None
-    zeros: ZeroLook
-    gains: GainLook
+    zeros: ZeroVisitor
+    gains: GainVisitor
     scale: float
     filled: bool = False
 
@@ -189,7 +189,7 @@ class Examiner(Observer):
         self._hooks = OptimizerHooks(after=self._stepped)
         self._vanishing = ""
         self._seen: dict[Location | None, int] = {}
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _RunningBackward] = {}
         self._saved = threading.local()
         self._latest: Location | None = None
 
@@ -231,8 +231,8 @@ class Examiner(Observer):
         frame = user_frame()
         if frame is not None:
             self.names.look(frame)
-        zeros, gains, scale = ZeroLook(self.adapter), GainLook(self.adapter), loss_scale(self.adapter, nodes[0])
-        self._open[id(task)] = _Open(roots[0], self._latest, zeros, gains, scale)
+        zeros, gains, scale = ZeroVisitor(self.adapter), GainVisitor(self.adapter), loss_scale(self.adapter, nodes[0])
+        self._open[id(task)] = _RunningBackward(roots[0], self._latest, zeros, gains, scale)
 
     def node_entered(self, call: Any) -> None:
         """Keep its saved tensors until it has run."""
@@ -282,15 +282,15 @@ class Examiner(Observer):
     def _stepped(self, optimizer: Any) -> None:
         self.missing.stepped(held_by(optimizer), self._latest)
 
-    def _note_zeros(self, parameters: Iterable[tuple[str, Any]], look: ZeroLook) -> None:
+    def _note_zeros(self, parameters: Iterable[tuple[str, Any]], visitor: ZeroVisitor) -> None:
         for name, tensor in parameters:
             grad = self.adapter.leaf_grad(tensor)
-            if id(tensor) in look.found and grad is not None and not norm_of(self.adapter.to_host(grad)):
-                self.zeros[id(tensor)] = name, look.found[id(tensor)]
+            if id(tensor) in visitor.found and grad is not None and not norm_of(self.adapter.to_host(grad)):
+                self.zeros[id(tensor)] = name, visitor.found[id(tensor)]
             elif grad is not None:
                 self.zeros.pop(id(tensor), None)
 
-    def _note_trouble(self, flows: Sequence[ParameterFlow], tensors: dict[str, Any], running: _Open) -> None:
+    def _note_trouble(self, flows: Sequence[ParameterFlow], tensors: dict[str, Any], running: _RunningBackward) -> None:
         """Keep what a backward shows of gradients that vanish or explode, by the parameters that it has reached."""
         verdict, ends, first = verdict_of(flows)
         text, name = (ends[0], first) if ends else ("", "")

@@ -13,7 +13,7 @@ from ...records.tensor_statistics import norm_of
 from ..explanation import at
 from ..nan.nan_detection import saved_values
 
-__all__ = ["Gain", "GainLook", "loss_scale"]
+__all__ = ["Gain", "GainVisitor", "loss_scale"]
 
 # What stands between a parameter and the operator that uses it.
 _BESIDE_A_LEAF = {"Clone", "Expand", "Permute", "T", "ToCopy", "Transpose", "Unsqueeze", "View"}
@@ -43,7 +43,7 @@ class Gain:
         return f"{self.node}{at(self.location)} multiplies them {often}"
 
 
-class GainLook:
+class GainVisitor:
     """Notes the size of every gradient of a backward."""
 
     def __init__(self, adapter: Adapter) -> None:

@@ -14,7 +14,7 @@ from ...records.records import Location, operator_name
 from ..nan.nan_detection import saved_values
 from .backward_replay import Replay
 
-__all__ = ["ZeroCause", "ZeroLook", "zero_causes"]
+__all__ = ["ZeroCause", "ZeroVisitor", "zero_causes"]
 
 _STEPS = {"Ceil", "Floor", "Round", "Sign", "Trunc", "Heaviside"}
 _RECTIFIERS = {"Relu", "Threshold", "Relu6", "Hardtanh", "Clamp", "ClampMin", "ClampMax", "HardtanhBackward"}
@@ -45,7 +45,7 @@ class ZeroCause:
     help: str = ""
 
 
-class ZeroLook:
+class ZeroVisitor:
     """Follows zero gradients through a backward, from the node that made each.
 
     Attributes
@@ -109,13 +109,13 @@ def zero_causes(adapter: Adapter, loss: Any) -> dict[int, tuple[ZeroCause, ...]]
     dict of int to tuple of ZeroCause
         A leaf whose gradient is not zero has no entry.
     """
-    look = ZeroLook(adapter)
+    visitor = ZeroVisitor(adapter)
 
     def visit(node: Any, grads: list[Any], produced: Sequence[Any]) -> None:
-        look.visit(node, grads, produced, saved_values(adapter, node))
+        visitor.visit(node, grads, produced, saved_values(adapter, node))
 
     Replay(adapter, loss).run(visit)
-    return look.found
+    return visitor.found
 
 
 def _cause(adapter: Adapter, node: Any, saved: Mapping[str, Any]) -> ZeroCause:

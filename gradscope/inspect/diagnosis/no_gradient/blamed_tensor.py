@@ -17,14 +17,14 @@ from ...source.frame_variables import variables_of
 from ...source.source_syntax import syntax_tree
 from .detaching_calls import dotted
 
-__all__ = ["Refused", "gradients_of_none", "leaves_in", "loss_without_graph"]
+__all__ = ["RefusedBackward", "gradients_of_none", "leaves_in", "loss_without_graph"]
 
 # What the functions that start a backward call the tensor that they are given.
 _GIVEN = ("self", "tensor", "tensors", "outputs")
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedBackward:
     """A backward that was asked for in vain.
 
     Attributes
@@ -46,7 +46,7 @@ def _users_steps(error: BaseException) -> list[tuple[FrameType, int]]:
     return [step for step in steps if not is_library_file(step[0].f_code.co_filename)][::-1]
 
 
-def loss_without_graph(adapter: Adapter, error: BaseException) -> Refused | None:
+def loss_without_graph(adapter: Adapter, error: BaseException) -> RefusedBackward | None:
     """Return the tensor of which a backward was asked for in vain, because it does not require grad.
 
     Parameters
@@ -56,7 +56,7 @@ def loss_without_graph(adapter: Adapter, error: BaseException) -> Refused | None
 
     Returns
     -------
-    Refused or None
+    RefusedBackward or None
         None for another error.
     """
     if not isinstance(error, RuntimeError) or "does not require grad" not in str(error):
@@ -68,7 +68,7 @@ def loss_without_graph(adapter: Adapter, error: BaseException) -> Refused | None
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     for frame in frames[frames.index(asking) + 1 :]:
         for tensor in _given_to(adapter, frame):
-            return Refused(tensor, location_at(asking, lineno), [frame for frame, _ in users])
+            return RefusedBackward(tensor, location_at(asking, lineno), [frame for frame, _ in users])
     return None
 
 

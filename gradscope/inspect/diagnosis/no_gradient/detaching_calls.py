@@ -13,14 +13,14 @@ from typing import NamedTuple
 from ...source.source_syntax import last_name
 from .no_grad_records import Reason
 
-__all__ = ["WEAK", "Cut", "cut_of", "dotted", "freezing", "is_quiet", "quiet_from", "switched_off"]
+__all__ = ["WEAK", "DetachingCall", "detaching_call", "dotted", "freezing", "is_quiet", "quiet_from", "switched_off"]
 
 # From here on, what a cut gives is often used beside the value itself, and harmlessly: counts, masks, numbers to print.
 WEAK = 2
 
 
-class Cut(NamedTuple):
-    """An expression that cuts.
+class DetachingCall(NamedTuple):
+    """A call or attribute that gives the value without its history.
 
     Attributes
     ----------
@@ -65,39 +65,39 @@ _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _QUIET = {"no_grad", "inference_mode"}
 
 
-def cut_of(node: ast.AST) -> Cut | None:
+def detaching_call(node: ast.AST) -> DetachingCall | None:
     """Return what an expression cuts off, None for one that cuts nothing.
 
     Examples
     --------
-    >>> cut = cut_of(ast.parse("hidden.detach()", mode="eval").body)
+    >>> cut = detaching_call(ast.parse("hidden.detach()", mode="eval").body)
     >>> cut.reason.value, ast.unparse(cut.operands[0])
     ('detached', 'hidden')
-    >>> cut_of(ast.parse("hidden.relu()", mode="eval").body)
+    >>> detaching_call(ast.parse("hidden.relu()", mode="eval").body)
     """
     if isinstance(node, ast.Call):
         return _called(node)
     if isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Load):
-        return Cut((node.value,), Reason.OUTSIDE, ".data gives a tensor without history", 0)
+        return DetachingCall((node.value,), Reason.OUTSIDE, ".data gives a tensor without history", 0)
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], _COMPARISONS):
         operands = (node.left, *node.comparators)
-        return Cut(operands, Reason.NOT_DIFFERENTIABLE, "a comparison has no gradient", WEAK)
+        return DetachingCall(operands, Reason.NOT_DIFFERENTIABLE, "a comparison has no gradient", WEAK)
     return None
 
 
-def _called(node: ast.Call) -> Cut | None:
+def _called(node: ast.Call) -> DetachingCall | None:
     name, arguments = last_name(node.func), (*node.args, *(keyword.value for keyword in node.keywords))
     if isinstance(node.func, ast.Name):
         if name in _NUMBERS:
-            return Cut(arguments, Reason.OUTSIDE, f"{name}() gives a number without history", 1)
+            return DetachingCall(arguments, Reason.OUTSIDE, f"{name}() gives a number without history", 1)
     elif name in _CASTS and any(last_name(argument) in _INTEGERS for argument in arguments):
         text = f"{name}() rounds to integers or booleans, which have no gradient"
-        return Cut(_receiver(node), Reason.NOT_DIFFERENTIABLE, text, WEAK)
+        return DetachingCall(_receiver(node), Reason.NOT_DIFFERENTIABLE, text, WEAK)
     if name in _COPIES and arguments:
-        return Cut(arguments[:1], Reason.OUTSIDE, f"{name}() copies the values without their history", 0)
+        return DetachingCall(arguments[:1], Reason.OUTSIDE, f"{name}() copies the values without their history", 0)
     if name in _METHODS:
         # x.argmax() and torch.argmax(x): the receiver is what is cut off, or names a library and carries nothing.
-        return Cut((*_receiver(node), *arguments), *_METHODS[name])
+        return DetachingCall((*_receiver(node), *arguments), *_METHODS[name])
     return None
 
 

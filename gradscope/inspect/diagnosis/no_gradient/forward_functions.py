@@ -21,16 +21,16 @@ from ...source.call_sites import fields_of
 from ...source.source_syntax import FUNCTIONS, syntax_of
 from .detaching_calls import dotted, is_quiet
 from .no_grad_records import Reason, Suspect
-from .program_slices import Flow, Passed
+from .program_slices import PassedCall, ProgramSlice
 
-__all__ = ["Function", "Place", "around", "behind", "forward_of", "places_of", "reached"]
+__all__ = ["Function", "ModulePath", "around", "behind", "forward_of", "places_of", "reached"]
 
 # Enough to read a large model's own code; more is not read for the sake of a guess.
 _MOST_FUNCTIONS = 200
 _MOST_WRAPPERS = 20
 
 
-class Place(NamedTuple):
+class ModulePath(NamedTuple):
     """A module that a parameter is in; by which attribute, and by which attributes down to the parameter."""
 
     module: Any
@@ -45,7 +45,7 @@ class Function:
     Attributes
     ----------
     carried, beside, ends : frozenset of str
-        As :class:`Flow` takes them.
+        As :class:`ProgramSlice` takes them.
     globals : dict
         Where the names of other functions are looked up.
     owner : type or None
@@ -75,10 +75,10 @@ class Function:
         return "site-packages" in self.filename
 
     @cached_property
-    def flow(self) -> Flow:
+    def slice(self) -> ProgramSlice:
         """How the value goes through it."""
         quiet = self.node.lineno if is_quiet(getattr(self.node, "decorator_list", ())) else 0
-        return Flow(self._body(), self.carried, beside=self.beside, ends=self.ends, quiet=quiet)
+        return ProgramSlice(self._body(), self.carried, beside=self.beside, ends=self.ends, quiet=quiet)
 
     @cached_property
     def nodes(self) -> list[Any]:
@@ -103,7 +103,7 @@ class Function:
         return Suspect(reason, text, Location(self.filename, lineno, self.name, line))
 
 
-def places_of(root: Any, path: str) -> list[Place]:
+def places_of(root: Any, path: str) -> list[ModulePath]:
     """Return the modules that a parameter is in, outermost first.
 
     Parameters
@@ -113,24 +113,24 @@ def places_of(root: Any, path: str) -> list[Place]:
 
     Returns
     -------
-    list of Place
+    list of ModulePath
         Empty without a module.
     """
     parts = [] if root is None else path.split(".")
     places, module = [], root
     for depth, attribute in enumerate(parts):
-        places.append(Place(module, attribute, ".".join(parts[depth:])))
+        places.append(ModulePath(module, attribute, ".".join(parts[depth:])))
         module = tables_of(module)[1].get(attribute)
     return places
 
 
-def around(places: Sequence[Place]) -> Iterator[Function]:
+def around(places: Sequence[ModulePath]) -> Iterator[Function]:
     """Yield the methods of the modules that a parameter is in, innermost first."""
     for place in reversed(places):
         yield from _methods(place.module, place.attribute)
 
 
-def behind(places: Sequence[Place], known: Sequence[Function]) -> Iterator[Function]:
+def behind(places: Sequence[ModulePath], known: Sequence[Function]) -> Iterator[Function]:
     """Yield the forward of the model's other modules, whose arguments may be computed with the parameter.
 
     Parameters
@@ -162,7 +162,7 @@ def _methods(module: Any, attribute: str) -> list[Function]:
                 found[name] = function
                 waiting.append(function)
     # A method that returns the value hands it to those that call it.
-    giving = {f"self.{name}" for name, function in found.items() if function.flow.delivers and name != "forward"}
+    giving = {f"self.{name}" for name, function in found.items() if function.slice.delivers and name != "forward"}
     return [replace(function, carried=carried | giving) for function in found.values()]
 
 
@@ -215,14 +215,14 @@ def reached(first: Sequence[Function]) -> list[Function]:
         if function.key in found:
             continue
         found[function.key] = function
-        for passed in function.flow.passed():
+        for passed in function.slice.passed():
             called = _called(function, passed)
             if called is not None and called.carried:
                 stack.append(called)
     return list(found.values())
 
 
-def _called(function: Function, passed: Passed) -> Function | None:
+def _called(function: Function, passed: PassedCall) -> Function | None:
     """Return the function that is called, if it can be told, with those of its arguments that hold the value."""
     first, _, rest = passed.called.partition(".")
     thing, owner = function.globals.get(first), None
@@ -240,7 +240,7 @@ def _arguments(function: Function) -> list[str]:
     return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)][function.owner is not None :]
 
 
-def _taken(function: Function, passed: Passed) -> frozenset[str]:
+def _taken(function: Function, passed: PassedCall) -> frozenset[str]:
     arguments, rest = _arguments(function), function.node.args.vararg
     names = {arguments[i] for i in passed.places if i < len(arguments)} | set(passed.keywords)
     if rest is not None and any(i >= len(arguments) for i in passed.places):

@@ -13,10 +13,10 @@ from ...records.execution_order import walk
 from ...records.naming import tables_of
 from ...records.records import Location
 from ...source.call_sites import name_of, user_frames
-from .blamed_tensor import Refused, leaves_in
+from .blamed_tensor import RefusedBackward, leaves_in
 from .dataflow import Recorder
 from .no_grad_records import GradientReport, NoGradient, Reason
-from .why_no_grad import Case
+from .why_no_grad import LossDiagnosis
 
 __all__ = ["MissingGradients", "ModelNames"]
 
@@ -102,7 +102,7 @@ class MissingGradients:
             if leaf is not None:
                 self._spared[id(leaf)] = weakref.ref(leaf)
 
-    def refused(self, refused: Refused) -> None:
+    def refused(self, refused: RefusedBackward) -> None:
         """Ask for a loss without a graph."""
         self._answers.clear()
         self._wanted.clear()
@@ -110,14 +110,16 @@ class MissingGradients:
         loss, end = refused.loss, self._recorder.entry_of(refused.loss)
         self._ask(None, end, loss, refused.location, refused.frames)
         if not self._recorder.models():
-            case = Case(self._adapter, self._recorder, None, root=None, end=end, loss=loss, frames=refused.frames)
-            self._named = [case.explain(leaf, name) for name, leaf in leaves_in(self._adapter, refused.frames)]
+            diagnosis = LossDiagnosis(
+                self._adapter, self._recorder, None, root=None, end=end, loss=loss, frames=refused.frames
+            )
+            self._named = [diagnosis.explain(leaf, name) for name, leaf in leaves_in(self._adapter, refused.frames)]
 
     def none(self, pairs: Iterable[tuple[str, Any]]) -> None:
         """Ask for tensors whose gradient the program took for one, and it was None."""
         for name, tensor in pairs:
-            case = Case(self._adapter, self._recorder, tensor, root=None, end=None)
-            self._named.append(case.explain(tensor, name))
+            diagnosis = LossDiagnosis(self._adapter, self._recorder, tensor, root=None, end=None)
+            self._named.append(diagnosis.explain(tensor, name))
 
     def stepped(self, held: Iterable[Any], location: Location | None) -> None:
         """Note that an optimizer has stepped with the tensors in `held`, after the backward called at `location`."""
@@ -131,20 +133,22 @@ class MissingGradients:
         self._total = max(self._total, len(parameters))
         paths = self._names.paths()
         for model in self._recorder.models():
-            case, replaced = None, set[int]()
+            diagnosis, replaced = None, set[int]()
             for path, tensor in self._adapter.named_parameters(model):
                 if self._adapter.is_leaf(tensor) is False:
                     continue  # meta-learning has put a result in the place of a parameter
                 answers = self._answers_of(tensor)
                 if location in answers or (loss is None and self._has_gradient(tensor)):
                     continue
-                if case is None:
+                if diagnosis is None:
                     frames = frames or list(user_frames(sys._getframe(1)))
-                    case = Case(self._adapter, self._recorder, model, root=root, end=end, loss=loss, frames=frames)
+                    diagnosis = LossDiagnosis(
+                        self._adapter, self._recorder, model, root=root, end=end, loss=loss, frames=frames
+                    )
                     replaced = self._replaced_in(model)
                 if id(tensor) in replaced:
                     self._replaced.add(id(tensor))
-                answers[location] = case.explain(tensor, paths.get(id(tensor), path))
+                answers[location] = diagnosis.explain(tensor, paths.get(id(tensor), path))
 
     def _has_gradient(self, tensor: Any) -> bool:
         """Whether a backward has given a parameter its gradient, or a hook has: so does a program that shards it."""

@@ -1,4 +1,4 @@
-"""How a value goes through a function, as its source tells: from what it is computed, and into what it goes.
+"""Slices of a program: the statements through which a value goes, as the source tells.
 
 A rough reading, without running anything: variables by name, statements in the order in which they are written, all
 branches taken, and a call passes on what it is given. What it calls a way may be none.
@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ...source.source_syntax import FUNCTIONS
-from .detaching_calls import Cut, cut_of, dotted, is_quiet
+from .detaching_calls import DetachingCall, detaching_call, dotted, is_quiet
 from .no_grad_records import Reason
 
-__all__ = ["Flow", "Hit", "Passed"]
+__all__ = ["ProgramSlice", "DetachingLine", "PassedCall"]
 
 # What these give says something of a tensor, and carries nothing of its value.
 _FACTS = {"device", "dtype", "grad", "grad_fn", "is_cuda", "layout", "ndim", "requires_grad", "shape"}
@@ -25,14 +25,14 @@ _ASKING_FUNCTIONS = {"hasattr", "id", "isinstance", "len", "print", "range", "re
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
-class Hit(NamedTuple):
-    """A line on the way that cuts."""
+class DetachingLine(NamedTuple):
+    """A line on the way of the value that detaches it."""
 
-    cut: Cut
+    cut: DetachingCall
     lineno: int
 
 
-class Passed(NamedTuple):
+class PassedCall(NamedTuple):
     """A call that is given the value: of what (``'self.encode'``), in which places and keywords."""
 
     called: str
@@ -52,8 +52,8 @@ class _Step:
     loop: int
 
 
-class Flow:
-    """The statements of a function, or of a file outside of its functions.
+class ProgramSlice:
+    """The statements of a function, or of a file outside of its functions, through which a value goes.
 
     Parameters
     ----------
@@ -123,19 +123,21 @@ class Flow:
         """Whether the value goes into the result."""
         return any(step.end for step, _ in self._way)
 
-    def hits(self) -> Iterator[Hit]:
-        """Yield what cuts on the way."""
+    def detaching_lines(self) -> Iterator[DetachingLine]:
+        """Yield what detaches the value on its way."""
         told: set[int] = set()
         for step, held in self._way:
             if step.quiet and step.quiet not in told:
                 told.add(step.quiet)
-                yield Hit(Cut((), Reason.NO_GRAD, f"runs under no_grad, from line {step.quiet}", 0), step.lineno)
+                yield DetachingLine(
+                    DetachingCall((), Reason.NO_GRAD, f"runs under no_grad, from line {step.quiet}", 0), step.lineno
+                )
             for node in _nodes(step):
-                cut = cut_of(node)
+                cut = detaching_call(node)
                 if cut is not None and any(self._carries(operand, held) for operand in cut.operands):
-                    yield Hit(cut, node.lineno)
+                    yield DetachingLine(cut, node.lineno)
 
-    def passed(self) -> Iterator[Passed]:
+    def passed(self) -> Iterator[PassedCall]:
         """Yield the calls on the way that are given the value."""
         for step, held in self._way:
             for node in _nodes(step):
@@ -144,7 +146,7 @@ class Flow:
                 places = tuple(i for i, argument in enumerate(node.args) if self._carries(argument, held))
                 keywords = tuple(k.arg for k in node.keywords if k.arg and self._carries(k.value, held))
                 if places or keywords:
-                    yield Passed(dotted(node.func), places, keywords)
+                    yield PassedCall(dotted(node.func), places, keywords)
 
 
 def _wanted(steps: Sequence[_Step], ends: frozenset[str]) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Why a gradient may be missing, read in the source of what is in reach: without a ledger, the second-best answer.
 
 In reach are the forward methods of the modules around the tensor, what these call, and the functions on the caller's
-stack with the files they stand in. :class:`~.program_slices.Flow` follows the tensor's value through each. Nothing is
+stack with the files they stand in. :class:`~.program_slices.ProgramSlice` follows the value through each. Nothing is
 run, and nothing that is told here has been seen running.
 """
 
@@ -19,17 +19,17 @@ from ...records.naming import tables_of
 from ...source.call_sites import fields_of, line_of
 from ...source.frame_variables import variables_of
 from ...source.source_syntax import FUNCTIONS, last_name, syntax_of, syntax_tree
-from .detaching_calls import WEAK, cut_of, dotted, freezing, switched_off
-from .forward_functions import Function, Place, around, behind, forward_of, places_of, reached
+from .detaching_calls import WEAK, detaching_call, dotted, freezing, switched_off
+from .forward_functions import Function, ModulePath, around, behind, forward_of, places_of, reached
 from .no_grad_records import Reason, Suspect
 
-__all__ = ["Source", "freezers", "switches"]
+__all__ = ["SourceInReach", "freezers", "switches"]
 
 # By these a module reaches all of its children, whatever they are called.
 _ALL_CHILDREN = {"__dict__", "_modules", "_parameters", "children", "modules", "named_children", "named_modules"}
 
 
-class _Scene(NamedTuple):
+class _CallerFrame(NamedTuple):
     """A function on the caller's stack, and the variables that it sees."""
 
     code: CodeType
@@ -37,7 +37,7 @@ class _Scene(NamedTuple):
     globals: dict[str, Any]
 
 
-class _Read(NamedTuple):
+class _SourceFindings(NamedTuple):
     """What was read: the functions, nearest first, what cuts in them on the way of the value, and what elsewhere."""
 
     functions: list[Function]
@@ -45,7 +45,7 @@ class _Read(NamedTuple):
     elsewhere: list[Suspect]
 
 
-class Source:
+class SourceInReach:
     """The source in reach of a call.
 
     Parameters
@@ -56,9 +56,9 @@ class Source:
 
     def __init__(self, frames: Sequence[FrameType], loss: Any) -> None:
         ours = [frame for frame in frames if "site-packages" not in frame.f_code.co_filename]
-        self._scenes = [_Scene(f.f_code, {**f.f_globals, **variables_of(f)}, f.f_globals) for f in ours]
+        self._frames = [_CallerFrame(f.f_code, {**f.f_globals, **variables_of(f)}, f.f_globals) for f in ours]
         self._loss = loss
-        self._known: dict[Any, _Read] = {}
+        self._known: dict[Any, _SourceFindings] = {}
 
     def suspects(self, tensor: Any, root: Any = None, path: str = "", *, watched: bool = False) -> tuple[Suspect, ...]:
         """Return the lines that may cut `tensor` off from the loss, the most plausible first.
@@ -94,12 +94,12 @@ class Source:
         found: dict[int, Suspect] = {}
         for function in self._on_stack(tensor, ()):
             for targets, value, lineno in function.assignments:
-                cuts = [] if names.isdisjoint(targets) else [cut_of(part) for part in ast.walk(value)]
+                cuts = [] if names.isdisjoint(targets) else [detaching_call(part) for part in ast.walk(value)]
                 for cut in sorted(filter(None, cuts), key=lambda cut: cut.weight)[:1]:
                     found.setdefault(lineno, function.suspect(cut.reason, cut.text, lineno))
         return tuple(found.values())
 
-    def _read(self, tensor: Any, places: Sequence[Place]) -> _Read:
+    def _read(self, tensor: Any, places: Sequence[ModulePath]) -> _SourceFindings:
         """Read what is in reach; once for all parameters that a model uses by the same names."""
         ways = [(type(place.module), place.attribute) for place in places if forward_of(place.module) is not None]
         key = (*(id(place.module) for place in places[:1]), *ways, *sorted(self._names_of(tensor)))
@@ -108,32 +108,32 @@ class Source:
             further = [list(behind(places, near)), list(self._in_files(tensor, places))]
             found = [cuts for functions in (near, *further) if (cuts := _cuts(reached(functions)))]
             cuts, elsewhere = (found[0], []) if found else ([], _cuts_elsewhere(near))
-            self._known[key] = _Read([*near, *itertools.chain(*further)], cuts, elsewhere)
+            self._known[key] = _SourceFindings([*near, *itertools.chain(*further)], cuts, elsewhere)
         return self._known[key]
 
     def _names_of(self, thing: Any) -> set[str]:
-        return {name for scene in self._scenes for name in _holders(scene.variables, thing)}
+        return {name for frame in self._frames for name in _holders(frame.variables, thing)}
 
-    def _on_stack(self, tensor: Any, places: Sequence[Place]) -> Iterator[Function]:
+    def _on_stack(self, tensor: Any, places: Sequence[ModulePath]) -> Iterator[Function]:
         """Yield the functions on the stack, innermost first."""
         root = places[0].module if places else None
-        for scene in self._scenes:
-            node = syntax_of(scene.code)
+        for frame in self._frames:
+            node = syntax_of(frame.code)
             if node is None:
                 continue
-            models = _holders(scene.variables, root)
+            models = _holders(frame.variables, root)
             yield Function(
-                scene.code.co_filename,
-                scene.code.co_qualname,
+                frame.code.co_filename,
+                frame.code.co_qualname,
                 node,
-                frozenset(models | _holders(scene.variables, tensor)),
+                frozenset(models | _holders(frame.variables, tensor)),
                 _beside(models, places),
-                frozenset(_holders(scene.variables, self._loss)),
-                scene.globals,
+                frozenset(_holders(frame.variables, self._loss)),
+                frame.globals,
                 on_stack=True,
             )
 
-    def _in_files(self, tensor: Any, places: Sequence[Place]) -> Iterator[Function]:
+    def _in_files(self, tensor: Any, places: Sequence[ModulePath]) -> Iterator[Function]:
         """Yield all functions of the files on the stack; as a rule, names mean the same in them as on the stack."""
         if not places:
             return
@@ -141,7 +141,7 @@ class Source:
         # What is `trainer.model` here is `self.model` in the methods of its class.
         models |= {f"self.{name.partition('.')[2]}" for name in models if "." in name}
         names, beside = frozenset(models | self._names_of(tensor)), _beside(models, places)
-        for filename, scope in {scene.code.co_filename: scene.globals for scene in self._scenes}.items():
+        for filename, scope in {frame.code.co_filename: frame.globals for frame in self._frames}.items():
             tree = syntax_tree(filename)
             for node in () if tree is None else ast.walk(tree):
                 if isinstance(node, FUNCTIONS) and node.name != "__init__":
@@ -161,7 +161,7 @@ def _holders(variables: dict[str, Any], thing: Any) -> set[str]:
     return found
 
 
-def _beside(models: set[str], places: Sequence[Place]) -> frozenset[str]:
+def _beside(models: set[str], places: Sequence[ModulePath]) -> frozenset[str]:
     """Return the other children of a module, which do not hold what one of them holds."""
     if not places:
         return frozenset()
@@ -222,7 +222,7 @@ def _cuts(functions: Sequence[Function]) -> list[Suspect]:
     """Return what cuts on the way of the value; counts, masks and casts only where there is nothing else."""
     found: list[tuple[tuple[bool, bool, int, int, int], Suspect]] = []
     for order, function in enumerate(functions):
-        for cut, lineno in function.flow.hits():
+        for cut, lineno in function.slice.detaching_lines():
             rank = (cut.weight >= WEAK, function.installed, order, cut.weight, lineno)
             found.append((rank, function.suspect(cut.reason, cut.text, lineno)))
     found.sort(key=lambda entry: entry[0])
@@ -234,14 +234,14 @@ def _cuts_elsewhere(functions: Sequence[Function]) -> list[Suspect]:
     found = []
     for function in functions:
         for node in () if function.installed else function.nodes:
-            cut = cut_of(node)
+            cut = detaching_call(node)
             if cut is not None and not cut.weight:
                 text = f"{cut.text}; whether it is on the way could not be read"
                 found.append(function.suspect(cut.reason, text, node.lineno))
     return found
 
 
-def _rebinding(functions: Sequence[Function], places: Sequence[Place], names: set[str]) -> Iterator[Suspect]:
+def _rebinding(functions: Sequence[Function], places: Sequence[ModulePath], names: set[str]) -> Iterator[Suspect]:
     """Yield the lines that put another tensor in this one's place: ``model.w = Parameter(...)``, ``w = w.detach()``."""
     for function in functions:
         inside = {f"self.{place.rest}" for place in places if type(place.module) is function.owner}
@@ -253,7 +253,7 @@ def _rebinding(functions: Sequence[Function], places: Sequence[Place], names: se
                     yield function.suspect(Reason.REBOUND, text, lineno)
 
 
-def _unused(functions: Sequence[Function], places: Sequence[Place]) -> Iterator[Suspect]:
+def _unused(functions: Sequence[Function], places: Sequence[ModulePath]) -> Iterator[Suspect]:
     """Yield the class that does not name the child, or the parameter, through which the tensor would be used."""
     for module, attribute, _ in places:
         own = [function for function in functions if function.owner is type(module)]

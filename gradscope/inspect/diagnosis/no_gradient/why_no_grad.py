@@ -23,11 +23,11 @@ from .dataflow_ledger import Ledger, recorder_for
 from .forward_functions import places_of
 from .lost_history import Answer, loss_of_gradient, lost_on_the_way
 from .no_grad_records import GradientReport, NoGradient, Reason, Suspect
-from .source_suspects import Source, freezers, switches
+from .source_suspects import SourceInReach, freezers, switches
 from .unused_results import unread
 from .withheld_gradients import functions_before, given_none
 
-__all__ = ["Case", "why_no_grad"]
+__all__ = ["LossDiagnosis", "why_no_grad"]
 
 
 def why_no_grad(
@@ -85,15 +85,17 @@ def why_no_grad(
     root = None if loss is None else adapter.root(loss)
     end = None if loss is None or recorder is None or not recorder.known(loss) else recorder.origin_of(loss)
     frames = list(user_frames(sys._getframe(1)))
-    case = Case(adapter, recorder, subject if params is None else params, root=root, end=end, loss=loss, frames=frames)
+    diagnosis = LossDiagnosis(
+        adapter, recorder, subject if params is None else params, root=root, end=end, loss=loss, frames=frames
+    )
     if not adapter.is_tensor(subject):
         named = named_tensors(adapter, subject)
-        return GradientReport(tuple(case.explain(tensor, name) for name, tensor in named))
-    name = case.names.get(id(subject)) or name_of(subject, frames[0] if frames else None)
-    return case.explain(subject, name)
+        return GradientReport(tuple(diagnosis.explain(tensor, name) for name, tensor in named))
+    name = diagnosis.names.get(id(subject)) or name_of(subject, frames[0] if frames else None)
+    return diagnosis.explain(subject, name)
 
 
-class Case:
+class LossDiagnosis:
     """One loss, and what is known of it; asked about one tensor after the other.
 
     Parameters
@@ -134,7 +136,7 @@ class Case:
         # The outermost module that a parameter is in, and its path there.
         self._places = {id(p): (root, path) for root in names.roots.values() for path, p in parameters_below(root, "")}
         self._frames = frames
-        self._source: Source | None = None
+        self._source: SourceInReach | None = None
         self._zeros: dict[int, tuple[ZeroCause, ...]] | None = None
 
     def explain(self, tensor: Any, name: str) -> NoGradient:
@@ -152,7 +154,7 @@ class Case:
         if reason not in (Reason.NOT_REACHED, Reason.NO_GRAPH, Reason.FROZEN, Reason.NOT_IN_LOSS):
             return ()
         if self._source is None:
-            self._source = Source(self._frames, self.loss)
+            self._source = SourceInReach(self._frames, self.loss)
         if reason is not Reason.FROZEN:
             root, path = self._places.get(id(tensor), (None, ""))
             return self._source.suspects(tensor, root, path, watched=self.recorder is not None)

@@ -3,15 +3,15 @@
 import math
 
 from gradscope.inspect.adapters import adapter_for
-from gradscope.inspect.diagnosis.flow.amplification import GainLook
+from gradscope.inspect.diagnosis.flow.amplification import GainVisitor
 from gradscope.inspect.diagnosis.flow.backward_replay import Replay
 
 
 def towards(loss, leaf):
     adapter = adapter_for(loss)
-    look = GainLook(adapter)
-    Replay(adapter, loss).run(look.visit)
-    return look.towards(leaf)
+    visitor = GainVisitor(adapter)
+    Replay(adapter, loss).run(visitor.visit)
+    return visitor.towards(leaf)
 
 
 def test_the_operators_of_one_line_count_together(fw):

@@ -10,11 +10,11 @@ import pytest
 
 import gradscope as gs
 import gradscope.inspect as gi
-from gradscope.inspect.diagnosis.no_gradient.detaching_calls import cut_of
+from gradscope.inspect.diagnosis.no_gradient.detaching_calls import detaching_call
 from gradscope.inspect.diagnosis.no_gradient.loss_terms import crossed
 from gradscope.inspect.diagnosis.no_gradient.no_grad_records import Reason
-from gradscope.inspect.diagnosis.no_gradient.program_slices import FUNCTIONS, Flow
-from gradscope.inspect.diagnosis.no_gradient.source_suspects import Source
+from gradscope.inspect.diagnosis.no_gradient.program_slices import FUNCTIONS, ProgramSlice
+from gradscope.inspect.diagnosis.no_gradient.source_suspects import SourceInReach
 from tests.inspect.diagnosis.lines import line
 
 
@@ -298,19 +298,19 @@ WHOLE = ["x * 2", "x.to('cuda')", "x.to(torch.float32)", "x.relu()", "x is None"
 
 
 def flow(source, carried=("x",), **options):
-    return Flow(ast.parse(textwrap.dedent(source)).body, carried, **options)
+    return ProgramSlice(ast.parse(textwrap.dedent(source)).body, carried, **options)
 
 
 @pytest.mark.parametrize(("expression", "reason"), CUTS, ids=[c[0] for c in CUTS])
 def test_cuts(expression, reason):
-    (hit,) = flow(f"y = {expression}\nz = other.detach()").hits()
+    (hit,) = flow(f"y = {expression}\nz = other.detach()").detaching_lines()
     assert hit.cut.reason is reason
 
 
 @pytest.mark.parametrize("expression", WHOLE)
 def test_what_does_not_cut(expression):
-    assert list(flow(f"y = {expression}").hits()) == []
-    assert cut_of(ast.parse(expression, mode="eval").body) is None
+    assert list(flow(f"y = {expression}").detaching_lines()) == []
+    assert detaching_call(ast.parse(expression, mode="eval").body) is None
 
 
 # --- the way of a value -----------------------------------------------------------------------------------------------
@@ -348,16 +348,16 @@ WAYS = [
 def test_ways(body, lines):
     source = "def f():\n" + textwrap.indent(body, "    ")
     (function,) = ast.parse(source).body
-    assert sorted({hit.lineno - 1 for hit in Flow(function.body, ["x"]).hits()}) == lines
+    assert sorted({hit.lineno - 1 for hit in ProgramSlice(function.body, ["x"]).detaching_lines()}) == lines
 
 
 def test_what_begins_with_the_value_may_lead_elsewhere():
     source = "y = model.head(z).detach()\nw = model.body(z).detach()"
-    assert [hit.lineno for hit in flow(source, ["model"], beside=["model.head"]).hits()] == [2]
+    assert [hit.lineno for hit in flow(source, ["model"], beside=["model.head"]).detaching_lines()] == [2]
 
 
 def test_an_end_may_be_named():
-    assert [hit.lineno for hit in flow("a = x.detach()\nb = x.detach()", ends=["b"]).hits()] == [2]
+    assert [hit.lineno for hit in flow("a = x.detach()\nb = x.detach()", ends=["b"]).detaching_lines()] == [2]
 
 
 def test_calls_that_are_given_the_value():
@@ -371,13 +371,13 @@ def test_any_function_can_be_read():
             node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, FUNCTIONS)
         ]
         for function in functions:
-            read = Flow(function.body, [argument.arg for argument in function.args.args])
-            assert all(function.lineno < hit.lineno <= function.end_lineno for hit in read.hits())
+            read = ProgramSlice(function.body, [argument.arg for argument in function.args.args])
+            assert all(function.lineno < hit.lineno <= function.end_lineno for hit in read.detaching_lines())
             assert all(passed.places or passed.keywords for passed in read.passed())
 
 
 def test_nothing_in_reach():
-    assert Source([], None).suspects(object()) == ()
+    assert SourceInReach([], None).suspects(object()) == ()
 
 
 def test_one_prediction_and_one_target_are_not_compared_across():
