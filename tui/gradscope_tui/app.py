@@ -210,8 +210,8 @@ class GradscopeApp(App[int]):
     def _pane_renamed(self) -> None:
         self.pane_layout.label_tabs()
 
-    @on(LinePane.Refused)
-    def _pane_refused(self, event: LinePane.Refused) -> None:
+    @on(LinePane.VerbRefused)
+    def _pane_refused(self, event: LinePane.VerbRefused) -> None:
         refuse(self, event.text)
 
     @on(GraphPane.Selected)

@@ -302,7 +302,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Return whether folds can be seen; if not, the reason is said."""
         if self.filtered:
             text = "the filter shows single nodes: Esc shows all of them, and then modules can be folded"
-            self.post_message(self.Refused(text))
+            self.post_message(self.VerbRefused(text))
         return not self.filtered
 
     def switch(self, session: Session) -> None:
@@ -314,7 +314,7 @@ class GraphPane(CursorPane, inherit_bindings=False):
         """Fold the module of the node under the cursor; if there is none, that is said."""
         if self.can_fold() and not self.fold_here():
             text = "the node under the cursor belongs to no module that could be folded"
-            self.post_message(self.Refused(text))
+            self.post_message(self.VerbRefused(text))
 
     def toggle_fold(self, module: str, first: int) -> None:
         """Fold or unfold a module, and go to its first node."""

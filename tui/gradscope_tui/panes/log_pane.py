@@ -148,7 +148,7 @@ class LogPane(LinePane, inherit_bindings=False):
         """Go to the next match, or to the one before."""
         if not self.seek(step):
             self.post_message(
-                self.Refused(f"this is the {'last' if step > 0 else 'first'} of {len(self._found)} matches")
+                self.VerbRefused(f"this is the {'last' if step > 0 else 'first'} of {len(self._found)} matches")
             )
 
     def action_forget(self) -> None:

@@ -94,7 +94,7 @@ class LinePane(ScrollView, can_focus=True, inherit_bindings=False):
     class Renamed(Message):
         """The heading of the pane is another one."""
 
-    class Refused(Message):
+    class VerbRefused(Message):
         """Something cannot be done, and why."""
 
         def __init__(self, text: str) -> None:
