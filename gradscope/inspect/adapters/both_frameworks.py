@@ -297,7 +297,7 @@ class AnyAdapter:
     def quiet(self) -> AbstractContextManager[Any]:
         """Return a context in which operators of neither are recorded."""
         other = torch_adapter()
-        return self._native.quiet() if other is None else _Both(self._native.quiet(), other.quiet())
+        return self._native.quiet() if other is None else _BothContexts(self._native.quiet(), other.quiet())
 
     # --- modules ---
 
@@ -346,7 +346,7 @@ class AnyAdapter:
         return AnyObservation(self._native, observer, wanted)
 
 
-class _Both:
+class _BothContexts:
     """Two contexts as one."""
 
     __slots__ = ("_first", "_second")

@@ -49,10 +49,10 @@ def _cut(nodes: Sequence[Any]) -> None:
         _left += int(_gap()) + 1
         behind = [child for child, _ in node.next_functions if child is not None]
         if behind and _LATE not in node.metadata:
-            node.metadata[_LATE] = _Late(behind)
+            node.metadata[_LATE] = _NodeHolder(behind)
 
 
-class _Freer:
+class _FreeingThread:
     """The thread that lets go of nodes, started when there are some."""
 
     def __init__(self) -> None:
@@ -89,10 +89,10 @@ class _Freer:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.waiting))
 
 
-_freer = _Freer()
+_freeing_thread = _FreeingThread()
 
 
-class _Late:
+class _NodeHolder:
     """Keeps nodes until the one whose metadata it is in has gone, and a little longer."""
 
     __slots__ = ("_nodes",)
@@ -100,5 +100,5 @@ class _Late:
     def __init__(self, nodes: list[Any]) -> None:
         self._nodes = nodes
 
-    def __del__(self, take: Any = _freer.take) -> None:
+    def __del__(self, take: Any = _freeing_thread.take) -> None:
         take(self._nodes)

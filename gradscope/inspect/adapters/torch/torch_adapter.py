@@ -256,7 +256,7 @@ class TorchAdapter:
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Return a context in which operators are not recorded, and not told of."""
-        return _Quiet()
+        return _NoRecording()
 
     # --- modules ---
 
@@ -308,7 +308,7 @@ class _BareNames(dict[str, str]):
 _bare_names = _BareNames()
 
 
-class _Quiet:
+class _NoRecording:
     """No recording, and no telling, on this thread."""
 
     __slots__ = ("_grad_enabled",)
