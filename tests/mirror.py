@@ -213,7 +213,7 @@ TESTED_THROUGH = {
     "inspect/graphs/record_interning": "inspect/graphs/folding",
     "inspect/graphs/repeated_blocks": "inspect/graphs/folding",
     "inspect/output/number_format": "inspect/debuggee/processes",
-    "inspect/recording/file/record_revival": "inspect/recording/file/reader",
+    "inspect/recording/file/record_decoder": "inspect/recording/file/reader",
     "inspect/recording/file/recording_records": "inspect/recording/file/reader",
     "inspect/recording/file/schema": "inspect/recording/file/reader",
     "inspect/recording/recorder/plan_cache": "inspect/recording/recorder/gradient_capture",

@@ -151,14 +151,14 @@ def _missing(text: str) -> int:
 
 def _browse(recording: Recording, commands: str | None) -> int:
     # The instruments load when the command runs.
-    from ..inspect.recording.reports.recording_prompt import Browser
+    from ..inspect.recording.reports.recording_prompt import RecordingPrompt
 
-    browser = Browser(recording)
+    prompt = RecordingPrompt(recording)
     if commands is None:
-        browser.run()
+        prompt.run()
         return 0
-    browser.run_commands(part.strip() for part in commands.split(";") if part.strip())
-    return int(browser.failures > 0)
+    prompt.run_commands(part.strip() for part in commands.split(";") if part.strip())
+    return int(prompt.failures > 0)
 
 
 def _export(recording: Recording, path: str) -> int:

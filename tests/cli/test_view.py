@@ -11,7 +11,7 @@ import pytest
 import gradscope as gs
 import gradscope.inspect as gi
 from gradscope.cli import main
-from gradscope.inspect.recording.reports.recording_prompt import Browser
+from gradscope.inspect.recording.reports.recording_prompt import RecordingPrompt
 from tests.inspect.recording.programs import recorded
 
 
@@ -156,7 +156,8 @@ def test_a_command_that_fails_gives_a_status(path, capsys):
 def test_the_prompt_on_a_pipe(path):
     out = io.StringIO()
     with gi.open_recording(path) as recording:
-        Browser(recording, stdin=io.StringIO("help\n\niterations\nev\nrefresh\nvio\noverview\n"), stdout=out).run()
+        commands = io.StringIO("help\n\niterations\nev\nrefresh\nvio\noverview\n")
+        RecordingPrompt(recording, stdin=commands, stdout=out).run()
     text = out.getvalue()
     assert "next, previous" in text
     assert "no event" in text

@@ -205,13 +205,13 @@ def test_no_more_gradients_are_read_than_are_looked_at(tmp_path, monkeypatch):
             y = y * 1.0
         y.sum().backward()
     read = []
-    revive = gi.Recording.revive
+    decode = gi.Recording.decode
 
     def noted(self, page, start, stop, first):
         read.append(stop - start)
-        return revive(self, page, start, stop, first)
+        return decode(self, page, start, stop, first)
 
-    monkeypatch.setattr(gi.Recording, "revive", noted)
+    monkeypatch.setattr(gi.Recording, "decode", noted)
     with gi.open_recording(path) as recording:
 
         async def scenario(app, pilot):

@@ -8,6 +8,6 @@
 - :mod:`~.recording_records`: records of runs, iterations, backwards, events
 - :mod:`~.recording_columns`: many nodes in a few arrays
 - :mod:`~.node_pages`: pages of nodes, packed and unpacked
-- :mod:`~.record_revival`: from rows back to the debugger's records
+- :mod:`~.record_decoder`: from rows back to the debugger's records
 - :mod:`~.array_blobs`: arrays as bytes
 """

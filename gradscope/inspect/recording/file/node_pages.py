@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ..recorder.gradient_statistics import ENTRY, TENSOR, Measured, digest, digest_flat
+from ..recorder.gradient_statistics import ENTRY, TENSOR, TensorStatistics, digest, digest_flat
 
 __all__ = [
     "NODE",
     "RAW",
     "STATES",
     "Batch",
-    "Form",
+    "GradientFormat",
     "Outline",
     "PackedPage",
     "Page",
@@ -45,7 +45,7 @@ RAW = 64
 """Elements up to which the page keeps a gradient itself: its statistics take no less room, and time to make."""
 
 
-class Form(NamedTuple):
+class GradientFormat(NamedTuple):
     """What a gradient looks like that was taken as its bytes.
 
     Attributes
@@ -76,13 +76,13 @@ class Snapshot:
         A copy, where its statistics are still to be taken, or its elements to be kept.
     value : int
         Its row in `tensor_values`, -1 unless its elements are kept.
-    measured : Measured, optional
+    measured : TensorStatistics, optional
         Its statistics.
     """
 
     __slots__ = ("array", "measured", "spec", "value")
 
-    def __init__(self, spec: int, array: Any = None, value: int = -1, measured: Measured | None = None) -> None:
+    def __init__(self, spec: int, array: Any = None, value: int = -1, measured: TensorStatistics | None = None) -> None:
         self.spec = spec
         self.array = array
         self.value = value
@@ -98,7 +98,7 @@ class Outline:
         Of each node where it stands in the backward, and its row in the table `nodes`.
     incoming, produced : sequence of int
         How many gradients it was given and has made, -1 where nobody looked.
-    forms : sequence of Form or None
+    forms : sequence of GradientFormat or None
         Of these gradients, those that were taken as bytes.
 
     Attributes
@@ -121,7 +121,7 @@ class Outline:
         rows: Sequence[int],
         incoming: Sequence[int],
         produced: Sequence[int],
-        forms: Sequence[Form | None],
+        forms: Sequence[GradientFormat | None],
     ) -> None:
         self.places = numpy.array(places)
         self.nodes = numpy.zeros(len(rows), NODE)
@@ -308,7 +308,7 @@ def _describe(met: Sequence[Snapshot | None]) -> tuple[Any, Any, dict[int, str]]
     for index, snapshot in enumerate(fresh):
         # Another node may have it too, on another page, when the copy is gone.
         snapshot.measured = found.measured(index)
-    told: dict[Snapshot, Measured] = {snapshot: snapshot.measured for _, snapshot in snapshots}  # type: ignore[misc]
+    told: dict[Snapshot, TensorStatistics] = {snapshot: snapshot.measured for _, snapshot in snapshots}  # type: ignore[misc]
     lengths = numpy.array([len(measured.counts) for measured in told.values()], numpy.int64)
     begins = dict(zip(told, (numpy.cumsum(lengths) - lengths).tolist()))
     entries = numpy.zeros(int(lengths.sum()), ENTRY)

@@ -21,7 +21,7 @@ from ...records.records import NodeRecord
 from . import schema
 from .array_blobs import unpack_array
 from .node_pages import Page, decode_page
-from .record_revival import Revival
+from .record_decoder import RecordDecoder
 from .recording_records import EventRecord, IterationRecord, RunRecord, TaskRecord, ViolationRecord, from_row
 from .schema import RecordingError
 from .untrusted_database import Database
@@ -97,7 +97,7 @@ class Recording:
     def refresh(self) -> None:
         """Forget what was read before; a recording that is being written has grown."""
         with self._reading():
-            self._revival = Revival(self._database)
+            self._decoder = RecordDecoder(self._database)
             self._numbers = dict(self._rows("SELECT id, number FROM iterations"))
             self._tasks = self._read_tasks()
 
@@ -251,15 +251,15 @@ class Recording:
             raise RecordingError(f"backward {task} has no node {index}; it has {len(nodes)}")
         return nodes.locate(index)
 
-    def revive(self, page: Page, start: int, stop: int, first: int) -> list[NodeRecord]:
+    def decode(self, page: Page, start: int, stop: int, first: int) -> list[NodeRecord]:
         """Return the records of nodes `start` to `stop` of a page whose first node has index `first`."""
         with self._reading():
-            return self._revival.records(page, start, stop, first)
+            return self._decoder.records(page, start, stop, first)
 
     def static(self, numbers: Any) -> Any:
         """Return what does not change from iteration to iteration, for rows of the table `nodes`."""
         with self._reading():
-            return self._revival.nodes(numbers)
+            return self._decoder.nodes(numbers)
 
     # --- the end ---
 
@@ -337,7 +337,7 @@ class TaskNodes(Sequence[NodeRecord]):
         while start < stop:
             page, at = self.locate(start)
             end = min(len(page.nodes), at + stop - start)
-            found += self._recording.revive(page, at, end, start - at)
+            found += self._recording.decode(page, at, end, start - at)
             start += end - at
         return found
 

@@ -11,7 +11,7 @@ from ...records.records import EdgeRecord, Location, NodeRecord, SavedRecord, Te
 from .node_pages import STATES, Page
 from .untrusted_database import Database
 
-__all__ = ["Revival", "StaticNode"]
+__all__ = ["RecordDecoder", "StaticNode"]
 
 _MANY = 500  # parameters of one statement
 
@@ -45,7 +45,7 @@ class _View:
         self.rows = page.tensors[self.first : end].tolist()
 
 
-class Revival:
+class RecordDecoder:
     """Makes records of a page's rows; reads what nodes share once."""
 
     def __init__(self, database: Database) -> None:

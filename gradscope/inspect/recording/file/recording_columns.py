@@ -10,7 +10,7 @@ import numpy
 
 from .node_pages import Page
 from .reader import Recording
-from .record_revival import StaticNode
+from .record_decoder import StaticNode
 from .recording_records import TaskRecord
 
 __all__ = ["Columns", "columns"]

@@ -26,7 +26,7 @@ from .node_pages import Batch, encode_page
 from .schema import RecordingError
 from .untrusted_database import Database
 
-__all__ = ["LEAST_BUDGET", "Change", "Move", "Statement", "Store"]
+__all__ = ["LEAST_BUDGET", "RowUpdate", "IterationChange", "Statement", "Store"]
 
 LEAST_BUDGET = 1 << 20
 """Bytes of a file that no budget can forbid: an empty recording takes a tenth of them."""
@@ -50,7 +50,7 @@ _PARTS = ", ".join(f"json_extract(value, '$[{i}]')" for i in range(9))
 _INSERT_NODES = f"INSERT INTO nodes SELECT {_PARTS} FROM json_each(?)"
 
 
-class Change:
+class RowUpdate:
     """New values in a row of `tasks` or `iterations`, which begins with the first of them."""
 
     __slots__ = ("facts", "id", "table")
@@ -61,7 +61,7 @@ class Change:
         self.facts = facts
 
 
-class Move:
+class IterationChange:
     """The backwards of a run from `first` to `last` belong to another iteration than it seemed."""
 
     __slots__ = ("first", "iteration", "last", "run")
@@ -250,10 +250,10 @@ class Store:
         for item in batch:
             if type(item) is Batch:
                 nodes.setdefault(item.task, []).append(item)
-            elif type(item) is Change:
+            elif type(item) is RowUpdate:
                 self._rows[item.table].setdefault(item.id, {"id": item.id}).update(item.facts)
                 self._changed[item.table].add(item.id)
-            elif type(item) is Move:
+            elif type(item) is IterationChange:
                 statements.append(self._move(item))
             elif type(item) is Statement:
                 statements.append(item)
@@ -296,7 +296,7 @@ class Store:
             if rows[number].get("ended") is not None:
                 del rows[number]
 
-    def _move(self, move: Move) -> Statement:
+    def _move(self, move: IterationChange) -> Statement:
         for number, row in self._rows["tasks"].items():
             if move.first <= number <= move.last and row["run"] == move.run:
                 row["iteration"] = move.iteration

@@ -16,7 +16,7 @@ import numpy
 
 from ...adapters import Adapter, Converted
 from ...records.records import TensorSpec
-from ..file.node_pages import RAW, Form, Snapshot
+from ..file.node_pages import RAW, GradientFormat, Snapshot
 from .gradient_statistics import FIRST, FLOATS, SMALL, measure
 from .plan_cache import NodePlan
 
@@ -98,7 +98,7 @@ class RowBuffer:
         return self.rows_done == len(self) and self.gradients_done * _GRADIENT_LENGTH == len(self.gradients)
 
 
-class _Sent:
+class _SentGradient:
     """A large gradient that a node has been given, or has sent to another."""
 
     __slots__ = ("address", "checksum", "host", "snapshot")
@@ -110,7 +110,7 @@ class _Sent:
         self.snapshot = snapshot
 
 
-Flow = dict[tuple[int, int], _Sent | None]
+Flow = dict[tuple[int, int], _SentGradient | None]
 """Large gradients of one backward on their way, by place and input of the receiver; None where several add up."""
 
 
@@ -131,7 +131,7 @@ class GradientCapture:
         self._hosts, self._small = adapter.hosts, adapter.small
         self._intern_spec = intern_spec
         self._next_value = next_value
-        self._forms: dict[tuple[Any, Any], Form] = {}
+        self._forms: dict[tuple[Any, Any], GradientFormat] = {}
         self.nbytes = 0  # of all copies so far
 
     def take(self, gradients: list[Any], flow: Flow, place: int, node: NodePlan, call: Any) -> tuple[int, int]:
@@ -142,7 +142,7 @@ class GradientCapture:
                 return counts
         hosts, count = self._hosts(call)
         small = -1 if node.wanted else _SMALL_BYTES
-        large: list[_Sent] = []
+        large: list[_SentGradient] = []
         for nr, host in enumerate(hosts):
             if type(host) is _ARRAY and host.nbytes <= small:
                 gradients += host.tobytes(), host.dtype, host.shape
@@ -154,24 +154,24 @@ class GradientCapture:
                 gradients += self._sent(flow, nr - count, host, node, large), None, None
         return count, len(hosts) - count
 
-    def forms(self, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Form | None]:
+    def forms(self, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[GradientFormat | None]:
         """Return the forms of the gradients that were taken as bytes; None for others."""
         return [None if dtype is None else self._form(dtype, shape) for dtype, shape in zip(dtypes, shapes)]
 
-    def unpack(self, forms: Sequence[Form | None], gradients: list[Any]) -> None:
+    def unpack(self, forms: Sequence[GradientFormat | None], gradients: list[Any]) -> None:
         """Make Snapshots of gradients that were taken as bytes, where the page does not keep them so."""
         for at, form in enumerate(forms):
             if form is not None and not form.kept:
                 array = numpy.frombuffer(gradients[at], form.dtype).reshape(form.shape)
                 gradients[at] = self._snapshot(array, form.spec, wanted=False)
 
-    def _form(self, dtype: Any, shape: tuple[int, ...]) -> Form:
+    def _form(self, dtype: Any, shape: tuple[int, ...]) -> GradientFormat:
         form = self._forms.get((dtype, shape))
         if form is None:
             spec = self._spec(TensorSpec(shape, dtype.name, "cpu"), dtype.itemsize)
             size = math.prod(shape)
             kept = 0 < size <= RAW and dtype in FLOATS
-            form = self._forms[dtype, shape] = Form(shape, dtype, spec, size, kept)
+            form = self._forms[dtype, shape] = GradientFormat(shape, dtype, spec, size, kept)
         return form
 
     def _spec(self, spec: TensorSpec, itemsize: int) -> int:
@@ -187,7 +187,9 @@ class GradientCapture:
 
     # --- large ---
 
-    def _arrived(self, flow: Flow, at: tuple[int, int], host: Any, wanted: bool, large: list[_Sent]) -> Snapshot:
+    def _arrived(
+        self, flow: Flow, at: tuple[int, int], host: Any, wanted: bool, large: list[_SentGradient]
+    ) -> Snapshot:
         host, spec = self._looked_at(host)
         if host.size < _LARGE:
             return self._snapshot(host, spec, wanted)
@@ -197,7 +199,7 @@ class GradientCapture:
         large.append(sent)
         return sent.snapshot
 
-    def _sent(self, flow: Flow, nr: int, host: Any, node: NodePlan, large: list[_Sent]) -> Snapshot:
+    def _sent(self, flow: Flow, nr: int, host: Any, node: NodePlan, large: list[_SentGradient]) -> Snapshot:
         host, spec = self._looked_at(host)
         wanted = node.wanted
         if host.size < _LARGE:
@@ -211,7 +213,7 @@ class GradientCapture:
             flow[receiver] = None if receiver in flow else sent
         return sent.snapshot
 
-    def _passed_on(self, host: Any, spec: int, wanted: bool, large: Sequence[_Sent]) -> _Sent | None:
+    def _passed_on(self, host: Any, spec: int, wanted: bool, large: Sequence[_SentGradient]) -> _SentGradient | None:
         """Return a gradient that is one the node was given, whole, perhaps as another view; None if it is new."""
         laid = _laid_out(host)
         if laid is None:
@@ -229,7 +231,7 @@ class GradientCapture:
             if wanted or measured is None:
                 return None
             seen = measured.beginning_with(host.flat[:FIRST].tolist())
-            return _Sent(host, address, sent.checksum, Snapshot(spec, measured=seen))
+            return _SentGradient(host, address, sent.checksum, Snapshot(spec, measured=seen))
         return None
 
     # --- any ---
@@ -243,7 +245,7 @@ class GradientCapture:
         return Snapshot(spec, numpy.array(host), self._next_value() if wanted else -1, measured)
 
 
-def _is(host: Any, sent: _Sent) -> bool:
+def _is(host: Any, sent: _SentGradient) -> bool:
     """Whether a gradient is what was sent: the same memory, and no hook has written in it."""
     other = sent.host
     if host.shape != other.shape or host.dtype != other.dtype or host.strides != other.strides:
@@ -252,10 +254,11 @@ def _is(host: Any, sent: _Sent) -> bool:
     return laid is not None and _address(laid) == sent.address and _checksum(laid) == sent.checksum
 
 
-def _sending(host: Any, snapshot: Snapshot) -> _Sent:
+def _sending(host: Any, snapshot: Snapshot) -> _SentGradient:
     laid = _laid_out(host)
     # A gradient whose memory has gaps has no checksum, so _is() never finds it again: address 0 says so.
-    return _Sent(host, 0, 0, snapshot) if laid is None else _Sent(host, _address(laid), _checksum(laid), snapshot)
+    address, checksum = (0, 0) if laid is None else (_address(laid), _checksum(laid))
+    return _SentGradient(host, address, checksum, snapshot)
 
 
 def _laid_out(host: Any) -> Any:

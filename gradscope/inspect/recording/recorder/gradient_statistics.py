@@ -16,7 +16,10 @@ import numpy
 
 from ...records.tensor_statistics import summarize
 
-__all__ = ["ENTRY", "FIRST", "FLOATS", "SMALL", "TENSOR", "Digest", "Measured", "digest", "digest_flat", "measure"]
+__all__ = [
+    *("BatchStatistics", "ENTRY", "FIRST", "FLOATS", "SMALL", "TENSOR", "TensorStatistics"),
+    *("digest", "digest_flat", "measure"),
+]
 
 TENSOR = numpy.dtype([
     ("spec", "<i4"), ("bins_at", "<i4"), ("bins", "<i4"), ("shown", "<i4"), ("value", "<i8"),
@@ -48,7 +51,7 @@ _ROW, _FIRST = struct.Struct("<4i4q11d"), struct.Struct("<6d")  # as TENSOR, and
 FLOATS = frozenset(map(numpy.dtype, ("float16", "float32", "float64")))
 
 
-class Digest:
+class BatchStatistics:
     """The statistics of a batch of tensors.
 
     Attributes
@@ -82,21 +85,21 @@ class Digest:
         self._length += len(entries)
         return begin
 
-    def put(self, index: int, measured: Measured) -> None:
+    def put(self, index: int, measured: TensorStatistics) -> None:
         """Fill in a row with what has been measured."""
         self.rows[index] = numpy.frombuffer(measured.row, TENSOR)[0]
         self.rows[index]["bins_at"] = self.add_entries(measured.exponents, measured.counts)
         if measured.preview is not None:
             self.previews[index] = measured.preview
 
-    def measured(self, index: int) -> Measured:
+    def measured(self, index: int) -> TensorStatistics:
         """Return what a row, with its histogram, tells of one tensor."""
         row = self.rows[index]
         bins = self.entries[row["bins_at"] : row["bins_at"] + row["bins"]]
-        return Measured(row.tobytes(), bins["exponent"], bins["count"], self.previews.get(index))
+        return TensorStatistics(row.tobytes(), bins["exponent"], bins["count"], self.previews.get(index))
 
 
-def digest(arrays: Sequence[Any]) -> Digest:
+def digest(arrays: Sequence[Any]) -> BatchStatistics:
     """Return the statistics of many arrays.
 
     Examples
@@ -105,7 +108,7 @@ def digest(arrays: Sequence[Any]) -> Digest:
     >>> rows["norm"].tolist(), rows["zeros"].tolist()
     ([5.0, 0.0], [0, 3])
     """
-    result = Digest(len(arrays))
+    result = BatchStatistics(len(arrays))
     small, plain = [], []
     with numpy.errstate(all="ignore"):
         for index, array in enumerate(arrays):
@@ -124,7 +127,7 @@ def digest(arrays: Sequence[Any]) -> Digest:
     return result
 
 
-def _plain(result: Digest, index: int, array: Any) -> None:
+def _plain(result: BatchStatistics, index: int, array: Any) -> None:
     """Take the statistics of one tensor, whatever it holds."""
     summary = summarize(array)
     row = result.rows[index]
@@ -151,7 +154,7 @@ def _preview(row: Any, array: Any) -> None:
 # --- large -----------------------------------------------------------------------------------------------------------
 
 
-class Measured(NamedTuple):
+class TensorStatistics(NamedTuple):
     """The statistics of one tensor: a row of TENSOR, its histogram, and the first elements where they are text."""
 
     row: bytes
@@ -159,14 +162,14 @@ class Measured(NamedTuple):
     counts: Any
     preview: str | None = None
 
-    def beginning_with(self, first: Sequence[float]) -> Measured:
+    def beginning_with(self, first: Sequence[float]) -> TensorStatistics:
         """Return the same for the same elements in another order, which begins with `first`."""
         row = bytearray(self.row)
         _FIRST.pack_into(row, TENSOR.fields["first"][1], *first, *[0.0] * (FIRST - len(first)))  # type: ignore[index]
         return self._replace(row=bytes(row))
 
 
-def measure(array: Any) -> Measured | None:
+def measure(array: Any) -> TensorStatistics | None:
     """Return the statistics of one large array of floats, read block by block; None if it needs the plain way.
 
     Parameters
@@ -176,7 +179,7 @@ def measure(array: Any) -> Measured | None:
 
     Returns
     -------
-    Measured or None
+    TensorStatistics or None
         None where elements are NaN or Inf, or so large or small that their squares are.
     """
     flat = array.ravel(order="K")
@@ -195,7 +198,7 @@ def measure(array: Any) -> Measured | None:
     first = array.flat[:FIRST].tolist()
     facts = -1, 0, len(counts), len(first), -1, zeros, 0, 0
     statistics = squares**0.5, low, high, mean, max(variance, 0.0) ** 0.5
-    return Measured(_ROW.pack(*facts, *statistics, *first, *[0.0] * (FIRST - len(first))), exponents, counts)
+    return TensorStatistics(_ROW.pack(*facts, *statistics, *first, *[0.0] * (FIRST - len(first))), exponents, counts)
 
 
 def _single(blocks: list[Any], size: int) -> tuple[float, float, float] | None:
@@ -215,7 +218,7 @@ def _double(blocks: list[Any], size: int) -> tuple[float, float, float]:
     shift = float(blocks[0][:1024].mean(dtype=numpy.float64))
     squares = total = spread = 0.0
     for block in blocks:
-        wide = _room.mantissas[: block.size]
+        wide = _scratch.mantissas[: block.size]
         numpy.copyto(wide, block)
         squares += _dot(wide, wide)
         wide -= shift
@@ -255,7 +258,7 @@ def _exponents(blocks: list[Any]) -> tuple[Any, Any, int]:
 
 def _count_exponents(block: Any) -> tuple[int, Any, int]:
     """Return the least exponent, how many elements have each from there on, and how many are zero."""
-    size, room = block.size, _room
+    size, room = block.size, _scratch
     mantissas = room.mantissas.view(block.dtype)
     # Sorting 16-bit integers and finding where each begins takes a third of the time of bincount().
     exponents = room.narrow[:size]
@@ -270,7 +273,7 @@ def _count_exponents(block: Any) -> tuple[int, Any, int]:
     return low, counts, zeros
 
 
-class _Room(threading.local):
+class _ScratchMemory(threading.local):
     """Memory for what is made of a block, a thread's own: to touch new memory costs more than the arithmetic."""
 
     def __init__(self) -> None:
@@ -280,7 +283,7 @@ class _Room(threading.local):
         self.marks = numpy.empty(_BLOCK, bool)
 
 
-_room = _Room()
+_scratch = _ScratchMemory()
 
 
 # --- small -----------------------------------------------------------------------------------------------------------
@@ -300,7 +303,7 @@ def _groups(chosen: list[int], arrays: Sequence[Any]) -> list[list[int]]:
     return groups
 
 
-def _small(result: Digest, chosen: list[int], arrays: Sequence[Any]) -> list[int]:
+def _small(result: BatchStatistics, chosen: list[int], arrays: Sequence[Any]) -> list[int]:
     """Take the statistics of small arrays of floats together; return which need the plain way."""
     pieces = [arrays[index].ravel() for index in chosen]
     flat = numpy.concatenate(pieces, dtype=numpy.float64, casting="unsafe")
@@ -308,7 +311,7 @@ def _small(result: Digest, chosen: list[int], arrays: Sequence[Any]) -> list[int
     return [index for index, fine in zip(chosen, good.tolist()) if not fine]
 
 
-def digest_flat(flat: Any, sizes: Any) -> Digest:
+def digest_flat(flat: Any, sizes: Any) -> BatchStatistics:
     """Return the statistics of many tensors of floats whose elements stand one after the other.
 
     Parameters
@@ -316,7 +319,7 @@ def digest_flat(flat: Any, sizes: Any) -> Digest:
     sizes : ndarray of int
         How many elements each has; none has 0.
     """
-    result = Digest(len(sizes))
+    result = BatchStatistics(len(sizes))
     flat = flat.astype(numpy.float64)
     with numpy.errstate(all="ignore"):
         good = _together(result, numpy.arange(len(sizes)), flat, sizes)
@@ -326,7 +329,7 @@ def digest_flat(flat: Any, sizes: Any) -> Digest:
     return result
 
 
-def _together(result: Digest, chosen: Any, flat: Any, sizes: Any) -> Any:
+def _together(result: BatchStatistics, chosen: Any, flat: Any, sizes: Any) -> Any:
     """Fill in the rows `chosen`; return which of them hold, as the others need the plain way."""
     starts = numpy.cumsum(sizes) - sizes
     magnitudes = numpy.abs(flat)
@@ -350,7 +353,7 @@ def _together(result: Digest, chosen: Any, flat: Any, sizes: Any) -> Any:
     return good
 
 
-def _bins(result: Digest, rows: Any, magnitudes: Any, owner: Any, sizes: Any, good: Any) -> None:
+def _bins(result: BatchStatistics, rows: Any, magnitudes: Any, owner: Any, sizes: Any, good: Any) -> None:
     """Count zeros and magnitudes by power of two, for each tensor of `owner`."""
     counted = (magnitudes != 0) & good[owner]
     owner, magnitudes = owner[counted], magnitudes[counted]

@@ -14,7 +14,7 @@ import numpy
 
 from ...adapters import Plan
 from ...records.module_tracking import MODULE
-from ..file.node_pages import Form, Outline
+from ..file.node_pages import GradientFormat, Outline
 
 __all__ = ["MOST_NODES", "CachedPlan", "PlanCache", "NodePlan", "CachedOutline"]
 
@@ -50,7 +50,7 @@ class CachedOutline(NamedTuple):
 
     key: tuple[list[Any], ...]
     outline: Outline
-    to_unpack: Sequence[Form | None]
+    to_unpack: Sequence[GradientFormat | None]
 
 
 class CachedPlan:
@@ -76,7 +76,7 @@ class CachedPlan:
         return names[place], modules[place], parameters[place]
 
     def outline_of(
-        self, key: tuple[list[Any], ...], forms_of: Callable[[list[Any], list[Any]], list[Form | None]]
+        self, key: tuple[list[Any], ...], forms_of: Callable[[list[Any], list[Any]], list[GradientFormat | None]]
     ) -> CachedOutline:
         """Return the outline of consecutive nodes that have run: mostly that of the last backward.
 

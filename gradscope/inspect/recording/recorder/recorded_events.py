@@ -17,7 +17,7 @@ from ...output.terminal_text import printable
 from ...records.module_tracking import Tracker, module_of_parameter
 from ...records.records import Location, NodeRecord, dtype_name, operator_name
 from ..file.node_pages import Batch
-from ..file.store import Change, Move
+from ..file.store import IterationChange, RowUpdate
 from .gradient_capture import ROW_LENGTH, Flow, GradientCapture, RowBuffer
 from .iteration_marks import IterationCounter
 from .keep_policy import Policy
@@ -146,7 +146,7 @@ class EventRecorder(Observer):
             self._tasks[task] = view
             stack.append(view)
             self._writer.put(
-                Change(
+                RowUpdate(
                     "tasks",
                     number,
                     run=self._run,
@@ -183,7 +183,7 @@ class EventRecorder(Observer):
             if error is not None:
                 text = f"{type(error).__name__}: {_first_line(error)}"
                 self._note_failure(view, error, text)
-            self._writer.put(Change("tasks", view.id, ended=self._now(), state=state, error=text))
+            self._writer.put(RowUpdate("tasks", view.id, ended=self._now(), state=state, error=text))
         except Exception as problem:
             self._failed(problem)
 
@@ -354,7 +354,7 @@ class EventRecorder(Observer):
         """Put the backwards from `task` on into iteration `number`; the iterations after it never were."""
         row, _ = now = self._iterations[number]
         gone = max(later for later, _ in self._iterations.values())
-        self._writer.put(Move(task, self._last_task, self._run, row))
+        self._writer.put(IterationChange(task, self._last_task, self._run, row))
         self._writer.execute(
             "DELETE FROM iterations WHERE run = ? AND number > ? AND id <= ?", (self._run, number, gone)
         )
@@ -375,7 +375,7 @@ class EventRecorder(Observer):
             facts = {"run": self._run, "number": number, "started": self._now(), "label": label}
             row = self._next["iterations"]()
             self._iteration_now = self._iterations[number] = row, facts
-            self._writer.put(Change("iterations", row, **facts))
+            self._writer.put(RowUpdate("iterations", row, **facts))
             # Backwards are moved to the first iteration or to the one before.
             self._iterations.pop(number - 2 if number > 2 else -1, None)
         return self._iterations[number][0]
@@ -383,7 +383,7 @@ class EventRecorder(Observer):
     def _end_iteration(self) -> None:
         if self._iteration_now is not None:
             row, facts = self._iteration_now
-            self._writer.put(Change("iterations", row, **facts, ended=self._now()))
+            self._writer.put(RowUpdate("iterations", row, **facts, ended=self._now()))
 
     def flush(self) -> None:
         """Hand over what waits of all backwards."""

@@ -91,7 +91,7 @@ class Writer:
     # --- handing over, on the program's threads ---
 
     def put(self, item: Any, nbytes: int = 0) -> None:
-        """Hand over a Batch, a Change, a Move, a Statement, or a row of the table `nodes` (a list)."""
+        """Hand over a Batch, a RowUpdate, an IterationChange, a Statement, or a row of the table `nodes` (a list)."""
         nbytes += _ITEM * (len(item) if type(item) is Batch else 1)
         with self._lock:
             while self._bytes > self._room and not self.failure and self._can_wait():

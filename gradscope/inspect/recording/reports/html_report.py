@@ -14,7 +14,7 @@ from ...debugging.prompt.plain_text import number, place_of
 from ...output.markup import Markup, element, policy, render
 from ...records.records import NodeRecord, operator_name
 from ..file.reader import Recording
-from ..file.record_revival import StaticNode
+from ..file.record_decoder import StaticNode
 from ..file.recording_columns import Columns, columns
 from ..file.recording_records import TaskRecord
 from .heatmap import heat_map

@@ -13,7 +13,7 @@ from ..file.recording_records import TaskRecord
 from ..file.schema import RecordingError
 from . import text_view
 
-__all__ = ["Browser"]
+__all__ = ["RecordingPrompt"]
 
 _PROMPT = "(recording) "
 _SHORT = 30
@@ -39,7 +39,7 @@ _OF_THE_DEBUGGER = {
 }  # fmt: skip
 
 
-class Browser:
+class RecordingPrompt:
     """Takes commands, and prints.
 
     Parameters
