@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..session.debugged_backward import TaskView
 from .past_gradients import ValueStore
 
-__all__ = ["History", "HistoryPolicy", "Moment"]
+__all__ = ["History", "HistoryPolicy", "HistoryPosition"]
 
 _SLACK = 1.25
 
@@ -38,7 +38,7 @@ class HistoryPolicy:
     always: bool = False
 
 
-class Moment(NamedTuple):
+class HistoryPosition(NamedTuple):
     """Right before a node ran."""
 
     view: TaskView
@@ -51,7 +51,7 @@ class History:
     def __init__(self, policy: HistoryPolicy) -> None:
         self.policy = policy
         self.store = ValueStore(policy.max_bytes)
-        self.moments: list[Moment] = []
+        self.positions: list[HistoryPosition] = []
         self._views: list[TaskView] = []
         self._nodes = 0
 
@@ -77,9 +77,9 @@ class History:
             self._nodes -= len(view.order)
             gone.add(id(view))
         self._views = [known for known in self._views if id(known) not in gone]
-        self.moments = [moment for moment in self.moments if id(moment.view) not in gone]
+        self.positions = [position for position in self.positions if id(position.view) not in gone]
 
     def entered(self, view: TaskView) -> None:
         """Note that a node is about to run."""
-        if not self.moments or self.moments[-1] != (view, view.index):
-            self.moments.append(Moment(view, view.index))
+        if not self.positions or self.positions[-1] != (view, view.index):
+            self.positions.append(HistoryPosition(view, view.index))

@@ -11,7 +11,7 @@ from ..session.debugged_backward import TaskView
 from ..session.pause_context import About, PauseContext
 from ..stops.breakpoints import Breakpoint
 from ..stops.condition_names import SavedNamespace, makers
-from .history import History, Moment
+from .history import History, HistoryPosition
 
 __all__ = ["PastContext", "Replay", "ReplayError"]
 
@@ -37,10 +37,12 @@ class PastContext(PauseContext):
     Gradients are those recorded; saved tensors are there as long as the node's backward has not ended.
     """
 
-    def __init__(self, adapter: Adapter, moment: Moment, frames: list[Any], about: About | None = None) -> None:
-        super().__init__(adapter, moment.view, None, None, frames if moment.view.live else [], about)
-        self._index = moment.place
-        self._seen = moment.view.seen(moment.place)
+    def __init__(
+        self, adapter: Adapter, position: HistoryPosition, frames: list[Any], about: About | None = None
+    ) -> None:
+        super().__init__(adapter, position.view, None, None, frames if position.view.live else [], about)
+        self._index = position.place
+        self._seen = position.view.seen(position.place)
 
     def _makers(self) -> dict[str, Callable[[], Any]]:
         return makers(
@@ -92,7 +94,7 @@ class Replay:
     Attributes
     ----------
     cursor : int or None
-        Index into the moments of the history; None while the session is where the program is.
+        Index into the positions of the history; None while the session is where the program is.
     """
 
     def __init__(self, history: History) -> None:
@@ -100,14 +102,14 @@ class Replay:
         self.cursor: int | None = None
 
     @property
-    def moment(self) -> Moment | None:
+    def position(self) -> HistoryPosition | None:
         """Where the cursor is."""
-        return None if self.cursor is None else self._history.moments[self.cursor]
+        return None if self.cursor is None else self._history.positions[self.cursor]
 
     def back(self, count: int, end: int) -> StopReason:
-        """Go `count` nodes back; `end` is the first moment that is not in the past."""
+        """Go `count` nodes back; `end` is the first position that is not in the past."""
         here = end if self.cursor is None else self.cursor
-        if not min(here, len(self._history.moments)):
+        if not min(here, len(self._history.positions)):
             raise ReplayError("nothing is recorded before this node")
         self.cursor = max(0, here - count)
         return self._text("one node back" if count == 1 else f"{here - self.cursor} nodes back")
@@ -119,7 +121,7 @@ class Replay:
 
     def to(self, view: TaskView, index: int, end: int) -> StopReason:
         """Go to a node of a backward."""
-        places = (i for i, moment in enumerate(self._history.moments[:end]) if moment == (view, index))
+        places = (i for i, position in enumerate(self._history.positions[:end]) if position == (view, index))
         found = next(places, None)
         if found is None:
             raise ReplayError(
@@ -127,16 +129,16 @@ class Replay:
             )
         return self._to(found, end, f"reached node {index}")
 
-    def seek(self, wanted: Callable[[Moment], str | None], end: int, *, forward: bool) -> StopReason:
+    def seek(self, wanted: Callable[[HistoryPosition], str | None], end: int, *, forward: bool) -> StopReason:
         """Go to the next node, or the one before, for which `wanted` gives a reason; to the end if there is none."""
         here = end if self.cursor is None else self.cursor
         for place in range(here + 1, end) if forward else range(here - 1, -1, -1):
-            text = wanted(self._history.moments[place])
+            text = wanted(self._history.positions[place])
             if text is not None:
                 return self._to(place, end, text)
         if forward:
             return self._to(end, end, "")
-        if not min(here, len(self._history.moments)):
+        if not min(here, len(self._history.positions)):
             raise ReplayError("nothing is recorded before this node")
         self.cursor = 0
         return self._text("the first node that was recorded")
@@ -154,7 +156,7 @@ class Replay:
 
 
 def why_stop(
-    points: list[Breakpoint], moment: Moment, place: Callable[[], PastContext]
+    points: list[Breakpoint], position: HistoryPosition, place: Callable[[], PastContext]
 ) -> tuple[Breakpoint, str] | None:
     """Return the breakpoint that stops at a node of the past, and why; it is not counted as a hit.
 
@@ -163,7 +165,7 @@ def why_stop(
     place : callable
         Returns what conditions are asked of.
     """
-    view, index = moment
+    view, index = position
     node: Any = None
     for point in points:
         if not point.enabled or point.log is not None:

@@ -12,10 +12,10 @@ from ...adapters import Adapter
 from ...records.records import TensorSpec, TensorSummary
 from ...records.tensor_statistics import summarize
 
-__all__ = ["Group", "ValueStore"]
+__all__ = ["GradientCopies", "ValueStore"]
 
 
-class Group:
+class GradientCopies:
     """The incoming or the produced gradients of a node, copied to the host.
 
     Copying costs a fraction of summarizing, so the summaries are made when somebody asks, or when the copies go.
@@ -83,7 +83,7 @@ class ValueStore:
     >>> import gradscope as gs
     >>> from gradscope.inspect.adapters import NativeAdapter
     >>> store, adapter = ValueStore(20), NativeAdapter()
-    >>> groups = [Group(adapter, [gs.full((4,), float(k))], "grad_outputs") for k in range(2)]
+    >>> groups = [GradientCopies(adapter, [gs.full((4,), float(k))], "grad_outputs") for k in range(2)]
     >>> for group in groups:
     ...     store.keep(group)
     >>> [group.tensors(adapter) for group in groups], groups[0].summaries[0].norm
@@ -93,9 +93,9 @@ class ValueStore:
     def __init__(self, budget: int) -> None:
         self.budget = budget
         self.nbytes = 0
-        self._groups: deque[Group] = deque()
+        self._groups: deque[GradientCopies] = deque()
 
-    def keep(self, group: Group) -> None:
+    def keep(self, group: GradientCopies) -> None:
         """Count a group, and let the oldest go where it is too much."""
         self._groups.append(group)
         self.nbytes += group.nbytes

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...records.records import DebuggerEvent, SessionState, StopReason
 from ..session.session_lifecycle import DebuggerCore, SessionError
 from ..stops.run_targets import RunCommand
-from .history import Moment
+from .history import HistoryPosition
 from .history_replay import Replay, ReplayError
 
 __all__ = ["TimeTravel"]
@@ -30,7 +30,7 @@ class TimeTravel(DebuggerCore):
     @property
     def recorded(self) -> bool:
         """Whether there are nodes in the past to look at."""
-        return bool(self._session.history.moments)
+        return bool(self._session.history.positions)
 
     @property
     def record_always(self) -> bool:
@@ -109,23 +109,23 @@ class TimeTravel(DebuggerCore):
         else:
             self._travel(lambda replay, end: replay.seek(wanted, end, forward=True))
 
-    def _wanted(self, command: RunCommand) -> Callable[[Moment], str | None]:
+    def _wanted(self, command: RunCommand) -> Callable[[HistoryPosition], str | None]:
         """Return what tells why a command would stop at a node of the past."""
         view, index = self._session.shown
         module = view.module_at(index) if view is not None else ""
 
-        def elsewhere(moment: Moment) -> str | None:
-            if moment.view is not view:
+        def elsewhere(position: HistoryPosition) -> str | None:
+            if position.view is not view:
                 return "another backward"
-            inside = (view.module_at(moment.place) + ".").startswith(module + ".")
+            inside = (view.module_at(position.place) + ".").startswith(module + ".")
             return None if not module or inside else f"the backward of {module} has ended"
 
-        def another(moment: Moment) -> str | None:
-            first = moment.place == 0 and moment.view is not view
-            return f"first node of backward {moment.view.number}" if first else None
+        def another(position: HistoryPosition) -> str | None:
+            first = position.place == 0 and position.view is not view
+            return f"first node of backward {position.view.number}" if first else None
 
-        def matching(moment: Moment) -> str | None:
-            found = command.matches is not None and command.matches(moment.view.record(moment.place))
+        def matching(position: HistoryPosition) -> str | None:
+            found = command.matches is not None and command.matches(position.view.record(position.place))
             return f"reached {command.text}" if found else None
 
         places = {"out": elsewhere, "entry": another, "until": matching}

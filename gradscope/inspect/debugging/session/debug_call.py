@@ -32,7 +32,7 @@ _WAY_OUT = {
 }
 
 
-class _PatientDebugger(Debugger):
+class _BlockingDebugger(Debugger):
     """A session whose verbs return when the program has stopped again."""
 
     runs_once = False
@@ -153,7 +153,7 @@ def debug(loss: Any, *, params: Any = None, adapter: Adapter | None = None, **op
         function = loss
     else:
         raise TypeError(f"debug() takes a tensor, or a function without options, got {type(loss).__name__}")
-    session = _PatientDebugger(CallProgram(function), adapter)
+    session = _BlockingDebugger(CallProgram(function), adapter)
     if function is not loss:
         session.runs_once = not (options.get("retain_graph") or options.get("create_graph"))
         session.call_by(_names(adapter.of(loss), loss, params))

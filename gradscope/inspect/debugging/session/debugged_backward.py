@@ -17,10 +17,10 @@ from ...records.records import Location, NodeRecord, SavedRecord, operator_name
 from ...records.snapshots import bare_record, saved_records
 from ...source.frame_variables import variables_of
 from ..history.gradient_restore import GradBackup
-from ..history.past_gradients import Group, ValueStore
-from .node_sequence import Column, ColumnFacts, NodeList, record_of
+from ..history.past_gradients import GradientCopies, ValueStore
+from .node_sequence import FinishedNode, FinishedNodeFacts, NodeList, record_of
 
-__all__ = ["CallFacts", "Seen", "TaskView"]
+__all__ = ["CallFacts", "SeenNode", "TaskView"]
 
 
 class CallFacts:
@@ -59,15 +59,15 @@ class CallFacts:
         return self._view.adapter.location(self._node)
 
 
-class Seen:
+class SeenNode:
     """What has been seen of a node that ran while somebody looked."""
 
     __slots__ = ("incoming", "produced", "saved", "state")
 
     def __init__(self) -> None:
         self.state = "current"
-        self.incoming: Group | None = None
-        self.produced: Group | None = None
+        self.incoming: GradientCopies | None = None
+        self.produced: GradientCopies | None = None
         self.saved: tuple[SavedRecord, ...] = ()
 
 
@@ -124,11 +124,11 @@ class TaskView:
         self._release: Callable[[], None] | None = None
         self._asked_to_keep = False
         self._positions: dict[int, int] = {}
-        self._seen: dict[int, Seen] = {}
+        self._seen: dict[int, SeenNode] = {}
         self._ran: dict[int, int] = {}
         self._bare: dict[int, NodeRecord] = {}
         self._wires: dict[int, Wire] = {}
-        self._columns: dict[int, Column] = {}
+        self._finished: dict[int, FinishedNode] = {}
         self._names: dict[int, str] | None = None
         self._frame = frame
 
@@ -161,12 +161,12 @@ class TaskView:
         if self.recording:
             self.see_entry()
 
-    def see_entry(self) -> Seen:
+    def see_entry(self) -> SeenNode:
         """Look at the node that is about to run."""
         key = self.adapter.key(self.call.node)
         seen = self._seen.get(key)
         if seen is None:
-            seen = self._seen[key] = Seen()
+            seen = self._seen[key] = SeenNode()
             self._ran[key] = self.index
             seen.saved = saved_records(self.adapter, self.call.node, summaries=False)
             self._put_in_order(key)
@@ -187,9 +187,9 @@ class TaskView:
         seen.produced = self.group(call.grad_inputs, "grad_inputs")
         seen.saved = self._after(call.node, seen.saved)
 
-    def group(self, grads: list[Any], name: str) -> Group:
+    def group(self, grads: list[Any], name: str) -> GradientCopies:
         """Copy gradients, within the budget."""
-        group = Group(self.adapter, grads, name)
+        group = GradientCopies(self.adapter, grads, name)
         self._store.keep(group)
         return group
 
@@ -230,18 +230,18 @@ class TaskView:
             seen.state = "pending"  # aborted before it ran
         with no_collection():
             shared: dict[Any, Any] = {}
-            self._columns = {key: self._column(self._wires[key], shared) for key in self.order}
+            self._finished = {key: self._finished_node(self._wires[key], shared) for key in self.order}
         if self._release is not None:
             self._release()
         self.task = self.call = self._frame = self._release = self._names = None
         self._wires, self._bare = {}, {}
         self.backup.clear()
 
-    def _column(self, wire: Wire, shared: dict[Any, Any]) -> Column:
+    def _finished_node(self, wire: Wire, shared: dict[Any, Any]) -> FinishedNode:
         """Return what stays of a node; equal parts of many nodes are kept once."""
         adapter, node = self.adapter, wire.node
         parameter, outputs = self.parameter_of(node), adapter.outputs(node)
-        return Column(
+        return FinishedNode(
             adapter.node_name(node),
             wire.sequence_nr,
             self.tracker.module_of(node) or module_of_parameter(parameter),
@@ -332,11 +332,11 @@ class TaskView:
             saved=seen.saved,
         )
 
-    def candidate(self, index: int) -> CallFacts | ColumnFacts:
+    def candidate(self, index: int) -> CallFacts | FinishedNodeFacts:
         """Return what a breakpoint may ask of a node."""
         key = self.order[index]
         wire = self._wires.get(key)
-        return ColumnFacts(self._columns[key], index) if wire is None else CallFacts(self, wire.node, index)
+        return FinishedNodeFacts(self._finished[key], index) if wire is None else CallFacts(self, wire.node, index)
 
     def module_at(self, index: int) -> str:
         """Return the module path of a node, or that of its parameter's module."""
@@ -366,18 +366,18 @@ class TaskView:
                 group.summaries  # noqa: B018 - made on first use
         return self.record(index)
 
-    def seen_now(self) -> Seen | None:
+    def seen_now(self) -> SeenNode | None:
         """Return what has been seen of the node that runs."""
         return self._seen.get(self.adapter.key(self.call.node))
 
-    def seen(self, index: int) -> Seen | None:
+    def seen(self, index: int) -> SeenNode | None:
         """Return what has been seen of a node."""
         return self._seen.get(self.order[index]) if self.order else None
 
     def edges(self, key: int) -> Sequence[tuple[int | None, int]]:
         """Return where the gradients of a node go: the key of the receiver, and which input."""
         wire = self._wires.get(key)
-        return self._columns[key].edges if wire is None else wire.edges
+        return self._finished[key].edges if wire is None else wire.edges
 
     def live_node(self, key: int) -> Any:
         """Return the live node of a key, None when the backward has ended."""
@@ -404,7 +404,7 @@ class TaskView:
                 wire=wire,
             )
         elif record is None:
-            return record_of(self._columns[key], key, index, state)
+            return record_of(self._finished[key], key, index, state)
         elif record.index != index or record.state != state:
             record = self._bare[key] = replace(record, index=index, state=state)
         return record

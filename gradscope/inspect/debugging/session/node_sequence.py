@@ -13,10 +13,10 @@ from typing import NamedTuple, Protocol, overload
 from ...records.records import EdgeRecord, Location, NodeRecord, TensorSpec, operator_name
 from ..stops.node_specs import Candidate
 
-__all__ = ["Column", "ColumnFacts", "NodeList", "RecordSource", "candidates_of", "record_of"]
+__all__ = ["FinishedNode", "FinishedNodeFacts", "NodeList", "RecordSource", "candidates_of", "record_of"]
 
 
-class Column(NamedTuple):
+class FinishedNode(NamedTuple):
     """What stays of a node when its backward has ended."""
 
     name: str
@@ -28,56 +28,56 @@ class Column(NamedTuple):
     outputs: tuple[TensorSpec, ...]
 
 
-def record_of(column: Column, key: int, index: int, state: str) -> NodeRecord:
+def record_of(node: FinishedNode, key: int, index: int, state: str) -> NodeRecord:
     """Return the record of a node that nobody has looked at."""
     return NodeRecord(
         index=index,
         key=key,
-        name=column.name,
-        operator=operator_name(column.name),
-        sequence_nr=column.sequence_nr,
-        module=column.module,
-        parameter=column.parameter,
-        location=column.location,
-        edges=tuple(EdgeRecord(*edge) for edge in column.edges),
+        name=node.name,
+        operator=operator_name(node.name),
+        sequence_nr=node.sequence_nr,
+        module=node.module,
+        parameter=node.parameter,
+        location=node.location,
+        edges=tuple(EdgeRecord(*edge) for edge in node.edges),
         state=state,
-        outputs=column.outputs,
+        outputs=node.outputs,
     )
 
 
-class ColumnFacts:
+class FinishedNodeFacts:
     """What a breakpoint asks of a node whose backward has ended."""
 
-    __slots__ = ("_column", "index")
+    __slots__ = ("_node", "index")
 
-    def __init__(self, column: Column, index: int) -> None:
-        self._column = column
+    def __init__(self, node: FinishedNode, index: int) -> None:
+        self._node = node
         self.index = index
 
     @property
     def name(self) -> str:
         """The node's name."""
-        return self._column.name
+        return self._node.name
 
     @property
     def operator(self) -> str:
         """The operator's name."""
-        return operator_name(self._column.name)
+        return operator_name(self._node.name)
 
     @property
     def module(self) -> str:
         """The module's path."""
-        return self._column.module
+        return self._node.module
 
     @property
     def parameter(self) -> str:
         """The parameter's path."""
-        return self._column.parameter
+        return self._node.parameter
 
     @property
     def location(self) -> Location | None:
         """The user's line that made the node."""
-        return self._column.location
+        return self._node.location
 
 
 class RecordSource(Protocol):

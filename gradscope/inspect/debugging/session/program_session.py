@@ -351,7 +351,7 @@ class Session(Observer):
 
     def end(self) -> None:
         """Note that the program has ended: from now on everything is past."""
-        self._end = len(self.history.moments)
+        self._end = len(self.history.positions)
 
     # --- stopping ---
 
@@ -390,7 +390,7 @@ class Session(Observer):
             self._breakpoints.hit(point)
         self.pause_requested = False
         self.view, self.current = view, -1 if view is None else view.index
-        self._end = len(self.history.moments) - (state is SessionState.PAUSED_BEFORE and view is not None)
+        self._end = len(self.history.positions) - (state is SessionState.PAUSED_BEFORE and view is not None)
         call = None if view is None else view.call
         self._standing = PauseContext(self.adapter, view, call, produced, frames, about, inside=inside)
         self.update_watches()
@@ -490,8 +490,8 @@ class Session(Observer):
     @property
     def shown(self) -> tuple[TaskView | None, int]:
         """The backward and the node to show: where the cursor is, or where the program stopped last."""
-        moment = self.replay.moment
-        return (self.view, self.current) if moment is None else moment
+        position = self.replay.position
+        return (self.view, self.current) if position is None else position
 
     @property
     def nodes(self) -> Sequence[NodeRecord]:
@@ -514,26 +514,26 @@ class Session(Observer):
             return function(self._place())
 
     def _place(self) -> PauseContext:
-        standing, moment = self._standing, self.replay.moment
-        if moment is not None:
+        standing, position = self._standing, self.replay.position
+        if position is not None:
             frames, about = ([], None) if standing is None else (standing.frames, standing.about)
-            return PastContext(self.adapter, moment, frames, about)
+            return PastContext(self.adapter, position, frames, about)
         if standing is None:
             raise NotParkedError
         return standing
 
     def travel(self, move: Callable[[Replay, int], StopReason]) -> StopReason:
-        """Move the cursor; `move` gets the replay and the first moment that is not in the past."""
+        """Move the cursor; `move` gets the replay and the first position that is not in the past."""
         with self.mute():
             reason = move(self.replay, self._end)
-        if self.stopped or self.replay.moment is not None:
+        if self.stopped or self.replay.position is not None:
             self.update_watches()
         return reason
 
-    def breakpoint_at(self, moment: Any) -> str | None:
+    def breakpoint_at(self, position: Any) -> str | None:
         """Return why a breakpoint would stop at a node of the past, None if none would."""
         frames = self._standing.frames if self._standing is not None else []
-        found = why_stop(self._breakpoints.all(), moment, lambda: PastContext(self.adapter, moment, frames))
+        found = why_stop(self._breakpoints.all(), position, lambda: PastContext(self.adapter, position, frames))
         return None if found is None else found[1]
 
     def update_watches(self, id: int | None = None) -> None:

@@ -45,7 +45,7 @@ class _PromptGate(Gate):
             raise ProgramAborted("the debugger was left at set_trace()") from None
 
 
-class _Here(Program):
+class _RunningProgram(Program):
     """The program that runs already."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class _InlineDebugger(Debugger):
     """A session with the program that calls it."""
 
     def __init__(self, adapter: Adapter, *, dead: bool = False) -> None:
-        self._here = _Here()
+        self._here = _RunningProgram()
         super().__init__(self._here, adapter)
         self._dead = dead
         self._listening = ExitStack()

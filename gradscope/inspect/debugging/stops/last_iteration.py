@@ -14,12 +14,12 @@ import numpy
 
 from ...records.records import TensorSummary
 
-__all__ = ["Iterations", "LastTime", "asks_for_last"]
+__all__ = ["Iterations", "LastIteration", "asks_for_last"]
 
 _NUMBERS = ("norm", "min", "max", "mean", "std", "zeros", "nans", "infs", "numel")
 
 
-class LastTime:
+class LastIteration:
     """The first incoming gradient of the same node in the iteration before, in numbers.
 
     False, and every number NaN, where there was none: ``norm > 2 * last.norm`` is then false.
@@ -73,9 +73,9 @@ class Iterations:
         """Remember a node of the iteration that runs."""
         self._now.setdefault(site, {})[identity] = summary
 
-    def last(self, identity: Hashable) -> LastTime:
+    def last(self, identity: Hashable) -> LastIteration:
         """Return the node in the iteration before."""
-        return LastTime(self._before.get(identity))
+        return LastIteration(self._before.get(identity))
 
     def changed(self, asker: Hashable, identity: Hashable) -> Callable[[Any], bool]:
         """Return the function ``changed`` for one evaluation of one expression at a node."""

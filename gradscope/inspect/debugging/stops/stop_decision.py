@@ -8,11 +8,11 @@ from typing import Any
 from ...adapters import Adapter
 from ...records.records import StopReason
 from ...records.tensor_statistics import count_bad
-from ..session.debugged_backward import CallFacts, Seen, TaskView
+from ..session.debugged_backward import CallFacts, SeenNode, TaskView
 from ..session.pause_context import PauseContext
 from . import condition_names
 from .breakpoints import Breakpoint, BreakpointTable
-from .last_iteration import Iterations, LastTime
+from .last_iteration import Iterations, LastIteration
 
 __all__ = ["Stops"]
 
@@ -36,7 +36,7 @@ class Stops:
 
     # --- the same node in the iteration before ---
 
-    def remember(self, view: TaskView, call: Any, seen: Seen | None) -> None:
+    def remember(self, view: TaskView, call: Any, seen: SeenNode | None) -> None:
         """Tell the node that is about to run from others in its backward, for ``last`` and ``changed``."""
         if view.counts is None or seen is None or seen.incoming is None:
             return
@@ -51,7 +51,7 @@ class Stops:
         def names(asker: Hashable) -> dict[str, Callable[[], Any]]:
             changed = iterations.changed(asker, identity)
             return {
-                "last": lambda: LastTime(None) if identity is None else iterations.last(identity),
+                "last": lambda: LastIteration(None) if identity is None else iterations.last(identity),
                 "changed": lambda: lambda value: changed(condition_names.host(adapter, value)),
             }
 

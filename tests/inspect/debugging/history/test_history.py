@@ -23,5 +23,5 @@ def test_a_history_keeps_no_node_and_no_tensor_alive():
     assert wait(session) == "finished"
     gc.collect()
     assert [reference() for reference in alive] == [None] * 4
-    assert len(session._session.history.moments) == 27
+    assert len(session._session.history.positions) == 27
     session.abort()

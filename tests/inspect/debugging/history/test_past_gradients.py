@@ -2,16 +2,16 @@
 
 import gradscope as gs
 from gradscope.inspect.adapters import NativeAdapter
-from gradscope.inspect.debugging.history.past_gradients import Group, ValueStore
+from gradscope.inspect.debugging.history.past_gradients import GradientCopies, ValueStore
 
 
 def group(*values):
-    return Group(NativeAdapter(), [None if v is None else gs.tensor(v) for v in values], "grad_outputs")
+    return GradientCopies(NativeAdapter(), [None if v is None else gs.tensor(v) for v in values], "grad_outputs")
 
 
 def test_a_group_is_a_copy():
     grad = gs.tensor([1.0, 2.0])
-    kept = Group(NativeAdapter(), [grad, None], "grad_outputs")
+    kept = GradientCopies(NativeAdapter(), [grad, None], "grad_outputs")
     grad.mul_(5)
     one, two = kept.tensors(NativeAdapter())
     assert (one.tolist(), two, kept.known) == ([1.0, 2.0], None, None)

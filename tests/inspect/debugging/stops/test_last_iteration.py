@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gradscope.inspect.debugging.stops.last_iteration import Iterations, LastTime
+from gradscope.inspect.debugging.stops.last_iteration import Iterations, LastIteration
 from gradscope.inspect.records.tensor_statistics import summarize
 
 
@@ -25,4 +25,4 @@ def test_last_is_of_the_same_line():
     iterations.ended("b.py:1")
     assert (iterations.last(("a.py:3", "Mul", 1)).norm, iterations.last(("b.py:1", "Mul", 1)).norm) == (3.0, 4.0)
     assert not iterations.last(("a.py:3", "Mul", 2))
-    assert not LastTime(None)
+    assert not LastIteration(None)
