@@ -11,7 +11,7 @@ import itertools
 import threading
 from typing import Any
 
-__all__ = ["CONNECTED", "GRAD", "INERT", "INFERENCE", "TURNED", "VIEW", "local", "next_sequence"]
+__all__ = ["CONNECTED", "GRAD", "INERT", "INFERENCE", "MATH_BITS", "VIEW", "local", "next_sequence"]
 
 # Bits of Tensor._flags. Anything from INERT up leaves the common path.
 GRAD = 1
@@ -22,7 +22,7 @@ INFERENCE = 8
 # It has a node, to which backward leads, though it does not require grad.
 CONNECTED = 16
 # Its elements are the conjugates or the negatives of what lies in its memory (runtime/tensor/math_bits.py).
-TURNED = 32
+MATH_BITS = 32
 
 # Stands for True as ``grad_enabled`` in inference mode, where nothing is recorded whatever is enabled inside it.
 UNRECORDED: Any = 0

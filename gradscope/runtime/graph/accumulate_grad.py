@@ -67,7 +67,7 @@ class AccumulateGrad(Node):
             total, shape = old._array, old._shape
             try:
                 # What arrives has been held against this node's shape and dtype, which are quicker to read.
-                if shape != self.shape or old._dtype is not self.dtype or old._flags & state.TURNED:
+                if shape != self.shape or old._dtype is not self.dtype or old._flags & state.MATH_BITS:
                     raise ValueError
                 if shape or type(total) is not device.ndarray:
                     total += grad
@@ -76,7 +76,7 @@ class AccumulateGrad(Node):
                     # double precision and rounded to half its digits or fewer is the correctly rounded one.
                     total[()] = total.item() + grad.item()
             except ValueError:  # the user has set another dtype or shape, a read-only array or a conjugate as .grad
-                if old._flags & state.TURNED:
+                if old._flags & state.MATH_BITS:
                     old._write(total + grad)
                     old._bump("AccumulateGrad")
                     return

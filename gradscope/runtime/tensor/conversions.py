@@ -206,7 +206,7 @@ class Convertible:
         geometry = (host.shape, element_strides(host) if dense else contiguous_strides(host.shape), 0)
         flat = np.array(host.ravel(order="K" if dense else "C"))
         facts = (str(self.device), self.requires_grad, self.__dict__ or None)
-        bits = ((self._conjugated, self._negated),) if self._flags & state.TURNED else ()
+        bits = ((self._conjugated, self._negated),) if self._flags & state.MATH_BITS else ()
         return _rebuild, (plain_type(self), flat, geometry, *facts, *bits)
 
 

@@ -13,10 +13,10 @@ Without a bit, both names are one slot of :class:`~gradscope.runtime.tensor.tens
 to a subclass of its class, made here, in which ``_array`` is computed. So whoever reads an array gets the elements
 without knowing of bits, for nothing where there are none. What is computed is a read-only copy: who writes into it
 instead of calling ``_write()`` is refused. Code that has to do with where elements lie takes ``_memory``. Views keep
-the bits of what they view (:meth:`Turned._make_view`); the operators that change them say so in their declaration
+the bits of what they view (:meth:`MathBits._make_view`); the operators that change them say so in their declaration
 (``reads=``).
 
-The flag ``state.TURNED`` leads written-out fast paths to the general ones, as other rare flags do. The class itself
+The flag ``state.MATH_BITS`` leads written-out fast paths to the general ones, as other rare flags do. The class itself
 shows: ``type(x.conj())`` is the subclass, so ask ``isinstance(x, Tensor)``.
 """
 
@@ -33,10 +33,10 @@ from .overrides import disabled, has_say
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-__all__ = ["Turned", "mark", "plain_type", "share_bits", "turned", "turned_tensor", "without_bits"]
+__all__ = ["MathBits", "mark", "plain_type", "share_bits", "resolve_bits", "view_with_bits", "without_bits"]
 
 
-def turned(array: Any, conj: bool, neg: bool) -> Any:
+def resolve_bits(array: Any, conj: bool, neg: bool) -> Any:
     """Return the elements of memory with these bits, or what is to lie in memory for these elements."""
     xp = device.array_module(array)
     if conj:
@@ -46,14 +46,14 @@ def turned(array: Any, conj: bool, neg: bool) -> Any:
     return array if device.is_array(array) else xp.asarray(array)  # NumPy makes scalars of what has no dimensions
 
 
-def turned_tensor(tensor: Tensor, conj: bool, neg: bool) -> Tensor:
+def view_with_bits(tensor: Tensor, conj: bool, neg: bool) -> Tensor:
     """Return the view of `tensor` whose elements are conjugated and negated, as is asked for."""
     if conj:
         tensor = F.conj(tensor)
     return F._neg_view(tensor) if neg else tensor
 
 
-class Turned:
+class MathBits:
     """What tensors with a bit do otherwise; :func:`mark` makes the class that has it before the tensor's own."""
 
     __slots__ = ()
@@ -66,7 +66,7 @@ class Turned:
 
     @property
     def _array(self) -> Any:
-        elements = turned(self._memory, self._conjugated, self._negated)
+        elements = resolve_bits(self._memory, self._conjugated, self._negated)
         if isinstance(elements, device.ndarray):  # CuPy has no such flag
             elements.flags.writeable = False
         return elements
@@ -140,7 +140,7 @@ def _class_with(plain: type[Tensor], conj: bool, neg: bool) -> type[Tensor]:
     if not has_say(plain):
         body["__torch_function__"] = disabled
     make: Any = type(plain)
-    made: type[Tensor] = make(plain.__name__, (Turned, plain), body)
+    made: type[Tensor] = make(plain.__name__, (MathBits, plain), body)
     return made
 
 
@@ -160,14 +160,14 @@ def mark(tensor: Tensor, conj: bool, neg: bool) -> None:
     plain: Any = plain_type(tensor)
     if conj or neg:
         tensor.__class__ = _class_with(plain, conj, neg)
-        tensor._flags |= state.TURNED
+        tensor._flags |= state.MATH_BITS
     else:
         tensor.__class__ = plain
-        tensor._flags &= ~state.TURNED
+        tensor._flags &= ~state.MATH_BITS
 
 
 def share_bits(tensor: Tensor, source: Tensor) -> Tensor:
     """Give `tensor`, which shares the memory of `source`, its bits as well; return it."""
-    if source._flags & state.TURNED:
+    if source._flags & state.MATH_BITS:
         mark(tensor, source._conjugated, source._negated)
     return tensor

@@ -563,7 +563,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
         result._vc = self._counter()
         flags = self._flags
         result._flags = flags & (state.INERT | state.INFERENCE)
-        if flags & state.TURNED:
+        if flags & state.MATH_BITS:
             share_bits(result, self)
         if state.special:
             dispatch.instrument(_DETACH, None, [self], [result], fresh=False)
@@ -610,7 +610,7 @@ class Tensor(TensorMethods, GradientHolder, Convertible):
                 f"{value.dtype}"
             )
         self._flags = self._flags & ~state.INFERENCE | value._flags & state.INFERENCE
-        if (self._flags | value._flags) & state.TURNED:
+        if (self._flags | value._flags) & state.MATH_BITS:
             mark(self, value._conjugated, value._negated)
         self._replace(value._memory)
         self._tell_shared(".data =")

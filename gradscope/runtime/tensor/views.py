@@ -29,7 +29,7 @@ from ..memory.storage import (
     overlaps_itself,
     strided_view,
 )
-from .math_bits import mark, turned, turned_tensor
+from .math_bits import mark, resolve_bits, view_with_bits
 
 if TYPE_CHECKING:
     from ..ops.declaration.registry import Operator
@@ -236,11 +236,11 @@ class CopySlices(Node):
             return (None,) * len(self.edges)
         whole, flat = self._laid_out(grad)
         part = strided_view(flat, self.view_geometry, self.view_dtype)
-        results = self.function.apply(turned(part.copy(), *self.view_bits))
+        results = self.function.apply(resolve_bits(part.copy(), *self.view_bits))
         if self.edges[0] is None:
             return (None, *results[1:])
-        part[...] = 0 if results[0] is None else turned(results[0], *self.view_bits)
-        return (turned(whole, *self.base_bits), *results[1:])
+        part[...] = 0 if results[0] is None else resolve_bits(results[0], *self.view_bits)
+        return (resolve_bits(whole, *self.base_bits), *results[1:])
 
     def apply_graph(self, grad: Any) -> Any:
         """Run it on tensors, so that it is itself recorded."""
@@ -249,7 +249,7 @@ class CopySlices(Node):
         if grad is None:
             return (None,) * len(self.edges)
         geometry = self.base_geometry
-        grad = turned_tensor(grad, *self.base_bits)
+        grad = view_with_bits(grad, *self.base_bits)
         if geometry is None:
             whole = flat = grad.clone(memory_format="contiguous")
         else:
@@ -259,19 +259,19 @@ class CopySlices(Node):
             part = F.as_strided(pairs, *self.view_geometry)
         else:
             part = F.as_strided(flat, *self.view_geometry)
-        part = turned_tensor(part, *self.view_bits)
+        part = view_with_bits(part, *self.view_bits)
         results = self.function.apply_graph(part.clone())
         if self.edges[0] is None:
             return (None, *results[1:])
         part.copy_(F.zeros_like(part) if results[0] is None else results[0])
         if geometry is not None:
             whole = F.as_strided(flat, *geometry)
-        return (turned_tensor(whole, *self.base_bits), *results[1:])
+        return (view_with_bits(whole, *self.base_bits), *results[1:])
 
     def _laid_out(self, grad: Any) -> tuple[Any, Any]:
         """Return a copy of `grad` whose elements lie in memory as the base's do, and that memory, flat."""
         xp = device.array_module(grad)
-        grad = turned(grad, *self.base_bits)
+        grad = resolve_bits(grad, *self.base_bits)
         if self.base_geometry is None:
             whole = xp.array(grad, order="C", copy=True)
             return whole, whole.reshape(-1)

@@ -12,7 +12,7 @@ import gradscope as gs
 from gradscope.runtime.engine import backward
 from gradscope.runtime.memory import device, dtype
 from gradscope.runtime.ops.declaration.registry import OPERATORS, PUBLIC, Operator
-from gradscope.runtime.tensor.math_bits import mark, turned
+from gradscope.runtime.tensor.math_bits import mark, resolve_bits
 from gradscope.runtime.tensor.tensor import Tensor
 
 Sample = tuple[tuple[Any, ...], dict[str, Any]]
@@ -362,7 +362,7 @@ def lazy(tensor: Tensor) -> Tensor:
     if tensor._dtype.kind not in "fc":
         return tensor
     bits = (tensor.is_complex(), not tensor.is_complex())
-    leaf = Tensor._wrap(turned(tensor._array, *bits))
+    leaf = Tensor._wrap(resolve_bits(tensor._array, *bits))
     mark(leaf, *bits)
     return leaf.requires_grad_(tensor.requires_grad)
 

@@ -24,7 +24,7 @@ from gradscope.runtime.memory.storage import is_viewable
 from gradscope.runtime.ops.declaration.registry import METHODS, OPERATORS, PUBLIC, Operator
 from gradscope.runtime.ops.execution import general
 from gradscope.runtime.ops.execution.saving import saved_by
-from gradscope.runtime.tensor.math_bits import turned
+from gradscope.runtime.tensor.math_bits import resolve_bits
 from gradscope.runtime.tensor.tensor import Tensor
 from tests.other_devices import OTHER_DEVICES
 from tests.runtime.ops import operator_cases as cases
@@ -409,7 +409,7 @@ def check_math_bits_inplace(op: Operator) -> None:
         assert base._version == target._version == 1
         cases.same(cases.host(target), cases.host(expected.to(self.dtype)), f"{op.name}_")
         if op.view is None:
-            cases.same(turned(base._array, *bits), cases.host(target), f"{op.name}_ in memory")
+            cases.same(resolve_bits(base._array, *bits), cases.host(target), f"{op.name}_ in memory")
         if expected.requires_grad:
             pairs = zip(cases.gradients([target], plain), cases.gradients([expected], plain), strict=True)
             for a, b in pairs:
@@ -427,7 +427,7 @@ def check_math_bits_out(op: Operator) -> None:
             op.function(*lazy[0], **lazy[1], out=views if op.multi else views[0])
         for base, view, e in zip(bases, views, expected, strict=True):
             cases.same(cases.host(view), cases.host(e), op.name)
-            cases.same(turned(base._array, view.is_conj(), view.is_neg()), cases.host(e), op.name)
+            cases.same(resolve_bits(base._array, view.is_conj(), view.is_neg()), cases.host(e), op.name)
 
 
 # --- devices ----------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ...memory.bfloat16 import CHAR, BFloat16Array, cast, marked, narrows, plain
 from ...memory.dtype import NUMBERS
 from ...memory.storage import memory_of
 from ...tensor import overrides, tangents
-from ...tensor.math_bits import turned
+from ...tensor.math_bits import resolve_bits
 from ...tensor.tensor import Tensor
 from ...tensor.views import edge_of, reread
 from ..declaration.annotations import Namespace
@@ -382,7 +382,7 @@ def link_view(op: Operator, operands: list[Any], output: Tensor, nr: int = 0) ->
     """Make `output` a view of the first operand (of its base) when they share memory."""
     source: Tensor = operands[0]
     if op.view == "maybe" and memory_of(output._memory) is not memory_of(source._memory):
-        output._hold(turned(output._memory, source._conjugated, source._negated))
+        output._hold(resolve_bits(output._memory, source._conjugated, source._negated))
         return
     creation = "multi" if op.view == "multi" else "default"
     source._make_view(output, creation, op.node_name.removesuffix("Backward0"))

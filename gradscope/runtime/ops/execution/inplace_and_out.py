@@ -55,7 +55,7 @@ def write_inplace(op: Operator, arguments: tuple[Any, ...]) -> Tensor:
         return run_relayout(op, operands, bare, xp, recording)
     if op.expanded == "deprecated" and overlaps_itself(target._memory):
         warn_expanded(op)
-    for value in bare[1:] if not target._flags & state.TURNED else ():  # a conjugate is computed beside its memory
+    for value in bare[1:] if not target._flags & state.MATH_BITS else ():  # a conjugate is computed beside its memory
         if device.is_array(value) and op.name != "fill.Tensor":
             check_overlap(target._array, value)
     if op.write is not None:
@@ -124,7 +124,7 @@ def run_write(op: Operator, operands: list[Any], bare: list[Any], xp: Namespace,
     except AttributeError as error:  # a tensor where none is taken has no place among what a node saves
         raise wrong_argument(op, tuple(operands)) or error from None
     result = None
-    if operands[0]._flags & state.TURNED:
+    if operands[0]._flags & state.MATH_BITS:
         result = bare[0] = bare[0].copy()
     try:
         general.write(op, xp, bare)
