@@ -112,21 +112,28 @@ def _by_other_names(others: dict[str, Any], **given: Any) -> Iterable[Any]:
 
 def backward_scalar(tensor: Any, retain_graph: bool | None, create_graph: bool) -> None:
     """backward() of one loss, the common call."""
-    edge = tensor._edge or edge_of(tensor)
-    array = tensor._array
-    one = _ONE.get(tensor._dtype.char)  # a dtype's own hash takes longer than the copy
     carried = create_graph or (state.special and tangents.active())
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    if carried or edge is None or one is None or tensor._shape or type(array) is not device.ndarray:
+    entry = _loss_entry(tensor, carried)
+    if entry is None:
         task = _task(*root_edges((tensor,), None, carried), keep, carried, create_graph)
-    elif type(edge) is tuple or edge.shape:  # type: ignore[union-attr]
-        task = _task((edge,), (one.copy(),), keep)
     else:
-        task = GraphTask((edge,), (one.copy(),), keep)
+        task = GraphTask(*entry, keep, carried, create_graph)
     if graph_task.entered:
         run_task(task)
     else:
         task.run()
+
+
+def _loss_entry(tensor: Any, carried: bool) -> tuple[tuple[Edge], tuple[Any]] | None:
+    """Return what :func:`root_edges` does of one loss, a 1 that fits there; None where it is to be asked."""
+    edge = tensor._edge or edge_of(tensor)
+    one = _ONE.get(tensor._dtype.char)  # a dtype's own hash takes longer than the copy
+    if edge is None or one is None or tensor._shape or type(tensor._array) is not device.ndarray:
+        return None
+    if type(edge) is tuple or edge.shape or edge.seedless:  # type: ignore[union-attr]
+        return None
+    return (edge,), (wrap(one.copy()) if carried else one.copy(),)
 
 
 def grad(
@@ -175,10 +182,12 @@ def grad(
         # As in PyTorch, such a zero has no dimension of the batch.
         return tuple(_zeros_of(t, create_graph) if g is None else g for g, t in zip(gradients, targets, strict=True))
     carried = create_graph or (state.special and tangents.active())
-    roots, grads = root_edges(outputs, grad_outputs, carried)
     keep = create_graph if retain_graph is None else bool(retain_graph)
+    alone = grad_outputs is None and len(outputs) == 1 and hasattr(outputs[0], "_array")
+    entry = _loss_entry(outputs[0], carried) if alone else None
+    roots, grads = root_edges(outputs, grad_outputs, carried) if entry is None else entry
     captures = [target_edge(t, i) for i, t in enumerate(targets)]
-    task = _task(roots, grads, keep, carried, create_graph, captures)
+    task = (_task if entry is None else GraphTask)(roots, grads, keep, carried, create_graph, captures)
     run_task(task)
     results = tuple(
         _zeros_of(t, create_graph) if g is None and materialize_grads else _result(g, i, allow_unused)

@@ -33,7 +33,9 @@ __all__ = [
 
 def wrap(array: Any) -> Any:
     """Return a bare gradient as a tensor."""
-    return dispatch.tensor_type._wrap(array if device.is_array(array) else device.numpy.asarray(array))
+    if type(array) is not device.ndarray and not device.is_array(array):
+        array = device.numpy.asarray(array)
+    return dispatch.tensor_type._wrap(array)
 
 
 def name_node(error: BaseException, node: Node) -> None:

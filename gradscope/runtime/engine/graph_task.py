@@ -82,6 +82,8 @@ class GraphTask:
     callbacks: Sequence[Callable[[], None]] = ()
     _captures: dict[Node, list[tuple[int, int]]] = {}  # noqa: RUF012 - never written
     _needed: set[Node] | None = None
+    # These and the nodes whose gradients are captured; None where all run.
+    _wanted: set[Node] | None = None
     # Nodes whose waiting gradient is a sum that the task has made, so that more can be added in place.
     _owned: set[Node] | frozenset[Node] = frozenset()
     # This thread's modes as they were before the task; None until it comes to code that may ask.
@@ -119,11 +121,12 @@ class GraphTask:
         self._count_dependencies()
         if captures is not None or only is not None:
             self._restrict(captures or (), only or set())
-        if root is not None and not state.special and type(root) is not AccumulateGrad:
+        wanted = self._wanted
+        if root is not None and wanted is None and not state.special and type(root) is not AccumulateGrad:
             self._following = root
             return
         for node in self._buffers:
-            if not self._dependencies[node]:
+            if not self._dependencies[node] and (wanted is None or node in wanted):
                 self._make_ready(node)
 
     @property
@@ -176,7 +179,8 @@ class GraphTask:
         for index, edge in enumerate(captures):
             node, nr = ends_of(edge)
             self._captures.setdefault(node, []).append((nr, index))
-        self._needed = self._nodes_leading_to(set(self._captures) | only) | only
+        self._needed = self._nodes_leading_to(only.union(self._captures)) | only
+        self._wanted = self._needed.union(self._captures)
 
     def _nodes_leading_to(self, targets: set[Node]) -> set[Node]:
         """Return the nodes that must run for a gradient to arrive at a target."""
@@ -184,7 +188,11 @@ class GraphTask:
         for node in self._dependencies:
             for edge in node.edges:
                 if edge is not None:
-                    parents.setdefault(ends_of(edge)[0], []).append(node)
+                    child: Any = edge[0] if type(edge) is tuple else edge
+                    if child in parents:
+                        parents[child].append(node)
+                    else:
+                        parents[child] = [node]
         needed: set[Node] = set()
         stack = list(targets)
         while stack:
@@ -229,12 +237,9 @@ class GraphTask:
                 self._owned = self._owned or set()
                 self._owned.add(edge)  # type: ignore[arg-type, union-attr]
 
-    def _wanted(self, node: Node) -> bool:
-        return self._needed is None or node in self._needed or node in self._captures
-
     def will_reach(self, node: Node) -> bool:
         """Whether a gradient arrives at `node` in this run."""
-        return node in self._dependencies and self._wanted(node)
+        return node in self._dependencies and (self._wanted is None or node in self._wanted)
 
     def release_kept(self) -> None:
         """Let go of the saved tensors of the nodes in :attr:`kept`."""
@@ -282,8 +287,8 @@ class GraphTask:
         much as a few calls do.
         """
         ready, leaves, buffers, dependencies = self.ready, self._leaves, self._buffers, self._dependencies
-        keep_graph = self.keep_graph
-        bare = self._needed is None and not self.create_graph
+        keep_graph, graph = self.keep_graph, self.create_graph
+        wanted, captures = self._wanted, self._captures
         node: Node | None = None
         following, self._following = self._following, None
         carried: Any = None  # the gradient of `following`, where it is not in a buffer
@@ -309,10 +314,11 @@ class GraphTask:
             count -= 1
             done += 1
             try:
-                if node.extra is not None or not bare or state.special:
+                if node.extra is not None or state.special:
                     self.nodes_run += done
                     done = 0
-                    heard_only = bare and node.extra is None and not state.modes_on and not events.closely
+                    heard_only = node.extra is None and not state.modes_on and not events.closely
+                    heard_only = heard_only and wanted is None and not graph
                     if heard_only and (type(node) is not AccumulateGrad or not hooked(node)):
                         results = self._run_heard(node, grad)
                     else:
@@ -320,14 +326,22 @@ class GraphTask:
                             self._put_off(following, carried)
                             following = carried = None
                         results = self._run_attended(node, grad)
-                elif type(node) is not AccumulateGrad:
-                    results = node.apply(grad) if keep_graph else node.spend(grad)
-                elif node.leaf_meta.hooks or node.leaf_meta.post_accumulate:
-                    results = self._run_attended(node, grad)
-                else:
-                    if grad is not None:
+                elif type(node) is AccumulateGrad:
+                    if node.leaf_meta.hooks or node.leaf_meta.post_accumulate:
+                        self._run_attended(node, grad)
+                    elif node in captures:
+                        self._capture(node, self._as_tensors([grad]))
+                    elif graph:
+                        self._run_recorded(node, grad)
+                    elif grad is not None:
                         node.accumulate(grad)
                     continue
+                elif node in captures:
+                    results = self._run_attended(node, grad)
+                elif graph:
+                    results = self._run_recorded(node, grad)
+                else:
+                    results = node.apply(grad) if keep_graph else node.spend(grad)
             except Exception as error:
                 name_node(error, node)
                 refuse_reshaped(error, node)
@@ -340,12 +354,12 @@ class GraphTask:
                 grad = results[index]
                 if type(edge) is tuple:
                     child = edge[0]
-                    if grad is not None and (bare or self._wanted(child)):
+                    if grad is not None and (wanted is None or child in wanted):
                         self._receive(edge, self._validate(node, index, grad, *child.output_specs()[edge[1]]))
                 else:
                     child = edge  # type: ignore[assignment]
-                    if grad is not None and (bare or self._wanted(child)):
-                        if grad.dtype is not child.dtype or grad.shape != child.shape:
+                    if grad is not None and (wanted is None or child in wanted):
+                        if graph or grad.dtype is not child.dtype or grad.shape != child.shape:
                             grad = self._validate(node, index, grad, child.shape, child.dtype)
                         if child in buffers:
                             self._receive(child, grad)
@@ -362,7 +376,7 @@ class GraphTask:
                 waiting = dependencies[child]
                 if waiting > 1:
                     dependencies[child] = waiting - 1
-                elif not bare and not self._wanted(child):
+                elif wanted is not None and child not in wanted:
                     dependencies[child] = 0
                 elif events.closely:
                     self._make_ready(child)
@@ -449,6 +463,17 @@ class GraphTask:
                 listener(event)
         return [None if g is None else bare_of(g) for g in event.grad_inputs] if event.seen else results
 
+    def _run_recorded(self, node: Node, grad: Any) -> Any:
+        """Run a node on tensors, which may record it in turn; it has no hooks, and nobody listens."""
+        if self._outside is None:
+            self._enter()
+        if type(node) is AccumulateGrad:
+            return () if grad is None else self._accumulate(node, grad)
+        results = node.apply_graph(grad)
+        if not self.keep_graph:
+            node.release()
+        return results
+
     # --- one node with hooks, captures or listeners ---
 
     def _run_attended(self, node: Node, grad: Any) -> Any:
@@ -527,7 +552,7 @@ class GraphTask:
             if edge is None or grad is None:
                 continue
             child, nr = ends_of(edge)
-            if self._needed is not None and not self._wanted(child):
+            if self._wanted is not None and child not in self._wanted:
                 checked[index] = None
             else:
                 checked[index] = self._validate(node, index, grad, *child.output_specs()[nr])

@@ -158,6 +158,32 @@ def test_the_engine_runs_as_specified(graph):
     assert [bits(leaf.grad) for leaf in leaves] == [None if g is None else bits(g + g + g) for g in totals]
 
 
+@settings(deadline=None)
+@given(graphs(), st.data())
+def test_grad_captures_what_arrives(graph, data):
+    leaves, roots, grads = graph
+    targets = data.draw(st.lists(st.sampled_from([*leaves, *roots]), min_size=1, max_size=4))
+    edges = [edge_of(root) for root in roots]
+    arrived = dict(specification.run(edges, [grad.numpy() for grad in grads]))
+    expected = []
+    for target in targets:
+        node, nr = ends_of(edge_of(target))
+        expected.append(bits(arrived[node][nr] if node in arrived else None))
+
+    def captured(**how: bool) -> list[tuple[object, ...] | None]:
+        return [bits(g) for g in gs.autograd.grad(roots, targets, grads, allow_unused=True, **how)]
+
+    assert captured(retain_graph=True) == expected
+    recorded = captured(create_graph=True)
+    assert [g and g[:2] for g in recorded] == [g and g[:2] for g in expected]
+    with events.subscribe(lambda event: None, events.NodeEntered):
+        assert captured(retain_graph=True) == expected
+        assert captured(create_graph=True) == recorded
+    assert [leaf.grad for leaf in leaves] == [None] * len(leaves)
+    assert gs.is_grad_enabled()
+    assert captured() == expected
+
+
 # --- what PyTorch does ------------------------------------------------------------------------------------------------
 
 
@@ -186,3 +212,17 @@ def test_a_node_of_several_outputs_may_get_no_gradient_at_all():
     assert x.grad.tolist() == [1.0, 1.0, 1.0]
     (gradient,) = gs.autograd.grad(Nothing.apply(gs.var_mean(x)[1]), x, create_graph=True, allow_unused=True)
     assert gradient is None
+
+
+def test_a_root_that_leads_to_no_target_is_passed_over(torch):
+    def told(lib):
+        seen = []
+        x, y = (lib.ones(3, requires_grad=True) for _ in range(2))
+        x.register_hook(lambda grad: seen.append("leaf"))
+        product = x * 2
+        product.register_hook(lambda grad: seen.append("result"))
+        product.grad_fn.register_hook(lambda *grads: seen.append("node"))
+        grads = lib.autograd.grad([x, product, y * 3], [y], [lib.ones(3)] * 3)
+        return seen, [grad.tolist() for grad in grads]
+
+    assert told(gs) == told(torch) == ([], [[3.0] * 3])

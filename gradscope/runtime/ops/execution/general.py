@@ -557,9 +557,9 @@ def unpack_array(node: Node, name: str) -> Any:
     return unpack(node, name, as_tensor=False)
 
 
-def apply_graph(node: Any, g: Any) -> Any:
-    """Run a node's derivative on tensors: the same formulas, recorded."""
-    return derive(node, {"g": g, "F": TENSOR_OPERATORS}, lambda name: unpack(node, name, as_tensor=True))
+def unpack_tensor(node: Node, name: str) -> Any:
+    """Return what `node` saved as `name` as a tensor (or number), checked."""
+    return unpack(node, name, as_tensor=True)
 
 
 def derive(node: Any, given: dict[str, Any], saved: Callable[[str], Any]) -> Any:
@@ -569,7 +569,7 @@ def derive(node: Any, given: dict[str, Any], saved: Callable[[str], Any]) -> Any
     needs = tuple(edge is not None for edge in node.edges)
     # All of it is unpacked, whichever formulas run: a write to any is found, as on bare arrays and in PyTorch.
     known = {name: saved(name) for name in type(node).saved_names} | given | {"needs": needs}
-    missing = g is None if not op.multi else all(x is None for x in g)
+    missing = g is None or (op.multi and all(x is None for x in g))
     if missing:
         return (None,) * len(node.edges)
 
@@ -619,7 +619,7 @@ def apply_graph_rounding(node: Any, g: Any) -> Any:
     """Run the derivative of a node of bfloat16 on tensors: the same formulas, recorded."""
     wide = _on_each(_wide_saved)
     given = {"g": wide(g), "F": TENSOR_OPERATORS}
-    return derive(node, given, lambda name: wide(unpack(node, name, as_tensor=True)))
+    return derive(node, given, lambda name: wide(unpack_tensor(node, name)))
 
 
 def shown_name(op: Operator, name: str) -> str:
@@ -635,7 +635,7 @@ def saved_getter(name: str) -> Callable[[Any], Any]:
     """Return the getter of ``node._saved_NAME``."""
 
     def get(node: Any) -> Any:
-        value = unpack(node, name, as_tensor=True)
+        value = unpack_tensor(node, name)
         return tuple(value) if isinstance(value, list) else value
 
     return get

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from ....dispatch import TENSOR_OPERATORS
 from ....graph.graph_node import RELEASED, Node, SavedResult
 from ....memory import device
 from ....tensor.tensor import Tensor
@@ -40,7 +41,7 @@ def build_node_class(op: Operator) -> type[Node]:
         "saved_names": tuple(saved),
         "versioned_names": tuple(versioned),
         "apply": compile_function(partial(apply_source, op), "apply", scope, op),
-        "apply_graph": general.apply_graph,
+        "apply_graph": compile_function(partial(graph_source, op), "apply_graph", graph_scope(op), op),
     }
     if releasable:
         spend = partial(apply_source, op, releasable)
@@ -86,6 +87,38 @@ def apply_scope(op: Operator) -> dict[str, Any]:
     return scope
 
 
+def graph_scope(op: Operator) -> dict[str, Any]:
+    """Return the globals of the generated ``apply_graph``."""
+    return {**apply_scope(op), "F": TENSOR_OPERATORS, "unpack_tensor": general.unpack_tensor}
+
+
+def graph_source(op: Operator) -> str:
+    """Write ``apply_graph(n, g)``: the same formulas on tensors, which record themselves.
+
+    All that was saved is unpacked, whichever formulas run: a write to any is found, as on bare arrays and in PyTorch.
+    """
+    lines = ["def apply_graph(n, g):", "    e = n.edges"]
+    tensors = {p.name: p for p in op.tensors}
+    for name in saved_by(op):
+        value = local(name)
+        lines.append(f"    {value} = n.s_{name}")
+        if name in tensors and tensors[name].is_tensor:
+            lines += [
+                f"    if type({value}) is not Tensor or {value}._vc is not None or {value}._meta is not None:",
+                f"        {value} = unpack_tensor(n, {name!r})",
+            ]
+        elif name in tensors or name in op.outputs or name in op.aux:
+            lines.append(f"    {value} = unpack_tensor(n, {name!r})")
+    lines.append(f"    if {_missing(op)}: return (None,) * len(e)")
+    lines.append(f"    return {results_expression(op)}")
+    return "\n".join(lines) + "\n"
+
+
+def _missing(op: Operator) -> str:
+    """Return the condition that no gradient has arrived."""
+    return "g is None or not any(x is not None for x in g)" if op.multi else "g is None"
+
+
 def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
     """Write ``apply(n, g)``: unpack with the version check, then the formulas, on bare arrays.
 
@@ -106,8 +139,7 @@ def apply_source(op: Operator, releasable: Sequence[str] = ()) -> str:
         elif name in tensors or name in op.aux:
             lines.append(f"    if {local(name)} is not None: {local(name)} = unpack_array(n, {name!r})")
     let_go = f"{_release(op, releasable)}; " if releasable else ""
-    missing = "g is None or not any(x is not None for x in g)" if op.multi else "g is None"
-    lines.append(f"    if {missing}: {let_go}return (None,) * len(e)")
+    lines.append(f"    if {_missing(op)}: {let_go}return (None,) * len(e)")
     formulas = list(op.derivatives.values()) + ([op.joint] if op.joint else [])
     if any("F" in op.needed_by(f) for f in formulas):
         first = "next(x for x in g if x is not None)" if op.multi else "g"
