@@ -23,7 +23,7 @@ from . import threads
 if TYPE_CHECKING:
     from ..ops.declaration.annotations import Array
 
-__all__ = ["LEAST", "compiled", "compiler", "pointwise"]
+__all__ = ["LEAST", "compiled", "compiler", "pointwise", "rowwise"]
 
 LEAST = 1 << 14
 """How many elements an array has for which another form than the plain formula is worth the call."""
@@ -54,15 +54,37 @@ def pointwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array
     like = arrays[-1]
     if type(like) is not numpy.ndarray or like.size < LEAST or not _alike(arrays, like):
         return formula(*arrays)
+    return _shared(name, formula, arrays, (-1,))
+
+
+def rowwise(name: str, formula: Callable[..., Array], *arrays: Array) -> Array:
+    """Return a formula of arrays of one shape that treats each row along the last axis alone; see :func:`pointwise`.
+
+    Examples
+    --------
+    >>> x = numpy.array([[1, 2], [3, 5]], "f")
+    >>> rowwise("softmax.softmax", lambda rows: rows / rows.sum(-1, keepdims=True), x).tolist()
+    [[0.3333333432674408, 0.6666666865348816], [0.375, 0.625]]
+    """
+    like = arrays[-1]
+    if type(like) is not numpy.ndarray or like.size < LEAST or not _alike(arrays, like):
+        return formula(*arrays)
+    return _shared(name, formula, arrays, (-1, like.shape[-1]))
+
+
+def _shared(name: str, formula: Callable[..., Array], arrays: tuple[Array, ...], shape: tuple[int, ...]) -> Array:
+    """Return the formula of arrays, computed on some items of the first axis of `shape` at a time."""
+    like = arrays[-1]
     result = numpy.empty(like.shape, like.dtype)
-    parts = [numpy.ascontiguousarray(a).reshape(-1) for a in (*arrays, result)]
+    parts = [numpy.ascontiguousarray(a).reshape(shape) for a in (*arrays, result)]
+    each = parts[0].size // len(parts[0])
     family, _, function = name.partition(".")
     loops = compiled(family) if like.dtype.char == "f" else None
     if loops is None:
-        threads.over(like.size, lambda part: _in_blocks(formula, [a[part] for a in parts]))
+        threads.over(len(parts[0]), lambda part: _in_blocks(formula, [a[part] for a in parts]), each)
     else:
         loop = getattr(loops, function)
-        threads.over(like.size, lambda part: loop(*[a[part] for a in parts]))
+        threads.over(len(parts[0]), lambda part: loop(*[a[part] for a in parts]), each)
     return result
 
 
@@ -75,8 +97,9 @@ def _alike(arrays: tuple[Array, ...], like: Array) -> bool:
 def _in_blocks(formula: Callable[..., Array], arrays: list[Array]) -> None:
     """Write a formula of all arrays but the last one to it."""
     *given, result = arrays
-    for begin in range(0, result.size, _BLOCK):
-        part = slice(begin, begin + _BLOCK)
+    step = max(1, _BLOCK * len(result) // max(result.size, 1))
+    for begin in range(0, len(result), step):
+        part = slice(begin, begin + step)
         result[part] = formula(*[a[part] for a in given])
 
 

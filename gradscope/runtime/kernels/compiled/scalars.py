@@ -23,7 +23,10 @@ _PER_LOG_TWO = _f4(1 / math.log(2))
 _LOG_TWO_HIGH, _LOG_TWO_LOW = _f4(0.693359375), _f4(math.log(2) - 0.693359375)
 _E3, _E4, _E5 = map(_f4, (1.6666665459e-1, 4.1665795894e-2, 8.3334519073e-3))
 _E6, _E7 = map(_f4, (1.3981999507e-3, 1.9875691500e-4))
-_LEAST_EXP, _MOST_EXP = _f4(-104), _f4(89)
+_ROUND = _f4(1.5 * 2**23)
+_EXPONENT = _i4(126 - 0x4B400000)  # of the bits of _ROUND, and of 2^-1 in a float's exponent
+_LEAST_EXP, _MOST_EXP = _f4(-87.33654), _f4(88.72284)
+_INFINITE = _f4(math.inf)
 
 
 @scalar
@@ -33,16 +36,17 @@ def exp(x):
     With n the nearest integer to x / log(2), it is 2^n times the exponential of the rest, of which the polynomial is
     that of S. L. Moshier's Cephes library (``expf``).
     """
-    x = _LEAST_EXP if x < _LEAST_EXP else x
-    x = _MOST_EXP if x > _MOST_EXP else x
-    n = _f4(math.floor(x * _PER_LOG_TWO + _HALF))
+    # Beside so large a number there is no room for a fraction: the last bits are those of n.
+    shifted = _f4(x * _PER_LOG_TWO + _ROUND)
+    n = shifted - _ROUND
     r = x - n * _LOG_TWO_HIGH - n * _LOG_TWO_LOW
     p = ((((_E7 * r + _E6) * r + _E5) * r + _E4) * r + _E3) * r + _HALF
     p = p * r * r + r + _ONE
     # 2^n by its bits; one factor of 2 apart, for 2^128 has none.
-    exponent = _i4(n) + _i4(126)
-    exponent = _i4(0) if exponent < _i4(0) else exponent
-    return p * _TWO * _i4(exponent << _i4(23)).view(_f4)
+    power = _i4(_i4(shifted.view(_i4) + _EXPONENT) << _i4(23)).view(_f4)
+    result = p * _TWO * power
+    result = _ZERO if x < _LEAST_EXP else result
+    return _INFINITE if x > _MOST_EXP else result
 
 
 @scalar

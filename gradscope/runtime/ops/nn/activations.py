@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from ... import autocast, state
-from ...kernels.forms import pointwise
+from ...kernels.forms import pointwise, rowwise
 from ...kernels.row_sums import row_maxima, sums
 from ...memory import device
 from ...memory.dtype import scalar_type
@@ -619,9 +619,21 @@ def _softmax(xp: Namespace, self: Array, dim: int) -> Array:
     self = in_rows(xp, self)
     if not self.ndim or not self.size:
         return self * 0 + 1
-    result = xp.exp(self - row_maxima(self, axis))
+    if axis == self.ndim - 1:
+        return rowwise("softmax.softmax", lambda rows: _softmax_along(xp, rows, rows.ndim - 1), self)
+    return _softmax_along(xp, self, axis)
+
+
+def _softmax_along(xp: Namespace, x: Array, axis: int) -> Array:
+    result = xp.exp(x - row_maxima(x, axis))
     result /= sums(result, (axis,))
     return result
+
+
+def _softmax_backward(g: Gradient, result: Array, dim: int, F: Namespace) -> Gradient:
+    if dim in (-1, len(result.shape) - 1):
+        return rowwise("softmax.softmax_backward", lambda g, y: y * (g - F.sum(g * y, -1, True)), g, result)
+    return result * (g - F.sum(g * result, dim, True))
 
 
 def _log_softmax(xp: Namespace, self: Array, dim: int) -> Array:
@@ -632,7 +644,13 @@ def _log_softmax(xp: Namespace, self: Array, dim: int) -> Array:
     self = in_rows(xp, self)
     if not self.ndim or not self.size:
         return self * 0
-    result = self - row_maxima(self, axis)
+    if axis == self.ndim - 1:
+        return rowwise("softmax.log_softmax", lambda rows: _log_softmax_along(xp, rows, rows.ndim - 1), self)
+    return _log_softmax_along(xp, self, axis)
+
+
+def _log_softmax_along(xp: Namespace, x: Array, axis: int) -> Array:
+    result = x - row_maxima(x, axis)
     result -= xp.log(sums(xp.exp(result), (axis,)))
     return result
 
@@ -641,10 +659,18 @@ def _log_softmax_data(xp: Namespace, grad_output: Gradient, output: Any, dim: in
     # The same as the derivative below; apart because it is on the path of every classifier's training step.
     if is_half(grad_output):
         return _log_softmax_data(xp, single(grad_output), single(output), dim).astype(grad_output.dtype)
+    if not output.ndim:
+        return grad_output - xp.exp(output) * grad_output
+    axis = axis_of(dim, output.ndim)
+    if axis == output.ndim - 1:
+        formula = lambda g, y: _log_softmax_data_along(xp, g, y, y.ndim - 1)  # noqa: E731
+        return rowwise("softmax.log_softmax_backward", formula, grad_output, output)
+    return _log_softmax_data_along(xp, grad_output, output, axis)
+
+
+def _log_softmax_data_along(xp: Namespace, grad_output: Gradient, output: Array, axis: int) -> Array:
     result = xp.exp(output)
-    if not result.ndim:
-        return grad_output - result * grad_output
-    result *= sums(grad_output, (axis_of(dim, grad_output.ndim),))
+    result *= sums(grad_output, (axis,))
     return xp.subtract(grad_output, result, out=result)
 
 
@@ -670,7 +696,7 @@ operator(
     _softmax,
     method=False,
     node="SoftmaxBackward0",
-    derivatives={"self": lambda g, result, dim, F: result * (g - F.sum(g * result, dim, True))},
+    derivatives={"self": _softmax_backward},
     doc="Return ``exp(self)`` divided by its sum along a dimension.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 2), 0), {}), ((make(), 0), {}), ((make(3), -1), {})],
     reference="scipy.special.softmax",
