@@ -400,13 +400,18 @@ def _index_add(xp: Namespace, self: Array, dim: int, index: Array, source: Array
             f"The shapes are {list(self.shape)} and {list(source.shape)}."
         )
     length = source.shape[axis] if source.ndim else 1
+    if not source.ndim and index.size != 1:
+        raise IndexError(
+            f"Dimension specified as {dim} but tensor has no dimensions\n"
+            f"The source is one number, and there are {index.size} indices."
+        )
     if index.size != length:
         raise RuntimeError(
             f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): ({length}), for "
             f"dim: {axis}"
         )
     want, have = (a.shape[:axis] + a.shape[axis + 1 :] for a in (self, source))
-    if want != have or self.ndim > source.ndim:
+    if want != have or self.ndim > source.ndim or (source.ndim and not self.ndim):
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(self.shape)} source.shape = {list(source.shape)}"

@@ -367,6 +367,8 @@ def test_index_operators() -> None:
         (lambda x: x.index_add_(0, gs.tensor([0]), gs.ones(2, 4)), RuntimeError, r"Number of indices \(1\) should be"),
         (lambda x: x.index_add_(0, gs.tensor([0]), gs.ones(1, 3)), RuntimeError, "source tensor shape must match self"),
         (lambda x: x.index_add_(0, gs.tensor([3]), gs.ones(1, 4)), RuntimeError, "index 3 is out of bounds"),
+        (lambda x: x.sum().index_add_(0, gs.tensor([0]), gs.ones(1)), RuntimeError, r"Got self.shape = \[\] source"),
+        (lambda x: x.index_add_(0, gs.tensor([0, 0]), gs.ones(())), IndexError, "tensor has no dimensions"),
         (lambda x: x.index_copy_(0, gs.tensor([0]), gs.ones(1, 3)), RuntimeError, "must have same slice shapes"),
         (lambda x: x.index_fill_(0, gs.tensor([0]), gs.ones(1)), RuntimeError, "only supports a 0-dimensional value"),
         (lambda x: x.take(gs.tensor([12])), IndexError, "tried to access index 12 on a tensor of 12 elements"),
