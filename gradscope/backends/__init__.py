@@ -1,7 +1,8 @@
 """PyTorch's switches of libraries that this runtime does not use: scripts may set them, and nothing changes.
 
 Each library is a module, as in PyTorch (``import gradscope.backends.cudnn as cudnn``); its ``flags()`` sets switches
-for the length of a block.
+for the length of a block. One switch is heeded: ``mkldnn.enabled`` says whether a layer of a
+recurrent network is one node.
 
 Examples
 --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 __all__ = ["is_available", "is_built", "put", "version"]
@@ -35,10 +36,15 @@ def put(module: str, **switches: Any) -> Iterator[None]:
     **switches
         None leaves a switch as it is.
     """
-    switchboard = vars(sys.modules[module])
-    before = {name: switchboard[name] for name in switches}
-    switchboard.update({name: value for name, value in switches.items() if value is not None})
+    switchboard = sys.modules[module]
+    before = {name: getattr(switchboard, name) for name in switches}
+    _set(switchboard, {name: value for name, value in switches.items() if value is not None})
     try:
         yield
     finally:
-        switchboard.update(before)
+        _set(switchboard, before)
+
+
+def _set(switchboard: ModuleType, switches: dict[str, Any]) -> None:
+    for name, value in switches.items():
+        setattr(switchboard, name, value)

@@ -1,4 +1,6 @@
-"""Settings that training scripts begin with. But for the number of threads they are kept and read back alone.
+"""Settings that training scripts begin with.
+
+The number of threads counts, and whether a recurrent layer is one node; the others are kept and read back alone.
 
 Results on the CPU are the same from run to run, and products are computed in the operands' precision.
 """
@@ -14,9 +16,11 @@ __all__ = [
     "are_deterministic_algorithms_enabled",
     "attention",
     "get_float32_matmul_precision",
+    "get_mkldnn_enabled",
     "get_num_threads",
     "is_deterministic_algorithms_warn_only_enabled",
     "set_float32_matmul_precision",
+    "set_mkldnn_enabled",
     "set_num_threads",
     "use_deterministic_algorithms",
 ]
@@ -26,6 +30,7 @@ class _Settings:
     deterministic = False
     warn_only = False
     precision = "highest"
+    mkldnn = True
 
 
 attention_kernels = dict.fromkeys(("flash", "math", "mem_efficient", "cudnn"), True)
@@ -117,3 +122,13 @@ def set_float32_matmul_precision(precision: str) -> None:
 def get_float32_matmul_precision() -> str:
     """Return what was set by :func:`set_float32_matmul_precision`."""
     return _Settings.precision
+
+
+def get_mkldnn_enabled() -> bool:
+    """Return whether a direction of a recurrent layer is one node, which PyTorch's switch of oneDNN decides."""
+    return _Settings.mkldnn
+
+
+def set_mkldnn_enabled(enabled: bool) -> None:
+    """Say whether a direction of a recurrent layer is one node; otherwise each of its steps is some ten nodes."""
+    _Settings.mkldnn = bool(enabled)

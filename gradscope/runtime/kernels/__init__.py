@@ -5,5 +5,6 @@
 - :mod:`~.compiled`: the forms that Numba compiles, where it is installed
 - :mod:`~.threads`: parts of large arrays at a time on several threads
 - :mod:`~.error_function`: erf in single precision
+- :mod:`~.recurrent`: all steps of a recurrent layer, forwards and backwards
 - :mod:`~.broadcasting`: which shapes broadcast to which, and the sum that undoes it
 """

@@ -4,20 +4,30 @@ from pathlib import Path
 
 import pytest
 
+import gradscope as gs
 from gradscope.inspect import Debugger
 from tests.inspect.sessions import wait
 
 HERE = Path(__file__).parent / "programs"
 
-# Script, operators and modules of some nodes, and the line at which those of the module were made.
+# Script, whether a recurrent layer is one node, operators and modules of some nodes, and the line at which those of the
+# module were made.
 PROGRAMS = [
     (
         "lstm",
+        True,
+        [("MkldnnRnnLayer", "lstm"), ("Addmm", "head")],
+        ("lstm", "y, state = self.lstm(x, state)"),
+    ),
+    (
+        "lstm",
+        False,
         [("Sigmoid", "lstm"), ("Tanh", "lstm"), ("Addmm", "head")],
         ("lstm", "y, state = self.lstm(x, state)"),
     ),
     (
         "transformer",
+        True,
         [("Bmm", "transformer.decoder.layers.0.multihead_attn"), ("Embedding", "embed")],
         (
             "transformer.encoder.layers.0.self_attn",
@@ -27,9 +37,12 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "nodes", "line"), PROGRAMS, ids=[p[0] for p in PROGRAMS])
-def test_a_network_over_sequences(tmp_path, name, nodes, line):
+@pytest.mark.parametrize(
+    ("name", "layers", "nodes", "line"), PROGRAMS, ids=["lstm", "lstm in single steps", "transformer"]
+)
+def test_a_network_over_sequences(tmp_path, monkeypatch, name, layers, nodes, line):
     """Nodes carry the path of their module and the line of the user, and a module is a breakpoint."""
+    monkeypatch.setattr(gs.backends.mkldnn, "enabled", layers)
     script = tmp_path / f"{name}.py"
     text = (HERE / f"{name}.py").read_text().replace("torch", "gradscope").replace("RMSprop", "Adam")
     script.write_text(text)

@@ -8,5 +8,6 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.scalars`: exp, tanh, erf and the like of one number, which kernels inline
 - :mod:`~.activations`: GELU, SiLU and their derivatives
 - :mod:`~.softmax`: softmax, its logarithm and their derivatives, row by row
+- :mod:`~.recurrent`: the gates of LSTM and GRU and their derivatives, of one step
 - :mod:`~.special`: the error function
 """

@@ -1,7 +1,9 @@
 """Recurrent networks: Elman's network, LSTM and GRU, over sequences and packed sequences, and one step of each.
 
-They are written in terms of linear maps, splits and pointwise operators, one group of nodes for each time step, so that
-a debugger stops inside a step. The projection of the input is one product for all time steps.
+One direction of one layer is one node (:mod:`~.recurrent_layers`). With oneDNN switched off
+(``gradscope.backends.mkldnn``), on other devices than the CPU and in half precision the steps are composed of linear
+maps, splits and pointwise operators, one group of nodes for each time step, so that a debugger stops inside of one; the
+projection of the input is one product for all time steps. The cells are always composed so.
 
 References
 ----------
@@ -17,85 +19,39 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ... import autocast, state
+import numpy
+
+from ... import autocast, settings, state
 from ..declaration.registry import METHODS, OPERATORS, public
 from ..linalg.matmul import linear
+from . import recurrent_layers as layers
 from .normalization import dropout as thinned
+from .recurrent_steps import GRU, LSTM, RELU, TANH, Cell, State, Weights
 
 __all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
 
 _cat = OPERATORS["cat"].function
 _stack = OPERATORS["stack"].function
 _unbind = OPERATORS["unbind"].function
-_split = OPERATORS["unsafe_split"].function
 _split_with_sizes = OPERATORS["unsafe_split_with_sizes"].function
-_sigmoid = OPERATORS["sigmoid"].function
-_tanh = OPERATORS["tanh"].function
-_relu = OPERATORS["relu"].function
-
-State = tuple[Any, ...]  # the hidden state of one direction, and for an LSTM the cell state
 
 
-class Weights(NamedTuple):
-    """The parameters of one direction of one layer."""
-
-    ih: Any
-    hh: Any
-    bias_ih: Any = None
-    bias_hh: Any = None
-    hr: Any = None
+# --- one direction of one layer, step by step -------------------------------------------------------------------------
 
 
-Step = Callable[[Any, State, Weights], State]
-
-
-# --- one step: from the projected input and the state to the next state -----------------------------------------------
-
-
-def _tanh_step(projected: Any, state: State, w: Weights) -> State:
-    return (_tanh(linear(state[0], w.hh, w.bias_hh) + projected),)
-
-
-def _relu_step(projected: Any, state: State, w: Weights) -> State:
-    return (_relu(linear(state[0], w.hh, w.bias_hh) + projected),)
-
-
-def _lstm_step(projected: Any, state: State, w: Weights) -> State:
-    hidden, cell = state
-    gates = linear(hidden, w.hh, w.bias_hh) + projected
-    into, forget, new, out = _split(gates, gates._array.shape[1] // 4, 1)
-    cell = _sigmoid(forget) * cell + _sigmoid(into) * _tanh(new)
-    hidden = _sigmoid(out) * _tanh(cell)
-    return (hidden if w.hr is None else linear(hidden, w.hr)), cell
-
-
-def _gru_step(projected: Any, state: State, w: Weights) -> State:
-    (hidden,) = state
-    size = projected._array.shape[1] // 3
-    reset, update, new = _split(projected, size, 1)
-    reset_hh, update_hh, new_hh = _split(linear(hidden, w.hh, w.bias_hh), size, 1)
-    reset = _sigmoid(reset_hh + reset)
-    update = _sigmoid(update_hh + update)
-    new = _tanh(new + new_hh * reset)
-    return ((hidden - new) * update + new,)
-
-
-# --- one direction of one layer ---------------------------------------------------------------------------------------
-
-
-def _over_sequence(step: Step, input: Any, state: State, w: Weights, reverse: bool) -> tuple[Any, State]:
+def _over_sequence(cell: Cell, input: Any, state: State, w: Weights, reverse: bool) -> tuple[Any, State]:
     """Run over a sequence (time, batch, features); return the hidden states of all times and the last state."""
     steps = _unbind(linear(input, w.ih, w.bias_ih), 0)
     outputs = []
     for projected in reversed(steps) if reverse else steps:
-        state = step(projected, state, w)
+        state, _ = cell.step(projected, state, w)
         outputs.append(state[0])
     if reverse:
         outputs.reverse()
     return _stack(outputs, 0), state
 
 
-def _over_packed(step: Step, data: Any, sizes: list[int], state: State, w: Weights) -> tuple[Any, State]:
+def _over_packed(cell: Cell, data: Any, sizes: list[int], state: State, w: Weights) -> tuple[Any, State]:
     """Run forwards over packed sequences: the state of those that have ended is put aside."""
     outputs, ended, active = [], [], sizes[0]
     for projected, size in zip(_split_with_sizes(linear(data, w.ih, w.bias_ih), sizes), sizes, strict=True):
@@ -104,7 +60,7 @@ def _over_packed(step: Step, data: Any, sizes: list[int], state: State, w: Weigh
             state = tuple(part[0] for part in parts)
             ended.append(tuple(part[1] for part in parts))
             active = size
-        state = step(projected, state, w)
+        state, _ = cell.step(projected, state, w)
         outputs.append(state[0])
     if ended:
         ended.append(state)
@@ -112,7 +68,7 @@ def _over_packed(step: Step, data: Any, sizes: list[int], state: State, w: Weigh
     return _cat(outputs, 0), state
 
 
-def _over_packed_reversed(step: Step, data: Any, sizes: list[int], first: State, w: Weights) -> tuple[Any, State]:
+def _over_packed_reversed(cell: Cell, data: Any, sizes: list[int], first: State, w: Weights) -> tuple[Any, State]:
     """Run backwards over packed sequences: shorter ones begin when their last element comes."""
     active = sizes[-1]
     state = tuple(METHODS["narrow"](part, 0, 0, active) for part in first)
@@ -123,9 +79,67 @@ def _over_packed_reversed(step: Step, data: Any, sizes: list[int], first: State,
             begun = (METHODS["narrow"](part, 0, active, size - active) for part in first)
             state = tuple(_cat([old, new], 0) for old, new in zip(state, begun, strict=True))
             active = size
-        state = step(projected, state, w)
+        state, _ = cell.step(projected, state, w)
         outputs.append(state[0])
     return _cat(outputs[::-1], 0), state
+
+
+# --- one direction of one layer, in one node --------------------------------------------------------------------------
+
+
+class _Network(NamedTuple):
+    """A kind of network."""
+
+    cell: Cell
+    gates: int
+    layer: Callable[[Any, list[int] | None, State, Weights, bool], tuple[Any, ...]]
+
+
+def _is_one_node(network: _Network, input: Any, sizes: list[int] | None, state: State, w: Weights) -> bool:
+    """Whether a layer is one node: on the CPU, in one of two precisions, where all fits together."""
+    tensors = [t for t in (input, *state, *w) if t is not None]
+    kind = input._dtype
+    if not settings.get_mkldnn_enabled() or kind.char not in "fd":
+        return False
+    if any(type(t._array) is not numpy.ndarray or t._dtype != kind or not t._array.size for t in tensors):
+        return False
+    hidden, size = state[0]._array.shape[-1], state[-1]._array.shape[-1]
+    width, batch = network.gates * size, input._array.shape[1] if sizes is None else sizes[0]
+    shapes: Weights = Weights((width, input._array.shape[-1]), (width, hidden), (width,), (width,), (hidden, size))
+    return all(part._array.shape[0] == batch for part in state) and all(
+        part is None or part._array.shape == shape for part, shape in zip(w, shapes, strict=True)
+    )
+
+
+def _lstm_layer(input: Any, sizes: list[int] | None, state: State, w: Weights, reverse: bool) -> tuple[Any, ...]:
+    if sizes is None and w.hr is None and input._dtype.char == "f":  # for which PyTorch has a node
+        return layers.mkldnn_rnn_layer(input, *w[:4], *state, reverse, [])
+    return layers.lstm_layer(input, *state, *w, reverse, sizes or [])
+
+
+def _layer_of_one_state(operator: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+    def layer(input: Any, sizes: list[int] | None, state: State, w: Weights, reverse: bool) -> tuple[Any, ...]:
+        return operator(input, *state, *w[:4], reverse, sizes or [])
+
+    return layer
+
+
+_LSTM = _Network(LSTM, 4, _lstm_layer)
+_GRU = _Network(GRU, 3, _layer_of_one_state(layers.gru_layer))
+_TANH = _Network(TANH, 1, _layer_of_one_state(layers.rnn_tanh_layer))
+_RELU = _Network(RELU, 1, _layer_of_one_state(layers.rnn_relu_layer))
+
+
+def _one_direction(
+    network: _Network, input: Any, sizes: list[int] | None, state: State, w: Weights, reverse: bool
+) -> tuple[Any, State]:
+    """Return the hidden states of all times and the last state."""
+    if _is_one_node(network, input, sizes, state, w):
+        output, *last = network.layer(input, sizes, state, w, reverse)
+        return output, tuple(last)
+    if sizes is None:
+        return _over_sequence(network.cell, input, state, w, reverse)
+    return (_over_packed_reversed if reverse else _over_packed)(network.cell, input, sizes, state, w)
 
 
 # --- all layers -------------------------------------------------------------------------------------------------------
@@ -181,7 +195,7 @@ def _weights_of(call: _Call, *, projected: bool) -> list[Weights]:
     return [Weights(*part[:-1])._replace(hr=part[-1]) for part in parts]
 
 
-def _network(step: Step, call: _Call, hx: State, *, projected: bool = False) -> tuple[Any, ...]:
+def _run(network: _Network, call: _Call, hx: State, *, projected: bool = False) -> tuple[Any, ...]:
     """Run all layers; return the output and the last states, stacked over layers and directions."""
     input = METHODS["transpose"](call.input, 0, 1) if call.batch_first else call.input
     if call.sizes is None and not input._array.shape[0]:
@@ -198,7 +212,7 @@ def _network(step: Step, call: _Call, hx: State, *, projected: bool = False) -> 
         outputs = []
         for direction in range(directions):
             k = layer * directions + direction
-            output, state = _one_direction(step, input, call.sizes, first[k], weights[k], direction == 1)
+            output, state = _one_direction(network, input, call.sizes, first[k], weights[k], direction == 1)
             outputs.append(output)
             last.append(state)
         input = outputs[0] if directions == 1 else _cat(outputs, -1)
@@ -206,14 +220,6 @@ def _network(step: Step, call: _Call, hx: State, *, projected: bool = False) -> 
             input = thinned(input, call.dropout, True)
     output = METHODS["transpose"](input, 0, 1) if call.batch_first else input
     return output, *(_stack(parts, 0) for parts in zip(*last, strict=True))
-
-
-def _one_direction(
-    step: Step, input: Any, sizes: list[int] | None, state: State, w: Weights, reverse: bool
-) -> tuple[Any, State]:
-    if sizes is None:
-        return _over_sequence(step, input, state, w, reverse)
-    return (_over_packed_reversed if reverse else _over_packed)(step, input, sizes, state, w)
 
 
 @public(method=False)
@@ -230,7 +236,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
     if len(call.hx) != 2:
         raise RuntimeError("lstm expects two hidden states\nGive it (h_0, c_0).")
     hidden, cell = call.hx
-    return _network(_lstm_step, call, (hidden, cell), projected=hidden.shape[2] != cell.shape[2])
+    return _run(_LSTM, call, (hidden, cell), projected=hidden.shape[2] != cell.shape[2])
 
 
 @public(method=False)
@@ -239,7 +245,7 @@ def gru(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
     if state.casting and autocast.covers("gru", args):
         return autocast.call("gru", lambda *given: gru(*given, **kwargs), *args)
     call = _call_of("gru", args, kwargs)
-    return _network(_gru_step, call, (call.hx,))
+    return _run(_GRU, call, (call.hx,))
 
 
 @public(method=False)
@@ -248,7 +254,7 @@ def rnn_tanh(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
     if state.casting and autocast.covers("rnn_tanh", args):
         return autocast.call("rnn_tanh", lambda *given: rnn_tanh(*given, **kwargs), *args)
     call = _call_of("rnn_tanh", args, kwargs)
-    return _network(_tanh_step, call, (call.hx,))
+    return _run(_TANH, call, (call.hx,))
 
 
 @public(method=False)
@@ -257,13 +263,13 @@ def rnn_relu(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
     if state.casting and autocast.covers("rnn_relu", args):
         return autocast.call("rnn_relu", lambda *given: rnn_relu(*given, **kwargs), *args)
     call = _call_of("rnn_relu", args, kwargs)
-    return _network(_relu_step, call, (call.hx,))
+    return _run(_RELU, call, (call.hx,))
 
 
 # --- single cells -----------------------------------------------------------------------------------------------------
 
 
-def _cell(step: Step, input: Any, hx: State, w: Weights) -> State:
+def _cell(cell: Cell, input: Any, hx: State, w: Weights) -> State:
     features = w.ih._array.shape[1]
     if input._array.shape[1] != features:
         raise RuntimeError(
@@ -282,7 +288,7 @@ def _cell(step: Step, input: Any, hx: State, w: Weights) -> State:
                 f"hidden{number} has inconsistent hidden_size: got {size}, expected {w.hh._array.shape[1]}\n"
                 f"Its shape is {list(part.shape)}: (batch, features)."
             )
-    return step(linear(input, w.ih, w.bias_ih), hx, w)
+    return cell.step(linear(input, w.ih, w.bias_ih), hx, w)[0]
 
 
 @public(method=False)
@@ -304,7 +310,7 @@ def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh:
         return autocast.call("lstm_cell", lstm_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states\nGive it (h, c).")
-    return _cell(_lstm_step, input, tuple(hx), Weights(w_ih, w_hh, b_ih, b_hh))
+    return _cell(LSTM, input, tuple(hx), Weights(w_ih, w_hh, b_ih, b_hh))
 
 
 @public(method=False)
@@ -312,7 +318,7 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
     """Return the hidden state after one step of a gated recurrent unit: reset, update and new gate."""
     if state.casting and autocast.covers("gru_cell", (input, hx)):
         return autocast.call("gru_cell", gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
-    return _cell(_gru_step, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
+    return _cell(GRU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
 @public(method=False)
@@ -320,7 +326,7 @@ def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
     """Return ``tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
     if state.casting and autocast.covers("rnn_tanh_cell", (input, hx)):
         return autocast.call("rnn_tanh_cell", rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
-    return _cell(_tanh_step, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
+    return _cell(TANH, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
 @public(method=False)
@@ -328,4 +334,4 @@ def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
     """Return ``relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
     if state.casting and autocast.covers("rnn_relu_cell", (input, hx)):
         return autocast.call("rnn_relu_cell", rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
-    return _cell(_relu_step, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
+    return _cell(RELU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
