@@ -9,17 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .optimizer import (
-    ParameterwiseOptimizer,
-    check_lr,
-    check_range,
-    counted,
-    descent,
-    mix_square,
-    scalar_state,
-    setting,
-    zeros_state,
-)
+from .optimizer import ParameterwiseOptimizer, check_settings, counted, descent, mix_square, setting
 
 __all__ = ["Adadelta"]
 
@@ -56,11 +46,10 @@ class Adadelta(ParameterwiseOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
+        check_settings(lr=lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}\nIt is from 0 to 1.")
-        check_range("epsilon value", eps)
-        check_range("weight_decay value", weight_decay)
+        check_settings(eps=eps, weight_decay=weight_decay)
         super().__init__(
             params,
             {
@@ -76,11 +65,7 @@ class Adadelta(ParameterwiseOptimizer):
         )
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        if not state:
-            state["step"] = scalar_state(0)
-            state["square_avg"] = zeros_state(parameter)
-            state["acc_delta"] = zeros_state(parameter)
+        state = self._state_of(parameter, "square_avg", "acc_delta")
         counted(state)
         rho, eps, lr = group["rho"], group["eps"], setting(group, "lr")
         for xp, p, g, square, moved, w, t, delta in self._blocks(

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..runtime.memory import device as devices
 from ..runtime.tensor.tensor import Tensor
-from .optimizer import ParameterwiseOptimizer, check_lr, check_range, counted, descent, scalar_state, setting
+from .optimizer import ParameterwiseOptimizer, check_settings, counted, descent, scalar_state, setting
 
 __all__ = ["Adagrad"]
 
@@ -52,11 +52,8 @@ class Adagrad(ParameterwiseOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_lr(lr)
-        check_range("lr_decay value", lr_decay)
-        check_range("weight_decay value", weight_decay)
-        check_range("initial_accumulator_value value", initial_accumulator_value)
-        check_range("epsilon value", eps)
+        check_settings(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay)
+        check_settings(initial_accumulator_value=initial_accumulator_value, eps=eps)
         super().__init__(
             params,
             {

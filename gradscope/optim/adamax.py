@@ -9,19 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .optimizer import (
-    ParameterwiseOptimizer,
-    check_betas,
-    check_lr,
-    check_range,
-    counted,
-    descent,
-    move_towards,
-    plain_number,
-    scalar_state,
-    setting,
-    zeros_state,
-)
+from .optimizer import ParameterwiseOptimizer, check_settings, counted, descent, move_towards, plain_number, setting
 
 __all__ = ["Adamax"]
 
@@ -58,10 +46,7 @@ class Adamax(ParameterwiseOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_range("epsilon value", eps)
-        check_betas(betas)
-        check_range("weight_decay value", weight_decay)
+        check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         super().__init__(
             params,
             {
@@ -77,11 +62,7 @@ class Adamax(ParameterwiseOptimizer):
         )
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        if not state:
-            state["step"] = scalar_state(0)
-            state["exp_avg"] = zeros_state(parameter)
-            state["exp_inf"] = zeros_state(parameter)
+        state = self._state_of(parameter, "exp_avg", "exp_inf")
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
         step_size = setting(group, "lr") / (1 - beta1 ** counted(state))
         for xp, p, g, mean, largest, w, t in self._blocks(

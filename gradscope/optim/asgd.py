@@ -9,16 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .optimizer import (
-    ParameterwiseOptimizer,
-    check_lr,
-    check_range,
-    counted,
-    descent,
-    plain_number,
-    scalar_state,
-    zeros_state,
-)
+from .optimizer import ParameterwiseOptimizer, check_settings, counted, descent, plain_number, scalar_state
 
 __all__ = ["ASGD"]
 
@@ -57,8 +48,7 @@ class ASGD(ParameterwiseOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_range("weight_decay value", weight_decay)
+        check_settings(lr=lr, weight_decay=weight_decay)
         super().__init__(
             params,
             {
@@ -80,12 +70,7 @@ class ASGD(ParameterwiseOptimizer):
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
         lr, lambd = plain_number(group["lr"]), group["lambd"]
-        state = self.state[parameter]
-        if not state:
-            state["step"] = scalar_state(0)
-            state["eta"] = scalar_state(lr)
-            state["mu"] = scalar_state(1)
-            state["ax"] = zeros_state(parameter)
+        state = self._state_of(parameter, "ax", eta=lr, mu=1)
         count = counted(state)
         eta, mu = float(state["eta"]._array), float(state["mu"]._array)
         for xp, p, g, average, w, t in self._blocks(2, group, parameter, grad, state["ax"]):

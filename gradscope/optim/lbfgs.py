@@ -17,7 +17,7 @@ from ..runtime.modes import no_grad
 from ..runtime.ops.declaration.registry import OPERATORS
 from ..runtime.ops.families import PUBLIC
 from ..runtime.tensor.tensor import Tensor
-from .optimizer import Optimizer, check_lr, plain_number
+from .optimizer import Optimizer, check_settings, plain_number
 
 __all__ = ["LBFGS"]
 
@@ -76,7 +76,7 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        check_lr(lr)
+        check_settings(lr=lr)
         super().__init__(
             params,
             {

@@ -11,18 +11,14 @@ from typing import Any
 
 from .optimizer import (
     ParameterwiseOptimizer,
-    check_betas,
-    check_lr,
-    check_range,
+    check_settings,
     counted,
     decays,
     descent,
     mix_square,
     move_towards,
     plain_number,
-    scalar_state,
     setting,
-    zeros_state,
 )
 
 __all__ = ["NAdam"]
@@ -66,11 +62,7 @@ class NAdam(ParameterwiseOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_range("epsilon value", eps)
-        check_betas(betas)
-        check_range("weight_decay value", weight_decay)
-        check_range("momentum_decay value", momentum_decay)
+        check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay, momentum_decay=momentum_decay)
         super().__init__(
             params,
             {
@@ -92,12 +84,7 @@ class NAdam(ParameterwiseOptimizer):
         return 3 if group["weight_decay"] and group["decoupled_weight_decay"] else 2
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        if not state:
-            state["step"] = scalar_state(0)
-            state["mu_product"] = scalar_state(1)
-            state["exp_avg"] = zeros_state(parameter)
-            state["exp_avg_sq"] = zeros_state(parameter)
+        state = self._state_of(parameter, "exp_avg", "exp_avg_sq", mu_product=1)
         count = counted(state)
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
         lr, slowness = setting(group, "lr"), group["momentum_decay"]

@@ -417,7 +417,17 @@ class ParameterwiseOptimizer(Optimizer):
 
     def _writes(self, group: dict[str, Any]) -> int:
         """Return how many writes to a parameter PyTorch makes of one update: each counts as a version."""
-        return 1
+        # PyTorch shrinks the parameter in a write of its own.
+        return 2 if group.get("decoupled_weight_decay") and group["weight_decay"] else 1
+
+    def _state_of(self, parameter: Tensor, *zeros: str, **numbers: float) -> dict[str, Any]:
+        """Return the state of a parameter: before its first step a count, zeros like it and `numbers`, by name."""
+        state = self.state[parameter]
+        if not state:
+            state["step"] = scalar_state(0)
+            state.update({name: scalar_state(number) for name, number in numbers.items()})
+            state.update({name: zeros_state(parameter) for name in zeros})
+        return state
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
         """Update `parameter` and its state; `grad` stays as it is."""
@@ -488,10 +498,25 @@ def _fitted(value: Any, parameter: Tensor, name: str = "") -> Any:
     return value
 
 
-def check_range(name: str, value: Any, low: float = 0.0, high: float | None = None) -> None:
-    """Raise ValueError unless ``low <= value`` (and ``value < high``)."""
-    number = value.item() if isinstance(value, Tensor) else value
-    if not low <= number or (high is not None and not number < high):
+_SAID_AS = {"lr": "learning rate", "eps": "epsilon value"}
+"""What PyTorch calls settings in its complaints; any other is a "NAME value"."""
+
+
+def check_settings(**settings: Any) -> None:
+    """Raise ValueError unless each setting is in its range: the `betas` from 0 to below 1, any other from 0 up."""
+    for name, value in settings.items():
+        if name == "lr":
+            check_one(value)
+        if name == "betas":
+            for index, beta in enumerate(value):
+                _check_range(f"beta parameter at index {index}", beta, 1.0)
+        else:
+            _check_range(_SAID_AS.get(name, f"{name} value"), value)
+
+
+def _check_range(name: str, value: Any, end: float | None = None) -> None:
+    number = plain_number(value)
+    if not number >= 0.0 or (end is not None and not number < end):
         raise ValueError(f"Invalid {name}: {value}")
 
 
@@ -499,18 +524,6 @@ def check_one(lr: Any) -> None:
     """Raise ValueError if the learning rate is a tensor of several numbers, or of none."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError(f"Tensor lr must be 1-element\nIts shape is {list(lr.shape)}.")
-
-
-def check_lr(lr: Any) -> None:
-    """Raise ValueError unless the learning rate is one number of at least 0."""
-    check_one(lr)
-    check_range("learning rate", lr)
-
-
-def check_betas(betas: tuple[Any, Any]) -> None:
-    """Raise ValueError unless both decays are from 0 to below 1."""
-    for index, beta in enumerate(betas):
-        check_range(f"beta parameter at index {index}", beta, 0.0, 1.0)
 
 
 def decays(group: dict[str, Any], lr: float) -> tuple[float, float]:

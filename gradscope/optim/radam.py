@@ -12,18 +12,14 @@ from typing import Any
 
 from .optimizer import (
     ParameterwiseOptimizer,
-    check_betas,
-    check_lr,
-    check_range,
+    check_settings,
     counted,
     decays,
     descent,
     mix_square,
     move_towards,
     plain_number,
-    scalar_state,
     setting,
-    zeros_state,
 )
 
 __all__ = ["RAdam"]
@@ -64,10 +60,7 @@ class RAdam(ParameterwiseOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_range("epsilon value", eps)
-        check_betas(betas)
-        check_range("weight_decay value", weight_decay)
+        check_settings(lr=lr, eps=eps, betas=betas, weight_decay=weight_decay)
         super().__init__(
             params,
             {
@@ -83,16 +76,8 @@ class RAdam(ParameterwiseOptimizer):
             },
         )
 
-    def _writes(self, group: dict[str, Any]) -> int:
-        # PyTorch shrinks the parameter in a write of its own.
-        return 2 if group["weight_decay"] and group["decoupled_weight_decay"] else 1
-
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
-        state = self.state[parameter]
-        if not state:
-            state["step"] = scalar_state(0)
-            state["exp_avg"] = zeros_state(parameter)
-            state["exp_avg_sq"] = zeros_state(parameter)
+        state = self._state_of(parameter, "exp_avg", "exp_avg_sq")
         count = counted(state)
         beta1, beta2 = plain_number(group["betas"][0]), plain_number(group["betas"][1])
         lr = setting(group, "lr")

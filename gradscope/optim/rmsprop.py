@@ -12,16 +12,13 @@ from typing import Any
 
 from .optimizer import (
     ParameterwiseOptimizer,
-    check_lr,
-    check_range,
+    check_settings,
     complete_groups,
     counted,
     descent,
     mix_square,
     move_towards,
-    scalar_state,
     setting,
-    zeros_state,
 )
 
 __all__ = ["RMSprop"]
@@ -64,11 +61,7 @@ class RMSprop(ParameterwiseOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_range("epsilon value", eps)
-        check_range("momentum value", momentum)
-        check_range("weight_decay value", weight_decay)
-        check_range("alpha value", alpha)
+        check_settings(lr=lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         super().__init__(
             params,
             {
@@ -91,14 +84,8 @@ class RMSprop(ParameterwiseOptimizer):
 
     def _update(self, parameter: Any, grad: Any, group: dict[str, Any]) -> None:
         momentum, centered = group["momentum"], group["centered"]
-        state = self.state[parameter]
-        if not state:
-            state["step"] = scalar_state(0)
-            state["square_avg"] = zeros_state(parameter)
-            if momentum > 0:
-                state["momentum_buffer"] = zeros_state(parameter)
-            if centered:
-                state["grad_avg"] = zeros_state(parameter)
+        extra = {"momentum_buffer": momentum > 0, "grad_avg": centered}
+        state = self._state_of(parameter, "square_avg", *(name for name, kept in extra.items() if kept))
         counted(state)
         alpha, lr, eps = group["alpha"], setting(group, "lr"), group["eps"]
         held = [state["square_avg"]]

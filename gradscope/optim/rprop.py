@@ -12,7 +12,7 @@ from typing import Any
 
 from ..runtime.memory import device as devices
 from ..runtime.tensor.tensor import Tensor
-from .optimizer import ParameterwiseOptimizer, check_lr, counted, descent, plain_number, scalar_state, zeros_state
+from .optimizer import ParameterwiseOptimizer, check_settings, counted, descent, plain_number, scalar_state, zeros_state
 
 __all__ = ["Rprop"]
 
@@ -46,7 +46,7 @@ class Rprop(ParameterwiseOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
+        check_settings(lr=lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(
                 f"Invalid eta values: {etas[0]}, {etas[1]}\nThe first is between 0 and 1, the second above 1."

@@ -8,7 +8,7 @@ from typing import Any
 from ..runtime.memory import device as devices
 from ..runtime.memory.dtype import FLOATING
 from ..runtime.tensor.tensor import Tensor
-from .optimizer import Optimizer, check_lr, check_range, complete_groups, setting
+from .optimizer import Optimizer, check_settings, complete_groups, setting
 from .recorded import without_history
 
 __all__ = ["SGD"]
@@ -66,9 +66,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_lr(lr)
-        check_range("momentum value", momentum)
-        check_range("weight_decay value", weight_decay)
+        check_settings(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(
