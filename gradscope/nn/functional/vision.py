@@ -276,14 +276,18 @@ def grid_sample(
             f"'{padding_mode}'"
         )
     if align_corners is None:
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
-            "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
-            "details.",
-            UserWarning,
-            stacklevel=2,
-        )
+        _warn_of_corners()
     return grid_sampler(input, grid, _MODES.index(mode), _PADDINGS.index(padding_mode), bool(align_corners))
+
+
+def _warn_of_corners() -> None:
+    warnings.warn(
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+        "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
+        "details.",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
@@ -322,13 +326,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
             stacklevel=2,
         )
     if align_corners is None:
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
-            "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
-            "details.",
-            UserWarning,
-            stacklevel=2,
-        )
+        _warn_of_corners()
     return PUBLIC["affine_grid_generator"](theta, size, bool(align_corners))
 
 

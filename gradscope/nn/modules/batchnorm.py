@@ -6,17 +6,17 @@ from typing import Any
 
 from ...runtime.memory import dtype as dtypes
 from ...runtime.modes import no_grad
-from ...runtime.tensor.creation import empty, ones, tensor, zeros
+from ...runtime.tensor.creation import ones, tensor, zeros
 from ...runtime.tensor.tensor import Tensor
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
 from .module import Module
+from .normalization import ScaleAndShift
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
 
-class NormBase(Module):
+class NormBase(ScaleAndShift):
     """What normalisations with running statistics share: parameters, buffers, how they start and are shown."""
 
     _version = 2
@@ -42,12 +42,7 @@ class NormBase(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self.register_parameter(
-            "weight", Parameter(empty(num_features, device=device, dtype=dtype)) if affine else None
-        )
-        self.register_parameter(
-            "bias", Parameter(empty(num_features, device=device, dtype=dtype)) if affine and bias else None
-        )
+        self._register_scale_and_shift((num_features,), affine, bias, device, dtype)
         track = track_running_stats
         self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if track else None)
         self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if track else None)
@@ -64,10 +59,7 @@ class NormBase(Module):
     def reset_parameters(self) -> None:
         """Put scale and shift back to 1 and 0, and the running statistics too."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
         key = prefix + "num_batches_tracked"

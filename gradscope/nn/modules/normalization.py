@@ -14,7 +14,24 @@ from .module import Module
 __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
-class LayerNorm(Module):
+class ScaleAndShift(Module):
+    """What normalisations share that learn a scale, `weight`, and a shift, `bias`: None where they do not."""
+
+    def _register_scale_and_shift(
+        self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any
+    ) -> None:
+        for name, learned in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, Parameter(empty(*shape, device=device, dtype=dtype)) if learned else None)
+
+    def reset_parameters(self) -> None:
+        """Put scale and shift back to 1 and 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(ScaleAndShift):
     """Normalise the last dimensions to mean 0 and variance 1; then scale and shift.
 
     Parameters
@@ -43,20 +60,8 @@ class LayerNorm(Module):
         self.normalized_shape = shape
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.register_parameter(
-            "weight", Parameter(empty(*shape, device=device, dtype=dtype)) if elementwise_affine else None
-        )
-        self.register_parameter(
-            "bias", Parameter(empty(*shape, device=device, dtype=dtype)) if elementwise_affine and bias else None
-        )
+        self._register_scale_and_shift(shape, elementwise_affine, bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Put scale and shift back to 1 and 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the normalised input."""
@@ -70,7 +75,7 @@ class LayerNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(ScaleAndShift):
     """Normalise groups of channels of each example to mean 0 and variance 1; then scale and shift each channel.
 
     Parameters
@@ -103,17 +108,8 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        for name, learned in (("weight", affine), ("bias", affine and bias)):
-            parameter = Parameter(empty(num_channels, device=device, dtype=dtype)) if learned else None
-            self.register_parameter(name, parameter)
+        self._register_scale_and_shift((num_channels,), affine, bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Put scale and shift back to 1 and 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the normalised input."""

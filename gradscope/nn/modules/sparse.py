@@ -15,19 +15,39 @@ from .module import Module
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-def _given(weight: Tensor, rows: int, width: int, requires_grad: bool) -> Parameter:
-    if list(weight.shape) != [rows, width]:
-        raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-    return Parameter(weight, requires_grad=requires_grad)
+class _Table(Module):
+    """What modules share that look up the rows of a table, `weight`."""
+
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+
+    def _make_rows(self, given: Tensor | None, requires_grad: bool, device: Any, dtype: Any) -> None:
+        """Take the given rows, or draw them."""
+        shape = (self.num_embeddings, self.embedding_dim)
+        if given is not None and tuple(given.shape) != shape:
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        rows = empty(*shape, device=device, dtype=dtype) if given is None else given
+        self.weight = Parameter(rows, requires_grad=requires_grad)
+        if given is None:
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the rows anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].fill_(0)
 
 
-def _clear_padding(weight: Tensor, padding_idx: int | None) -> None:
-    if padding_idx is not None:
-        with no_grad():
-            weight[padding_idx].fill_(0)
+def _shape_of(embeddings: Tensor) -> tuple[int, int]:
+    if embeddings.ndim != 2:
+        raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+    rows, width = embeddings.shape
+    return rows, width
 
 
-class Embedding(Module):
+class Embedding(_Table):
     """A table of rows, looked up by index.
 
     Parameters
@@ -70,17 +90,7 @@ class Embedding(Module):
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
-        if _weight is None:
-            fresh = empty(num_embeddings, embedding_dim, device=device, dtype=dtype)
-            self.weight = Parameter(fresh, requires_grad=not _freeze)
-            self.reset_parameters()
-        else:
-            self.weight = _given(_weight, num_embeddings, embedding_dim, not _freeze)
-
-    def reset_parameters(self) -> None:
-        """Draw the rows anew."""
-        init.normal_(self.weight)
-        _clear_padding(self.weight, self.padding_idx)
+        self._make_rows(_weight, not _freeze, device, dtype)
 
     @classmethod
     def from_pretrained(
@@ -94,9 +104,7 @@ class Embedding(Module):
         sparse: bool = False,
     ) -> Embedding:
         """Return an embedding of given rows, which do not learn if `freeze`."""
-        if embeddings.ndim != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, width = embeddings.shape
+        rows, width = _shape_of(embeddings)
         settings = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         return cls(rows, width, *settings, _weight=embeddings, _freeze=freeze)
 
@@ -118,7 +126,7 @@ class Embedding(Module):
         return f"{text}, sparse=True" if self.sparse else text
 
 
-class EmbeddingBag(Module):
+class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of rows of a table, see :func:`~.functional.embedding_bag`.
 
     Parameters
@@ -164,19 +172,10 @@ class EmbeddingBag(Module):
                 raise AssertionError("padding_idx must be within num_embeddings")
             padding_idx %= num_embeddings
         self.padding_idx = padding_idx
-        if _weight is None:
-            self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
-            self.reset_parameters()
-        else:
-            self.weight = _given(_weight, num_embeddings, embedding_dim, True)
+        self._make_rows(_weight, True, device, dtype)
         self.mode = mode
         self.sparse = sparse
         self.include_last_offset = include_last_offset
-
-    def reset_parameters(self) -> None:
-        """Draw the rows anew."""
-        init.normal_(self.weight)
-        _clear_padding(self.weight, self.padding_idx)
 
     @classmethod
     def from_pretrained(
@@ -192,9 +191,7 @@ class EmbeddingBag(Module):
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
         """Return bags of given rows, which do not learn if `freeze`."""
-        if embeddings.ndim != 2:
-            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        rows, width = embeddings.shape
+        rows, width = _shape_of(embeddings)
         settings = (max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx)
         result = cls(rows, width, *settings)
         result.weight.requires_grad = not freeze
