@@ -199,18 +199,10 @@ class Categorical(Distribution):
         return _listed(self, self._num_events, self._given()[self._name], expand).long()
 
 
-class OneHotCategorical(Distribution):
-    """Categorical distribution whose samples are vectors with a one at the class.
-
-    Parameters
-    ----------
-    probs, logits : Tensor
-        As for :class:`Categorical`.
-    """
+class _OfCategorical(Distribution):
+    """What distributions over vectors share whose elements belong to the classes of a :class:`Categorical`."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.one_hot
-    has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits, validate_args=False)
@@ -229,6 +221,19 @@ class OneHotCategorical(Distribution):
     def logits(self) -> Tensor:
         """The logarithms of the probabilities."""
         return self._categorical.logits
+
+
+class OneHotCategorical(_OfCategorical):
+    """Categorical distribution whose samples are vectors with a one at the class.
+
+    Parameters
+    ----------
+    probs, logits : Tensor
+        As for :class:`Categorical`.
+    """
+
+    support = constraints.one_hot
+    has_enumerate_support = True
 
     @property
     def mean(self) -> Tensor:
@@ -259,7 +264,7 @@ class OneHotCategorical(Distribution):
         return values.expand(count, *self.batch_shape, count) if expand else values
 
 
-class Multinomial(Distribution):
+class Multinomial(_OfCategorical):
     """Multinomial distribution: how often each class comes among a number of draws.
 
     Parameters
@@ -270,34 +275,20 @@ class Multinomial(Distribution):
         As for :class:`Categorical`.
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported\nMake one distribution for each.")
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits, validate_args=False)
-        shape = self._categorical._given()[self._categorical._name].shape
-        super().__init__(shape[:-1], shape[-1:], validate_args)
+        super().__init__(probs, logits, validate_args)
 
     def _given(self) -> dict[str, Any]:
-        return {"total_count": self.total_count, **self._categorical._given()}
+        return {"total_count": self.total_count, **super()._given()}
 
     @property
     def support(self) -> constraints.Constraint:
         return constraints.multinomial(self.total_count)
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
 
     @property
     def mean(self) -> Tensor:
