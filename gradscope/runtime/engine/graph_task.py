@@ -126,8 +126,12 @@ class GraphTask:
             self._following = root
             return
         for node in self._buffers:
-            if not self._dependencies[node] and (wanted is None or node in wanted):
+            if not self._dependencies[node] and (wanted is None or node in wanted or self._has_hooks_alone(node)):
                 self._make_ready(node)
+
+    def _has_hooks_alone(self, node: Node) -> bool:
+        """Whether the tensor hooks run at a root that leads to nothing asked for: at the only one, as in PyTorch."""
+        return len(self._buffers) == 1 and (node.extra is not None or (type(node) is AccumulateGrad and hooked(node)))
 
     @property
     def roots(self) -> list[tuple[Node, int]]:

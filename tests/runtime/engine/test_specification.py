@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -226,3 +227,21 @@ def test_a_root_that_leads_to_no_target_is_passed_over(torch):
         return seen, [grad.tolist() for grad in grads]
 
     assert told(gs) == told(torch) == ([], [[3.0] * 3])
+
+
+@pytest.mark.parametrize("of_leaf", [False, True])
+def test_the_only_root_has_its_tensor_hooks_run(torch, of_leaf):
+    def told(lib):
+        seen = []
+        x, y = (lib.ones((), requires_grad=True) for _ in range(2))
+        root = x if of_leaf else x * 2
+        root.register_hook(lambda grad: seen.append("tensor"))
+        if not of_leaf:
+            root.retain_grad()
+            root.grad_fn.register_prehook(lambda grads: seen.append("before the node"))
+            root.grad_fn.register_hook(lambda *grads: seen.append("after the node"))
+        lib.autograd.backward(root, inputs=[y])
+        first = lib.autograd.grad(root, [y], allow_unused=True)
+        return seen, first, None if root.grad is None else root.grad.item(), y.grad
+
+    assert told(gs) == told(torch) == (["tensor", "tensor"], (None,), None if of_leaf else 2.0, None)
