@@ -5,7 +5,7 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 :mod:`gradscope.runtime.kernels.forms`, the only module that imports these.
 
 - :mod:`~.jit`: the decorators, and the types of arguments
-- :mod:`~.scalars`: exp, tanh, erf and the like of one number, which kernels inline
+- :mod:`~.scalars`: exp, tanh, erf and the like of one number, the largest of a row, which kernels inline
 - :mod:`~.activations`: GELU, SiLU and their derivatives
 - :mod:`~.softmax`: softmax, its logarithm and their derivatives, row by row
 - :mod:`~.recurrent`: the gates of LSTM and GRU and their derivatives, of one step

@@ -13,7 +13,7 @@ import numpy
 from ..error_function import DENOMINATOR, LARGEST, NUMERATOR
 from .jit import scalar
 
-__all__ = ["erf", "exp", "sigmoid", "tanh"]
+__all__ = ["erf", "exp", "largest", "sigmoid", "tanh"]
 
 _f4, _i4 = numpy.float32, numpy.int32
 
@@ -89,3 +89,24 @@ def erf(x):
     p = x * p / q
     p = _ONE if p > _ONE else p
     return -_ONE if p < -_ONE else p
+
+
+_MAGNITUDE = _i4(0x7FFFFFFF)
+_LEAST_KEY = _i4(-0x80000000)
+
+
+@scalar
+def _key(x):
+    """Return an integer in whose order floats are: processors find the largest of many integers, NaN or not."""
+    bits = _f4(x).view(_i4)
+    return _i4(bits ^ (_i4(bits >> _i4(31)) & _MAGNITUDE))
+
+
+@scalar
+def largest(row):
+    """Return the largest number of a row; NaN of either sign may stand for it."""
+    most = _LEAST_KEY
+    for j in range(row.size):
+        key = _key(row[j])
+        most = key if key > most else most
+    return _i4(most ^ (_i4(most >> _i4(31)) & _MAGNITUDE)).view(_f4)

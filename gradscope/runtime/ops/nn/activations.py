@@ -625,15 +625,29 @@ def _softmax(xp: Namespace, self: Array, dim: int) -> Array:
 
 
 def _softmax_along(xp: Namespace, x: Array, axis: int) -> Array:
-    result = xp.exp(x - row_maxima(x, axis))
+    result = x - row_maxima(x, axis)
+    xp.exp(result, out=result)
     result /= sums(result, (axis,))
     return result
 
 
-def _softmax_backward(g: Gradient, result: Array, dim: int, F: Namespace) -> Gradient:
-    if dim in (-1, len(result.shape) - 1):
-        return rowwise("softmax.softmax_backward", lambda g, y: y * (g - F.sum(g * y, -1, True)), g, result)
-    return result * (g - F.sum(g * result, dim, True))
+def _softmax_data(xp: Namespace, grad_output: Gradient, output: Any, dim: int) -> Array:
+    if is_half(grad_output):
+        return _softmax_data(xp, single(grad_output), single(output), dim).astype(grad_output.dtype)
+    if not output.ndim:
+        return output * (grad_output - grad_output * output)
+    axis = axis_of(dim, output.ndim)
+    if axis == output.ndim - 1:
+        formula = lambda g, y: _softmax_data_along(xp, g, y, y.ndim - 1)  # noqa: E731
+        return rowwise("softmax.softmax_backward", formula, grad_output, output)
+    return _softmax_data_along(xp, grad_output, output, axis)
+
+
+def _softmax_data_along(xp: Namespace, grad_output: Gradient, output: Array, axis: int) -> Array:
+    result = grad_output * output
+    xp.subtract(grad_output, sums(result, (axis,)), out=result)
+    result *= output
+    return result
 
 
 def _log_softmax(xp: Namespace, self: Array, dim: int) -> Array:
@@ -656,7 +670,6 @@ def _log_softmax_along(xp: Namespace, x: Array, axis: int) -> Array:
 
 
 def _log_softmax_data(xp: Namespace, grad_output: Gradient, output: Any, dim: int) -> Array:
-    # The same as the derivative below; apart because it is on the path of every classifier's training step.
     if is_half(grad_output):
         return _log_softmax_data(xp, single(grad_output), single(output), dim).astype(grad_output.dtype)
     if not output.ndim:
@@ -674,6 +687,25 @@ def _log_softmax_data_along(xp: Namespace, grad_output: Gradient, output: Array,
     return xp.subtract(grad_output, result, out=result)
 
 
+# The derivatives of softmax and of its logarithm are operators, as in PyTorch: fast ones on the path of every
+# classifier's training step, with derivatives of their own.
+operator(
+    "softmax_data(Tensor grad_output, Tensor output, int dim)",
+    _softmax_data,
+    method=False,
+    public_name=False,
+    node="SoftmaxBackwardDataBackward0",
+    derivatives={
+        "grad_output": lambda g, output, dim, F: F.softmax_data(g, output, dim),
+        "output": lambda g, grad_output, output, dim, F: (
+            g * grad_output - g * F.sum(grad_output * output, dim, True) - grad_output * F.sum(g * output, dim, True)
+        ),
+    },
+    doc="Return ``output * (grad_output - sum(grad_output * output))``.",
+    samples=lambda make: [((make(2, 3), make(2, 3), 1), {}), ((make(2, 3), make(2, 3), 0), {})],
+    reference=lambda grad_output, output, dim: output * (grad_output - (grad_output * output).sum(dim, keepdims=True)),
+    supports="f",
+)
 operator(
     "log_softmax_data(Tensor grad_output, Tensor output, int dim)",
     _log_softmax_data,
@@ -696,7 +728,7 @@ operator(
     _softmax,
     method=False,
     node="SoftmaxBackward0",
-    derivatives={"self": _softmax_backward},
+    derivatives={"self": lambda g, result, dim, F: F.softmax_data(g, result, dim)},
     doc="Return ``exp(self)`` divided by its sum along a dimension.",
     samples=lambda make: [((make(2, 3), 1), {}), ((make(2, 3, 2), 0), {}), ((make(), 0), {}), ((make(3), -1), {})],
     reference="scipy.special.softmax",

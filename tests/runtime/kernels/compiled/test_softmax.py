@@ -88,6 +88,17 @@ def test_a_second_derivative_is_that_of_the_formula(torch, name):
         leaf = lib.tensor(x, requires_grad=True)
         y = getattr(lib.nn.functional, name)(leaf, dim=1)
         (first,) = lib.autograd.grad(y, leaf, lib.tensor(g), create_graph=True)
+        nodes.append(first.grad_fn.name())
         return [lib.autograd.grad((first * first).sum(), leaf)[0].numpy()]
 
+    nodes: list[str] = []
     close(second(gs), second(torch))
+    assert nodes[0] == nodes[1]
+
+
+def test_a_probability_close_to_one_keeps_the_digits_of_its_logarithm():
+    x = np.zeros((2000, 12), "f") + 77.5
+    x[:, 1:] = 69.25
+    expected = -np.log1p(11 * np.exp(-8.25))
+    for logs in both("softmax", lambda: gs.log_softmax(gs.tensor(x), -1).numpy()):
+        np.testing.assert_allclose(logs[:, 0], expected, rtol=5e-4)
