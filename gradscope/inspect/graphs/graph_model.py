@@ -13,7 +13,7 @@ from ..records.module_tracking import Tracker, module_of_parameter
 from ..records.naming import Names, name_graph
 from ..records.records import NodeRecord, TensorSpec
 from ..records.tensor_statistics import format_shape
-from .record_interning import Sharing, collector_paused
+from .record_interning import InternTable, collector_paused
 
 __all__ = ["BackwardGraph", "annotate", "execution_order", "graph", "graph_of", "graph_of_roots"]
 
@@ -156,8 +156,8 @@ def _graph(
 def _add_nodes(
     model: BackwardGraph, adapter: Adapter, wires: Mapping[int, Wire], order: Sequence[int], names: Names
 ) -> None:
-    sharing = Sharing()
-    once = sharing.once
+    interned = InternTable()
+    once = interned.once
     module_of = Tracker(adapter).module_of
     outputs = {key: once(adapter.outputs(wires[key].node)) for key in order}
     for index, key in enumerate(order):
@@ -169,14 +169,14 @@ def _add_nodes(
             key,
             index=index,
             name=name,
-            operator=sharing.operator(name),
+            operator=interned.operator(name),
             sequence_nr=sequence_nr,
             module=module_of(node) or names.modules.get(key) or module_of_parameter(parameter),
             parameter=parameter,
             location=adapter.location(node),
             outputs=outputs[key],
-            inputs=sharing.once_of_shared(tuple([_spec(outputs, child, nr) for child, nr in edges])),
-            saved=sharing.saved(adapter.saved(node)),
+            inputs=interned.once_of_shared(tuple([_spec(outputs, child, nr) for child, nr in edges])),
+            saved=interned.saved(adapter.saved(node)),
         )
         if blind := adapter.blind(node):
             model.nodes[key]["blind"] = blind

@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 from ..adapters import SavedView
 from ..records.records import SavedRecord, operator_name
 
-__all__ = ["Sharing", "collector_paused"]
+__all__ = ["InternTable", "collector_paused"]
 
 T = TypeVar("T")
 
 
-class Sharing:
+class InternTable:
     """Hands out one object for all that are equal.
 
     Examples
     --------
-    >>> once = Sharing().once
+    >>> once = InternTable().once
     >>> once((1, 2)) is once(tuple([1, 2]))
     True
     """
