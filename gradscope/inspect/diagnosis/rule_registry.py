@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from textwrap import dedent, fill, indent
+from textwrap import dedent, fill
 from typing import Any, ClassVar
 
 from ..discovery import import_all
+from .topics import with_examples
 
 __all__ = ["LEVELS", "RULES", "Rule", "explanation", "load_rules", "metadata"]
 
@@ -111,20 +112,9 @@ def load_rules(package: str) -> tuple[Rule, ...]:
 
 def explanation(rule: Rule) -> str:
     """Return what a rule finds, as text to print."""
-    lines = [
-        f"{rule.code}: {rule.title} ({rule.severity})",
-        "",
-        rule.what,
-        "",
-        "Instead of",
-        "",
-        indent(rule.bad, "    "),
-        "",
-        "write",
-        "",
-        indent(rule.good, "    "),
-    ]
-    return "\n".join([*lines, "", f"More: gradscope explain {rule.topic}"] if rule.topic else lines)
+    more = f"More: gradscope explain {rule.topic}" if rule.topic else ""
+    title = f"{rule.code}: {rule.title} ({rule.severity})"
+    return with_examples(title, rule.what, rule.bad, rule.good, more)
 
 
 def metadata(rules: Iterable[Rule]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import dedent, fill, indent
 
-__all__ = ["TOPICS", "Topic", "find_topic", "suggest", "topic_text"]
+__all__ = ["TOPICS", "Topic", "find_topic", "suggest", "topic_text", "with_examples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -576,23 +576,14 @@ def suggest(word: str, more: Iterable[str] = ()) -> list[str]:
 
 def topic_text(topic: Topic) -> str:
     """Return a topic as text to print."""
-    return "\n".join(
-        [
-            f"{topic.name}: {topic.title}",
-            "",
-            topic.text,
-            "",
-            "Instead of",
-            "",
-            indent(topic.bad, "    "),
-            "",
-            "write",
-            "",
-            indent(topic.good, "    "),
-            "",
-            f"Tool: {topic.tool}",
-        ]
-    )
+    title = f"{topic.name}: {topic.title}"
+    return with_examples(title, topic.text, topic.bad, topic.good, f"Tool: {topic.tool}")
+
+
+def with_examples(title: str, text: str, bad: str, good: str, more: str = "") -> str:
+    """Return what there is to know, with a bad and a good program, as text to print."""
+    parts = (title, text, "Instead of", indent(bad, "    "), "write", indent(good, "    "), more)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _plain(word: str) -> str:
