@@ -86,6 +86,21 @@ def _by_rows(step: Callable[..., None], *arrays: Array) -> None:
         threads.over(count, lambda part: step(*[a[part] for a in arrays]), each=width)
 
 
+_FEW_ROWS, _WIDE = 32, 1 << 18
+
+
+def _projected(xp: Namespace, state: Array, weight: Array) -> Array:
+    """Return ``state @ weight.T``.
+
+    Of few rows and large weights it is the transpose of a product: OpenBLAS, which copies its second factor into the
+    order that it wants, then copies the state instead of the weights. With its kernels for AVX-512 that takes half of
+    the time, with those for AVX2 about the same.
+    """
+    if 1 < len(state) <= _FEW_ROWS and weight.size >= _WIDE:
+        return xp.ascontiguousarray(xp.dot(weight, state.T).T)
+    return xp.dot(state, weight.T)
+
+
 def _sum(*biases: Bias) -> Bias:
     """Return the sum of those that are given."""
     given = [bias for bias in biases if bias is not None]
@@ -148,10 +163,10 @@ def lstm(
     with numpy.errstate(over="ignore"):
         for span in spans:
             size = span.stop - span.start
-            product = xp.dot(hidden[:size], w_hh.T)
+            product = _projected(xp, hidden[:size], w_hh)
             _by_rows(step, gates[span], product, cell[:size], cells[span], raw[:size])
             if w_hr is not None:
-                hidden[:size] = xp.dot(raw[:size], w_hr.T)
+                hidden[:size] = _projected(xp, raw[:size], w_hr)
             states[span] = hidden[:size]
     return states, cells, hidden, cell
 
@@ -270,7 +285,7 @@ def gru(
     with numpy.errstate(over="ignore"):
         for span in spans:
             size = span.stop - span.start
-            product = xp.dot(hidden[:size], w_hh.T)
+            product = _projected(xp, hidden[:size], w_hh)
             _by_rows(step, gates[span], product, kept[span], hidden[:size])
             states[span] = hidden[:size]
     return states, kept, hidden
@@ -377,7 +392,7 @@ def elman(
     hidden, bias = xp.array(hidden, order="C"), _or_zeros(xp, _sum(*biases), states)
     for span in spans:
         size, rows = span.stop - span.start, states[span]
-        rows += xp.dot(hidden[:size], w_hh.T)
+        rows += _projected(xp, hidden[:size], w_hh)
         rows += bias
         activation(rows)
         hidden[:size] = rows

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradscope.runtime.kernels.recurrent import before, elman, spans_of
+from gradscope.runtime.kernels.recurrent import _projected, before, elman, spans_of
 
 LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=5).map(lambda lengths: sorted(lengths, reverse=True))
 
@@ -42,3 +43,14 @@ def test_the_last_state_of_a_sequence_is_that_of_its_last_step(lengths, reverse)
     states, first = np.ones((sum(lengths), 1)), np.zeros((len(lengths), 1))
     last = elman(np, states, (None, None), first, np.ones((1, 1)), spans_of(sizes_of(lengths), reverse), lambda x: None)
     assert last[:, 0].tolist() == lengths
+
+
+@pytest.mark.parametrize("rows", [1, 3, 32, 33])
+@pytest.mark.parametrize("shape", [(1024, 256), (16, 4)])
+def test_the_product_of_a_state_with_weights_is_in_rows(rows, shape):
+    """Whichever of both is the first factor for BLAS."""
+    rng = np.random.default_rng(0)
+    state, weight = rng.standard_normal((rows, shape[1])), rng.standard_normal(shape)
+    found = _projected(np, state, weight)
+    assert found.flags.c_contiguous
+    np.testing.assert_allclose(found, state @ weight.T, rtol=1e-10, atol=1e-10)
