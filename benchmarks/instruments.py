@@ -1,76 +1,50 @@
-"""Measure what an observed training step costs beside a plain one: PyTorch under a debugger that runs free.
+"""What it costs to have a program observed: recorded, checked, examined, debugged, beside the same program alone.
 
-    python benchmarks/instruments.py              # the Markdown table
-    python benchmarks/instruments.py --check      # exit status 1 where a target is missed
+    python benchmarks/run.py --only instruments      # every instrument on every program
 
-The program is a step of a character-level GPT (2 layers, d=128, batch 8 of 64 characters, AdamW), with one thread. Each
-round runs some steps plain and some observed, in alternating order, in the same process and on the same model; a ratio
-is the median of the rounds' ratios of CPU time, with their quartiles.
+Plain and observed stretches take turns in one process, each framework in a process of its own; a ratio is the median
+of theirs, with the quartiles. What happens once, such as describing a node that was not there before, is not timed.
 """
 
 from __future__ import annotations
 
-import argparse
+import gc
+import os
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import torch
-from torch import nn
+import gradscope.inspect as gi
+from gradscope.check import Sanitizer
+from measuring import COLUMNS, load
+from workloads import models
+from workloads.macro import gpt_step, integers, normal
 
-from gradscope.inspect import Debugger
-from gradscope.inspect.adapters import AnyAdapter, Observer
-from gradscope.inspect.records.module_tracking import Tracker
+__all__ = ["INSTRUMENTS", "OBSERVED", "PROGRAMS", "measure_observed", "title_of"]
 
-ROUNDS, STEPS = 15, 8
-WORDS, WIDTH, LENGTH, BATCH = 65, 128, 64, 8
-TARGETS = {"debugger, running free": 1.3}
+Step = Callable[[], Any]
 
-
-class Block(nn.Module):
-    """A layer: attention, then a feed-forward network."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Run it."""
-        heads = [part.view(*x.shape[:2], 4, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(WIDTH, 2)]
-        attended = nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
-        x = x + self.out(attended.transpose(1, 2).reshape(x.shape))
-        return x + self.mlp(self.norm2(x))
+STRETCH = 0.25  # seconds, about, of plain steps in a row
 
 
-class CharGPT(nn.Module):
-    """A GPT over characters."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.words, self.places = nn.Embedding(WORDS, WIDTH), nn.Embedding(LENGTH, WIDTH)
-        self.blocks = nn.Sequential(Block(), Block())
-        self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WORDS)
-
-    def forward(self, text: torch.Tensor) -> torch.Tensor:
-        """Run it."""
-        return self.head(self.norm(self.blocks(self.words(text) + self.places(torch.arange(text.shape[1])))))
+# --- the programs -----------------------------------------------------------------------------------------------------
 
 
-def make_step() -> Callable[[], None]:
-    """Return a function that trains for one step."""
-    torch.manual_seed(0)
-    model = CharGPT()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    text = torch.randint(0, WORDS, (BATCH, LENGTH + 1))
+def gpt(lib: Any) -> Step:
+    """A GPT over characters, 2 layers of 128."""
+    _, body = gpt_step(lib, layers=2, width=128, heads=4)
+    return lambda: body(None)
+
+
+def training_step(lib: Any, model: Any, inputs: Any, labels: Any) -> Step:
+    """Return a training step of a classifier with AdamW."""
+    optimizer = lib.optim.AdamW(model.parameters(), lr=1e-4)
 
     def step() -> None:
-        logits = model(text[:, :-1])
-        loss = nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten())
+        loss = lib.nn.functional.cross_entropy(model(inputs).flatten(0, -2), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -78,20 +52,72 @@ def make_step() -> Callable[[], None]:
     return step
 
 
-def cpu_time(step: Callable[[], None], context: AbstractContextManager[Any]) -> float:
-    """Return the CPU time of some steps inside a context."""
-    with context:
+def bert(lib: Any) -> Step:
+    """An encoder of text, 6.8 M parameters."""
+    return training_step(lib, models.bert(lib), integers(lib, 4000, 4, 64), integers(lib, 4000, 256))
+
+
+def vit(lib: Any) -> Step:
+    """An encoder of images, 6.4 M parameters."""
+    return training_step(lib, models.vit(lib), normal(lib, 4, 3, 32, 32), integers(lib, 10, 4))
+
+
+def resnet(lib: Any) -> Step:
+    """A ResNet of 14 layers, 6.3 M parameters."""
+    model = models.resnet(lib, (96, 192, 384), stride=2)
+    return training_step(lib, model, normal(lib, 4, 3, 32, 32), integers(lib, 10, 4))
+
+
+def tiny(lib: Any) -> Step:
+    """200 operators on ten numbers each."""
+    x = lib.ones(10, requires_grad=True)
+
+    def step() -> None:
+        y = x
+        for _ in range(100):
+            y = lib.sin(y) * 1.001
+        y.sum().backward()
+
+    return step
+
+
+PROGRAMS = {program.__name__: program for program in (gpt, bert, vit, resnet, tiny)}
+
+
+# --- the instruments --------------------------------------------------------------------------------------------------
+
+
+def record(step: Step, times: int) -> float:
+    """`gradscope record`, which keeps summaries."""
+    with tempfile.TemporaryDirectory() as folder, gi.record(os.path.join(folder, "run.gscope")) as recorder:
         step()
-        start = time.process_time()
-        for _ in range(STEPS):
-            step()
-        return time.process_time() - start
+        recorder.flush()
+        return cpu_time(step, times, recorder.flush)
 
 
-def debugged(step: Callable[[], None]) -> float:
-    """Return the CPU time of some steps under a debugger that is never asked to stop."""
+def check(step: Step, times: int) -> float:
+    """`gradscope check`."""
+    with Sanitizer():
+        step()
+        return cpu_time(step, times)
+
+
+def doctor(step: Step, times: int) -> float:
+    """`gradscope doctor`."""
+    with Sanitizer(), gi.Doctor():
+        step()
+        return cpu_time(step, times)
+
+
+def debug(step: Step, times: int) -> float:
+    """`gradscope debug`, running free."""
     took: list[float] = []
-    session = Debugger.for_call(lambda: took.append(cpu_time(step, nullcontext())))
+
+    def program() -> None:
+        step()
+        took.append(cpu_time(step, times))
+
+    session = gi.Debugger.for_call(program)
     session.cont()
     session.wait()
     if session.error is not None:
@@ -99,49 +125,66 @@ def debugged(step: Callable[[], None]) -> float:
     return took[0]
 
 
-def ways(step: Callable[[], None]) -> dict[str, Callable[[], float]]:
-    """Return what is measured, by name."""
-    adapter = AnyAdapter()
+INSTRUMENTS = {instrument.__name__: instrument for instrument in (record, check, doctor, debug)}
+TARGETS = {"record": 2.5, "check": 2.5, "doctor": 4.0}
+OBSERVED = {
+    **{f"{instrument}-{program}": target for instrument, target in TARGETS.items() for program in PROGRAMS},
+    "record-gpt": 2.0,
+    "record-tiny": 3.0,
+    "debug-gpt": 1.3,
+}
+"""What is measured: the ratio to the plain program that is wanted at most."""
 
-    def observed(observer: Observer, **wanted: bool) -> Callable[[], float]:
-        return lambda: cpu_time(step, adapter.observe(observer, **wanted))
 
+def title_of(key: str) -> str:
+    """Return what is observed by what, in words."""
+    instrument, program = key.split("-")
+    told = (INSTRUMENTS[instrument].__doc__, PROGRAMS[program].__doc__)
+    return ": ".join(text.rstrip(".") for text in told if text)
+
+
+# --- in the measuring process -----------------------------------------------------------------------------------------
+
+
+def measure_observed(order: dict[str, Any]) -> dict[str, Any]:
+    """Return the ratios of one framework's programs, observed and plain."""
+    lib = load(order["library"], order["threads"])
+    measured = {}
+    for key in order["cases"]:
+        instrument, program = key.split("-")
+        print(f"{COLUMNS[order['column']].title}, {order['library']}: {key}", file=sys.stderr)
+        measured[key] = compare(PROGRAMS[program](lib), INSTRUMENTS[instrument], order["limit"])
+    return measured
+
+
+def compare(step: Step, instrument: Callable[[Step, int], float], seconds: float) -> dict[str, Any]:
+    """Return the ratio of a step that is observed to a plain one, over stretches that take turns."""
+    for _ in range(2):
+        step()
+    times = max(2, round(STRETCH / max(cpu_time(step, 2), 1e-6)))
+    ways = [cpu_time, instrument]
+    pairs: list[tuple[float, float]] = []
+    end = time.perf_counter() + seconds
+    while len(pairs) < 3 or (time.perf_counter() < end and len(pairs) < 9):
+        gc.collect()
+        took = {way: way(step, times) for way in (ways if len(pairs) % 2 else reversed(ways))}
+        pairs.append((took[cpu_time], took[instrument]))
+    ratios = [observed / plain for plain, observed in pairs]
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    plain, observed = (statistics.median(column) for column in zip(*pairs))
     return {
-        "lines and modules (gi.track)": observed(Tracker(adapter), forward=True, backward=False),
-        "every node's hooks": observed(Observer(), forward=False, backward=True),
-        "debugger, running free": lambda: debugged(step),
+        "ratio": middle,
+        "quartiles": [low, high],
+        "plain_seconds": plain,
+        "observed_seconds": observed,
+        "rounds": ratios,
     }
 
 
-def measure() -> dict[str, tuple[float, float, float]]:
-    """Return (lower quartile, median, upper quartile) of the ratio of each way to the plain program."""
-    torch.set_num_threads(1)
-    step = make_step()
-    cpu_time(step, nullcontext())
-    ratios: dict[str, list[float]] = {}
-    for number in range(ROUNDS):
-        for name, way in ways(step).items():
-            before = cpu_time(step, nullcontext()) if number % 2 else 0.0
-            observed = way()
-            ratios.setdefault(name, []).append(observed / (before or cpu_time(step, nullcontext())))
-    return {name: tuple(statistics.quantiles(found)) for name, found in ratios.items()}  # type: ignore[misc]
-
-
-def main() -> int:
-    """Print the table; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="exit status 1 where a target is missed")
-    args = parser.parse_args()
-    results = measure()
-    print(f"PyTorch {torch.__version__}, {ROUNDS} rounds of {STEPS} steps\n")
-    print("| instrument | time, plain = 1 | quartiles | target |\n|---|---|---|---|")
-    for name, (low, middle, high) in results.items():
-        print(f"| {name} | {middle:.2f} | {low:.2f} to {high:.2f} | {TARGETS.get(name, '')} |")
-    missed = [name for name, target in TARGETS.items() if results[name][1] > target]
-    for name in missed:
-        print(f"missed: {name}", file=sys.stderr)
-    return int(args.check and bool(missed))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def cpu_time(step: Step, times: int, finish: Callable[[], Any] = lambda: None) -> float:
+    """Return the CPU time of a step, with its share of what is still to be done at the end."""
+    started = time.process_time()
+    for _ in range(times):
+        step()
+    finish()
+    return (time.process_time() - started) / times

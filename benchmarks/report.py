@@ -13,17 +13,17 @@ from typing import Any
 
 from measuring import COLUMNS
 
-__all__ = ["duration", "machine", "markdown", "missed", "table", "write_part"]
+__all__ = ["GROUPS", "MEANS", "machine", "machine_line", "markdown", "means", "missed", "parts", "write_part"]
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 MEANS = {"macro": (1.0, 1.35), "micro": (0.6, 0.6)}  # of a group's ratios: with `fast`, with NumPy alone
 PEAK_TARGET = 1.2  # the peak memory of a training step beside PyTorch's
 CHAIN_TARGET = 1536  # bytes a node at the peak, beyond the arrays' data
 GROUPS = {
-    "macro": "Real layers",
-    "micro": "Small tensors",
-    "promotion": "Mixed dtypes beside one dtype, both in the library that is measured",
-    "library": "Special functions and LAPACK",
+    "macro": "real layers",
+    "micro": "small tensors",
+    "promotion": "mixed dtypes : one dtype",
+    "library": "special functions and LAPACK",
 }
 
 
@@ -44,6 +44,12 @@ def missed(report: dict[str, Any]) -> list[str]:
             f"geometric mean of {group}, {COLUMNS[name].title}: {mean:.2f}, wanted at most {target}"
             for name, (mean, target) in columns.items()
             if target is not None and mean > target
+        ]
+    for key, case in report["observed"].items():
+        lines += [
+            f"{key}, {column}: {measured['ratio']:.2f}, wanted at most {case['target']}"
+            for column, measured in case["columns"].items()
+            if measured["ratio"] > case["target"]
         ]
     for chain in report["chains"][-1:]:
         if chain["peak_bytes"] > CHAIN_TARGET:
@@ -79,28 +85,34 @@ def means(cases: Iterable[dict[str, Any]], group: str) -> dict[str, tuple[float,
 
 def markdown(report: dict[str, Any]) -> str:
     """Return the report as Markdown."""
+    return "\n\n".join([machine_line(report), *parts(report).values()])
+
+
+def machine_line(report: dict[str, Any]) -> str:
+    """Return what was measured with which versions, and where."""
     versions = ", ".join(f"{name} {number}" for name, number in report["machine"]["versions"].items())
-    parts = [f"{report['machine']['processor']}, {report['machine']['cpus']} CPUs; {versions}."]
-    if report["events"]:
-        parts.append("With an events subscription that asks for no kind of event.")
-    parts += [part for group in GROUPS for part in group_table(report, group)]
+    events = " With an events subscription that asks for no kind of event." if report["events"] else ""
+    return f"{report['machine']['processor']}, {report['machine']['cpus']} CPUs; {versions}.{events}"
+
+
+def parts(report: dict[str, Any]) -> dict[str, str]:
+    """Return the tables by the names of their places in the page."""
+    found = {group: group_table(report, group) for group in GROUPS}
+    if report["observed"]:
+        found["instruments"] = observed_table(report)
     if report["chains"]:
-        parts += [
-            chain_table(report["chains"]),
-            f"{report['candidate']} alone. Bytes a node beyond the arrays' data: by tracemalloc at the peak, by the "
-            "resident set at its peak, and by tracemalloc after the chain was freed. CPU time a node.",
-        ]
-    return "\n\n".join(parts)
+        found["chain-memory"] = chain_table(report["chains"])
+    return {name: text for name, text in found.items() if text}
 
 
-def group_table(report: dict[str, Any], group: str) -> list[str]:
-    """Return the heading and the table of a group, where something of it was measured."""
+def group_table(report: dict[str, Any], group: str) -> str:
+    """Return the table of a group, or nothing where nothing of it was measured."""
     cases = {key: case for key, case in report["cases"].items() if case["group"] == group}
     if not cases:
-        return []
+        return ""
     columns = [name for name in COLUMNS if any(name in case for case in cases.values())]
     timed = [name for name in columns if name != "memory"]
-    header = [f"{GROUPS[group]}: ratio of CPU time, lower is better", "wanted", *(COLUMNS[n].title for n in timed)]
+    header = [GROUPS[group], "wanted", *(COLUMNS[n].title for n in timed)]
     both = "fast" in timed and "numpy" in timed
     header += ["fast : without"] * both + [report["candidate"], report["baseline"]] * bool(timed)
     header += [COLUMNS["memory"].title, report["candidate"], report["baseline"]] * ("memory" in columns)
@@ -120,7 +132,7 @@ def group_table(report: dict[str, Any], group: str) -> list[str]:
         if "memory" in columns:
             row += [f"**{found['memory'][0]:.2f}**" if "memory" in found else "", "", ""]
         rows.append(row)
-    return [table(header, rows)]
+    return table(header, rows)
 
 
 def wanted(target: float, plain_target: float, group: str) -> str:
@@ -143,6 +155,21 @@ def memory_cells(case: dict[str, Any]) -> list[str]:
     measured = case["memory"]
     peaks = [f"{measured[f'{side}_bytes'] / 2**20:.1f} MiB" for side in ("candidate", "baseline")]
     return [f"**{measured['ratio']:.2f}**", *peaks]
+
+
+def observed_table(report: dict[str, Any]) -> str:
+    """Return the table of what instruments cost, a column for each library and for its kernels."""
+    columns = list(dict.fromkeys(column for case in report["observed"].values() for column in case["columns"]))
+    header = ["observed : plain", "wanted", *(column.replace("with `fast`, ", "") for column in columns)]
+    header += ["plain step", "observed"]
+    rows = []
+    for key, case in report["observed"].items():
+        measured = case["columns"]
+        first = next(iter(measured.values()))
+        times = [duration(first[f"{side}_seconds"]) for side in ("plain", "observed")]
+        cells = [ratio_cell(measured.get(column)) for column in columns]
+        rows.append([f"{case['title']} · `{key}`", f"≤ {case['target']}", *cells, *times])
+    return table(header, rows)
 
 
 def chain_table(chains: list[dict[str, Any]]) -> str:
@@ -202,4 +229,4 @@ def write_part(name: str, text: str) -> None:
     marks = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
     if not marks.search(page):
         raise SystemExit(f"{PAGE} has no part {name!r}: it begins with <!-- {name} --> and ends with <!-- /{name} -->.")
-    PAGE.write_text(marks.sub(lambda found: found[1] + text + found[2], page), encoding="utf-8")
+    PAGE.write_text(marks.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", page), encoding="utf-8")

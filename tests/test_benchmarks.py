@@ -7,6 +7,7 @@ import pytest
 
 import gradscope
 import growth
+import instruments
 import report as report_of
 import run
 from measuring import COLUMNS
@@ -52,7 +53,14 @@ def case(group="macro", **ratios):
 
 
 def report(**cases):
-    found = {"cases": cases, "chains": [], "events": False, "candidate": "gradscope", "baseline": "torch"}
+    found = {
+        "cases": cases,
+        "chains": [],
+        "observed": {},
+        "events": False,
+        "candidate": "gradscope",
+        "baseline": "torch",
+    }
     found["machine"] = {"processor": "a processor", "cpus": 1, "versions": {}}
     found["means"] = {group: report_of.means(cases.values(), group) for group in report_of.MEANS}
     return found
@@ -82,26 +90,33 @@ def test_every_row_of_a_table_has_its_header_s_columns():
 
 
 def test_only_takes_names_groups_and_patterns(capsys):
-    args = run.parse(["--only", "gpt-*", "--only", "library", "--columns", "numpy"])
-    assert [key for key, case in CASES.items() if run.chosen(key, case.group, args.only)] == [
+    args = run.parse(["--only", "gpt-*", "--only", "library", "--only", "record-tiny", "--columns", "numpy"])
+    assert run.chosen(args) == [
         "special-functions",
         "linear-equations",
         "gpt-2",
         "gpt-2-by-hand",
         "gpt-6",
+        "record-tiny",
     ]
     with pytest.raises(SystemExit):
         run.parse(["--only", "no-such-thing"])
     assert "--only no-such-thing: no such name" in capsys.readouterr().err
 
 
+def test_without_only_instruments_and_plots_are_left_out_unless_they_are_asked_for():
+    groups = {run.GROUPS[key] for key in run.chosen(run.parse([]))}
+    assert groups == {"macro", "micro", "promotion", "library", "chain-memory"}
+    assert set(run.chosen(run.parse(["--instruments", "--plots"]))) == set(run.GROUPS)
+
+
 @pytest.mark.torch
 def test_the_command_measures_a_workload(torch, monkeypatch, capsys):
-    arguments = ["run.py", "--only", "matmul-8", "--columns", "numpy", "--json", "--seconds", "0.001"]
+    arguments = ["run.py", "--only", "matmul-8", "--columns", "numpy", "--json", "--seconds", "0.001", "--rounds", "5"]
     monkeypatch.setattr("sys.argv", arguments)
     assert run.main() == 0
     found = json.loads(capsys.readouterr().out)["cases"]["matmul-8"]
-    assert len(found["numpy"]["rounds"]) == 11
+    assert len(found["numpy"]["rounds"]) == 5
     assert found["numpy"]["ratio"] > 0
 
 
@@ -117,7 +132,7 @@ def test_a_part_of_the_page_is_replaced(tmp_path, monkeypatch):
     page.write_text("before\n<!-- a -->\nold\n<!-- /a -->\nafter\n", encoding="utf-8")
     monkeypatch.setattr(report_of, "PAGE", page)
     report_of.write_part("a", "new")
-    assert page.read_text(encoding="utf-8") == "before\n<!-- a -->\nnew\n<!-- /a -->\nafter\n"
+    assert page.read_text(encoding="utf-8") == "before\n<!-- a -->\n\nnew\n\n<!-- /a -->\nafter\n"
     with pytest.raises(SystemExit, match="no part 'b'"):
         report_of.write_part("b", "new")
 
@@ -148,3 +163,50 @@ def test_two_threads_are_judged_at_large_sizes():
     assert growth.slow_threads({"threads": lines, "operators": lines}) == [
         "threads, with `fast`: 1.40 times as fast with two at 4,194,304 elements, wanted at least 1.5"
     ]
+
+
+def test_only_whole_tables_are_written(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    marks = "".join(f"<!-- {name} -->\nold\n<!-- /{name} -->\n" for name in ("macro", "library", "instruments"))
+    page.write_text(marks, encoding="utf-8")
+    monkeypatch.setattr(report_of, "PAGE", page)
+    found = report(**{"special-functions": case("library", fast=1.0), "linear-equations": case("library", fast=1.0)})
+    found["cases"]["gpt-2"] = case(fast=1.0)
+    run.write_page(found)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("old") == 2
+    assert "<!-- library -->\n\na processor, 1 CPUs; .\n\n| special functions" in text
+
+
+def test_every_table_has_its_place_in_the_page():
+    page = report_of.PAGE.read_text(encoding="utf-8")
+    for name in (*report_of.GROUPS, "chain-memory", "instruments"):
+        assert f"<!-- {name} -->" in page
+        assert f"<!-- /{name} -->" in page
+
+
+@pytest.mark.parametrize("instrument", instruments.INSTRUMENTS)
+def test_an_instrument_is_compared_with_the_plain_program(instrument, monkeypatch):
+    monkeypatch.setattr(instruments, "STRETCH", 0.005)
+    measured = instruments.compare(instruments.tiny(gradscope), instruments.INSTRUMENTS[instrument], seconds=0.0)
+    assert len(measured["rounds"]) == 3
+    assert measured["observed_seconds"] > 0
+
+
+@pytest.mark.parametrize("program", instruments.PROGRAMS)
+def test_an_observed_program_trains(program):
+    instruments.PROGRAMS[program](gradscope)()
+
+
+def test_instruments_are_judged_in_every_column():
+    found = report()
+    ratio = {**measured(2.1), "plain_seconds": 1.0, "observed_seconds": 2.1}
+    found["observed"] = {
+        "record-gpt": {
+            "title": instruments.title_of("record-gpt"),
+            "target": instruments.OBSERVED["record-gpt"],
+            "columns": {"gradscope": ratio | {"ratio": 1.9}, "torch": ratio},
+        }
+    }
+    assert report_of.missed(found) == ["record-gpt, torch: 2.10, wanted at most 2.0"]
+    assert "| `gradscope record`, which keeps summaries: A GPT over characters" in report_of.markdown(found)

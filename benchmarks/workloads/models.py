@@ -7,12 +7,13 @@ compared with another's.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-__all__ = ["char_gpt", "lenet", "mlp", "resnet", "start"]
+__all__ = ["bert", "char_gpt", "lenet", "mlp", "resnet", "start", "vit"]
 
 
 def start(lib: Any, model: Any) -> Any:
@@ -60,7 +61,7 @@ def lenet(lib: Any) -> Any:
     )
 
 
-def resnet(lib: Any, widths: tuple[int, ...] = (16, 32, 64), blocks: int = 2, classes: int = 10) -> Any:
+def resnet(lib: Any, widths: tuple[int, ...] = (16, 32, 64), blocks: int = 2, stride: int = 1) -> Any:
     """Return a residual network for images of 3×32×32: He et al. (2016), section 4.2, with 1×1 shortcuts."""
     nn = lib.nn
 
@@ -81,31 +82,42 @@ def resnet(lib: Any, widths: tuple[int, ...] = (16, 32, 64), blocks: int = 2, cl
             inner = self.relu(self.norm1(self.conv1(x)))
             return self.relu(self.norm2(self.conv2(inner)) + self.shortcut(x))
 
-    layers = [nn.Conv2d(3, widths[0], 3, padding=1, bias=False), nn.BatchNorm2d(widths[0]), nn.ReLU()]
+    layers = [nn.Conv2d(3, widths[0], 3, stride=stride, padding=1, bias=False), nn.BatchNorm2d(widths[0]), nn.ReLU()]
     inputs = widths[0]
     for stage, outputs in enumerate(widths):
         for block in range(blocks):
             layers.append(Residual(inputs, outputs, stride=2 if stage and not block else 1))
             inputs = outputs
-    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, classes)]
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, 10)]
     return start(lib, nn.Sequential(*layers))
 
 
-def char_gpt(
-    lib: Any, *, layers: int, width: int, heads: int, length: int, vocabulary: int = 65, fused: bool = True
-) -> Any:
-    """Return a GPT over characters, with ``scaled_dot_product_attention()`` or with attention written out."""
-    nn, functional = lib.nn, lib.nn.functional
+Attention = Callable[[Any, Any, Any], Any]
+
+
+def fused_attention(lib: Any, causal: bool) -> Attention:
+    """Return attention as one call of the library."""
+    attend = lib.nn.functional.scaled_dot_product_attention
+    return lambda query, key, value: attend(query, key, value, is_causal=causal)
+
+
+def attention_by_hand(lib: Any, length: int) -> Attention:
+    """Return causal attention, written out with its softmax."""
     future = lib.tensor(np.triu(np.ones((length, length), dtype=bool), 1))
 
-    def attention(query: Any, key: Any, value: Any) -> Any:
-        if fused:
-            return functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        scores = (query @ key.transpose(-2, -1)) * (width // heads) ** -0.5
-        return functional.softmax(scores.masked_fill(future, float("-inf")), dim=-1) @ value
+    def attend(query: Any, key: Any, value: Any) -> Any:
+        scores = (query @ key.transpose(-2, -1)) * query.shape[-1] ** -0.5
+        return lib.nn.functional.softmax(scores.masked_fill(future, float("-inf")), dim=-1) @ value
+
+    return attend
+
+
+def transformer_blocks(lib: Any, layers: int, width: int, heads: int, attend: Attention) -> Any:
+    """Return blocks of attention and of a two-layer perceptron, each behind a layer norm."""
+    nn = lib.nn
 
     class Block(nn.Module):
-        """Attention and a two-layer perceptron, each behind a layer norm."""
+        """Attention and a two-layer perceptron, each beside a shortcut."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -114,23 +126,63 @@ def char_gpt(
             self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
         def forward(self, x: Any) -> Any:
-            shape = (x.shape[0], length, heads, width // heads)
+            shape = (x.shape[0], x.shape[1], heads, width // heads)
             parts = self.attention(self.norm1(x)).split(width, dim=2)
             query, key, value = (part.view(shape).transpose(1, 2) for part in parts)
-            x = x + self.project(attention(query, key, value).transpose(1, 2).reshape(x.shape))
+            x = x + self.project(attend(query, key, value).transpose(1, 2).reshape(x.shape))
             return x + self.mlp(self.norm2(x))
 
-    class CharGPT(nn.Module):
-        """The characters in, their successors out."""
+    return nn.Sequential(*(Block() for _ in range(layers)))
+
+
+def language_model(lib: Any, blocks: Any, *, width: int, length: int, vocabulary: int) -> Any:
+    """Return a network with logits of every word at every place."""
+    nn = lib.nn
+
+    class LanguageModel(nn.Module):
+        """Words in, words out."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.characters, self.places = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
-            self.blocks = nn.Sequential(*(Block() for _ in range(layers)))
+            self.words, self.places = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
+            self.blocks = blocks
             self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary)
 
         def forward(self, text: Any) -> Any:
-            x = self.characters(text) + self.places(lib.arange(length))
+            x = self.words(text) + self.places(lib.arange(length))
             return self.head(self.norm(self.blocks(x)))
 
-    return start(lib, CharGPT())
+    return start(lib, LanguageModel())
+
+
+def char_gpt(lib: Any, *, layers: int, width: int, heads: int, length: int, fused: bool = True) -> Any:
+    """Return a GPT over 65 characters, with the library's attention or with attention written out."""
+    attend = fused_attention(lib, causal=True) if fused else attention_by_hand(lib, length)
+    blocks = transformer_blocks(lib, layers, width, heads, attend)
+    return language_model(lib, blocks, width=width, length=length, vocabulary=65)
+
+
+def bert(lib: Any, *, length: int = 64, vocabulary: int = 4000) -> Any:
+    """Return an encoder of text with 6.8 million parameters."""
+    blocks = transformer_blocks(lib, 6, 256, 8, fused_attention(lib, causal=False))
+    return language_model(lib, blocks, width=256, length=length, vocabulary=vocabulary)
+
+
+def vit(lib: Any) -> Any:
+    """Return an encoder of images of 3×32×32, in patches of 4×4, with 6.4 million parameters."""
+    nn = lib.nn
+
+    class ViT(nn.Module):
+        """Images in, logits out."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.patches, self.places = nn.Conv2d(3, 256, 4, stride=4), nn.Embedding(64, 256)
+            self.blocks = transformer_blocks(lib, 8, 256, 8, fused_attention(lib, causal=False))
+            self.norm, self.head = nn.LayerNorm(256), nn.Linear(256, 10)
+
+        def forward(self, images: Any) -> Any:
+            x = self.patches(images).flatten(2).transpose(1, 2) + self.places(lib.arange(64))
+            return self.head(self.norm(self.blocks(x).mean(1)))
+
+    return start(lib, ViT())
