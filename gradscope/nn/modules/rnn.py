@@ -52,6 +52,12 @@ class RNNBase(Module):
     weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_hr_l0 : Parameter
         Of the gates, one below the other, of layer 0, drawn uniformly from ±1 / sqrt(hidden_size). Those of the other
         layers end in their number, those of the other direction in ``_reverse``.
+
+    Notes
+    -----
+    All steps of one direction of one layer are one node of the graph. With
+    ``gradscope.backends.mkldnn.flags(enabled=False)`` a layer is composed of single steps, some ten nodes each, so that
+    a debugger stops inside of one; a loop over :class:`LSTMCell` always is.
     """
 
     mode: str

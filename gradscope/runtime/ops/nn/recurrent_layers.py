@@ -133,7 +133,7 @@ def _recorded(
     through = _Through(_concatenated(ih, F), _concatenated(hh, F), tuple(back), began)
     if w.hr is None:
         return through
-    raw = {span.start: known[3] * known[5] for span, (_, known) in zip(spans, steps, strict=True)}
+    raw = {span.start: known.out * known.squashed for span, (_, known) in zip(spans, steps, strict=True)}
     return through._replace(outputs=_concatenated(outputs, F), raw=_concatenated(raw, F))
 
 

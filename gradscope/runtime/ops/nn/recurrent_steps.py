@@ -13,7 +13,19 @@ from ..declaration.annotations import Array, Namespace
 from ..declaration.registry import OPERATORS
 from ..linalg.matmul import linear
 
-__all__ = ["GRU", "LSTM", "RELU", "TANH", "Cell", "State", "Weights"]
+__all__ = [
+    "GRU",
+    "LSTM",
+    "RELU",
+    "TANH",
+    "Cell",
+    "State",
+    "Weights",
+    "gru_formula",
+    "lstm_formula",
+    "relu_formula",
+    "tanh_formula",
+]
 
 _split = OPERATORS["unsafe_split"].function
 _sigmoid = OPERATORS["sigmoid"].function
@@ -53,7 +65,18 @@ class Cell(NamedTuple):
 # --- long short-term memory -------------------------------------------------------------------------------------------
 
 
-def _lstm_step(projected: Any, state: State, w: Weights) -> tuple[State, tuple[Any, ...]]:
+class Noted(NamedTuple):
+    """What a step of a long short-term memory notes for its derivative; `squashed` is tanh of the next cell state."""
+
+    into: Any
+    forget: Any
+    new: Any
+    out: Any
+    cell_before: Any
+    squashed: Any
+
+
+def _lstm_step(projected: Any, state: State, w: Weights) -> tuple[State, Noted]:
     hidden, cell = state
     gates = linear(hidden, w.hh, w.bias_hh) + projected
     into, forget, new, out = _split(gates, gates._array.shape[1] // 4, 1)
@@ -61,7 +84,8 @@ def _lstm_step(projected: Any, state: State, w: Weights) -> tuple[State, tuple[A
     after = forget * cell + into * new
     squashed = _tanh(after)
     raw = out * squashed
-    return (raw if w.hr is None else linear(raw, w.hr), after), (into, forget, new, out, cell, squashed)
+    hidden = raw if w.hr is None else linear(raw, w.hr)
+    return (hidden, after), Noted(into, forget, new, out, cell, squashed)
 
 
 def lstm_formula(
