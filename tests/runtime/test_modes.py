@@ -207,6 +207,30 @@ def a_gradient_with_a_history_is_not_written_in_inference_mode(m):
     return before.tolist(), x.grad.tolist(), x.grad.requires_grad, x.grad.is_inference()
 
 
+@program(returns=[True, True, True, True, [8.0, 16.0, 24.0]])
+def gradients_that_are_made_in_inference_mode_are_inference_tensors(m):
+    x = leaf(m)
+    y, seen = x * x, []
+    loss = y.sum()
+    y.retain_grad()
+    y.register_hook(lambda g: seen.append(g.is_inference()))
+    with m.inference_mode():
+        loss.backward(retain_graph=True)
+        taken = m.autograd.grad(loss, [x], retain_graph=True)[0].is_inference()
+        first, retained = x.grad, y.grad
+        loss.backward(retain_graph=True)
+    loss.backward(m.tensor(2.0), create_graph=True)
+    return first.is_inference(), taken, seen[0], retained.is_inference(), x.grad
+
+
+@program(raises=(RuntimeError, "Inplace update to inference tensor outside InferenceMode is not allowed."))
+def a_gradient_made_in_inference_mode_is_not_added_to_outside(m):
+    x = leaf(m)
+    with m.inference_mode():
+        x.backward(m.ones(3))
+    (x * x).sum().backward()
+
+
 @program(raises=(RuntimeError, "Inference tensors cannot be saved for backward."))
 def an_inference_tensor_is_not_saved(m):
     with m.inference_mode():

@@ -32,10 +32,13 @@ __all__ = [
 
 
 def wrap(array: Any) -> Any:
-    """Return a bare gradient as a tensor."""
+    """Return a bare gradient as a tensor, in inference mode as one that was made there."""
     if type(array) is not device.ndarray and not device.is_array(array):
         array = device.numpy.asarray(array)
-    return dispatch.tensor_type._wrap(array)
+    tensor = dispatch.tensor_type._wrap(array)
+    if state.modes_on and state.local.inference:
+        tensor._mark_inference()
+    return tensor
 
 
 def name_node(error: BaseException, node: Node) -> None:

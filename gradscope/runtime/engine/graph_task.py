@@ -634,10 +634,14 @@ class GraphTask:
         shown = None
         if state.special and events.wanted(events.GradientAccumulated):
             shown = grad if self.create_graph else wrap(grad)
-        if self.records or (self.create_graph and state.local.inference):
+        inference = state.local.inference
+        fresh = inference and node.leaf_meta.grad is None
+        if self.records or (self.create_graph and inference):
             node.accumulate_graph(grad)
         else:
             node.accumulate(grad._array if self.create_graph else grad)
+        if fresh:
+            node.leaf_meta.grad._mark_inference()
         if shown is not None:
             events.emit(events.GradientAccumulated(self, node.variable, shown))
         for hook in list((node.leaf_meta.post_accumulate or {}).values()):

@@ -16,6 +16,9 @@ __all__ = ["AccumulateGrad", "accumulate_edge"]
 
 _accumulate_lock = threading.Lock()
 
+# Of what is in `.grad`: a sum cannot be written into its array as it lies there, or not outside of inference mode.
+_UNPLAIN = state.MATH_BITS | state.INFERENCE
+
 
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds what arrives into ``variable.grad``.
@@ -67,7 +70,7 @@ class AccumulateGrad(Node):
             total, shape = old._array, old._shape
             try:
                 # What arrives has been held against this node's shape and dtype, which are quicker to read.
-                if shape != self.shape or old._dtype is not self.dtype or old._flags & state.MATH_BITS:
+                if shape != self.shape or old._dtype is not self.dtype or old._flags & _UNPLAIN:
                     raise ValueError
                 if shape or type(total) is not device.ndarray:
                     total += grad
@@ -75,8 +78,10 @@ class AccumulateGrad(Node):
                     # A quarter of the time of a sum of 0-d arrays, and the same number: a sum of two floats taken in
                     # double precision and rounded to half its digits or fewer is the correctly rounded one.
                     total[()] = total.item() + grad.item()
-            except ValueError:  # the user has set another dtype or shape, a read-only array or a conjugate as .grad
-                if old._flags & state.MATH_BITS:
+            except ValueError:  # .grad has another dtype or shape, is read-only, a conjugate or an inference tensor
+                if old._flags & _UNPLAIN:
+                    if old._flags & state.INFERENCE:
+                        old._check_inplace(recording=False)
                     old._write(total + grad)
                     old._bump("AccumulateGrad")
                     return
