@@ -131,7 +131,7 @@ class GraphTask:
 
     def _has_hooks_alone(self, node: Node) -> bool:
         """Whether the tensor hooks run at a root that leads to nothing asked for: at the only one, as in PyTorch."""
-        return len(self._buffers) == 1 and (node.extra is not None or (type(node) is AccumulateGrad and hooked(node)))
+        return len(self._roots) == 1 and (node.extra is not None or (type(node) is AccumulateGrad and hooked(node)))
 
     @property
     def roots(self) -> list[tuple[Node, int]]:

@@ -427,6 +427,17 @@ def a_failed_backward_leaves_the_runtime_usable(m):
     return x.grad, m.is_grad_enabled(), before is None or before.tolist()
 
 
+# --- a root that leads to no input ---
+
+
+@program(returns=[[], True])
+def a_root_that_is_named_twice_is_passed_over(m):
+    x, other, log = leaf(m), leaf(m), []
+    x.register_hook(lambda g: log.append("leaf"))
+    m.autograd.backward([x, x], [m.ones(3), m.ones(3)], inputs=[other])
+    return log, x.grad is None
+
+
 # --- long chains ------------------------------------------------------------------------------------------------------
 
 
