@@ -15,7 +15,15 @@ from ... import state
 from ...graph.graph_node import edge_to, hold_edge
 from ...memory import device, dtype
 from ...memory.dtype import scalar_type
-from ...memory.storage import overlap_error, overlaps_itself, shared_part
+from ...memory.storage import (
+    bytes_of,
+    contiguous_strides,
+    memory_of,
+    overlap_error,
+    overlaps_itself,
+    shared_part,
+    strided_view,
+)
 from ...tensor import overrides, tangents
 from ...tensor.views import RereadView, check_inplace, saved_result, strided_step
 from ..declaration.annotations import Namespace
@@ -316,8 +324,10 @@ def store_out(name: str, result: Any, operands: list[Any], out: Tensor, differen
 
 
 def _resized(out: Tensor, result: Any) -> Any:
-    """Return new memory for `out` in the shape of a result; an offset into the storage stays, as in PyTorch."""
+    """Return memory for `out` in the shape of a result, in its storage where there is room; an offset stays."""
     empty, start = device.array_module(result).empty, out.storage_offset()
+    if (start + result.size) * out._dtype.itemsize <= bytes_of(memory_of(out._memory)):
+        return strided_view(out._memory, (result.shape, contiguous_strides(result.shape), start))
     if not start:
         return empty(result.shape, dtype=out._dtype)
     return empty(start + result.size, dtype=out._dtype)[start:].reshape(result.shape)

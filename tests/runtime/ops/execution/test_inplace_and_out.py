@@ -386,3 +386,12 @@ def test_what_an_out_resizes_keeps_its_offset() -> None:
         gs.neg(gs.tensor([1.0, 2.0, 3.0]), out=out)
     assert out.tolist() == [-1.0, -2.0, -3.0]
     assert out.storage_offset() == 2
+
+
+def test_an_out_that_has_room_for_the_result_keeps_its_memory() -> None:
+    out = gs.arange(6.0).reshape(2, 3)
+    seen = out.T
+    with pytest.warns(UserWarning, match="was resized"):
+        gs.neg(gs.tensor([1.0, 2.0]), out=out)
+    assert out.tolist() == [-1.0, -2.0]
+    assert seen.tolist() == [[-1.0, 3.0], [-2.0, 4.0], [2.0, 5.0]]
