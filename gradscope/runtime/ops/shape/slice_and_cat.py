@@ -243,8 +243,8 @@ def _cat_backward(g: Gradient, tensors_shape: list[Shape], dim: int, F: Namespac
     parts: list[Any] = []
     start = 0
     for shape in tensors_shape:
-        if len(shape) == 1 and shape[0] == 0 and len(g.shape) != 1:
-            parts.append(None)
+        if shape == (0,):  # which fits beside any shape, and whose gradient has no history, as in PyTorch
+            parts.append(F.zeros_like(F.slice(F.reshape(g, (-1,)), 0, 0, 0, 1)))
             continue
         size = shape[dim]
         parts.append(F.slice(g, dim, start, start + size, 1))

@@ -55,3 +55,11 @@ def test_a_part_may_be_written_in_place(torch: Any) -> None:
 )
 def test_refusals(torch: Any, use: Any) -> None:
     assert_same_refusal(torch, use)
+
+
+@pytest.mark.parametrize("beside", [(0,), (2,), (2, 3)])
+def test_the_gradient_of_nothing_beside_something_is_nothing_without_a_history(beside: tuple[int, ...]) -> None:
+    x, y = gs.zeros(0, requires_grad=True), gs.ones(beside, requires_grad=True)
+    nothing, _ = gs.autograd.grad((gs.cat([x, y]) ** 2).sum(), [x, y], create_graph=True)
+    assert nothing.shape == (0,)
+    assert not nothing.requires_grad
