@@ -278,7 +278,7 @@ def _vector_norm(xp: Namespace, self: Array, ord: Any = 2, dim: Any = None, keep
     if is_half(self):
         return _vector_norm(xp, single(self), ord, dim, keepdim).astype(self.dtype)
     if ord == 2:
-        squares = self * self if self.dtype.kind == "f" else self.real**2 + self.imag**2
+        squares = self * self if self.dtype.kind == "f" else abs(self) ** 2  # of an infinite part beside a NaN infinite
         return xp.sqrt(sums(squares, axes, keepdim))
     if ord == 0:
         return (self != 0).sum(axis=axes, keepdims=keepdim).astype(self.real.dtype)

@@ -62,6 +62,12 @@ def test_renorm_leaves_short_slices_as_they_are() -> None:
     assert x.renorm_(2, 0, 1.0)[1].tolist() == pytest.approx([0.3, 0.4])
 
 
+def test_an_infinite_part_beside_a_nan_makes_a_norm_infinite() -> None:
+    x = gs.tensor([complex("inf+nanj"), complex("nan-infj"), 1j])
+    assert x.norm().item() == numpy.inf
+    assert gs.linalg.vector_norm(x[:, None], 2, 1).tolist() == [numpy.inf, numpy.inf, 1.0]
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("use", [lambda x: x.cov(), lambda x: x.corrcoef()])
 def test_covariances_of_integers_are_floats(torch: Any, use: Any) -> None:
