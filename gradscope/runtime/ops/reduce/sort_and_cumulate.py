@@ -43,7 +43,7 @@ def _from_the_end(g: Gradient, dim: int, F: Namespace) -> Gradient:
 def _cumprod_self(g: Gradient, self: Array, result: Array, dim: int, F: Namespace) -> Gradient:
     # d result_i / d self_k is result_i / self_k for i >= k. Where self_k is the first zero, the products are taken with
     # 1 in its place; for the second zero too, where that makes 0, but with a derivative.
-    if not len(g.shape) or g.shape[dim] == 1:
+    if not len(g.shape) or g.shape[dim] == 1 or 0 in g.shape:
         return g
     zero = self == 0
     seen = F.cumsum(zero, dim)
@@ -168,7 +168,7 @@ def _logcumsumexp(xp: Namespace, self: Array, dim: int) -> Array:
 def _logcumsumexp_self(g: Gradient, self: Array, result: Array, dim: int, F: Namespace) -> Gradient:
     # The gradient at k is the sum of g_i exp(self_k - result_i) over i >= k. With ratios of neighbours, which do not
     # overflow, it is exp(self_k - result_k) s_k, where s_k = g_k + exp(result_k - result_k+1) s_k+1.
-    if not len(g.shape):
+    if not len(g.shape) or 0 in g.shape:
         return g
     size = g.shape[dim]
 

@@ -357,3 +357,12 @@ def test_values_and_gradients_are_those_of_pytorch(name: str, torch: Any) -> Non
     (found * found).sum().backward()
     (expected * expected).sum().backward()
     numpy.testing.assert_allclose(x.grad.numpy(), tx.grad.numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("running", [gs.cumprod, gs.logcumsumexp])
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (2, 0)])
+def test_the_gradient_of_nothing_has_no_history(running: Any, shape: tuple[int, ...]) -> None:
+    x = gs.zeros(shape, requires_grad=True)
+    (found,) = gs.autograd.grad(running(x, -1).sum(), [x], create_graph=True)
+    assert found.shape == shape
+    assert not found.requires_grad
