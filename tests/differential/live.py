@@ -466,17 +466,6 @@ DIFFERENCES = (
         lambda d: "chunk" in d.lines[-1] and "SplitWithSizesBackward0" in str(d.expected),
     ),
     Difference(
-        "gradients of nothing",
-        "PyTorch's cat() of empty tensors leads nowhere.",
-        lambda d: (
-            "(0,)" in str(d.lines)
-            and (
-                (_outcome(d, "RuntimeError", "ok") and _says(d, "does not require grad"))
-                or d.what.startswith("requires_grad of grad of ")
-            )
-        ),
-    ),
-    Difference(
         "a gradient that is a view",
         "PyTorch expands or permutes the gradient that came in, without grad mode; here it may be memory of its own.",
         lambda d: (
@@ -742,6 +731,10 @@ class Pair:
         target = self.reference.tensors().get(re.split(r"\W", self.lines[-1], maxsplit=1)[0])
         turned = re.search(TURNED_ONTO_ITSELF, self.lines[-1])  # one name, and two views that overlap
         sparse = turned is not None and not is_dense(self.reference.tensors()[turned[1]])
+        written = re.match(r"(v\d+\[.*\]) = .*\bv\d+", self.lines[-1])  # a part that has no name of its own
+        if written is not None and len(memories) < len(full):
+            with contextlib.suppress(Exception):
+                sparse = sparse or not is_dense(eval(written[1], self.reference.names))
         return {
             "watch": self.watch,
             "dtype": "" if target is None else str(target.dtype).partition(".")[2],

@@ -266,6 +266,56 @@ FOUND = {
         x = torch.tensor([0.5, 1.0], requires_grad=True)
         y = torch.lerp(x, x * 2, torch.tensor([3, 4], dtype=torch.uint8))
         """,
+    "what a backward makes in inference mode was made there": """
+        x = torch.tensor([2.0, 3.0], requires_grad=True)
+        y = x * x
+        y.register_hook(note("y"))
+        u = y.sum()
+        with torch.inference_mode():
+            u.backward(retain_graph=True)
+            v1 = torch.autograd.grad(u, [x], retain_graph=True)[0]
+            u.backward(retain_graph=True)
+        v2 = x.grad
+        u.backward(retain_graph=True, create_graph=True)
+        """,
+    "the only root runs its tensor hooks where it leads to no input": """
+        x = torch.tensor([2.0, 3.0], requires_grad=True)
+        u = torch.tensor([2.0, 3.0], requires_grad=True)
+        x.register_hook(note("x"))
+        y = x * x
+        y.retain_grad()
+        y.register_hook(note("y", -0.5))
+        y.grad_fn.register_prehook(note_all("pre"))
+        y.sum().backward(inputs=[u])
+        y.backward(torch.ones(2), inputs=[u])
+        torch.autograd.grad(x.unbind()[0], [u], allow_unused=True)
+        torch.autograd.grad(x, [u], torch.ones(2), allow_unused=True)
+        torch.autograd.backward([y, u * 1], [torch.ones(2), torch.ones(2)], inputs=[u])
+        """,
+    "the gradient of nothing beside something is nothing without a history": """
+        x = torch.zeros(0, requires_grad=True)
+        y = torch.ones(2, 3, requires_grad=True)
+        v1 = torch.autograd.grad((torch.cat([x, y]) ** 2).sum(), [x], create_graph=True)[0]
+        torch.cat([x, x]).sum().backward(create_graph=True)
+        """,
+    "the gradient of products of nothing is nothing without a history": """
+        x = torch.zeros(0, requires_grad=True)
+        x.cumprod(-1).mean().backward(create_graph=True)
+        """,
+    "the norm of a complex number with an infinite part is infinite": """
+        x = torch.tensor([complex("nan+infj"), complex("inf+nanj"), 1j])
+        y = x.norm()
+        z = torch.linalg.vector_norm(x, 2, 0)
+        u = torch.tensor([complex("nan+1j"), complex("inf+1j"), 1j]).norm()
+        """,
+    "an out= that has room for the result keeps its memory": """
+        x = torch.arange(6.0).reshape(2, 3)
+        y = x.T
+        z = x.view(6)[2:]
+        torch.neg(torch.tensor([1.0, 2.0]), out=x)
+        torch.neg(torch.tensor([[3.0], [5.0]]), out=z)
+        torch.neg(torch.zeros(0), out=z)
+        """,
 }
 
 
@@ -294,6 +344,25 @@ def test_known_differences_have_names_of_their_own() -> None:
     assert known(nothing) is None
 
 
+def test_a_write_to_a_part_with_gaps_of_what_is_read_is_known() -> None:
+    lines = ["x = torch.arange(8.0).reshape(2, 2, 2)", "v1 = x", "v2 = v1[-2]", "v1[:, 1] = v2"]
+    assert_known(lines, "operands that overlap with gaps")
+
+
+def test_a_sum_of_infinite_complex_numbers_is_known() -> None:
+    assert_known(["x = torch.tensor([complex('inf+infj')])", "y = x + x"], "products with infinite complex numbers")
+
+
+def assert_known(lines: list[str], name: str) -> None:
+    """Hold that the program diverges at its last line, in what has the given name."""
+    divergence = first_divergence(lines, watch=False)
+    assert divergence is not None
+    assert divergence.lines == tuple(lines)
+    difference = known(divergence)
+    assert difference is not None
+    assert difference.name == name
+
+
 @pytest.fixture
 def coarse_sine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let gradscope's sine be wrong in a digit that is within the tolerance."""
@@ -307,11 +376,8 @@ def coarse_sine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("coarse_sine")
 def test_a_step_that_shows_the_last_digit_is_known() -> None:
-    divergence = first_divergence(["x = torch.zeros(2)", "y = torch.sin(x)", "z = torch.floor(y)"], watch=False)
-    assert divergence is not None
-    difference = known(divergence)
-    assert difference is not None
-    assert difference.name == "the last digit, and the sign of a zero or a NaN"
+    lines = ["x = torch.zeros(2)", "y = torch.sin(x)", "z = torch.floor(y)"]
+    assert_known(lines, "the last digit, and the sign of a zero or a NaN")
 
 
 @pytest.fixture
