@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from ....runtime.kernels import forms
 from ...records.tensor_statistics import summarize
 
 __all__ = [
@@ -45,8 +46,12 @@ _TOGETHER = 1 << 18  # elements of small tensors reduced at once; each call may 
 _PIECE = 8192
 _ONES, _ONES32 = numpy.ones(_BLOCK), numpy.ones(_BLOCK, numpy.float32)
 _SAFE_SINGLE = 1e-12, 1e12  # the same for float32, with room for sums
-_WIDEST = 1100  # no exponent of a float64 is further from 0
-_EXPONENTS = numpy.arange(-_WIDEST, _WIDEST + 2, dtype=numpy.int16)
+_COMPILED = 4096  # elements from which a compiled pass is worth its call, and numbers that may differ in the last digit
+# Integers of the same bits; where in them the exponent begins, how many there are, and which stands for 2**0.
+_LAYOUTS = {
+    numpy.dtype(numpy.float32): (numpy.uint32, 23, 256, 127),
+    numpy.dtype(numpy.float64): (numpy.uint64, 52, 2048, 1023),
+}
 _ROW, _FIRST = struct.Struct("<4i4q11d"), struct.Struct("<6d")  # as TENSOR, and the end of it
 FLOATS = frozenset(map(numpy.dtype, ("float16", "float32", "float64")))
 
@@ -187,18 +192,56 @@ def measure(array: Any) -> TensorStatistics | None:
         flat = flat.astype(numpy.float32)
     size = flat.size
     blocks = [flat] if size <= _BLOCK else [flat[at : at + _BLOCK] for at in range(0, size, _BLOCK)]
-    low = min([float(numpy.minimum.reduce(block)) for block in blocks])
-    high = max([float(numpy.maximum.reduce(block)) for block in blocks])
-    largest = max(high, -low)
-    if not (largest == 0.0 or _SAFE[0] < largest < _SAFE[1]):  # NaN and Inf too
+    loops = forms.compiled("statistics") if flat.dtype == numpy.float32 and size >= _COMPILED else None
+    found = _in_passes(blocks, size) if loops is None else _in_one_pass(loops, blocks, size)
+    if found is None:
         return None
-    single = flat.dtype == numpy.float32 and _SAFE_SINGLE[0] < largest < _SAFE_SINGLE[1]
-    squares, mean, variance = (single and _single(blocks, size)) or _double(blocks, size)
-    exponents, counts, zeros = _exponents(blocks)
+    low, high, squares, mean, variance, (exponents, counts, zeros) = found
     first = array.flat[:FIRST].tolist()
     facts = -1, 0, len(counts), len(first), -1, zeros, 0, 0
     statistics = squares**0.5, low, high, mean, max(variance, 0.0) ** 0.5
     return TensorStatistics(_ROW.pack(*facts, *statistics, *first, *[0.0] * (FIRST - len(first))), exponents, counts)
+
+
+class _Measured(NamedTuple):
+    low: float
+    high: float
+    squares: float
+    mean: float
+    variance: float
+    histogram: tuple[Any, Any, int]
+
+
+def _in_passes(blocks: list[Any], size: int) -> _Measured | None:
+    """Return what the elements measure, by NumPy; None if they need the plain way."""
+    # Python's min() of a list would lose a NaN that is not its first element.
+    low = float(numpy.minimum.reduce([numpy.minimum.reduce(block) for block in blocks]))
+    high = float(numpy.maximum.reduce([numpy.maximum.reduce(block) for block in blocks]))
+    largest = max(high, -low)
+    if not (largest == 0.0 or _SAFE[0] < largest < _SAFE[1]):  # NaN and Inf too
+        return None
+    single = blocks[0].dtype == numpy.float32 and _SAFE_SINGLE[0] < largest < _SAFE_SINGLE[1]
+    moments = (single and _single(blocks, size)) or _double(blocks, size)
+    return _Measured(low, high, *moments, _exponents(blocks, sum(map(_count_exponents, blocks))))
+
+
+def _in_one_pass(loops: Any, blocks: list[Any], size: int) -> _Measured | None:
+    """Return the same of float32 elements, by a compiled kernel."""
+    extremes = numpy.empty((len(blocks), 2), numpy.float32)
+    sums = numpy.empty((len(blocks), 2))
+    found = numpy.empty((len(blocks), 256), numpy.int64)
+    for index, block in enumerate(blocks):
+        loops.moments_and_exponents(block, extremes[index], sums[index], found[index])
+    low, high = float(extremes[:, 0].min()), float(extremes[:, 1].max())
+    counts = found.sum(0)
+    if counts[-1]:  # NaN and Inf
+        return None
+    total, squares = sums.sum(0).tolist()
+    mean = total / size
+    variance = squares / size - mean * mean
+    if variance < 1e-6 * mean * mean:  # the difference of two numbers that agree in most digits
+        squares, mean, variance = _double(blocks, size)
+    return _Measured(low, high, squares, mean, variance, _exponents(blocks, counts))
 
 
 def _single(blocks: list[Any], size: int) -> tuple[float, float, float] | None:
@@ -218,7 +261,7 @@ def _double(blocks: list[Any], size: int) -> tuple[float, float, float]:
     shift = float(blocks[0][:1024].mean(dtype=numpy.float64))
     squares = total = spread = 0.0
     for block in blocks:
-        wide = _scratch.mantissas[: block.size]
+        wide = _scratch.wide[: block.size]
         numpy.copyto(wide, block)
         squares += _dot(wide, wide)
         wide -= shift
@@ -239,48 +282,35 @@ def _dot(one: Any, two: Any) -> float:
     return total if whole == size else total + float(numpy.dot(one[whole:], two[whole:]))
 
 
-def _exponents(blocks: list[Any]) -> tuple[Any, Any, int]:
+def _count_exponents(block: Any) -> Any:
+    """Return how many elements have each of the exponents that a float's bits hold."""
+    bits, digits, exponents, _ = _LAYOUTS[block.dtype]
+    places = _scratch.places[: block.size]
+    numpy.right_shift(block.view(bits), digits, out=places, casting="unsafe")
+    # The sign stands before the exponent.
+    return numpy.bincount(places, minlength=2 * exponents).reshape(2, exponents).sum(0)
+
+
+def _exponents(blocks: list[Any], counts: Any) -> tuple[Any, Any, int]:
     """Return powers of two, how many magnitudes each has, and how many elements are zero."""
-    found = [_count_exponents(block) for block in blocks]
-    low, counts, zeros = found[0]
-    if len(found) > 1:
-        low = min([first for first, _, _ in found])
-        high = max([first + len(counts) for first, counts, _ in found])
-        counts = numpy.zeros(high - low, numpy.int64)
-        for first, part, _ in found:
-            counts[first - low : first - low + len(part)] += part
-        zeros = sum([more for _, _, more in found])
-    if zeros:
-        counts[-low] -= zeros  # their exponent is 0
+    bias = _LAYOUTS[blocks[0].dtype][-1]
+    small, counts[0] = int(counts[0]), 0
+    zeros = small and sum([block.size - int(numpy.count_nonzero(block)) for block in blocks])
     there = counts.nonzero()[0]
-    return there + (low - 1), counts[there], zeros
-
-
-def _count_exponents(block: Any) -> tuple[int, Any, int]:
-    """Return the least exponent, how many elements have each from there on, and how many are zero."""
-    size, room = block.size, _scratch
-    mantissas = room.mantissas.view(block.dtype)
-    # Sorting 16-bit integers and finding where each begins takes a third of the time of bincount().
-    exponents = room.narrow[:size]
-    numpy.copyto(exponents, numpy.frexp(block, mantissas[:size], room.wide[:size])[1], casting="same_kind")
-    exponents.sort()
-    low, high = int(exponents[0]), int(exponents[-1])
-    places = exponents.searchsorted(_EXPONENTS[low + _WIDEST : high + 2 + _WIDEST])
-    counts = places[1:] - places[:-1]
-    zeros = 0
-    if low <= 0 <= high and counts[-low]:  # the exponent of zero is 0
-        zeros = size - int(numpy.count_nonzero(numpy.not_equal(block, 0, out=room.marks[:size])))
-    return low, counts, zeros
+    if small == zeros:
+        return there - bias, counts[there], zeros
+    # Denormal numbers: they have no exponent of their own.
+    tiny = numpy.concatenate([block[(abs(block) < numpy.finfo(block.dtype).tiny) & (block != 0)] for block in blocks])
+    powers, more = numpy.unique(numpy.frexp(tiny)[1] - 1, return_counts=True)
+    return numpy.concatenate([powers, there - bias]), numpy.concatenate([more, counts[there]]), zeros
 
 
 class _ScratchMemory(threading.local):
     """Memory for what is made of a block, a thread's own: to touch new memory costs more than the arithmetic."""
 
     def __init__(self) -> None:
-        self.mantissas = numpy.empty(_BLOCK)
-        self.wide = numpy.empty(_BLOCK, numpy.intc)
-        self.narrow = numpy.empty(_BLOCK, numpy.int16)
-        self.marks = numpy.empty(_BLOCK, bool)
+        self.wide = numpy.empty(_BLOCK)
+        self.places = numpy.empty(_BLOCK, numpy.intp)
 
 
 _scratch = _ScratchMemory()

@@ -9,5 +9,6 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.activations`: GELU, SiLU and their derivatives
 - :mod:`~.softmax`: softmax, its logarithm and their derivatives, row by row
 - :mod:`~.recurrent`: the gates of LSTM and GRU and their derivatives, of one step
+- :mod:`~.statistics`: what a recording tells of a tensor: moments, and how many numbers have each exponent
 - :mod:`~.special`: the error function
 """

@@ -96,10 +96,16 @@ _LEAST_KEY = _i4(-0x80000000)
 
 
 @scalar
-def _key(x):
+def order_of(x):
     """Return an integer in whose order floats are: processors find the largest of many integers, NaN or not."""
     bits = _f4(x).view(_i4)
     return _i4(bits ^ (_i4(bits >> _i4(31)) & _MAGNITUDE))
+
+
+@scalar
+def float_of_order(key):
+    """Return the number of which this is the :func:`order_of`."""
+    return _i4(key ^ (_i4(key >> _i4(31)) & _MAGNITUDE)).view(_f4)
 
 
 @scalar
@@ -107,6 +113,6 @@ def largest(row):
     """Return the largest number of a row; NaN of either sign may stand for it."""
     most = _LEAST_KEY
     for j in range(row.size):
-        key = _key(row[j])
+        key = order_of(row[j])
         most = key if key > most else most
-    return _i4(most ^ (_i4(most >> _i4(31)) & _MAGNITUDE)).view(_f4)
+    return float_of_order(most)
