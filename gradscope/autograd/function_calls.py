@@ -81,8 +81,7 @@ def finish(node: FunctionNode, args: tuple[Any, ...], raw: Any, recorded: bool) 
     for index, output in enumerate(outputs):
         if not isinstance(output, Tensor):
             continue
-        is_input = any(output is value for value in args)
-        is_dirty = any(output is value for value in dirty)
+        is_input, is_dirty = _among(output, args), _among(output, dirty)
         takes_grad = recorded and output._dtype.kind in INEXACT and not _among(output, node.non_differentiable)
         output = outputs[index] = _link(node, output, index, is_input, is_dirty, takes_grad, len(outputs))
         differentiable += takes_grad
@@ -133,7 +132,10 @@ def _finish_common(node: FunctionNode, output: Tensor) -> Tensor:
 
 
 def _among(tensor: Any, tensors: Iterable[Any] | None) -> bool:
-    return tensors is not None and any(tensor is other for other in tensors)
+    for other in tensors or ():
+        if other is tensor:
+            return True
+    return False
 
 
 def _bumped(node: FunctionNode) -> tuple[Any, ...]:

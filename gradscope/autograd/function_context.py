@@ -202,9 +202,10 @@ class FunctionNode(Node, FunctionCtx):
 
     maybe_clear_saved_tensors = release
 
-    def output_specs(self) -> list[tuple[tuple[int, ...], Any]]:
+    def output_specs(self) -> Sequence[tuple[tuple[int, ...], Any]]:
         """Return (shape, NumPy dtype) of each output; a scalar of no dtype for what is no tensor."""
-        return [((), None) if spec is None else spec for spec in self._outputs]
+        outputs = self._outputs
+        return outputs if None not in outputs else [((), None) if spec is None else spec for spec in outputs]
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:

@@ -61,9 +61,9 @@ class BackwardHook:
                 # The outputs were not part of this backward.
                 return None
             full = self._spread(grad_input, self.input_positions, self.inputs)
-            full = self._call_hooks(full)
+            replaced = self._call_hooks(full)
             self.grad_outputs = None
-            return tuple(full[i] for i in self.input_positions or ())
+            return None if replaced is full else tuple(replaced[i] for i in self.input_positions or ())
 
         result, self.input_positions, node = self._wrap(args)
         self.inputs = len(args)
@@ -75,7 +75,7 @@ class BackwardHook:
         """Return the output with its tensors passed through the identity that sees their gradients."""
 
         def fire(_: Any, grad_output: tuple[Any, ...]) -> Any:
-            full = self._spread(grad_output, self.output_positions, self.outputs)
+            full = given = self._spread(grad_output, self.output_positions, self.outputs)
             for hook in self.user_pre_hooks:
                 replaced = hook(self.module, full)
                 if replaced is not None:
@@ -83,7 +83,6 @@ class BackwardHook:
             if state.special and events.wanted(events.ModuleBackwardPre):
                 events.emit(events.ModuleBackwardPre(self.module, full))
             self.grad_outputs = full
-            chosen = tuple(full[i] for i in self.output_positions)
             if self.input_positions is None or not self.input_positions:
                 # No input requires grad: the hooks are called here, without gradients of the inputs.
                 if self.is_of_user:
@@ -96,7 +95,7 @@ class BackwardHook:
                     )
                 self._call_hooks((None,) * max(self.inputs, 1), may_replace=False)
                 self.grad_outputs = None
-            return chosen
+            return None if full is given else tuple(full[i] for i in self.output_positions)
 
         is_tuple = isinstance(output, tuple)
         outputs = output if is_tuple else (output,)
@@ -122,6 +121,8 @@ class BackwardHook:
         return grad_input
 
     def _spread(self, grads: tuple[Any, ...], positions: list[int] | None, count: int) -> tuple[Any, ...]:
+        if len(grads) == count:
+            return tuple(grads)
         full: list[Any] = [None] * count
         for position, grad in zip(positions or (), grads, strict=True):
             full[position] = grad
@@ -132,14 +133,14 @@ class BackwardHook:
         if not (state.local.grad_enabled and any(args[i].requires_grad for i in positions)):
             return args, [], None
         wrapped = BackwardHookFunction.apply(*(args[i] for i in positions))
-        nodes = [t.grad_fn for t in wrapped if t.grad_fn is not None]
-        if not nodes:
+        node = next((node for node in (t.grad_fn for t in wrapped) if node is not None), None)
+        if node is None:
             raise RuntimeError("Error while setting up the backward hooks: the identity recorded no node.")
         result = list(args)
         for position, tensor in zip(positions, wrapped, strict=True):
             result[position] = tensor
         # A named tuple takes its fields one by one.
-        return tuple(result) if type(args) is tuple else type(args)(*result), positions, nodes[0]
+        return tuple(result) if type(args) is tuple else type(args)(*result), positions, node
 
 
 class _EventHook:

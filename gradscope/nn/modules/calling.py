@@ -167,7 +167,9 @@ class Callee:
             raise
 
     def _call_with_hooks(self, given: list[Any], called: set[int]) -> Any:
-        given[:] = args, kwargs = self._run_forward_pre_hooks(given[0], given[1])
+        args, kwargs = given
+        if _forward_pre_hooks or self._forward_pre_hooks:
+            given[:] = args, kwargs = self._run_forward_pre_hooks(args, kwargs)
         if state.special and events.wanted(events.ModuleForwardPre):
             events.emit(events.ModuleForwardPre(self, args))
         full, non_full, pre = self._collect_backward_hooks()
@@ -178,7 +180,8 @@ class Callee:
             watcher = BackwardHook(self, full, pre)
             args = watcher.setup_input_hook(args)
         output = self.forward(*args, **kwargs)
-        output = self._run_forward_hooks(args, kwargs, output, called)
+        if _forward_hooks or self._forward_hooks:
+            output = self._run_forward_hooks(args, kwargs, output, called)
         if watcher is not None:
             output = self._watch_output(watcher, output)
         if non_full:

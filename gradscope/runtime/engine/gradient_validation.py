@@ -158,7 +158,7 @@ def replaced(hook: Callable[..., Any], result: Any, old: Sequence[Any]) -> list[
             f"{len(old)})"
         )
     for after, before in zip(new, old, strict=True):
-        if after is not None:
+        if after is not None and after is not before:
             check_hook_result(hook, after, before)
     return new
 

@@ -488,16 +488,16 @@ class GraphTask:
         state.local.current_node = node
         try:
             grads = self._as_tensors(grad if node.multi else [grad])
-            # What is captured on the way to another node is captured before the tensor's hooks, as in PyTorch.
-            runs = self.runs(node)
-            if runs:
+            if self._needed is None:
+                grads = self._tensor_hooks(node, grads)
+            elif node in self._needed:
+                # What is captured on the way to another node is captured before the tensor's hooks, as in PyTorch.
                 self._capture(node, grads)
-            grads = self._tensor_hooks(node, grads)
-            if not runs:
-                self._capture(node, grads)
+                grads = self._tensor_hooks(node, grads)
+            else:
+                self._capture(node, self._tensor_hooks(node, grads))
                 return (None,) * len(node.edges)
-            grads = self._prehooks(node, grads)
-            grads, skip = self._announce_entry(node, grads)
+            grads, skip = self._announce_entry(node, self._prehooks(node, grads))
             return self._execute(node, grads, skip)
         finally:
             state.local.current_node = outer

@@ -9,6 +9,7 @@ has to follow.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Union
 
 from .. import dispatch, events, state
@@ -156,7 +157,7 @@ class Node:
         place = device.device(device._by_type[getattr(self, "kind", device.ndarray)].type_name)
         return tuple(InputMetadata(s, BY_NUMPY[d], place) for s, d in self.output_specs())
 
-    def output_specs(self) -> list[tuple[tuple[int, ...], Any]]:
+    def output_specs(self) -> Sequence[tuple[tuple[int, ...], Any]]:
         """Return (shape, NumPy dtype) of each output of the forward operator."""
         return [(self.shape, self.dtype)]
 
