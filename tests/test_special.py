@@ -116,3 +116,8 @@ def test_results_into_a_tensor() -> None:
     assert gs.special.i1(gs.zeros(1), out=out) is out
     assert gs.special.entr(gs.ones(1), out=out) is out
     assert out.tolist() == [0.0]
+
+
+def test_a_number_beside_xlog1py_leaves_the_dtype():
+    x = gs.tensor([0.0, 2.0])
+    assert [gs.special.xlog1py(x, number).dtype for number in (0, 0.0, 1.5)] == [gs.float32] * 3

@@ -233,12 +233,13 @@ def result_numpy(operands: list[Any]) -> np.dtype:
         ranks[rank] = kind if before is None else promote_numpy(before, kind)
     result: np.dtype | None = None
     for kind in ranks:
-        result = kind if result is None else _outranked(result, kind)
+        result = kind if result is None else outranked(result, kind)
     assert result is not None
     return result
 
 
-def _outranked(high: np.dtype, low: np.dtype | None) -> np.dtype:
+def outranked(high: np.dtype, low: np.dtype | None) -> np.dtype:
+    """Return the dtype of operands of a higher rank beside those of a lower one, if there are any."""
     if low is None or CATEGORY[low.kind] <= CATEGORY[high.kind]:
         return high
     if low.kind == "c" and high.kind in FLOATING:

@@ -95,6 +95,9 @@ LEGEND = {
     "SCALABLE": "the dtypes in which a number may be taken as it is",
     "CONSTANTS32": "numbers as float32 arrays without dimensions, kept for the next call",
     "constant": "makes such an array, of any dtype",
+    "common_dtype": "returns the dtype in which two arrays of different ones meet; None for rules of their own",
+    "number_dtype": "returns that of integers or bools beside a number",
+    "k": "the dtype in which the operands meet",
     "error": "what an array module has complained of",
     # Slots.
     "._array": "a tensor's bare array",

@@ -58,14 +58,16 @@ def array_operators(xp: Namespace) -> ArrayOperators:
 
 # 0-d arrays of the numbers that a program computes with: NumPy takes twice as long over a Python number as over one.
 # By the dtype's character, for a dtype's own hash takes as long as a product.
-CONSTANTS: dict[str, dict[float, Any]] = {"f": {}, "d": {}}
+CONSTANTS: dict[str, dict[float, Any]] = {char: {} for char in "fdbBhilq"}
 _KEPT_CONSTANTS = 256
 
 
 def constant(value: float, kind: Any) -> Any:
     """Return what stands for a Python number beside an array of dtype `kind`: the same number, as fast as it goes."""
     known = CONSTANTS.get(kind.char)
-    if known is None or not value or len(known) >= _KEPT_CONSTANTS:  # a dictionary does not tell 0.0 from -0.0
+    if known is None or len(known) >= _KEPT_CONSTANTS:
+        return value
+    if not value if kind.kind == "f" else type(value) is not int:  # a dictionary does not tell 0.0 from -0.0
         return value
     array = known.get(value)
     if array is None:

@@ -30,6 +30,7 @@ from ..declaration.annotations import Namespace
 from . import forward_mode
 from .array_errors import forward_error, refuse_bools
 from .bare_functions import HALF, HALVES, SINGLE, array_operators
+from .promotion import SCALES
 from .saving import save_operands, save_results, tensors_among
 
 if TYPE_CHECKING:
@@ -59,8 +60,6 @@ _READING_BITS = frozenset({"nextafter", "view.dtype"})
 _ROUNDING_NUMBER = frozenset({"pow.scalar", "pow.base"})
 _PLAIN = {device.ndarray}
 _ON_HOST = {device.ndarray, BFloat16Array}
-SCALES = frozenset({"mul", "div.true"})
-"""Operators that take a number beside half precision as it is, and round once, as PyTorch's kernels do."""
 
 modes = state.local
 _new = object.__new__

@@ -65,6 +65,8 @@ operator(
 
 def _xlog1py(xp: Namespace, self: Array, other: Array) -> Array:
     refuse_kinds("xlog1py_cpu", self, "c")
+    if isinstance(other, (int, float)):  # its logarithm would be a double
+        other = self.dtype.type(other)
     product = self * xp.log1p(other)
     return xp.where((self == 0) & (other == other), 0, product).astype(product.dtype, copy=False)
 

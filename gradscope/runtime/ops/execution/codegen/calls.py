@@ -18,6 +18,7 @@ from ....tensor.tensor import Tensor
 from ....tensor.views import edge_of, reread
 from .. import general, inplace_and_out
 from ..bare_functions import CONSTANTS, constant
+from ..promotion import SCALES, common_dtype, number_dtype
 from ..saving import saved_by
 from .compiling import indented
 from .nodes import may_be_number
@@ -65,6 +66,8 @@ def function_scope(op: Operator) -> dict[str, Any]:
         "FLOAT32": numpy.dtype(numpy.float32),
         "CONSTANTS32": CONSTANTS["f"],
         "constant": constant,
+        "common_dtype": common_dtype(op),
+        "number_dtype": number_dtype(op),
     }
     return scope
 
@@ -98,7 +101,7 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
     lines = [f"    if state.special: return general.watched(op, {arguments})", "    try:"]
     edged = [p.name for p in op.edged]
     flags = [name for name in names if op.differentiable and name not in edged]
-    lines += indented(2, unwrap_lines(op, names, run, flags=flags, shaped=keeps_shape(op)))
+    lines += indented(2, unwrap_lines(op, names, run, flags=flags, shaped=keeps_shape(op), mixed=True))
     lines += [
         f"        r = {_forward_call(op, names)}",
         f"    except AttributeError: {run}",
@@ -117,11 +120,12 @@ def simple_body(op: Operator, arguments: str) -> list[str]:
 
 
 def unwrap_lines(
-    op: Operator, names: list[str], run: str, *, flags: Collection[str], shaped: bool = False
+    op: Operator, names: list[str], run: str, *, flags: Collection[str], shaped: bool = False, mixed: bool = False
 ) -> list[str]:
     """Write what takes the arrays, some `flags`, and the shapes of those that are `shaped`, out of the tensors.
 
-    `run` is the way out of the common path.
+    `run` is the way out of the common path. Two arrays of different dtypes are brought together where they may be
+    `mixed`.
     """
     first = names[0]
     slot = {n: "_memory" if op.view is not None and n == first else "_array" for n in names}
@@ -134,7 +138,7 @@ def unwrap_lines(
     if op.promote:
         lines.append(f"dt = {first}._dtype")
     floating = "dt is not FLOAT32 and dt.kind not in FLOATS"  # most are, and kind takes longer to read
-    if op.promote == "float":
+    if op.promote == "float" and not (mixed and len(names) == 2):
         lines.append(f"if {floating}: {run}")
     if len(names) == 1:
         return lines
@@ -145,8 +149,8 @@ def unwrap_lines(
     second = names[1]
     if not may_be_number(op, second):
         shape = [f"sh_{second} = {second}._shape"] if shaped else []
-        return [*lines, taken[second], *shape, f"if dt is not {second}._dtype: {run}"]
-    no_number = "dt is not FLOAT32 and dt.char not in SCALABLE" if op.name in general.SCALES else floating
+        return [*lines, taken[second], *shape, *_mixing_lines(op, names, run, mixed=mixed)]
+    no_number = "dt.char not in SCALABLE" if op.name in SCALES else "dt.kind not in FLOATS"
     absent = [f"e_{second}"] if second in op.derivatives else []
     absent += [f"c_{second}"] if op.differentiable and second in saved_by(op) else []  # numbers have no version
     slots = {f"e_{second}": "_edge", f"c_{second}": "_vc"}
@@ -154,8 +158,10 @@ def unwrap_lines(
         *lines,
         f"t = type({second})",
         "if t is not Tensor and (t is float or t is int):",  # one look at what it nearly always is
-        f"    if {no_number}: {run}",
-        f"    x_{second} = CONSTANTS32.get({second}) if dt is FLOAT32 else None",
+        f"    if dt is FLOAT32: x_{second} = CONSTANTS32.get({second})",
+        "    else:",
+        f"        x_{second} = None",
+        *indented(2, _beside_number_lines(names, no_number, run, mixed=mixed)),
         f"    if x_{second} is None: x_{second} = constant({second}, dt)",
         *([f"    f_{second} = 0"] if second in flags else []),
         *([f"    sh_{second} = sh"] if shaped else []),
@@ -164,7 +170,36 @@ def unwrap_lines(
         f"    {taken[second]}",
         *(f"    {name} = {second}.{slots[name]}" for name in absent),
         *([f"    sh_{second} = {second}._shape"] if shaped else []),
-        f"    if dt is not {second}._dtype: {run}",
+        *indented(1, _mixing_lines(op, names, run, mixed=mixed)),
+    ]
+
+
+def _mixing_lines(op: Operator, names: list[str], run: str, *, mixed: bool) -> list[str]:
+    """Write what casts two arrays of different dtypes to the one that the operator computes in, ``dt`` from then on."""
+    first, second = names
+    different = f"dt is not {second}._dtype"
+    if not mixed:
+        return [f"if {different}: {run}"]
+    whole = " or dt is not FLOAT32 and dt.kind not in FLOATS" if op.promote == "float" else ""
+    return [
+        f"if {different}{whole}:",
+        f"    k = common_dtype(dt, {first}._shape, {second}._dtype, {second}._shape)",
+        f"    if k is None: {run}",
+        f"    if k is not dt: x_{first} = x_{first}.astype(k); dt = k",
+        f"    if k is not {second}._dtype: x_{second} = x_{second}.astype(k)",
+    ]
+
+
+def _beside_number_lines(names: list[str], no_number: str, run: str, *, mixed: bool) -> list[str]:
+    """Write what casts an array of integers or bools to the dtype that the operator computes in beside a number."""
+    first, second = names
+    if not mixed:
+        return [f"if {no_number}: {run}"]
+    return [
+        f"if {no_number}:",
+        f"    k = number_dtype(dt, {second})",
+        f"    if k is None: {run}",
+        f"    if k is not dt: x_{first} = x_{first}.astype(k); dt = k",
     ]
 
 
