@@ -6,5 +6,6 @@
 - :mod:`~.threads`: parts of large arrays at a time on several threads
 - :mod:`~.error_function`: erf in single precision
 - :mod:`~.recurrent`: all steps of a recurrent layer, forwards and backwards
+- :mod:`~.convolution`: convolution and its adjoints, as products with rows of images that lie in :mod:`~.image_grid`
 - :mod:`~.broadcasting`: which shapes broadcast to which, and the sum that undoes it
 """

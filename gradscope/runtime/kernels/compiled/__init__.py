@@ -10,5 +10,7 @@ stands in its NumPy form, beside which it is tested; which of both runs is chose
 - :mod:`~.softmax`: softmax, its logarithm and their derivatives, row by row
 - :mod:`~.recurrent`: the gates of LSTM and GRU and their derivatives, of one step
 - :mod:`~.statistics`: what a recording tells of a tensor: moments, and how many numbers have each exponent
+- :mod:`~.tiles`: parts of matrix products whose sums stay in registers
+- :mod:`~.convolution`: products of weights with rows of images
 - :mod:`~.special`: the error function
 """

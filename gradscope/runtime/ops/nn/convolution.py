@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from operator import index as whole
 from typing import Any
 
+import numpy
+
+from ...kernels import convolution as kernels
 from ...memory.elements import as_element
 from ...memory.storage import restrided
 from ..declaration.annotations import Array, Gradient, Namespace
@@ -161,6 +164,8 @@ def _convolution(
     kernel = weight.shape[2:]
     batch, channels, spatial = input.shape[0], input.shape[1], input.shape[2:]
     out = _out_size(spatial, kernel, stride, padding, dilation)
+    if kernels.suits(input, weight):
+        return kernels.convolved(input, weight, bias, out, stride, padding, dilation, groups)
     rows = weight.reshape(groups, weight.shape[0] // groups, math.prod(weight.shape[1:]))
     count, depth = math.prod(out), rows.shape[2]
     padded = pad_array(xp, input, padding, padding).reshape(
@@ -187,6 +192,8 @@ def _conv_input(
     groups: int,
 ) -> Array:
     kernel, spatial, out = weight.shape[2:], tuple(input_size), grad_output.shape[2:]
+    if kernels.suits(grad_output, weight) and numpy.isfinite(weight).all():
+        return kernels.input_gradient(grad_output, weight, spatial, stride, padding, dilation, groups)
     batch = grad_output.shape[0]
     rows = weight.reshape(groups, weight.shape[0] // groups, math.prod(weight.shape[1:]))
     count, depth = math.prod(out), rows.shape[2]
@@ -216,8 +223,12 @@ def _conv_weight(
     dilation: Ints,
     groups: int,
 ) -> Array:
-    batch, channels = input.shape[:2]
     kernel, out = tuple(kernel), grad_output.shape[2:]
+    if kernels.suits(input, grad_output):
+        found = kernels.weight_gradient(input, grad_output, kernel, stride, padding, dilation, groups)
+        if numpy.isfinite(found).all():
+            return found
+    batch, channels = input.shape[:2]
     count = math.prod(out)
     padded = pad_array(xp, input, padding, padding)
     padded = padded.reshape(batch, groups, channels // groups, *padded.shape[2:])

@@ -1,0 +1,306 @@
+"""Convolution and its two adjoints on the host, as products of a matrix of weights with rows of a flat grid of images.
+
+NumPy's form gathers the rows that the taps of a kernel meet, in blocks that stay in the processor's cache, and leaves
+the product to BLAS. The compiled form reads them where they lie.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from . import threads
+from .forms import LEAST, compiled
+from .image_grid import Grid, Ints, Product, input_products, window_product
+
+if TYPE_CHECKING:
+    from ..ops.declaration.annotations import Array
+
+__all__ = ["convolved", "input_gradient", "suits", "weight_gradient"]
+
+_GRID = 1 << 16  # elements of a block of images, which stay in the cache
+_COLUMNS = 1 << 17  # elements of gathered rows
+_LEAST_ROW = 256  # how long these are at least
+_SUMS = 8  # how many sums of a weight's gradient are made apart, by one thread or several, where they are small
+
+
+def suits(*arrays: Any) -> bool:
+    """Whether these are arrays that the functions here take: of the host, in single or double precision, not empty."""
+    kind = arrays[0].dtype.char
+    return kind in "fd" and all(type(a) is numpy.ndarray and a.dtype.char == kind and a.size for a in arrays)
+
+
+def convolved(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    out: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Array:
+    """Return the convolution of images (N, C, *spatial) with a weight (O, C / groups, *kernel), of sizes `out`."""
+    result = numpy.empty((len(x), len(weight), *out), x.dtype)
+    matrix = weight.reshape(groups, len(weight) // groups, -1)
+    if _is_pointwise(weight.shape[2:], stride, x.shape[2:], out):
+        _pointwise(x, matrix, bias, result)
+        return result
+    grid, product = window_product(*_settings(x.shape[2:], weight.shape[2:], out, stride, padding, dilation))
+    _multiply(x, grid, [(product, matrix)], bias, groups, result)
+    return result
+
+
+def input_gradient(
+    grad: Array,
+    weight: Array,
+    spatial: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Array:
+    """Return the adjoint of a convolution in its input, of sizes `spatial`, at (N, O, *out)."""
+    kernel = weight.shape[2:]
+    # Of a group: its inputs, its outputs, its taps.
+    turned = weight.reshape(groups, len(weight) // groups, weight.shape[1], -1).swapaxes(1, 2)
+    shape = (len(grad), groups * weight.shape[1], *spatial)
+    if _is_pointwise(kernel, stride, spatial, grad.shape[2:]):
+        result = numpy.empty(shape, grad.dtype)
+        _pointwise(grad, turned[..., 0], None, result)
+        return result
+    grid, products = input_products(*_settings(spatial, kernel, grad.shape[2:], stride, padding, dilation))
+    covered = sum(math.prod(product.counts) for product in products) == math.prod(spatial)
+    result = (numpy.empty if covered else numpy.zeros)(shape, grad.dtype)
+    parts = [(p, turned[..., list(p.taps)].reshape(groups, weight.shape[1], -1)) for p in products]
+    _multiply(grad, grid, parts, None, groups, result)
+    return result
+
+
+def weight_gradient(
+    x: Array,
+    grad: Array,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+) -> Array:
+    """Return the adjoint of a convolution in its weight: of images (N, C, *spatial), at (N, O, *out).
+
+    Where an infinite pixel meets a zero of the grid, NaN comes out of it that no window has.
+    """
+    inputs, outputs = x.shape[1] // groups, grad.shape[1] // groups
+    shape = (groups * outputs, inputs, *kernel)
+    if _is_pointwise(kernel, stride, x.shape[2:], grad.shape[2:]):
+        rows = x.reshape(len(x), groups, inputs, -1).swapaxes(-1, -2)
+        return numpy.matmul(grad.reshape(len(x), groups, outputs, -1), rows).sum(0).reshape(shape)
+    grid, product = window_product(*_settings(x.shape[2:], kernel, grad.shape[2:], stride, padding, dilation))
+    images = _images(x, grid)
+    loops = _loops(x, x.shape[1] * len(product.taps) * grad[0, 0].size * len(x))
+    apart = max(min(_SUMS, x.size // math.prod(shape)), 1) if loops is not None else 1
+    each = -(-len(x) // (apart * images)) * images
+    sums = numpy.zeros((-(-len(x) // each), groups, outputs, inputs * len(product.taps)), x.dtype)
+
+    def work(some: slice) -> None:
+        for number in range(some.start, some.stop):
+            part = slice(number * each, (number + 1) * each)
+            _add_weights(x[part], grad[part], grid, product, groups, loops, sums[number])
+
+    if loops is None:
+        work(slice(0, len(sums)))
+    else:
+        threads.over(len(sums), work, each * x[0].size)
+    return (sums[0] if len(sums) == 1 else numpy.add.reduce(sums, axis=0)).reshape(shape)
+
+
+def _settings(*sizes: Sequence[int]) -> tuple[Ints, ...]:
+    """Return a geometry that can be looked up: forward mode's are lists."""
+    return tuple(map(tuple, sizes))
+
+
+# --- kernels of one tap -----------------------------------------------------------------------------------------------
+
+
+def _is_pointwise(kernel: Ints, stride: Ints, spatial: Ints, out: Ints) -> bool:
+    """Whether a kernel is of one tap that meets every pixel once: the images are the matrices to multiply.
+
+    A result of the size of the input, at a step of 1, has no padding.
+    """
+    return max(kernel) == 1 and max(stride) == 1 and tuple(spatial) == tuple(out)
+
+
+def _pointwise(x: Array, matrix: Array, bias: Array | None, result: Array) -> None:
+    groups, outputs, inputs = matrix.shape
+    flat = result.reshape(len(x), groups, outputs, -1)
+    numpy.matmul(matrix, x.reshape(len(x), groups, inputs, -1), out=flat)
+    if bias is not None:
+        flat += bias.reshape(groups, outputs, 1)
+
+
+# --- blocks of images -------------------------------------------------------------------------------------------------
+
+
+def _images(x: Array, grid: Grid) -> int:
+    """Return how many images a block has."""
+    return min(max(_GRID // (x.shape[1] * grid.phases * grid.area), 1), len(x))
+
+
+def _loops(x: Array, columns: int) -> Any:
+    """Return the compiled kernels, or None for NumPy's form."""
+    return compiled("convolution") if columns >= LEAST and x.dtype.char == "f" else None
+
+
+class _Block:
+    """The memory of a block of images in a grid, which is used for one block after the other."""
+
+    def __init__(self, channels: int, grid: Grid, images: int, reach: int, dtype: Any) -> None:
+        self.grid, self.images, self.phase = grid, images, images * grid.area
+        self.row = grid.phases * self.phase + reach
+        # Vectors of the last pixels reach beyond the last row.
+        self.flat = numpy.zeros(channels * self.row + _BEYOND, dtype)
+        self.rows = self.flat[: channels * self.row].reshape(channels, self.row)
+
+    def fill(self, x: Array) -> None:
+        """Put images (N, C, *spatial) where they lie; a last block may have fewer of them than there is room for."""
+        channels = x.swapaxes(0, 1)
+        for piece in self.grid.pieces:
+            rows = self.rows[:, piece.phase * self.phase :][:, : len(x) * self.grid.area]
+            view: Any = rows.reshape(len(rows), len(x), *self.grid.sizes)
+            view[(..., *piece.grid)] = channels[(..., *piece.image)]
+
+    def starts(self, product: Product) -> list[int]:
+        """Return where in a row each tap begins."""
+        return [phase * self.phase + distance for phase, distance in product.sources]
+
+    def pixels(self, images: int, counts: Ints) -> int:
+        """Return how many pixels there are from the first one to the last one of a result."""
+        last = 0
+        for size, count in zip(self.grid.sizes, counts, strict=True):
+            last = last * size + count - 1
+        return (images - 1) * self.grid.area + last + 1
+
+
+_BEYOND = 256
+
+
+def _multiply(
+    x: Array,
+    grid: Grid,
+    parts: Sequence[tuple[Product, Array]],
+    bias: Array | None,
+    groups: int,
+    result: Array,
+) -> None:
+    """Write to the result's pixels of each product what that is with a matrix (groups, outputs, inputs * taps)."""
+    if not parts:
+        return
+    images, outputs = _images(x, grid), result.shape[1] // groups
+    reach = max(product.reach for product, _ in parts)
+    taps = sum(len(product.taps) for product, _ in parts)
+    loops = _loops(x, x.size * taps)
+    form = _Gathered if loops is None else loops.Products
+    shift = None if bias is None else bias.reshape(groups, outputs, 1, *(1,) * len(grid.sizes))
+
+    def work(some: slice) -> None:
+        block = _Block(x.shape[1], grid, min(images, some.stop - some.start), reach, x.dtype)
+        products = [form(matrix, block, block.starts(product)) for product, matrix in parts]
+        for begin in range(some.start, some.stop, block.images):
+            end = min(begin + block.images, some.stop)
+            block.fill(x[begin:end])
+            target = result[begin:end].reshape(end - begin, groups, outputs, *result.shape[2:])
+            for (product, _), multiplied in zip(parts, products, strict=True):
+                pixels = multiplied(block.pixels(end - begin, product.counts))
+                pixels = pixels[..., : (end - begin) * grid.area]
+                values = pixels.reshape(groups, outputs, end - begin, *grid.sizes)
+                values = values[(..., *map(slice, product.counts))]
+                where = target[(..., *product.image)].transpose(1, 2, 0, *range(3, target.ndim))
+                if shift is None:
+                    where[...] = values
+                else:
+                    numpy.add(values, shift, out=where)
+
+    if loops is None:
+        work(slice(0, len(x)))
+    else:
+        threads.over(len(x), work, x[0].size * taps)
+
+
+class _Gathered:
+    """Products with rows that are gathered first; taps lie side by side in the matrix."""
+
+    def __init__(self, matrix: Array, block: _Block, starts: list[int]) -> None:
+        self.matrix, self.columns = matrix, _Columns(matrix.shape[0], block, starts)
+        self.result = numpy.empty((*matrix.shape[:2], block.phase), matrix.dtype)
+
+    def __call__(self, pixels: int) -> Array:
+        """Return the product of the first pixels, of shape (groups, outputs, pixels or more)."""
+        for begin, columns in self.columns.parts(pixels):
+            numpy.matmul(self.matrix, columns, out=self.result[..., begin : begin + columns.shape[2]])
+        return self.result
+
+
+class _Columns:
+    """The rows that taps meet, some pixels at a time."""
+
+    def __init__(self, groups: int, block: _Block, starts: list[int]) -> None:
+        self.starts = starts
+        self.rows = block.rows.reshape(groups, -1, block.row)
+        self.depth = self.rows.shape[1] * len(starts)
+        self.step = min(max(_COLUMNS // (groups * self.depth), _LEAST_ROW), block.phase)
+        self.memory = numpy.empty((groups, self.rows.shape[1], len(starts), self.step), block.flat.dtype)
+
+    def parts(self, pixels: int) -> Any:
+        """Yield the first pixel of a part, and a matrix (groups, inputs * taps, pixels of the part)."""
+        for begin in range(0, pixels, self.step):
+            count = min(self.step, pixels - begin)
+            memory = self.memory[..., :count]
+            for tap, start in enumerate(self.starts):
+                memory[:, :, tap] = self.rows[:, :, start + begin : start + begin + count]
+            yield begin, memory.reshape(len(memory), self.depth, count)
+
+
+def _add_weights(
+    x: Array,
+    grad: Array,
+    grid: Grid,
+    product: Product,
+    groups: int,
+    loops: Any,
+    result: Array,
+) -> None:
+    """Add the sums over some images to a matrix (groups, outputs, inputs * taps)."""
+    images = _images(x, grid)
+    block = _Block(x.shape[1], grid, images, product.reach, x.dtype)
+    form = _GatheredSums if loops is None else loops.WeightSums
+    sums = form(result, block, block.starts(product))
+    for begin in range(0, len(x), images):
+        part = slice(begin, min(begin + images, len(x)))
+        block.fill(x[part])
+        count = part.stop - begin
+        # Zeros in the pixels that no window has.
+        rows: Any = sums.gradient[..., : count * grid.area].reshape(groups, -1, count, *grid.sizes)
+        given = grad[part].reshape(count, groups, -1, *grad.shape[2:])
+        rows[(..., *map(slice, product.counts))] = given.transpose(1, 2, 0, *range(3, given.ndim))
+        sums.add(block.pixels(count, product.counts))
+    sums.finish()
+
+
+class _GatheredSums:
+    """Sums of products of a gradient's rows with rows that are gathered first."""
+
+    def __init__(self, result: Array, block: _Block, starts: list[int]) -> None:
+        self.result, self.columns = result, _Columns(len(result), block, starts)
+        self.gradient = numpy.zeros((*result.shape[:2], block.phase), result.dtype)
+
+    def add(self, pixels: int) -> None:
+        """Add those of the first pixels."""
+        for begin, columns in self.columns.parts(pixels):
+            rows = self.gradient[..., begin : begin + columns.shape[2]]
+            self.result += numpy.matmul(rows, columns.swapaxes(-1, -2))
+
+    def finish(self) -> None:
+        """Leave the sums in the result, where they are."""

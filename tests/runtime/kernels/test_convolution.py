@@ -1,0 +1,72 @@
+"""NumPy's form of convolution and its adjoints, beside the definition written out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradscope.runtime.kernels import convolution
+from gradscope.runtime.ops.declaration.references import adjoint, convolved
+
+AXIS = st.tuples(st.integers(1, 7), st.integers(1, 3), st.integers(1, 3), st.integers(0, 3), st.integers(1, 2))
+GEOMETRY = st.tuples(
+    st.lists(AXIS.filter(lambda a: a[0] + 2 * a[3] > a[4] * (a[1] - 1)), min_size=1, max_size=2),
+    st.integers(1, 3),  # images
+    st.integers(1, 2),  # groups
+    st.integers(1, 2),  # inputs of a group
+    st.integers(1, 3),  # outputs of a group
+)
+
+
+def case(axes, images, groups, inputs, outputs):
+    """Return an input, a weight, a gradient, and stride, padding, dilation and groups."""
+    rng = np.random.default_rng(0)
+    spatial, kernel, stride, padding, dilation = (tuple(values) for values in zip(*axes, strict=True))
+    out = tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in axes)
+    x = rng.standard_normal((images, groups * inputs, *spatial))
+    weight = rng.standard_normal((groups * outputs, inputs, *kernel))
+    return x, weight, rng.standard_normal((images, groups * outputs, *out)), (stride, padding, dilation, groups)
+
+
+@settings(deadline=None)
+@given(GEOMETRY)
+def test_it_is_the_definition(parts):
+    x, weight, grad, rest = case(*parts)
+    bias = np.arange(len(weight)) - 0.5
+    found = convolution.convolved(x, weight, bias, grad.shape[2:], *rest)
+    np.testing.assert_allclose(found, convolved(x, weight, bias, *rest), atol=1e-12)
+
+
+@settings(deadline=None)
+@given(GEOMETRY)
+def test_gradients_are_its_adjoints(parts):
+    x, weight, grad, rest = case(*parts)
+    found = convolution.input_gradient(grad, weight, x.shape[2:], *rest)
+    np.testing.assert_allclose(found, adjoint(lambda x: convolved(x, weight, None, *rest), x.shape, grad), atol=1e-12)
+    found = convolution.weight_gradient(x, grad, weight.shape[2:], *rest)
+    expected = adjoint(lambda w: convolved(x, w, None, *rest), weight.shape, grad)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("grid", "columns"), [(1, 1), (1, 1 << 17), (1 << 16, 1)])
+def test_blocks_are_put_together(monkeypatch, grid, columns):
+    monkeypatch.setattr(convolution, "_GRID", grid)
+    monkeypatch.setattr(convolution, "_COLUMNS", columns)
+    monkeypatch.setattr(convolution, "_LEAST_ROW", 7)
+    x, weight, grad, rest = case([(9, 3, 1, 1, 1), (8, 3, 2, 1, 1)], 5, 2, 3, 4)
+    found = convolution.convolved(x, weight, None, grad.shape[2:], *rest)
+    np.testing.assert_allclose(found, convolved(x, weight, None, *rest), atol=1e-12)
+    found = convolution.input_gradient(grad, weight, x.shape[2:], *rest)
+    np.testing.assert_allclose(found, adjoint(lambda x: convolved(x, weight, None, *rest), x.shape, grad), atol=1e-12)
+    found = convolution.weight_gradient(x, grad, weight.shape[2:], *rest)
+    expected = adjoint(lambda w: convolved(x, w, None, *rest), weight.shape, grad)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_arrays_that_suit():
+    single, double = np.ones(3, "f"), np.ones(3)
+    assert convolution.suits(single, single)
+    assert convolution.suits(double)
+    assert not convolution.suits(single, double)
+    assert not convolution.suits(double[:0])
+    assert not convolution.suits(np.ones(3, int))
