@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy
 
+from ...kernels import threads
+from ...kernels.forms import LEAST, compiled
 from ...tensor import creation
 from ..declaration.annotations import Array, Gradient, Namespace, Shape
 from ..declaration.references import adjoint, largest, pooled, windows_along
@@ -67,6 +69,9 @@ def _max_pool(
     lead = self.ndim - len(kernel)
     spatial = self.shape[lead:]
     out = pool_size(spatial, kernel, stride, padding, dilation, ceil_mode)
+    loops = _loops(self)
+    if loops is not None and len(spatial) == 2 and math.prod(spatial) <= _LARGEST_PLACE:
+        return _max_pool_rows(loops, self, out, (*kernel, *stride, *padding, *dilation))
     lowest = -math.inf if self.dtype.kind == "f" else xp.iinfo(self.dtype).min
     padded = pad_array(xp, self, padding, _after(spatial, kernel, out, stride, padding, dilation), lowest)
     positions, best = [], None
@@ -83,6 +88,25 @@ def _max_pool(
         best = xp.where(better, candidate, best)
         which = xp.where(better, small(len(positions) - 1), which)
     return best, _flat_index(xp, which, positions, spatial, stride, padding, dilation)
+
+
+_LARGEST_PLACE = (1 << 31) - 1  # the kernel counts in 32 bits
+
+
+def _loops(array: Array) -> Any:
+    """Return the compiled kernels for an array, or None for NumPy's form."""
+    if array.size < LEAST or type(array) is not numpy.ndarray or array.dtype.char != "f":
+        return None
+    return compiled("pooling")
+
+
+def _max_pool_rows(loops: Any, self: Array, out: Ints, window: Ints) -> tuple[Array, Array]:
+    """Pool images (..., H, W) by the compiled kernel."""
+    lead, spatial = self.shape[:-2], self.shape[-2:]
+    x = numpy.ascontiguousarray(self).reshape(-1, *spatial)
+    best, index = numpy.empty((len(x), *out), "f"), numpy.empty((len(x), *out), numpy.int64)
+    threads.over(len(x), lambda part: loops.max_pool(x[part], *window, best[part], index[part]), math.prod(spatial))
+    return best.reshape(*lead, *out), index.reshape(*lead, *out)
 
 
 def _flat_index(
@@ -107,12 +131,27 @@ def max_scatter(xp: Namespace, self: Array, indices: Array, input_size: Ints, ov
     rows, size = math.prod(lead), math.prod(input_size)
     result = xp.zeros((rows * size,), dtype=self.dtype)
     count = math.prod(indices.shape[len(lead) :])
-    at = (indices.reshape(rows, count) + xp.arange(rows).reshape(rows, 1) * size).reshape(-1)
+    places, lines = indices.reshape(rows, count), result.reshape(rows, size)
+    if (loops := _loops(self)) is not None and _scattered(loops, self, places, overlap, lines):
+        return result.reshape(*lead, *input_size)
+    at = (places + xp.arange(rows).reshape(rows, 1) * size).reshape(-1)
     if overlap:
         accumulate_at(xp, "add", result, at, self.reshape(-1))
     else:
         result[at] = self.reshape(-1)
     return result.reshape(*lead, *input_size)
+
+
+def _scattered(loops: Any, self: Array, indices: Array, add: bool, result: Array) -> bool:
+    """Write to zeros (rows, size) by the compiled kernel; it may refuse indices: then NumPy says what is wrong."""
+    values, wrong = numpy.ascontiguousarray(self).reshape(indices.shape), numpy.zeros(1, numpy.int64)
+    places = numpy.ascontiguousarray(indices)
+
+    def work(rows: slice) -> None:
+        loops.scatter(values[rows], places[rows], add, result[rows], wrong)
+
+    threads.over(len(values), work, result.shape[1])
+    return not wrong[0]
 
 
 def max_gather(xp: Namespace, self: Array, indices: Array, spatial: int) -> Array:
